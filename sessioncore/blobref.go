@@ -1,0 +1,207 @@
+package sessioncore
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// hashLen is the length of a blob's name: a SHA-256 in hex.
+const hashLen = 64
+
+// IsBlobHash reports whether name can be a blob's: 64 lower-case hex digits. Anything else behind the
+// reference prefix is left alone and opens no file (format.md, context).
+func IsBlobHash(name string) bool {
+	return len(name) == hashLen && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// blobHash returns the hash of a blob reference, ok being false where v is none.
+func blobHash(v value) (hash string, ok bool) {
+	if len(v) < hashLen || len(v) > 6*(hashLen+len(blobPrefix))+2 {
+		return "", false
+	}
+	text, ok := v.text()
+	if !ok || !strings.HasPrefix(text, blobPrefix) {
+		return "", false
+	}
+	hash = text[len(blobPrefix):]
+	return hash, IsBlobHash(hash)
+}
+
+// resolver finds the edits that make a persisted text what the model would be sent: references
+// replaced by blobs, ill-formed bytes by U+FFFD, numbers beyond a double by null.
+type resolver struct {
+	blobs Blobs // nil leaves references as they are
+}
+
+// imageEdits resolves the image blocks of a content array (format.md, context). base is the array's
+// offset in the edited text.
+func (r *resolver) imageEdits(edits editList, content value, base int) editList {
+	if r.blobs == nil {
+		return edits
+	}
+	content.eachElement(func(block value, at int) bool {
+		var data member
+		isImage := false
+		block.eachMember(func(m member) bool {
+			switch {
+			case m.keyIs("type"):
+				isImage = m.value.is("image")
+			case m.keyIs("data"):
+				data = m
+			}
+			return true
+		})
+		hash, ok := blobHash(data.value)
+		if !isImage || !ok {
+			return true
+		}
+		size, err := r.blobs.Size(hash)
+		if err != nil {
+			return true // a missing blob stays a reference
+		}
+		end := base + at + data.end - 1
+		start := base + at + data.end - len(data.value) + 1
+		edits = append(edits, edit{start: start, end: end, blob: &blobPiece{hash: hash, base64: true, bytes: size}})
+		return true
+	})
+	return edits
+}
+
+// textEdits finds what is replaced anywhere in a text: references under the key image_url, ill-formed
+// bytes and numbers beyond a double. It goes through the tokens one by one, however deep they nest.
+func (r *resolver) textEdits(edits editList, text value, base int) (editList, error) {
+	var s scanner
+	key := false // the last string was the key image_url
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case c == '"':
+			end, _ := s.skipString(text, i+1)
+			token := text[i:end]
+			if next := skipSpace(text, end); next < len(text) && text[next] == ':' {
+				key = token.is("image_url")
+			} else {
+				var err error
+				if edits, err = r.stringEdits(edits, token, base+i, key); err != nil {
+					return nil, err
+				}
+				key = false
+			}
+			edits = illFormedEdits(edits, token, base+i)
+			i = end
+		case c == '-' || c >= '0' && c <= '9':
+			end, _ := s.skipNumber(text, i)
+			if overflows(text[i:end]) {
+				edits = append(edits, edit{start: base + i, end: base + end, text: "null"})
+			}
+			i, key = end, false
+		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
+			i, key = i+1, false
+		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
+			// A value over several lines becomes one line.
+			edits = append(edits, edit{start: base + i, end: base + i + 1, text: " "})
+			i++
+		default:
+			i++
+		}
+	}
+	return edits, nil
+}
+
+// overflows reports whether a number is none as a double: JSON.stringify writes it as null.
+func overflows(number []byte) bool {
+	if len(number) < bigNumberLen && !strings.ContainsAny(string(number), "eE") {
+		return false
+	}
+	f, _ := strconv.ParseFloat(string(number), 64)
+	return math.IsInf(f, 0)
+}
+
+// illFormedEdits replaces bytes that are no UTF-8.
+func illFormedEdits(edits editList, text []byte, base int) editList {
+	for at := 0; ; {
+		at += validPrefix(text[at:])
+		if at == len(text) {
+			return edits
+		}
+		n := illFormedLen(text[at:])
+		edits = append(edits, edit{start: base + at, end: base + at + n, text: replacement})
+		at += n
+	}
+}
+
+// maxInlineText is the longest blob that is rewritten where it stands for text with characters that
+// JSON escapes, in bytes. Data URLs, which is what these blobs are, have none; a larger blob of
+// another kind stays a reference.
+const maxInlineText = 16 << 20
+
+// stringEdits resolves a string under the key image_url: the blob's content is text there.
+func (r *resolver) stringEdits(edits editList, token value, base int, imageURL bool) (editList, error) {
+	if !imageURL || r.blobs == nil {
+		return edits, nil
+	}
+	hash, ok := blobHash(token)
+	if !ok {
+		return edits, nil
+	}
+	size, err := r.blobs.Size(hash)
+	if err != nil {
+		return edits, nil // a missing blob stays a reference
+	}
+	plain, err := r.isPlainText(hash, size)
+	if errors.Is(err, fs.ErrNotExist) {
+		return edits, nil
+	} else if err != nil {
+		return nil, err
+	}
+	e := edit{start: base + 1, end: base + len(token) - 1}
+	switch {
+	case plain:
+		e.blob = &blobPiece{hash: hash, bytes: size}
+	case size <= maxInlineText:
+		text, err := r.readBlob(hash, size)
+		if err != nil {
+			return nil, err
+		}
+		quoted := appendQuoted(nil, string(appendUTF8(nil, text)))
+		e.text = string(quoted[1 : len(quoted)-1])
+	default:
+		return edits, nil
+	}
+	return append(edits, e), nil
+}
+
+// isPlainText reports whether a blob is UTF-8 that JSON shows as it is.
+func (r *resolver) isPlainText(hash string, size int64) (bool, error) {
+	obj, err := r.blobs.Open(hash)
+	if err != nil {
+		return false, err
+	}
+	defer obj.Close()
+	buf := make([]byte, min(size, 64<<10))
+	for off := int64(0); off < size; off += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), size-off)]
+		if err := readFull(obj, buf, off); err != nil {
+			return false, err
+		}
+		for _, c := range buf {
+			if c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+func (r *resolver) readBlob(hash string, size int64) ([]byte, error) {
+	obj, err := r.blobs.Open(hash)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	b := make([]byte, size)
+	return b, readFull(obj, b, 0)
+}

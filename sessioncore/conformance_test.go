@@ -1,0 +1,422 @@
+package sessioncore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// conformanceDir is where cases with the real client's answers lie; its README says how to compare.
+func conformanceDir(t *testing.T) string {
+	dir := os.Getenv("SESSIONFS_CONFORMANCE")
+	if dir == "" {
+		dir = "../../shared/conformance"
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no conformance cases: %v (SESSIONFS_CONFORMANCE names their folder)", err)
+	}
+	return dir
+}
+
+// difference is an entry of differences.json: keys in which we mean to differ.
+type difference struct {
+	Keys []string `json:"keys"`
+	Only string   `json:"only"`
+}
+
+func readDifferences(t *testing.T, dir string) map[string]difference {
+	diffs := map[string]difference{}
+	b, err := os.ReadFile(filepath.Join(dir, "differences.json"))
+	if os.IsNotExist(err) {
+		return diffs
+	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &diffs))
+	return diffs
+}
+
+// TestConformance: every session of the cases reads as the real client reads it.
+func TestConformance(t *testing.T) {
+	dir := conformanceDir(t)
+	diffs := readDifferences(t, dir)
+	expected, err := filepath.Glob(filepath.Join(dir, "*/*/expected/*.json"))
+	require.NoError(t, err)
+	flat, err := filepath.Glob(filepath.Join(dir, "*/expected/*.json")) // a folder of cases by itself
+	require.NoError(t, err)
+	expected = append(expected, flat...)
+	require.NotEmpty(t, expected)
+	for _, file := range expected {
+		if filepath.Base(file) == "list.json" {
+			continue
+		}
+		caseDir := filepath.Dir(filepath.Dir(file))
+		name, err := filepath.Rel(dir, caseDir)
+		require.NoError(t, err)
+		t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
+			base := strings.TrimSuffix(filepath.Base(file), ".json") + ".jsonl"
+			sessions, err := filepath.Glob(filepath.Join(caseDir, "agent/sessions/*", base))
+			require.NoError(t, err)
+			require.Len(t, sessions, 1)
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			checkSession(t, sessions[0], filepath.Join(caseDir, "agent/blobs"), value(strings.TrimSpace(string(want))), diffs[name])
+		})
+	}
+}
+
+// TestOwnCases: the same for the project's own cases, which need no other folder.
+func TestOwnCases(t *testing.T) {
+	files, err := filepath.Glob("../testdata/cases/*.want.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		session := strings.TrimSuffix(file, ".want.json") + ".jsonl"
+		t.Run(filepath.Base(session), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			checkSession(t, session, "../testdata/cases/blobs", value(strings.TrimSpace(string(want))), difference{})
+		})
+	}
+}
+
+// openSession returns a snapshot of a file on disk.
+func openSession(t testing.TB, file string) (*Snapshot, error) {
+	storage, err := OpenFileStorage(filepath.Dir(file))
+	require.NoError(t, err)
+	store := NewStore(storage)
+	t.Cleanup(func() {
+		store.Close()
+		require.NoError(t, storage.Close())
+	})
+	snap, err := store.Session(filepath.Base(file)).Acquire()
+	if err == nil {
+		t.Cleanup(snap.Release)
+	}
+	return snap, err
+}
+
+func checkSession(t *testing.T, file, blobs string, want value, diff difference) {
+	var s scanner
+	end, st := s.skipValue(want, 0)
+	require.Equal(t, scanOK, st)
+	require.Len(t, want, end)
+	snap, err := openSession(t, file)
+	if string(want.member("refused")) == "true" {
+		require.ErrorIs(t, err, ErrNotSession)
+		return
+	}
+	require.NoError(t, err)
+	header, err := snap.HeaderDocument()
+	require.NoError(t, err)
+	if shown := readDocument(t, header); want.member("header") != nil {
+		compareJSON(t, "header", want.member("header"), shown)
+	}
+	whole := want
+	if slot := want.member("withoutSlot"); slot != nil {
+		want = slot // contexts by the rules of 14.9.9; its header is the one without the slot
+	}
+	a := &answers{t: t, snap: snap, want: want, diff: diff, blobs: dirBlobs(blobs)}
+	if string(want.member("oracle")) == "null" {
+		_, err := snap.Context(a.leaf(), a.blobs)
+		require.NoError(t, err)
+		return
+	}
+	a.normalize = string(whole.member("idsNormalized")) == "true"
+	a.check()
+}
+
+// answers compares what a snapshot says with what the client said.
+type answers struct {
+	t         *testing.T
+	snap      *Snapshot
+	want      value
+	diff      difference
+	blobs     Blobs
+	normalize bool
+}
+
+func (a *answers) leaf() Entry {
+	e, err := a.snap.Leaf()
+	require.NoError(a.t, err)
+	return e
+}
+
+// id returns an entry's id as JSON, by position where the client's ids are not stored.
+func (a *answers) id(e Entry) string {
+	if e == NoEntry {
+		return "null"
+	}
+	if a.normalize {
+		return fmt.Sprintf(`"#%d"`, e)
+	}
+	id, ok := a.snap.ID(e)
+	if !ok {
+		return "null"
+	}
+	return string(appendQuoted(nil, id))
+}
+
+func (a *answers) compare(key, got string) {
+	want := a.want.member(key)
+	if want == nil || slices.Contains(a.diff.Keys, key) {
+		return
+	}
+	compareJSON(a.t, key, want, value(got))
+}
+
+func (a *answers) check() {
+	leaf := a.leaf()
+	if a.want.member("leafId") != nil || a.snap.Len() == 0 {
+		a.compare("leafId", a.id(leaf))
+	}
+	a.compare("labels", a.labels())
+	if leaf != NoEntry {
+		a.compare("branch", a.list(a.snap.Path(leaf)))
+	}
+	a.compare("entries", a.entries())
+	a.compare("tree", a.tree())
+	a.checkContext("context", a.want.member("context"), leaf)
+	if sum, ok := a.want.member("contextSha256").text(); ok && !a.differs("contextSha256") && !a.differs("context") {
+		doc, err := a.snap.Context(leaf, a.blobs)
+		require.NoError(a.t, err)
+		got := sha256.Sum256([]byte(canonical(a.shaped(readDocument(a.t, doc), a.want.member("context")))))
+		require.Equal(a.t, sum, hex.EncodeToString(got[:]), "contextSha256")
+	}
+	if a.differs("contexts") && a.diff.Only == "" {
+		return
+	}
+	a.want.member("contexts").eachMember(func(m member) bool {
+		key, _ := m.key.text()
+		at := NoEntry
+		if key != "null" { // the context before any entry
+			at = a.find(key)
+		}
+		a.checkContext("contexts", m.value, at)
+		return true
+	})
+}
+
+func (a *answers) find(id string) Entry {
+	if a.normalize {
+		n, err := strconv.Atoi(strings.TrimPrefix(id, "#"))
+		require.NoError(a.t, err)
+		return Entry(n)
+	}
+	e, err := a.snap.Find(id)
+	require.NoError(a.t, err)
+	return e
+}
+
+func (a *answers) differs(key string) bool { return slices.Contains(a.diff.Keys, key) }
+
+// shaped leaves out of a context what the oracle's version has no keys for (the README says which).
+func (a *answers) shaped(got, want value) value {
+	if want.isObject() && want.member("sha256") == nil && want.member("selectedMCPToolNames") == nil {
+		got = without(without(got, "selectedMCPToolNames"), "hasPersistedMCPToolSelection")
+	}
+	return got
+}
+
+func (a *answers) checkContext(key string, want value, at Entry) {
+	if want == nil {
+		return
+	}
+	doc, err := a.snap.Context(at, a.blobs)
+	require.NoError(a.t, err, "context at %s", a.id(at))
+	got := readDocument(a.t, doc)
+	if want.member("oracleFails") != nil {
+		return
+	}
+	switch {
+	case a.differs(key) && a.diff.Only == "":
+		return
+	case a.differs(key):
+		want, got = without(want, a.diff.Only), without(got, a.diff.Only)
+	}
+	if sum, ok := want.member("sha256").text(); ok {
+		hash := sha256.Sum256([]byte(canonical(got)))
+		require.Equal(a.t, sum, hex.EncodeToString(hash[:]), "context at %s", a.id(at))
+		return
+	}
+	compareJSON(a.t, fmt.Sprintf("context at %s", a.id(at)), without(want, "configuredThinkingLevel"), a.shaped(got, want))
+}
+
+func without(object value, key string) value {
+	var edits editList
+	return edits.editObject(object, 0, "", func(m member) bool { return m.keyIs(key) }).apply(object)
+}
+
+func (a *answers) list(entries []Entry) string {
+	var ids []string
+	for _, e := range entries {
+		ids = append(ids, a.id(e))
+	}
+	return "[" + strings.Join(ids, ",") + "]"
+}
+
+func (a *answers) labels() string {
+	var out []string
+	for _, l := range a.snap.Labels() {
+		target := string(appendQuoted(nil, l.Target))
+		out = append(out, target+":"+string(appendQuoted(nil, l.Label)))
+	}
+	return "{" + strings.Join(out, ",") + "}"
+}
+
+// entries lists id, parentId and type as the entry's file shows them.
+func (a *answers) entries() string {
+	var out []string
+	for e := range Entry(a.snap.Len()) {
+		text, err := a.snap.shown(e)
+		require.NoError(a.t, err)
+		var fields []string
+		for _, key := range []string{"id", "parentId", "type"} {
+			v := text.member(key)
+			if v == nil {
+				continue
+			}
+			shown := string(v)
+			if a.normalize && key == "id" {
+				shown = a.id(e)
+			}
+			if a.normalize && key == "parentId" && !v.missing() {
+				shown = a.id(a.snap.Parent(e))
+			}
+			fields = append(fields, fmt.Sprintf("%q:%s", key, shown))
+		}
+		out = append(out, "{"+strings.Join(fields, ",")+"}")
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+func (a *answers) tree() string {
+	var b strings.Builder
+	tree := a.snap.Tree()
+	var walk func(nodes []Entry)
+	walk = func(nodes []Entry) {
+		b.WriteByte('[')
+		for i, e := range nodes {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(`{"id":` + a.id(e))
+			if label := a.snap.LabelOf(e); label != "" {
+				b.WriteString(`,"label":` + string(appendQuoted(nil, label)))
+			}
+			b.WriteString(`,"children":`)
+			walk(tree.Children(e))
+			b.WriteByte('}')
+		}
+		b.WriteByte(']')
+	}
+	walk(tree.Roots())
+	return b.String()
+}
+
+func readDocument(t testing.TB, d *Document) value {
+	defer d.Close()
+	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
+	require.NoError(t, err)
+	require.Equal(t, byte('\n'), b[len(b)-1])
+	text := slices.Clip(b[:len(b)-1])
+	require.NotContains(t, string(text), "\n", "one line")
+	require.True(t, validObject(value(text)), "valid JSON")
+	return value(text)
+}
+
+func compareJSON(t *testing.T, what string, want, got value) {
+	t.Helper()
+	w, g := canonical(want), canonical(got)
+	if w == g {
+		return
+	}
+	at := 0
+	for at < len(w) && at < len(g) && w[at] == g[at] {
+		at++
+	}
+	from := max(0, at-150)
+	t.Errorf("%s differs at %d:\nwant …%s\ngot  …%s", what, at, w[from:min(len(w), at+250)], g[from:min(len(g), at+250)])
+}
+
+// canonical is the canonical JSON of the conformance README.
+func canonical(v value) string {
+	switch {
+	case v.isObject():
+		members := map[string]string{}
+		var keys []string
+		v.eachMember(func(m member) bool {
+			key, _ := m.key.text()
+			if _, ok := members[key]; !ok {
+				keys = append(keys, key)
+			}
+			members[key] = canonical(m.value)
+			return true
+		})
+		slices.Sort(keys)
+		var out []string
+		for _, k := range keys {
+			out = append(out, string(appendQuoted(nil, k))+":"+members[k])
+		}
+		return "{" + strings.Join(out, ",") + "}"
+	case v.isArray():
+		var out []string
+		v.eachElement(func(e value, _ int) bool {
+			out = append(out, canonical(e))
+			return true
+		})
+		return "[" + strings.Join(out, ",") + "]"
+	case v.isString():
+		text, _ := v.text()
+		return string(appendQuoted(nil, text))
+	case v.isNumber():
+		return canonicalNumber(v)
+	}
+	return string(v)
+}
+
+// canonicalNumber writes a double as JSON.stringify does.
+func canonicalNumber(v value) string {
+	f, _ := strconv.ParseFloat(string(v), 64)
+	if math.IsInf(f, 0) {
+		return "null"
+	}
+	if f == 0 {
+		return "0"
+	}
+	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'e', -1, 64)
+	mantissa, exponent, _ := strings.Cut(s, "e")
+	return mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
+}
+
+// dirBlobs is a directory of blobs.
+type dirBlobs string
+
+func (d dirBlobs) Size(hash string) (int64, error) {
+	st, err := os.Stat(filepath.Join(string(d), hash))
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+func (d dirBlobs) Open(hash string) (Object, error) {
+	f, err := os.Open(filepath.Join(string(d), hash))
+	if err != nil {
+		return nil, err
+	}
+	return &fileObject{f: f}, nil
+}

@@ -1,0 +1,295 @@
+package sessioncore
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Context renders what the model would be sent from an entry (NoEntry: before the first one), as the
+// client's buildSessionContext does: one JSON object and a newline (design.md, context.json; format.md,
+// context). Blob references are resolved through blobs, or left alone where blobs is nil. The document
+// keeps the snapshot until it is closed.
+func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
+	c := &contextBuilder{s: s, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
+	if at != NoEntry {
+		c.path = s.Path(at)
+	}
+	if err := c.build(); err != nil {
+		c.doc.Close()
+		return nil, err
+	}
+	c.doc.pieces = slices.Clip(c.doc.pieces)
+	c.doc.hasBlobs = blobs != nil && c.blobs
+	return c.doc, nil
+}
+
+// contextBuilder writes a context along a path.
+type contextBuilder struct {
+	s        *Snapshot
+	doc      *Document
+	resolver resolver
+	path     []Entry
+	messages int  // written so far
+	blobs    bool // something on the path looks like a blob reference
+}
+
+func (c *contextBuilder) build() error {
+	c.doc.text(`{"messages":[`)
+	if err := c.writeMessages(); err != nil {
+		return err
+	}
+	c.doc.text(`]`)
+	if err := c.writeSettings(); err != nil {
+		return err
+	}
+	c.doc.text("}\n")
+	return nil
+}
+
+// writeMessages writes the messages of the path: of what lies before the last compaction only its
+// summary and what it kept.
+func (c *contextBuilder) writeMessages() error {
+	at := c.last(TypeCompaction)
+	if at < 0 {
+		return c.writeEntries(c.path)
+	}
+	compaction, err := c.s.checked(c.path[at])
+	if err != nil {
+		return err
+	}
+	remote, err := c.writeCompaction(c.path[at], compaction)
+	if err != nil {
+		return err
+	}
+	if !remote {
+		if err := c.writeEntries(c.kept(at, compaction)); err != nil {
+			return err
+		}
+	}
+	return c.writeEntries(c.path[at+1:])
+}
+
+// last returns the place of the last entry of a type on the path, or -1.
+func (c *contextBuilder) last(kind EntryType) int {
+	for i := len(c.path) - 1; i >= 0; i-- {
+		if c.s.records[c.path[i]].kind == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// kept returns the entries before the compaction at that place of the path that it keeps: those from
+// its first kept entry on, none where that one is not before it.
+func (c *contextBuilder) kept(at int, compaction value) []Entry {
+	var first symbol
+	if index := compaction.member(oldKeptKey); c.s.version < 2 && index.isNumber() {
+		first, _ = c.s.keptByIndex(index)
+	} else if id, ok := compaction.member(keptKey).bytes(); ok {
+		first = c.s.symbols.find(id)
+	}
+	if first == 0 {
+		return nil
+	}
+	for i, e := range c.path[:at] {
+		if c.s.records[e].id == first {
+			return c.path[i:at]
+		}
+	}
+	return nil
+}
+
+func (c *contextBuilder) writeEntries(entries []Entry) error {
+	for _, e := range entries {
+		var err error
+		switch c.s.records[e].kind {
+		case TypeMessage:
+			err = c.writeMessage(e)
+		case TypeCustomMessage:
+			err = c.writeCustomMessage(e)
+		case TypeBranchSummary:
+			err = c.writeBranchSummary(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// separate begins the next message.
+func (c *contextBuilder) separate() {
+	if c.messages > 0 {
+		c.doc.text(",")
+	}
+	c.messages++
+}
+
+// touched are the flags of entries whose bytes are not simply what the model is sent.
+const touched = recBlob | recIllFormed | recBigNumber | recManyLines
+
+// writeMessage writes the value of an entry's key "message", in the common case without reading it.
+func (c *contextBuilder) writeMessage(e Entry) error {
+	rec := &c.s.records[e]
+	if rec.msgSize == 0 {
+		return nil // the client fails on it; there is nothing to send
+	}
+	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
+	hook := rec.role == roleHookMessage && c.s.version < 3
+	payload := rec.role == roleAssistant && rec.flags&recPayload != 0
+	c.blobs = c.blobs || rec.flags&recBlob != 0
+	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
+		c.separate()
+		c.doc.fileRange(off, size)
+		return nil
+	}
+	text, err := c.s.checked(e)
+	if err != nil {
+		return err
+	}
+	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
+	if message.missing() {
+		return nil
+	}
+	var edits editList
+	if hook {
+		edits = hookEdit(edits, message, 0)
+	}
+	if payload {
+		edits = payloadEdits(edits, message)
+	}
+	if rec.flags&touched != 0 {
+		content := message.member("content")
+		edits = c.resolver.imageEdits(edits, content, content.offsetIn(message))
+		if edits, err = c.resolver.textEdits(edits, message, 0); err != nil {
+			return err
+		}
+	}
+	c.separate()
+	c.doc.edited(off, message, edits)
+	return nil
+}
+
+// payloadEdits: an assistant message with an openaiResponsesHistory payload is loaded without it and
+// without the signatures of its thinking blocks (format.md, context).
+func payloadEdits(edits editList, message value) editList {
+	const key = "providerPayload"
+	if !message.member(key).member("type").is("openaiResponsesHistory") {
+		return edits
+	}
+	edits = edits.editObject(message, 0, "", func(m member) bool { return m.keyIs(key) })
+	content := message.member("content")
+	base := content.offsetIn(message)
+	content.eachElement(func(block value, at int) bool {
+		if block.member("type").is("thinking") {
+			edits = edits.editObject(block, base+at, "", func(m member) bool { return m.keyIs("thinkingSignature") })
+		}
+		return true
+	})
+	return edits
+}
+
+// field is a member of a message that is put together: its key and where its value comes from.
+type field struct {
+	key   string
+	value value // nil: the member is left out
+}
+
+// writeFields writes `"key":value` for each field that has a value, after what stands there already.
+func (c *contextBuilder) writeFields(e Entry, text value, fields ...field) error {
+	for _, f := range fields {
+		if len(f.value) == 0 {
+			continue
+		}
+		c.doc.text(`,"` + f.key + `":`)
+		if err := c.writeValue(e, text, f.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeValue writes v, a part of entry e's text.
+func (c *contextBuilder) writeValue(e Entry, text, v value) error {
+	rec := &c.s.records[e]
+	c.blobs = c.blobs || rec.flags&recBlob != 0
+	var edits editList
+	if rec.flags&touched != 0 {
+		var err error
+		edits = c.resolver.imageEdits(edits, contentOf(rec, text, v), 0)
+		if edits, err = c.resolver.textEdits(edits, v, 0); err != nil {
+			return err
+		}
+	}
+	c.doc.edited(rec.off+int64(v.offsetIn(text)), v, edits)
+	return nil
+}
+
+// contentOf returns v where it is the content of a custom_message, in which image blocks are resolved.
+func contentOf(rec *record, text, v value) value {
+	if rec.kind == TypeCustomMessage && v.offsetIn(text) == text.member("content").offsetIn(text) {
+		return v
+	}
+	return nil
+}
+
+// writeTime writes the end of a message that is put together: the entry's time in ms, null where it
+// cannot be read.
+func (c *contextBuilder) writeTime(e Entry) {
+	ms := "null"
+	if rec := &c.s.records[e]; rec.flags&recTimed != 0 {
+		ms = strconv.FormatInt(rec.time, 10)
+	}
+	c.doc.text(`,"timestamp":` + ms + `}`)
+}
+
+func (c *contextBuilder) writeCustomMessage(e Entry) error {
+	text, err := c.s.checked(e)
+	if err != nil {
+		return err
+	}
+	c.separate()
+	c.doc.text(`{"role":"custom"`)
+	err = c.writeFields(e, text,
+		field{"customType", text.member("customType")}, field{"content", text.member("content")},
+		field{"display", text.member("display")}, field{"details", text.member("details")},
+		field{"attribution", text.member("attribution")})
+	c.writeTime(e)
+	return err
+}
+
+func (c *contextBuilder) writeBranchSummary(e Entry) error {
+	text, err := c.s.checked(e)
+	if err != nil || !text.member("summary").truthy() {
+		return err
+	}
+	c.separate()
+	c.doc.text(`{"role":"branchSummary"`)
+	err = c.writeFields(e, text, field{"summary", text.member("summary")}, field{"fromId", text.member("fromId")})
+	c.writeTime(e)
+	return err
+}
+
+// writeCompaction writes the summary that stands for what was compacted. remote tells that a provider
+// keeps the history: then nothing before the compaction is sent.
+func (c *contextBuilder) writeCompaction(e Entry, text value) (remote bool, err error) {
+	c.separate()
+	c.doc.text(`{"role":"compactionSummary"`)
+	err = c.writeFields(e, text,
+		field{"summary", text.member("summary")}, field{"shortSummary", text.member("shortSummary")},
+		field{"tokensBefore", text.member("tokensBefore")})
+	if err != nil {
+		return false, err
+	}
+	history := text.member("preserveData").member("openaiRemoteCompaction")
+	provider, items := history.member("provider"), history.member("replacementHistory")
+	if remote = provider.isString() && provider.truthy() && items.isArray(); remote {
+		c.doc.text(`,"providerPayload":{"type":"openaiResponsesHistory"`)
+		if err := c.writeFields(e, text, field{"provider", provider}, field{"items", items}); err != nil {
+			return false, err
+		}
+		c.doc.text(`}`)
+	}
+	c.writeTime(e)
+	return remote, nil
+}

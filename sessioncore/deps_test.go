@@ -1,0 +1,35 @@
+package sessioncore
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestImportsNoFUSE: the model is usable as a library, and imports go one way (design.md section 10).
+func TestImportsNoFUSE(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		tool = filepath.Join(runtime.GOROOT(), "bin", "go")
+	}
+	list := exec.Command(tool, "list", "-deps", ".")
+	var problems strings.Builder
+	list.Stderr = &problems
+	out, err := list.Output()
+	if err != nil {
+		t.Skipf("go list does not run here: %v\n%s", err, problems.String())
+	}
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, "golang.org/x/sys/unix", "the list is not this package's")
+	for _, dep := range deps {
+		fuse := strings.Contains(strings.ToLower(dep), "fuse")
+		upwards := strings.HasPrefix(dep, "sessionfs/") && dep != "sessionfs/sessioncore"
+		if fuse || upwards {
+			t.Errorf("sessioncore depends on %s", dep)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package sessioncore
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+)
+
+// Document is a generated file: a list of pieces, most of which lie in the session file or in blobs
+// and are read when they are asked for. So its size is exact and its content is never held. It shows
+// one snapshot, which it keeps until Close.
+type Document struct {
+	snap   *Snapshot
+	blobs  Blobs
+	pieces []piece
+	size   int64
+
+	hasBlobs bool
+}
+
+// Blobs is the blob store as documents read it. hash is 64 lower-case hex digits.
+type Blobs interface {
+	// Size returns a blob's size in bytes, or an error that wraps fs.ErrNotExist.
+	Size(hash string) (int64, error)
+	// Open opens a blob for reading.
+	Open(hash string) (Object, error)
+}
+
+// piece is a part of a document: text of its own, or a range of the session file, or a blob.
+type piece struct {
+	at   int64  // where it begins in the document
+	off  int64  // of a range: where it begins in the session file
+	size int64  // in the document, in bytes
+	text string // text of its own, "" for a range or a blob
+	blob *blobPiece
+}
+
+// blobPiece is a blob's content: as base64, or as it is.
+type blobPiece struct {
+	hash   string
+	base64 bool
+	bytes  int64 // size of the blob
+}
+
+func (b *blobPiece) size() int64 {
+	if b.base64 {
+		return int64(base64.StdEncoding.EncodedLen(int(b.bytes)))
+	}
+	return b.bytes
+}
+
+func newDocument(s *Snapshot, blobs Blobs) *Document {
+	s.Retain()
+	return &Document{snap: s, blobs: blobs}
+}
+
+// textDocument is a document of text alone.
+func textDocument(s *Snapshot, text []byte) *Document {
+	d := newDocument(s, nil)
+	d.text(string(text))
+	return d
+}
+
+func (d *Document) add(p piece) {
+	if p.size == 0 {
+		return
+	}
+	if n := len(d.pieces); n > 0 && p.text != "" && d.pieces[n-1].text != "" {
+		last := &d.pieces[n-1]
+		last.text += p.text
+		last.size += p.size
+	} else {
+		p.at = d.size
+		d.pieces = append(d.pieces, p)
+	}
+	d.size += p.size
+}
+
+func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
+func (d *Document) fileRange(off, size int64) { d.add(piece{off: off, size: size}) }
+func (d *Document) blob(b *blobPiece)         { d.add(piece{size: b.size(), blob: b}) }
+
+// Size returns the document's size in bytes.
+func (d *Document) Size() int64 { return d.size }
+
+// HasBlobs reports whether the document depends on blobs, also on such as are not there.
+func (d *Document) HasBlobs() bool { return d.hasBlobs }
+
+// Close lets the snapshot go.
+func (d *Document) Close() { d.snap.Release() }
+
+// ReadAt implements io.ReaderAt. Errors: ErrStale where what it shows is not there any more.
+func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
+	first := sort.Search(len(d.pieces), func(i int) bool { return d.pieces[i].at+d.pieces[i].size > off })
+	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
+		if n == len(p) {
+			break
+		}
+		skip := off + int64(n) - piece.at
+		part := p[n:]
+		if left := piece.size - skip; int64(len(part)) > left {
+			part = part[:left]
+		}
+		if err := d.readPiece(piece, part, skip); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (d *Document) readPiece(piece piece, p []byte, off int64) error {
+	switch {
+	case piece.text != "":
+		copy(p, piece.text[off:])
+		return nil
+	case piece.blob == nil:
+		return readFull(d.snap.pin.obj, p, piece.off+off)
+	}
+	obj, err := d.blobs.Open(piece.blob.hash)
+	if err != nil {
+		return fmt.Errorf("%w: blob %s", ErrStale, piece.blob.hash)
+	}
+	defer obj.Close()
+	if !piece.blob.base64 {
+		return readFull(obj, p, off)
+	}
+	return readBase64(obj, piece.blob.bytes, p, off)
+}
+
+// readBase64 fills p with the base64 of obj, a file of that many bytes, from off on.
+func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
+	start := off / 4 * 3
+	end := min((off+int64(len(p))+3)/4*3, size)
+	raw := make([]byte, end-start)
+	if err := readFull(obj, raw, start); err != nil {
+		return err
+	}
+	enc := make([]byte, base64.StdEncoding.EncodedLen(len(raw)))
+	base64.StdEncoding.Encode(enc, raw)
+	copy(p, enc[off%4:])
+	return nil
+}
+
+// edited adds a range of the session file, of which text is the content, with edits made to it.
+func (d *Document) edited(off int64, text []byte, edits editList) {
+	at := 0
+	for _, e := range edits.inOrder() {
+		d.fileRange(off+int64(at), int64(e.start-at))
+		if e.blob != nil {
+			d.blob(e.blob)
+		} else {
+			d.text(e.text)
+		}
+		at = e.end
+	}
+	d.fileRange(off+int64(at), int64(len(text)-at))
+}
+
+// clip returns the edits that lie in [start, end), counted from start.
+func (l editList) clip(start, end int) editList {
+	var out editList
+	for _, e := range l {
+		if e.start >= start && e.end <= end {
+			e.start -= start
+			e.end -= start
+			out = append(out, e)
+		}
+	}
+	return slices.Clip(out)
+}

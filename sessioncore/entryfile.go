@@ -1,0 +1,73 @@
+package sessioncore
+
+import "bytes"
+
+// FileRange is a piece of the backing file.
+type FileRange struct{ Offset, Size int64 }
+
+// EntryRange returns where in the backing file the content of an entry's file lies, newline and all; ok
+// is false for the few entries that are rendered.
+func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
+	rec := &s.records[e]
+	const rendered = recMigrated | recManyLines
+	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&rendered == 0 && rec.flags&recEndsLine != 0
+}
+
+// EntryState is what tells one content of an entry's file from another.
+type EntryState struct {
+	Size int64  // in bytes
+	Sum  uint32 // CRC-32C of the text that is shown
+}
+
+// EntryState returns the state of an entry's file in entries/. Only for entries that a migration changes
+// is the file read.
+func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
+	rec := &s.records[e]
+	if rec.flags&recMigrated == 0 {
+		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside become blanks, one for one
+	}
+	text, err := s.shown(e)
+	return EntryState{int64(len(text)) + 1, checksum(text)}, err
+}
+
+// EntryDocument returns an entry's file: the text as persisted and a newline (design.md, entries/).
+func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
+	rec := &s.records[e]
+	if rec.flags&(recMigrated|recManyLines) == 0 {
+		d := newDocument(s, nil)
+		if r, ok := s.EntryRange(e); ok {
+			d.fileRange(r.Offset, r.Size)
+		} else {
+			d.fileRange(rec.off, int64(rec.size))
+			d.text("\n")
+		}
+		return d, nil
+	}
+	text, err := s.shown(e)
+	if err != nil {
+		return nil, err
+	}
+	return textDocument(s, append(text, '\n')), nil
+}
+
+// shown returns an entry's text as its file shows it, migrated and on one line.
+func (s *Snapshot) shown(e Entry) (value, error) {
+	rec := &s.records[e]
+	text, err := s.checked(e)
+	if err != nil {
+		return nil, err
+	}
+	if rec.flags&recMigrated != 0 {
+		text = s.migrated(rec, text)
+	}
+	return oneLine(text), nil
+}
+
+// oneLine turns the line breaks inside a text into blanks, byte for byte.
+func oneLine(text value) value {
+	if !manyLines(text) {
+		return text
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("  "))
+	return bytes.ReplaceAll(text, []byte("\n"), []byte(" "))
+}

@@ -1,0 +1,112 @@
+package sessioncore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// newDirMode is the mode of a directory that a session needs: its owner's alone, as the session is.
+const newDirMode = 0o700
+
+// DirMaker is a storage whose directories must be there before a file is put into them.
+type DirMaker interface {
+	// MkdirAll creates the directory and those above it that are missing.
+	MkdirAll(dir string) error
+}
+
+var _ DirMaker = (*FileStorage)(nil)
+
+// MkdirAll implements DirMaker: mode 0700, and when we are root the owner of the directory above. A
+// link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way.
+func (s *FileStorage) MkdirAll(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := checkName(dir); err != nil {
+		return err
+	}
+	above, err := s.openat("", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(dir, "/") {
+		p := place{dir: above, base: part, name: dir}
+		fd, err := p.mkdir()
+		p.close()
+		if err != nil {
+			return err
+		}
+		above = fd
+	}
+	return unix.Close(above)
+}
+
+// mkdir opens the directory at the place, and makes it if there is none.
+func (p place) mkdir() (int, error) {
+	fd, err := p.openDir()
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+		return fd, err
+	}
+	if err := unix.Mkdirat(p.dir, p.base, newDirMode); err != nil {
+		if err != unix.EEXIST { // EEXIST: somebody else made it just now
+			return -1, p.fail("mkdir", err)
+		}
+		return p.openDir()
+	}
+	fd, err = p.openDir()
+	if err != nil {
+		return -1, err
+	}
+	dir, err := fstat(p.dir)
+	if err == nil {
+		err = giveToOwner(fd, dir)
+	}
+	if err == nil {
+		err = p.syncDir(kernel) // else a durable file could be in a directory that a crash forgets
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, p.fail("mkdir", err)
+	}
+	return fd, nil
+}
+
+func (p place) openDir() (fd int, err error) {
+	err = uninterrupted(func() error {
+		fd, err = unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	switch err {
+	case nil:
+		return fd, nil
+	case unix.ENOTDIR: // a file, or, as Linux says it for O_DIRECTORY, a link
+		if st, statErr := p.stat(); statErr == nil && st.Kind == KindLink {
+			return -1, p.fail("open", notFoundBehindLink(unix.ELOOP))
+		}
+		return -1, fmt.Errorf("%w: %s", ErrNotRegular, p.name)
+	}
+	return -1, p.fail("open", notFoundBehindLink(err))
+}
+
+// chown changes an owner where it is another.
+func chown(fd int, uid, gid uint32) error {
+	now, err := fstat(fd)
+	if err != nil || now.UID == uid && now.GID == gid {
+		return err
+	}
+	return uninterrupted(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
+}
+
+// giveToOwner gives what root made to the owner of the directory it is in: a user's files stay the
+// user's, also when the daemon is root (design.md section 8).
+func giveToOwner(fd int, dir Stat) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return chown(fd, dir.UID, dir.GID)
+}

@@ -1,0 +1,257 @@
+package sessioncore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileStorage is a directory of the file system. No name leads out of it and no symbolic link below
+// it is ever followed (design.md section 7: contents are hostile until checked).
+type FileStorage struct {
+	dir *os.File
+}
+
+var (
+	_ Storage = (*FileStorage)(nil)
+	_ Linker  = (*FileStorage)(nil)
+)
+
+// OpenFileStorage opens the directory at path, through a symbolic link if path is one: this is the
+// one place where a link is followed, once (design.md section 7).
+func OpenFileStorage(path string) (*FileStorage, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenFile(real, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &FileStorage{dir: dir}, nil
+}
+
+// Path returns the directory's path, links resolved.
+func (s *FileStorage) Path() string { return s.dir.Name() }
+
+// Close lets go of the directory.
+func (s *FileStorage) Close() error { return s.dir.Close() }
+
+// Statfs tells about the file system below.
+func (s *FileStorage) Statfs(out *unix.Statfs_t) error {
+	return unix.Fstatfs(int(s.dir.Fd()), out)
+}
+
+// checkName refuses names that could leave the root or that no file can have.
+func checkName(name string) error {
+	if name == "" || !fs.ValidPath(name) && !validBytes(name) || strings.IndexByte(name, 0) >= 0 {
+		return fmt.Errorf("%w: %q", ErrBadName, name)
+	}
+	return nil
+}
+
+// validBytes is fs.ValidPath for names that are not UTF-8, which directories may hold.
+func validBytes(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
+// openat opens name below the root, following no link.
+func (s *FileStorage) openat(name string, flags int) (int, error) {
+	if name == "" {
+		name = "."
+	} else if err := checkName(name); err != nil {
+		return -1, err
+	}
+	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
+	root := int(s.dir.Fd())
+	for {
+		fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveBeneath})
+		switch {
+		case err == unix.EINTR || err == unix.EAGAIN: // EAGAIN: a rename went on beside; look again
+			continue
+		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that bars the call
+			fd, err = walkat(root, name, flags)
+		}
+		if err != nil {
+			return -1, &fs.PathError{Op: "open", Path: name, Err: notFoundBehindLink(err)}
+		}
+		return fd, nil
+	}
+}
+
+// notFoundBehindLink: below a link there is nothing to find.
+func notFoundBehindLink(err error) error {
+	if err == unix.ELOOP || err == unix.ENOTDIR {
+		return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
+	}
+	return err
+}
+
+// walkat does what openat2 does for kernels without it: part by part, following nothing.
+func walkat(root int, name string, flags int) (int, error) {
+	dir := root
+	for {
+		part, rest, more := strings.Cut(name, "/")
+		use := flags
+		if more {
+			use = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		}
+		fd, err := unix.Openat(dir, part, use, 0)
+		if dir != root {
+			_ = unix.Close(dir)
+		}
+		if err != nil || !more {
+			return fd, err
+		}
+		dir, name = fd, rest
+	}
+}
+
+// Stat implements Storage.
+func (s *FileStorage) Stat(name string) (Stat, error) {
+	var st unix.Stat_t
+	if name != "" && strings.IndexByte(name, '/') < 0 {
+		if err := checkName(name); err != nil {
+			return Stat{}, err
+		}
+		if err := unix.Fstatat(int(s.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+		}
+		return statOf(&st), nil
+	}
+	fd, err := s.openat(name, unix.O_PATH)
+	if err != nil {
+		return Stat{}, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return statOf(&st), nil
+}
+
+func statOf(st *unix.Stat_t) Stat {
+	kind := KindOther
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		kind = KindFile
+	case unix.S_IFDIR:
+		kind = KindDir
+	case unix.S_IFLNK:
+		kind = KindLink
+	}
+	return Stat{
+		Token: Token{
+			Device:   uint64(st.Dev),
+			Inode:    st.Ino,
+			Size:     st.Size,
+			Modified: st.Mtim.Nano(),
+			Changed:  st.Ctim.Nano(),
+		},
+		Kind: kind,
+		Mode: uint32(st.Mode) & 0o777,
+		UID:  st.Uid,
+		GID:  st.Gid,
+	}
+}
+
+// List implements Storage.
+func (s *FileStorage) List(dir string) ([]Item, error) {
+	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), filepath.Join(s.Path(), dir))
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, 0, len(entries))
+	for _, e := range entries {
+		items = append(items, Item{Name: e.Name(), Kind: kindOf(e.Type())})
+	}
+	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, nil
+}
+
+func kindOf(mode fs.FileMode) Kind {
+	switch mode.Type() {
+	case 0:
+		return KindFile
+	case fs.ModeDir:
+		return KindDir
+	case fs.ModeSymlink:
+		return KindLink
+	}
+	return KindOther
+}
+
+// Readlink implements Linker.
+func (s *FileStorage) Readlink(name string) (string, error) {
+	fd, err := s.openat(name, unix.O_PATH)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(buf[:n]), nil
+}
+
+// Open implements Storage. O_NONBLOCK keeps a pipe that took the file's place from hanging us.
+func (s *FileStorage) Open(name string) (Object, error) {
+	fd, err := s.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	o := &fileObject{f: os.NewFile(uintptr(fd), name)}
+	st, err := o.Stat()
+	if err == nil && st.Kind != KindFile {
+		err = fmt.Errorf("%w: %s", ErrNotRegular, name)
+	}
+	if err != nil {
+		_ = o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// fileObject is an open regular file.
+type fileObject struct{ f *os.File }
+
+var _ Filer = (*fileObject)(nil)
+
+func (o *fileObject) ReadAt(p []byte, off int64) (int, error) { return o.f.ReadAt(p, off) }
+func (o *fileObject) Close() error                            { return o.f.Close() }
+func (o *fileObject) Fd() uintptr                             { return o.f.Fd() }
+
+func (o *fileObject) Stat() (Stat, error) {
+	var st unix.Stat_t
+	conn, err := o.f.SyscallConn()
+	if err != nil {
+		return Stat{}, err
+	}
+	var statErr error
+	err = conn.Control(func(fd uintptr) { statErr = unix.Fstat(int(fd), &st) })
+	if err = errors.Join(err, statErr); err != nil {
+		return Stat{}, err
+	}
+	return statOf(&st), nil
+}

@@ -1,0 +1,544 @@
+package sessioncore
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// writeDisk puts a file on disk beside the storage.
+func writeDisk(t *testing.T, s *FileStorage, name, data string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(onDisk(s, name), []byte(data), 0o600))
+}
+
+func readDisk(t *testing.T, s *FileStorage, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(onDisk(s, name))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// takes lets the first calls of write take so many bytes each, then fail with the error; -1 is EINTR.
+func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
+	return func(fd int, p []byte) (int, error) {
+		if len(counts) == 0 {
+			return -1, err
+		}
+		n := counts[0]
+		counts = counts[1:]
+		if n < 0 {
+			return -1, unix.EINTR
+		}
+		return unix.Write(fd, p[:min(n, len(p))])
+	}
+}
+
+func TestAppendTakesBackWhatFailed(t *testing.T) {
+	const data = "two is a line\n"
+	for name, test := range map[string]struct {
+		write func(fd int, p []byte) (int, error)
+		want  error
+	}{
+		"nothing written":       {takes(unix.ENOSPC), syscall.ENOSPC},
+		"short, then full":      {takes(unix.ENOSPC, 5), syscall.ENOSPC},
+		"short, then quota":     {takes(unix.EDQUOT, 5), syscall.EDQUOT},
+		"interrupted, short":    {takes(unix.EIO, -1, 5, -1), syscall.EIO},
+		"all but one byte":      {takes(unix.EFBIG, len(data)-1), syscall.EFBIG},
+		"short, no reason":      {takes(nil, 5, 100), io.ErrShortWrite},
+		"short and short again": {takes(nil, 5, 3), io.ErrShortWrite},
+		"short, then zero":      {takes(nil, 5, 0), io.ErrShortWrite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFileStorage(t)
+			writeDisk(t, s, "x.jsonl", "one\n")
+			sys := kernel
+			sys.write = test.write
+			truncated := 0
+			sys.ftruncate = func(fd int, size int64) error {
+				if truncated++; truncated == 1 {
+					return unix.EINTR
+				}
+				return unix.Ftruncate(fd, size)
+			}
+			_, err := s.appendWith(sys, "x.jsonl", []byte(data))
+			assert.ErrorIs(t, err, test.want)
+			assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
+			_, err = s.Append("x.jsonl", []byte(data))
+			require.NoError(t, err)
+			assert.Equal(t, "one\n"+data, readDisk(t, s, "x.jsonl"))
+		})
+	}
+}
+
+func TestAppendIsOneWrite(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	sys := kernel
+	writes := 0
+	sys.write = func(fd int, p []byte) (int, error) { writes++; return unix.Write(fd, p) }
+	sys.fsync = func(int) error { t.Error("an append does not sync"); return nil }
+	_, err := s.appendWith(sys, "x.jsonl", bytes.Repeat([]byte("line\n"), 1<<20))
+	require.NoError(t, err)
+	assert.Equal(t, 1, writes)
+}
+
+// TestAppendKeepsWhatOthersWrote: what a program without the lock did meanwhile is not cut off.
+func TestAppendKeepsWhatOthersWrote(t *testing.T) {
+	others := func(fd int, text string) { _, _ = unix.Write(fd, []byte(text)) }
+	for name, test := range map[string]struct {
+		meanwhile func(fd int)
+		written   []int // by us, before the disk is full
+		want      string
+	}{
+		"behind our part":    {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n"},
+		"where we failed":    {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n"},
+		"more than we meant": {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil, "one\n" + strings.Repeat("theirs\n", 9)},
+		"made it shorter":    {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFileStorage(t)
+			writeDisk(t, s, "x.jsonl", "one\n")
+			sys := kernel
+			ours := takes(unix.ENOSPC, test.written...)
+			sys.write = func(fd int, p []byte) (int, error) {
+				n, err := ours(fd, p)
+				if err != nil {
+					test.meanwhile(fd)
+				}
+				return n, err
+			}
+			_, err := s.appendWith(sys, "x.jsonl", []byte("two is a line\n"))
+			assert.ErrorIs(t, err, syscall.ENOSPC)
+			assert.ErrorContains(t, err, "not taken back")
+			assert.Equal(t, test.want, readDisk(t, s, "x.jsonl"))
+		})
+	}
+}
+
+func TestAppendSaysTheReasonWhenItCannotTakeBack(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	sys := kernel
+	sys.write = takes(unix.ENOSPC, 5)
+	sys.ftruncate = func(int, int64) error { return unix.EIO }
+	_, err := s.appendWith(sys, "x.jsonl", []byte("two is a line\n"))
+	assert.ErrorIs(t, err, syscall.ENOSPC)
+	assert.NotErrorIs(t, err, syscall.EIO)
+	assert.ErrorContains(t, err, "not taken back")
+	assert.Equal(t, "one\ntwo i", readDisk(t, s, "x.jsonl"))
+}
+
+// TestAppendSeesAReplacementMeanwhile: an old client renames over the file without any lock.
+func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
+	s := newFileStorage(t)
+	for _, gone := range []bool{false, true} {
+		writeDisk(t, s, "x.jsonl", "one\n")
+		require.NoError(t, os.Link(onDisk(s, "x.jsonl"), onDisk(s, "x.jsonl.00.bak")))
+		sys := kernel
+		sys.write = func(fd int, p []byte) (int, error) {
+			if gone {
+				require.NoError(t, os.Remove(onDisk(s, "x.jsonl")))
+			} else {
+				writeDisk(t, s, "new", "theirs\n")
+				require.NoError(t, os.Rename(onDisk(s, "new"), onDisk(s, "x.jsonl")))
+			}
+			return unix.Write(fd, p)
+		}
+		_, err := s.appendWith(sys, "x.jsonl", []byte("two\n"))
+		assert.ErrorIs(t, err, ErrStale)
+		assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl.00.bak"), "taken back from the old file too")
+		if !gone {
+			assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
+		}
+		require.NoError(t, os.Remove(onDisk(s, "x.jsonl.00.bak")))
+	}
+}
+
+func TestFileSizeLimit(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	out, err := child(t, "limit", s.Path(), "x.jsonl").Output()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "one\n"+strings.Repeat("x", 96), readDisk(t, s, "x.jsonl"))
+	assert.Empty(t, leftovers(t, s.Path()))
+}
+
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "secret", "secret\n")
+	writeDisk(t, s, "real.jsonl", "one\n")
+	require.NoError(t, os.Mkdir(onDisk(s, "real"), 0o700))
+	writeDisk(t, s, "real/x.jsonl", "one\n")
+	require.NoError(t, os.Symlink("real.jsonl", onDisk(s, "link.jsonl")))
+	require.NoError(t, os.Symlink(onDisk(s, "secret"), onDisk(s, "absolute.jsonl")))
+	require.NoError(t, os.Symlink("nothing", onDisk(s, "dangling.jsonl")))
+	require.NoError(t, os.Symlink("real", onDisk(s, "dir")))
+	require.NoError(t, unix.Mkfifo(onDisk(s, "pipe.jsonl"), 0o600))
+	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(socket)
+	require.NoError(t, unix.Bind(socket, &unix.SockaddrUnix{Name: onDisk(s, "socket.jsonl")}))
+
+	for _, name := range []string{"link.jsonl", "absolute.jsonl", "dangling.jsonl", "dir/x.jsonl"} {
+		for _, op := range []string{"Open", "Append", "Sync", "Writers"} {
+			assert.ErrorIs(t, operations[op](s, name), fs.ErrNotExist, "%s(%s)", op, name)
+		}
+	}
+	assert.ErrorIs(t, operations["Lock"](s, "dir/x.jsonl"), fs.ErrNotExist)
+	assert.ErrorIs(t, operations["Replace"](s, "dir/new.jsonl"), fs.ErrNotExist)
+	assert.ErrorIs(t, s.MkdirAll("dir/new"), fs.ErrNotExist)
+	assert.ErrorIs(t, s.MkdirAll("dir"), fs.ErrNotExist)
+	assert.ErrorIs(t, s.MkdirAll("dangling.jsonl"), fs.ErrNotExist)
+	for _, name := range []string{"pipe.jsonl", "socket.jsonl"} {
+		for _, op := range []string{"Append", "Sync", "Writers"} {
+			assert.ErrorIs(t, operations[op](s, name), ErrNotRegular, "%s(%s)", op, name)
+		}
+	}
+	assert.ErrorIs(t, operations["Open"](s, "pipe.jsonl"), ErrNotRegular)
+	for _, name := range []string{"link.jsonl", "pipe.jsonl"} {
+		_, err := s.Replace(name, stat(t, s, name).Token, content("x"))
+		assert.ErrorIs(t, err, ErrNotRegular, name)
+		assert.ErrorIs(t, operations["Replace"](s, name), fs.ErrExist, name)
+	}
+	assert.Equal(t, "secret\n", readDisk(t, s, "secret"))
+	assert.Equal(t, "one\n", readDisk(t, s, "real.jsonl"))
+	assert.Equal(t, "one\n", readDisk(t, s, "real/x.jsonl"))
+}
+
+func TestReplaceFailures(t *testing.T) {
+	fails := func(int) error { return unix.EIO }
+	for name, test := range map[string]struct {
+		sys  func(*calls)
+		want error
+	}{
+		"write":  {func(c *calls) { c.write = takes(unix.ENOSPC, 100) }, syscall.ENOSPC},
+		"zero":   {func(c *calls) { c.write = takes(nil, 100, 0) }, io.ErrShortWrite},
+		"fsync":  {func(c *calls) { c.fsync = fails }, syscall.EIO},
+		"rename": {func(c *calls) { c.renameat2 = func(int, string, int, string, uint) error { return unix.EIO } }, syscall.EIO},
+	} {
+		for _, file := range []string{"x.jsonl", "new.jsonl"} {
+			t.Run(name+" "+file, func(t *testing.T) {
+				s := newFileStorage(t)
+				writeDisk(t, s, "x.jsonl", "one\n")
+				before := stat(t, s, "x.jsonl")
+				expect := before.Token
+				if file == "new.jsonl" {
+					expect = Token{}
+				}
+				sys := kernel
+				test.sys(&sys)
+				_, err := s.replaceWith(sys, file, expect, content(strings.Repeat("line\n", 1000)))
+				assert.ErrorIs(t, err, test.want)
+				assert.Equal(t, before, stat(t, s, "x.jsonl"))
+				items, err := s.List("")
+				require.NoError(t, err)
+				assert.Equal(t, []Item{{"x.jsonl", KindFile}}, items)
+			})
+		}
+	}
+}
+
+func TestReplaceIsDurable(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	var order []string
+	sys := kernel
+	sys.write = func(fd int, p []byte) (int, error) {
+		order = append(order, "write")
+		return unix.Write(fd, p[:min(len(p), 1<<20)])
+	}
+	sys.fsync = func(fd int) error {
+		st, err := fstat(fd)
+		require.NoError(t, err)
+		order = append(order, map[Kind]string{KindFile: "fsync file", KindDir: "fsync dir"}[st.Kind])
+		return nil
+	}
+	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		order = append(order, "rename")
+		assert.Regexp(t, regexp.MustCompile(`^\.x\.jsonl\.[0-9a-f]{16}\.tmp$`), from)
+		return unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	_, err := s.replaceWith(sys, "x.jsonl", stat(t, s, "x.jsonl").Token, content("two\n"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"write", "fsync file", "rename", "fsync dir"}, order)
+
+	order = nil
+	require.NoError(t, s.syncWith(sys, "x.jsonl"))
+	assert.Equal(t, []string{"fsync file", "fsync dir"}, order)
+
+	sys.fsync = func(int) error { return unix.ENOSPC }
+	assert.ErrorIs(t, s.syncWith(sys, "x.jsonl"), syscall.ENOSPC)
+}
+
+// TestDirectoryCannotBeSynced: then the file is replaced already, and the caller hears of it, unless
+// the file system has no such thing.
+func TestDirectoryCannotBeSynced(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	for errno, want := range map[unix.Errno]error{unix.EIO: syscall.EIO, unix.EINVAL: nil, unix.ENOTSUP: nil} {
+		sys := kernel
+		interrupted := false
+		sys.fsync = func(fd int) error {
+			if st, err := fstat(fd); err != nil || st.Kind != KindDir {
+				return err
+			}
+			if interrupted = !interrupted; interrupted {
+				return unix.EINTR
+			}
+			return errno
+		}
+		st, err := s.replaceWith(sys, "x.jsonl", stat(t, s, "x.jsonl").Token, content(errno.Error()))
+		assert.ErrorIs(t, err, want)
+		assert.Equal(t, stat(t, s, "x.jsonl"), st)
+		assert.Equal(t, errno.Error(), readDisk(t, s, "x.jsonl"))
+		assert.ErrorIs(t, s.syncWith(sys, "x.jsonl"), want)
+	}
+}
+
+// TestReplaceWithoutNoreplace: some file systems do not know the flag.
+func TestReplaceWithoutNoreplace(t *testing.T) {
+	s := newFileStorage(t)
+	sys := kernel
+	race := func() {}
+	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		race()
+		if flags != 0 {
+			return unix.EINVAL
+		}
+		return unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	st, err := s.replaceWith(sys, "x.jsonl", Token{}, content("one\n"))
+	require.NoError(t, err)
+	assert.Equal(t, stat(t, s, "x.jsonl"), st)
+	assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
+	race = func() { writeDisk(t, s, "y.jsonl", "theirs\n") }
+	_, err = s.replaceWith(sys, "y.jsonl", Token{}, content("ours\n"))
+	assert.ErrorIs(t, err, fs.ErrExist)
+	assert.ErrorIs(t, err, ErrStale)
+	assert.Equal(t, "theirs\n", readDisk(t, s, "y.jsonl"))
+	_, err = s.replaceWith(kernel, "z.jsonl", Token{}, func(io.Writer) error {
+		writeDisk(t, s, "z.jsonl", "theirs\n")
+		return nil
+	})
+	assert.ErrorIs(t, err, fs.ErrExist)
+	assert.Empty(t, leftovers(t, s.Path()))
+}
+
+func TestReplaceKeepsModeAndOwner(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	s := newFileStorage(t)
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o664, 0o444} {
+		writeDisk(t, s, "x.jsonl", "one\n")
+		require.NoError(t, os.Chmod(onDisk(s, "x.jsonl"), mode))
+		if os.Geteuid() == 0 {
+			require.NoError(t, os.Chown(onDisk(s, "x.jsonl"), 1234, 4321))
+		}
+		before := stat(t, s, "x.jsonl")
+		st, err := s.Replace("x.jsonl", before.Token, content("two\n"))
+		require.NoError(t, err)
+		assert.Equal(t, uint32(mode), st.Mode)
+		assert.Equal(t, []uint32{before.UID, before.GID}, []uint32{st.UID, st.GID})
+		require.NoError(t, os.Remove(onDisk(s, "x.jsonl")))
+	}
+}
+
+func TestReplaceRefusesWhatItCannotKeep(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "sessioncore")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	require.NoError(t, os.Chmod(dir, 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.jsonl"), []byte("one\n"), 0o600))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "x.jsonl"), 0o666))
+	runAsNobody(t, "chown", dir, "x.jsonl")
+	data, err := os.ReadFile(filepath.Join(dir, "x.jsonl"))
+	require.NoError(t, err)
+	assert.Equal(t, "one\n", string(data))
+	assert.Empty(t, leftovers(t, dir))
+}
+
+// acl is an access control list that lets user 1234 read and write.
+func acl() []byte {
+	list := []byte{2, 0, 0, 0} // version
+	for _, entry := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 6, 1234}, {4, 0, ^uint32(0)}, {16, 6, ^uint32(0)}, {32, 0, ^uint32(0)}} {
+		list = append(list, byte(entry[0]), 0, byte(entry[1]), 0,
+			byte(entry[2]), byte(entry[2]>>8), byte(entry[2]>>16), byte(entry[2]>>24))
+	}
+	return list
+}
+
+func TestReplaceKeepsTheAccessControlList(t *testing.T) {
+	s := newFileStorage(t)
+	writeDisk(t, s, "list.jsonl", "one\n")
+	writeDisk(t, s, "none.jsonl", "one\n")
+	if err := unix.Setxattr(onDisk(s, "list.jsonl"), aclName, acl(), 0); err != nil {
+		t.Skipf("no access control lists here: %v", err)
+	}
+	require.NoError(t, unix.Setxattr(s.Path(), "system.posix_acl_default", acl(), 0))
+	for name, want := range map[string][]byte{"list.jsonl": acl(), "none.jsonl": nil} {
+		before := stat(t, s, name)
+		st, err := s.Replace(name, before.Token, content("two\n"))
+		require.NoError(t, err)
+		assert.Equal(t, before.Mode, st.Mode)
+		got := make([]byte, 1000)
+		n, err := unix.Getxattr(onDisk(s, name), aclName, got)
+		if want == nil {
+			assert.ErrorIs(t, err, unix.ENODATA, "a list that the file did not have")
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want, got[:n])
+	}
+}
+
+func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	s := newFileStorage(t)
+	require.NoError(t, os.Mkdir(onDisk(s, "user"), 0o700))
+	require.NoError(t, os.Chown(onDisk(s, "user"), 1234, 4321))
+	require.NoError(t, s.MkdirAll("user/a/b"))
+	st, err := s.Replace("user/a/b/x.jsonl", Token{}, content("one\n"))
+	require.NoError(t, err)
+	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
+	for _, name := range []string{"user/a", "user/a/b"} {
+		st := stat(t, s, name)
+		assert.Equal(t, []uint32{1234, 4321, 0o700}, []uint32{st.UID, st.GID, st.Mode}, name)
+	}
+	unlock := lock(t, s, "user/x.jsonl")
+	st = stat(t, s, "user/.x.jsonl.lock")
+	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
+	require.NoError(t, unlock())
+}
+
+// tinyDisk is a storage on a disk of 1 MB.
+func tinyDisk(t *testing.T) *FileStorage {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { assert.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	s, err := OpenFileStorage(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestFullDisk(t *testing.T) {
+	s := tinyDisk(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	line := append(bytes.Repeat([]byte("x"), 50_001), '\n')
+	unlock := lock(t, s, "x.jsonl")
+	want := int64(4)
+	for {
+		st, err := s.Append("x.jsonl", line)
+		if err != nil {
+			assert.ErrorIs(t, err, syscall.ENOSPC)
+			break
+		}
+		want += int64(len(line))
+		require.Equal(t, want, st.Size)
+	}
+	require.NoError(t, unlock())
+	full := stat(t, s, "x.jsonl")
+	assert.Equal(t, want, full.Size, "the file is as before")
+	assert.True(t, strings.HasSuffix(readDisk(t, s, "x.jsonl"), "x\n"))
+
+	_, err := s.Replace("x.jsonl", full.Token, content(strings.Repeat("y", 1<<20)))
+	assert.ErrorIs(t, err, syscall.ENOSPC)
+	assert.Equal(t, full, stat(t, s, "x.jsonl"))
+
+	// Now to the last page: not even a lock can be written.
+	filler, err := os.Create(onDisk(s, "filler"))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, filler.Close())
+	_, err = s.Lock(t.Context(), "x.jsonl")
+	assert.ErrorIs(t, err, syscall.ENOSPC)
+	assert.Empty(t, leftovers(t, s.Path()))
+
+	require.NoError(t, os.Remove(onDisk(s, "filler")))
+	unlock = lock(t, s, "x.jsonl")
+	_, err = s.Append("x.jsonl", []byte("last\n"))
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+}
+
+// TestNoDescriptorStaysOpen: whoever keeps one for writing looks like a live client.
+func TestNoDescriptorStaysOpen(t *testing.T) {
+	s := newFileStorage(t)
+	before := descriptors(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	require.NoError(t, unix.Mkfifo(onDisk(s, "pipe"), 0o600))
+	for _, name := range []string{"x.jsonl", "pipe", "none", "no/dir", "d"} {
+		for _, do := range operations {
+			_ = do(s, name)
+		}
+		_ = s.MkdirAll("d/e")
+		_ = s.MkdirAll("x.jsonl/e")
+	}
+	_, err := s.Replace("x.jsonl", stat(t, s, "x.jsonl").Token, content("two\n"))
+	require.NoError(t, err)
+	_, err = s.Replace("x.jsonl", stat(t, s, "x.jsonl").Token, func(io.Writer) error { return io.EOF })
+	require.ErrorIs(t, err, io.EOF)
+	assert.LessOrEqual(t, descriptors(t), before)
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skipf("cannot count descriptors: %v", err)
+	}
+	return len(open)
+}
+
+// TestTwoProcessesAppend: nothing is lost and nothing mixed (design.md section 4).
+func TestTwoProcessesAppend(t *testing.T) {
+	const writers, lines = 4, 500
+	s := newFileStorage(t)
+	writeDisk(t, s, "x.jsonl", "")
+	other := child(t, "append", s.Path(), "x.jsonl", "b", fmt.Sprint(writers), fmt.Sprint(lines))
+	var said bytes.Buffer
+	other.Stdout = &said
+	require.NoError(t, other.Start())
+	err := appendLines(s, "x.jsonl", "a", writers, lines)
+	require.NoError(t, other.Wait(), "%s", &said)
+	require.NoError(t, err)
+
+	next := map[string]int{}
+	whole := regexp.MustCompile(`^([ab]) ([0-9]+) ([0-9]+) (a*|b*)\.$`)
+	text := strings.TrimSuffix(readDisk(t, s, "x.jsonl"), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		m := whole.FindStringSubmatch(line)
+		require.NotNil(t, m, "a line is not whole: %q", line)
+		who := m[1] + m[2]
+		require.Equal(t, fmt.Sprint(next[who]), m[3], "a line is lost or out of order")
+		require.Equal(t, strings.Repeat(m[1], next[who]%400), m[4])
+		next[who]++
+	}
+	assert.Len(t, next, 2*writers)
+	for who, n := range next {
+		assert.Equal(t, lines, n, who)
+	}
+	assert.Empty(t, leftovers(t, s.Path()))
+}

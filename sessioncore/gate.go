@@ -1,0 +1,81 @@
+package sessioncore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// gates make the goroutines of this process queue for a name, first come first served, before one of
+// them asks for the lock that other processes know. Lock order: gate, then lock file; mu is held for
+// a map access only.
+type gates[K comparable] struct {
+	mu sync.Mutex // guards of, and users of each gate
+	of map[K]*gate
+}
+
+// gate lives as long as somebody uses or wants it.
+type gate struct {
+	users int
+	slot  chan struct{} // full while somebody is in; senders queue in order
+	turn  time.Time     // since when this process has not let others in; for the one who is in
+}
+
+// enter waits until the caller is the only one in, or ctx is done: then its error is waitError's.
+func (g *gates[K]) enter(ctx context.Context, key K) (in *gate, leave func(), err error) {
+	g.mu.Lock()
+	in = g.of[key]
+	if in == nil {
+		if g.of == nil {
+			g.of = map[K]*gate{}
+		}
+		in = &gate{slot: make(chan struct{}, 1), turn: time.Now()}
+		g.of[key] = in
+	}
+	in.users++
+	g.mu.Unlock()
+
+	forget := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if in.users--; in.users == 0 {
+			delete(g.of, key)
+		}
+	}
+	if ctx.Err() == nil { // select chooses at random where both are ready
+		select {
+		case in.slot <- struct{}{}:
+			return in, func() { <-in.slot; forget() }, nil
+		case <-ctx.Done():
+		}
+	}
+	forget()
+	return nil, nil, waitError(ctx)
+}
+
+// lockContext is ctx that ends when a lock has been waited for long enough.
+func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, lockLimit, ErrLocked)
+}
+
+// waitError says why the wait of a lockContext ended: ErrLocked, or what the caller's context says.
+func waitError(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
+		return cause
+	}
+	return fmt.Errorf("waiting for a lock: %w", ctx.Err())
+}
+
+// pause waits for d, and reports false when ctx was done before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

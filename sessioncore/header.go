@@ -1,0 +1,169 @@
+package sessioncore
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
+func (x *index) addHeader(u *unit) error {
+	v := value(u.text)
+	if u.line == 1 && x.header.slot == 0 && isTitleSlot(v) {
+		x.header.slotOff, x.header.slot = u.off, u.size
+		return nil
+	}
+	id := v.member("id")
+	if u.kind != unitObject || !v.member("type").is(headerType) || !id.isString() {
+		return ErrNotSession
+	}
+	x.header.found = true
+	x.header.off, x.header.size = u.off, u.size
+	x.header.end = u.off + u.size
+	x.version = versionOf(v.member("version"))
+	x.values = 1
+	if x.version < 2 {
+		x.seed, _ = id.text()
+	}
+	if t, ok := timeOf(v.member("timestamp")); ok {
+		x.lastNow = t
+	}
+	x.header.time = x.lastNow
+	return nil
+}
+
+// versionOf reads a header's version: absent or null is 1 (format.md, loading). Anything else counts as
+// the number that the client's comparison makes of it.
+func versionOf(v value) int {
+	n := math.NaN()
+	switch text, isText := v.text(); {
+	case v.missing():
+		n = 1
+	case v.isNumber():
+		n, _ = strconv.ParseFloat(string(v), 64)
+	case v[0] == 't':
+		n = 1
+	case v[0] == 'f', string(v) == "[]", isText && strings.TrimSpace(text) == "":
+		n = 0
+	case isText:
+		if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			n = f
+		}
+	}
+	if math.IsNaN(n) {
+		return currentVersion // no comparison with it holds, so nothing migrates
+	}
+	return int(math.Floor(math.Max(-1, math.Min(n, 1<<20))))
+}
+
+// currentVersion is the version that migrations lead to (seed omp-session-storage).
+const currentVersion = 3
+
+// isTitleSlot: see format.md, title slot and loading.
+func isTitleSlot(v value) bool {
+	if !v.member("type").is(titleType) {
+		return false
+	}
+	version := v.member("v")
+	if n, err := strconv.ParseFloat(string(version), 64); !version.isNumber() || err != nil || n != 1 {
+		return false
+	}
+	for _, key := range []string{"title", "updatedAt", "pad"} {
+		if !v.member(key).isString() {
+			return false
+		}
+	}
+	source := v.member("source")
+	return len(source) == 0 || source.is("auto") || source.is("user")
+}
+
+// readHeader reads the header and, where there is one, the title slot.
+func (s *Snapshot) readHeader() (header, slot value, err error) {
+	if header, err = s.read(s.header.off, s.header.size); err != nil {
+		return nil, nil, err
+	}
+	if s.header.slot > 0 {
+		if slot, err = s.read(s.header.slotOff, s.header.slot); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !validObject(header) || s.header.slot > 0 && (!validObject(slot) || !isTitleSlot(slot)) {
+		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", ErrStale)
+	}
+	return header, slot, nil
+}
+
+func validObject(v value) bool {
+	var s scanner
+	end, st := s.skipValue(v, 0)
+	return v.isObject() && st == scanOK && end == len(v)
+}
+
+// SessionID returns the id in the header, WTF-8.
+func (s *Snapshot) SessionID() (string, error) {
+	header, _, err := s.readHeader()
+	id, _ := header.member("id").text()
+	return id, err
+}
+
+// Title returns the session's title, WTF-8, "" for none. A title slot overrides the header (format.md,
+// title slot).
+func (s *Snapshot) Title() (string, error) {
+	header, slot, err := s.readHeader()
+	if err != nil {
+		return "", err
+	}
+	if slot != nil {
+		title, _ := slot.member("title").text()
+		return title, nil
+	}
+	title, _ := header.member("title").text()
+	return title, nil
+}
+
+// TitleDocument returns the file title: the title in UTF-8 and a newline, nothing where there is none.
+func (s *Snapshot) TitleDocument() (*Document, error) {
+	title, err := s.Title()
+	if err != nil {
+		return nil, err
+	}
+	if title != "" {
+		title = TextUTF8(title) + "\n"
+	}
+	return textDocument(s, []byte(title)), nil
+}
+
+// HeaderDocument returns header.json: the header as loaded, that is with the title slot merged and of
+// version 3 where it was older, and a newline (design.md, context.json).
+func (s *Snapshot) HeaderDocument() (*Document, error) {
+	header, slot, err := s.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	var add []byte
+	var gone []string
+	if s.version < currentVersion {
+		gone = append(gone, "version")
+		add = append(add, `"version":3`...)
+	}
+	if slot != nil {
+		gone = append(gone, "title", "titleSource")
+		if title := slot.member("title"); title.truthy() {
+			add = appendListed(add, `"title":`+string(title))
+		}
+		if source := slot.member("source"); len(source) > 0 {
+			add = appendListed(add, `"titleSource":`+string(source))
+		}
+	}
+	var edits editList
+	if len(gone) > 0 {
+		edits = edits.editObject(header, 0, string(add), func(m member) bool { return slices.ContainsFunc(gone, m.keyIs) })
+	}
+	var none resolver
+	if edits, err = none.textEdits(edits, header, 0); err != nil {
+		return nil, err
+	}
+	return textDocument(s, append(edits.apply(header), '\n')), nil
+}

@@ -1,0 +1,246 @@
+package sessioncore
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+)
+
+// record is what the index keeps of an entry: where it lies and what links it, never its content.
+type record struct {
+	off    int64  // of the entry's text in the file
+	time   int64  // its timestamp, or what stands in for one (design.md, entries/); ms since the epoch
+	size   uint32 // of the text in bytes
+	line   uint32 // number of its first line, from 1
+	crc    uint32 // CRC-32C of the text
+	id     symbol // 0: none
+	parent symbol // 0: none
+	// before is 1 + the number of the entry before this one with the same id, 0 for none.
+	before  uint32
+	msgOff  uint32 // of the value of the key "message" in the text
+	msgSize uint32 // 0: there is none
+	kind    EntryType
+	role    roleCode
+	flags   recordFlags
+}
+
+// roleCode is a message's role as far as the model needs it.
+type roleCode uint8
+
+const (
+	roleOther roleCode = iota
+	roleUser
+	roleAssistant
+	roleToolResult
+	roleHookMessage
+)
+
+type recordFlags uint16
+
+const (
+	recTimed     recordFlags = 1 << iota // the timestamp could be read
+	recBlob                              // a string begins with the blob prefix
+	recIllFormed                         // some bytes are no UTF-8
+	recBigNumber                         // a number may overflow a double
+	recPayload                           // the message has a providerPayload
+	recManyLines                         // the text runs over several lines
+	recLeafMove                          // a custom entry of type sessionfs/leaf
+	recMigrated                          // a migration changes the entry
+	recEndsLine                          // the byte behind the text is a newline
+)
+
+// labelRecord is a label entry: the newest of a target decides.
+type labelRecord struct {
+	target symbol
+	entry  uint32
+	label  string // "" clears
+}
+
+// index is all that is known of one file. It only grows at its ends; a snapshot holds the lengths
+// that were current when it was made. All writing is done by the goroutine that holds the session's
+// refresh lock.
+type index struct {
+	symbols      symbolTable
+	records      []record
+	labels       []labelRecord
+	problems     []Problem
+	problemCount int64    // all of them, also those beyond maxProblems
+	longIDs      []symbol // ids too long to be shown as they are
+	odd          []uint32 // entries that have no id
+	// ordinals: of version 1 files, the number of each entry among the values read (format.md).
+	ordinals []uint32
+
+	header  headerRef
+	values  int64 // values read, the header being 0, a title slot not counted
+	lastID  uint32
+	lastNow int64 // the time of the entry before, for entries without one
+	version int
+	seed    string // of version 1: the header's id, from which ids are made
+}
+
+// headerRef is where the header and the title slot lie.
+type headerRef struct {
+	found   bool
+	off     int64
+	size    int64
+	slotOff int64
+	slot    int64 // size of the slot's value in bytes, 0: none
+	end     int64 // offset behind the header
+	time    int64 // its timestamp in ms since the epoch
+}
+
+// maxEntries is the most entries that a session may have: numbers of entries are 32 bits.
+const maxEntries = math.MaxInt32
+
+// add takes a unit of the file into the index. It returns ErrNotSession when the first value is no
+// header.
+func (x *index) add(u *unit) error {
+	if u.trailing > 0 {
+		x.problem(Problem{Line: u.line, Offset: u.off + u.size, Size: u.trailing, What: ProblemSkipped, Why: reasonTrailing})
+	}
+	if u.kind == unitSkipped {
+		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemSkipped, Why: u.reason})
+		return nil
+	}
+	if !x.header.found {
+		return x.addHeader(u)
+	}
+	x.values++
+	if u.kind == unitOther {
+		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
+		return nil
+	}
+	if value(u.info.typ.of(u.text)).is(headerType) {
+		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemHeader, Why: "a second session header is no entry"})
+		return nil
+	}
+	if len(x.records) >= maxEntries || x.symbols.full() {
+		return fmt.Errorf("%w: too many entries or too long ids to index", ErrNotSession)
+	}
+	x.addEntry(u)
+	return nil
+}
+
+// addEntry indexes an entry.
+func (x *index) addEntry(u *unit) {
+	info := u.info
+	rec := record{
+		off: u.off, size: uint32(u.size), line: uint32(u.line), crc: info.crc,
+		kind: typeOf(info.typ.of(u.text)),
+	}
+	rec.flags = textFlags(u)
+	rec.time = x.lastNow
+	if t, ok := timeOf(info.time.of(u.text)); ok {
+		rec.time = t
+		rec.flags |= recTimed
+	}
+	x.lastNow = rec.time
+	n := uint32(len(x.records))
+	if info.message.end > 0 {
+		rec.msgOff, rec.msgSize = info.message.start, info.message.end-info.message.start
+		rec.role = roleOf(info.role.of(u.text))
+	}
+	if x.version < 2 {
+		x.migrateLinks(&rec, u, n)
+	} else {
+		x.link(&rec, u)
+	}
+	if x.version < 3 && rec.kind == TypeMessage && rec.role == roleHookMessage {
+		rec.flags |= recMigrated
+	}
+	switch rec.kind {
+	case TypeLabel:
+		x.addLabel(u, n)
+	case TypeCustom:
+		if value(u.text).member("customType").is(leafMoveType) {
+			rec.flags |= recLeafMove
+		}
+	}
+	x.records = append(x.records, rec)
+	if rec.id == 0 {
+		x.odd = append(x.odd, n)
+		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemNoID, Why: "the entry has no id: it is in no tree and no path"})
+		return
+	}
+	x.lastID = n + 1
+	// Published last: a reader that sees the new number passes over it unless its snapshot has it.
+	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
+}
+
+// leafMoveType is the customType of the entry that records a move of the leaf (design.md, leaf).
+const leafMoveType = "sessionfs/leaf"
+
+func textFlags(u *unit) recordFlags {
+	var f recordFlags
+	if u.info.flags&flagBlob != 0 {
+		f |= recBlob
+	}
+	if u.info.flags&flagBigNumber != 0 {
+		f |= recBigNumber
+	}
+	if u.info.flags&flagHighBytes != 0 && validPrefix(u.text) != len(u.text) {
+		f |= recIllFormed
+	}
+	if u.endsLine {
+		f |= recEndsLine
+	}
+	if u.info.payload {
+		f |= recPayload
+	}
+	if manyLines(u.text) {
+		f |= recManyLines
+	}
+	return f
+}
+
+func roleOf(v value) roleCode {
+	switch {
+	case v.is("user"):
+		return roleUser
+	case v.is("assistant"):
+		return roleAssistant
+	case v.is("toolResult"):
+		return roleToolResult
+	case v.is("hookMessage"):
+		return roleHookMessage
+	}
+	return roleOther
+}
+
+// link notes an entry's id and parentId as the file gives them.
+func (x *index) link(rec *record, u *unit) {
+	if id, ok := u.info.id.of(u.text).bytes(); ok {
+		x.setID(rec, id)
+	}
+	if parent, ok := u.info.parent.of(u.text).bytes(); ok && len(parent) > 0 {
+		rec.parent = x.symbols.intern(parent)
+	}
+}
+
+// setID makes id the id of a record that is about to be added.
+func (x *index) setID(rec *record, id []byte) {
+	rec.id = x.symbols.intern(id)
+	if rec.before = x.symbols.symbols[rec.id].last; rec.before != 0 {
+		x.problem(Problem{
+			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: string(id),
+			Why: fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line),
+		})
+	}
+	if rec.before == 0 && nameTooLong(id) {
+		x.longIDs = append(x.longIDs, rec.id)
+	}
+}
+
+// addLabel notes a label entry (format.md, loading: an absent, null or empty label clears).
+func (x *index) addLabel(u *unit, n uint32) {
+	v := value(u.text)
+	target, ok := v.member("targetId").text()
+	if !ok {
+		return
+	}
+	label := ""
+	if l := v.member("label"); l.truthy() {
+		label = l.asKey()
+	}
+	x.labels = append(x.labels, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
+}

@@ -1,0 +1,72 @@
+package sessioncore
+
+import "bytes"
+
+// Label is a label in effect. Its target need not be in the session.
+type Label struct {
+	Target string // id, WTF-8
+	Label  string // WTF-8
+}
+
+// Labels returns the labels in effect in file order of the entries that set them: the last label entry
+// of a target decides, wherever it hangs (format.md, loading).
+func (s *Snapshot) Labels() []Label {
+	s.labelOnce.Do(s.findLabels)
+	return s.labels
+}
+
+// LabelOf returns the label of an entry, "" for none.
+func (s *Snapshot) LabelOf(e Entry) string {
+	s.labelOnce.Do(s.findLabels)
+	return s.labelOf[s.records[e].id]
+}
+
+func (s *Snapshot) findLabels() {
+	deciding := make(map[symbol]int, len(s.labelRecords))
+	for i, l := range s.labelRecords {
+		deciding[l.target] = i
+	}
+	s.labelOf = make(map[symbol]string)
+	for i, l := range s.labelRecords {
+		if deciding[l.target] != i || l.label == "" {
+			continue
+		}
+		s.labels = append(s.labels, Label{Target: s.idText(l.target), Label: l.label})
+		s.labelOf[l.target] = l.label
+	}
+}
+
+// LabelsDocument returns the file labels: "<id>\t<label>" a line (design.md section 2).
+func (s *Snapshot) LabelsDocument() *Document {
+	var out []byte
+	for _, l := range s.Labels() {
+		out = appendLabelField(out, l.Target)
+		out = append(out, '\t')
+		out = appendLabelField(out, l.Label)
+		out = append(out, '\n')
+	}
+	return textDocument(s, out)
+}
+
+// appendLabelField escapes what would break a line or could not be written back.
+func appendLabelField(dst []byte, text string) []byte {
+	for b := []byte(text); len(b) > 0; {
+		r, n := wtf8Rune(b)
+		switch {
+		case r == '\\':
+			dst = append(dst, `\\`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case isHighSurrogate(r) || isLowSurrogate(r):
+			dst = append(dst, bytes.Trim(appendQuoted(nil, string(b[:n])), `"`)...)
+		default:
+			dst = append(dst, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return dst
+}

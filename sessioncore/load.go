@@ -1,0 +1,392 @@
+package sessioncore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+)
+
+// This file splits a session file into units: the values in it, and what is no value. It implements
+// format.md ("Loading") line by line: a chunk of whole lines at a time is classified, by several
+// goroutines where the file is large, and handed on in file order. Only lines that are no value by
+// themselves are looked at a second time (loose.go).
+
+const (
+	// chunkSize is how much is read at once: enough to keep system calls rare, small enough for the
+	// processor's cache and for several of them to be in flight.
+	chunkSize = 256 << 10
+	// maxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written through
+	// the mount (design.md section 2); twice that leaves room for what other writers make, and keeps
+	// one hostile line from taking all memory.
+	maxLine = 128 << 20
+	// keepBuffer is the largest buffer that is used again; larger ones, made for a huge line, go.
+	keepBuffer = 4 << 20
+)
+
+// unitKind says what a unit of a session file is.
+type unitKind uint8
+
+const (
+	unitObject  unitKind = iota // a JSON object
+	unitOther                   // a JSON value that is no object
+	unitSkipped                 // text that is no value
+)
+
+// unit is one value of a session file, or a piece of text that is none. Its slices are valid only
+// during the call that hands it over.
+type unit struct {
+	kind     unitKind
+	reason   string // why text is skipped
+	line     int64  // number of the line that it begins on, from 1
+	off      int64  // where the value, or the skipped text, begins in the file
+	text     []byte // the value's text; nil for skipped text
+	size     int64  // of the value or the skipped text, in bytes
+	info     *lineInfo
+	endsLine bool // the byte behind the text is the line's newline
+	// trailing is how much text after the value was skipped on its last line, in bytes.
+	trailing int64
+}
+
+// position is where loading stopped and can go on when the file has grown.
+type position struct {
+	off   int64 // offset of the line to go on with
+	lines int64 // lines before it
+	// midLine: the text before off is a whole value on a last line without its newline. Growth that
+	// does not begin with the end of that line changes the value.
+	midLine bool
+	// guessed: what follows off was read as entries, but would be read otherwise if more text came.
+	guessed bool
+	// work is how many bytes were spent on lines that are no value by themselves (loose.go).
+	work int64
+}
+
+// loader reads one state of a file.
+type loader struct {
+	obj  io.ReaderAt
+	size int64
+	emit func(*unit) error
+	// chunk is how much is read at first; it doubles up to chunkSize.
+	chunk int64
+
+	scan scanner
+	// resume is where the next load can begin; settled once a unit is found that growth could change.
+	resume  position
+	settled bool
+	// skipTo is the end of a value that ran on over lines that are classified already.
+	skipTo int64
+	work   int64
+	loose  []byte // buffer of loose.go
+}
+
+// errStop is returned by an emit that has seen enough.
+var errStop = errors.New("stop")
+
+// load hands over the units of obj from a position up to size, in file order, and returns where to go
+// on when the file has grown. Errors are those of reading and of emit.
+func load(ctx context.Context, obj io.ReaderAt, from position, size int64, emit func(*unit) error) (position, error) {
+	l := &loader{obj: obj, size: size, emit: emit, chunk: chunkSize, work: from.work}
+	l.resume = position{off: from.off, lines: from.lines}
+	start := from.off
+	if start == 0 {
+		start = bomLen(obj)
+		l.resume.off = start
+	}
+	var err error
+	if size-start <= chunkSize || runtime.GOMAXPROCS(0) == 1 {
+		err = l.inline(ctx, start, from.lines)
+	} else {
+		err = l.pipeline(ctx, start, from.lines)
+	}
+	if !l.settled {
+		l.resume.work = l.work
+	}
+	return l.resume, err
+}
+
+// bomLen: a byte order mark at the start of the file is skipped (format.md, loading).
+func bomLen(obj io.ReaderAt) int64 {
+	var b [3]byte
+	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
+		return 3
+	}
+	return 0
+}
+
+// inline loads chunk after chunk in this goroutine.
+func (l *loader) inline(ctx context.Context, off, lines int64) error {
+	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}
+	c := &chunk{}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.fill(c); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		c.classify(&l.scan)
+		if err := l.merge(c, lines); err != nil {
+			return err
+		}
+		lines += c.newlines
+	}
+}
+
+// pipeline loads with one goroutine that reads, several that classify, and this one that merges what
+// they found in file order.
+func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	workers := min(runtime.GOMAXPROCS(0), 4)
+	inFlight := 2 * workers
+	free := make(chan *chunk, inFlight)
+	for range inFlight {
+		free <- &chunk{done: make(chan error, 1)}
+	}
+	work := make(chan *chunk, inFlight)
+	ordered := make(chan *chunk, inFlight)
+	var readErr error
+	finished := make(chan struct{})
+	defer func() { cancel(); <-finished }()
+	go func() {
+		defer close(finished)
+		defer close(ordered)
+		defer close(work)
+		defer recoverTo(&readErr)
+		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}, free, work, ordered)
+	}()
+	for range workers {
+		go classifyChunks(work)
+	}
+	for c := range ordered {
+		if err := <-c.done; err != nil {
+			return err
+		}
+		if err := l.merge(c, lines); err != nil {
+			return err
+		}
+		lines += c.newlines
+		free <- c
+	}
+	return readErr
+}
+
+func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, ordered chan<- *chunk) error {
+	for {
+		var c *chunk
+		select {
+		case c = <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := r.fill(c); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		work <- c    // never blocks: there are no more chunks than places
+		ordered <- c // likewise
+	}
+}
+
+func classifyChunks(work <-chan *chunk) {
+	var s scanner
+	for c := range work {
+		c.done <- func() (err error) {
+			defer recoverTo(&err)
+			c.classify(&s)
+			return nil
+		}()
+	}
+}
+
+// recoverTo turns a panic into an error: no file may take the process down (design.md section 7).
+func recoverTo(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic while reading: %v", r)
+	}
+}
+
+// chunk is a run of whole lines.
+type chunk struct {
+	off      int64 // of buf in the file
+	buf      []byte
+	newlines int64
+	open     bool // the last line has no newline: the file ends in it
+	tooLong  bool // one line longer than maxLine, of which buf holds nothing
+	skipped  int64
+	lines    []lineInfo
+	done     chan error
+}
+
+// chunkReader reads a file as chunks.
+type chunkReader struct {
+	obj   io.ReaderAt
+	next  int64
+	size  int64
+	chunk int64 // how much to read next; doubles up to chunkSize
+}
+
+// fill reads the next chunk, or returns io.EOF. A file that is shorter than it was is ErrStale.
+func (r *chunkReader) fill(c *chunk) error {
+	if r.next >= r.size {
+		return io.EOF
+	}
+	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], done: c.done}
+	if cap(c.buf) > keepBuffer {
+		c.buf = nil
+	}
+	want := r.chunk
+	r.chunk = min(2*r.chunk, chunkSize)
+	for {
+		have := len(c.buf)
+		n := min(want, r.size-r.next) - int64(have)
+		c.buf = append(c.buf, make([]byte, n)...)
+		if err := readFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
+			return err
+		}
+		if end := bytes.LastIndexByte(c.buf[have:], '\n'); end >= 0 {
+			c.buf = c.buf[:have+end+1]
+			break
+		}
+		if r.next+int64(len(c.buf)) == r.size {
+			c.open = true
+			break
+		}
+		if want *= 2; want > 2*maxLine {
+			return r.skipLine(c)
+		}
+	}
+	r.next += int64(len(c.buf))
+	return nil
+}
+
+// skipLine passes over a line that is longer than maxLine.
+func (r *chunkReader) skipLine(c *chunk) error {
+	c.tooLong, c.skipped = true, int64(len(c.buf))
+	buf := c.buf[:chunkSize]
+	c.buf = nil
+	for at := r.next + c.skipped; ; at += int64(len(buf)) {
+		buf = buf[:min(chunkSize, r.size-at)]
+		if len(buf) == 0 {
+			c.open = true
+			break
+		}
+		if err := readFull(r.obj, buf, at); err != nil {
+			return err
+		}
+		if end := bytes.IndexByte(buf, '\n'); end >= 0 {
+			c.skipped += int64(end) + 1
+			c.newlines = 1
+			break
+		}
+		c.skipped += int64(len(buf))
+	}
+	r.next += c.skipped
+	return nil
+}
+
+// readFull fills p from off on.
+func readFull(obj io.ReaderAt, p []byte, off int64) error {
+	n, err := obj.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		return fmt.Errorf("%w: it ends at %d", ErrStale, off+int64(n))
+	}
+	return err
+}
+
+// classify looks at each line of the chunk; blank lines leave no trace but their number.
+func (c *chunk) classify(s *scanner) {
+	if c.tooLong {
+		c.lines = append(c.lines, lineInfo{class: lineTooLong})
+		return
+	}
+	for at := 0; at < len(c.buf); {
+		end := bytes.IndexByte(c.buf[at:], '\n')
+		if end < 0 {
+			end = len(c.buf) - at
+		}
+		info := lineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
+		s.classify(c.buf[at:at+end], &info)
+		if info.class != lineBlank {
+			c.lines = append(c.lines, info)
+		}
+		if at += end + 1; at <= len(c.buf) {
+			c.newlines++
+		}
+	}
+}
+
+// merge hands over the units of a classified chunk that has that many lines before it.
+func (l *loader) merge(c *chunk, linesBefore int64) error {
+	for i := range c.lines {
+		info := &c.lines[i]
+		off := c.off + int64(info.start)
+		if off < l.skipTo {
+			continue
+		}
+		line := linesBefore + int64(info.number) + 1
+		var err error
+		switch info.class {
+		case lineObject, lineOther:
+			err = l.emitLine(c, info, line, off)
+		case lineTooLong:
+			err = l.emit(&unit{kind: unitSkipped, reason: reasonTooLong, line: line, off: off, size: c.skipped})
+		case lineLoose:
+			err = l.emitLoose(line, off)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch end := c.off + int64(len(c.buf)) + c.skipped; {
+	case l.settled:
+	case c.open:
+		l.settleOpenLine(c, linesBefore+c.newlines, end)
+	default:
+		l.resume = position{off: end, lines: linesBefore + c.newlines}
+	}
+	return nil
+}
+
+func (l *loader) emitLine(c *chunk, info *lineInfo, line, off int64) error {
+	kind := unitOther
+	if info.class == lineObject {
+		kind = unitObject
+		l.resume.guessed = l.settled
+	}
+	text := c.buf[info.start : info.start+info.length]
+	v := info.value
+	return l.emit(&unit{
+		kind: kind, line: line, off: off + int64(v.start), text: text[v.start:v.end],
+		size: int64(v.end - v.start), info: info,
+		endsLine: v.end == info.length && int(info.start+info.length) < len(c.buf),
+	})
+}
+
+// settle fixes where the next load begins: at the first place that growth could make read otherwise.
+func (l *loader) settle(p position) {
+	if !l.settled {
+		l.settled = true
+		l.resume = p
+	}
+}
+
+// settleOpenLine settles a load whose last line has no newline yet and is no loose one.
+func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
+	start := c.off + int64(bytes.LastIndexByte(c.buf, '\n')+1)
+	if n := len(c.lines); n > 0 {
+		last := c.lines[n-1]
+		if c.off+int64(last.start) == start && (last.class == lineObject || last.class == lineOther) {
+			l.settle(position{off: end, lines: lines, midLine: true, work: l.work})
+			return
+		}
+	}
+	l.settle(position{off: start, lines: lines, work: l.work})
+}

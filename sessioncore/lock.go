@@ -1,0 +1,295 @@
+package sessioncore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// lockLimit is how long a lock is waited for in all; the client's own (format.md). So the user
+	// hears of a stuck writer within a moment, and no writer holds the lock that long.
+	lockLimit = 500 * time.Millisecond
+	// lockPoll is how often a waiter looks; the client's own.
+	lockPoll = 2 * time.Millisecond
+	// lockYoung is how long a lock without a readable content is left to whoever is writing it; the
+	// client's own.
+	lockYoung = 500 * time.Millisecond
+	// lockSettle is how long a lock that was taken in the place of a stale one is watched: another waiter
+	// may have judged the stale one too and be about to remove, by its name, what is ours now.
+	lockSettle = 2 * lockPoll
+	// lockTurn is how long the goroutines of this process may pass the lock on to each other before
+	// others get a chance; a tenth of the others' patience.
+	lockTurn = 50 * time.Millisecond
+	// lockYield is that chance: others look every lockPoll.
+	lockYield = 3 * lockPoll
+	// lockSize bounds what is read of a lock: two decimal numbers, a colon and a newline are shorter.
+	lockSize = 64
+)
+
+// gateKey is a file of whatever FileStorage: two of them may be over one directory.
+type gateKey struct {
+	device, inode uint64 // of the directory
+	base          string
+}
+
+// fileGates are this process's queues. One for all storages, as the lock files are.
+var fileGates gates[gateKey]
+
+// Lock implements Storage with the client's protocol (format.md, The client's lock): the file
+// `.<name>.lock` beside name. name itself need not exist. Goroutines of this process queue in order.
+//
+// ErrLocked: not got within 500 ms. The context's error, when that is done first. Else what the
+// system says: fs.ErrNotExist for a missing directory, fs.ErrPermission, EROFS, ENOSPC.
+//
+// unlock removes the lock file if it is still ours; else it returns ErrStale: somebody broke the lock,
+// and what was written under it may have met another's write. Further calls do nothing.
+func (s *FileStorage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	p, err := s.place(name)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := fstat(p.dir)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	ctx, cancel := lockContext(ctx)
+	defer cancel()
+	in, leave, err := fileGates.enter(ctx, gateKey{dir.Device, dir.Inode, p.base})
+	if err != nil {
+		p.close()
+		return nil, fmt.Errorf("%w: %s", err, name)
+	}
+	done := func() {
+		leave()
+		p.close()
+	}
+	if time.Since(in.turn) > lockTurn {
+		pause(ctx, lockYield)
+		in.turn = time.Now()
+	}
+	p.base = "." + p.base + ".lock"
+	l := &lockFile{place: p, owner: dir}
+	if err := l.take(ctx); err != nil {
+		done()
+		return nil, err
+	}
+	return sync.OnceValue(func() error {
+		defer done()
+		return l.remove()
+	}), nil
+}
+
+// lockFile is one attempt at a lock, and the lock when that succeeded.
+type lockFile struct {
+	place        // of the lock file
+	owner Stat   // of the directory
+	fd    int    // the file, kept open so that no other file gets its inode number
+	text  string // what we wrote into it
+}
+
+// take waits for the lock.
+func (l *lockFile) take(ctx context.Context) error {
+	var waitsFor string
+	sawStale := false
+	for ctx.Err() == nil {
+		err := l.create()
+		if err == nil {
+			if l.settled(ctx, sawStale) {
+				return nil
+			}
+			_ = l.remove()
+			pause(ctx, lockPoll)
+			continue
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		held, stale := l.look()
+		if stale {
+			sawStale = true
+			if l.breakStale() {
+				continue
+			}
+		}
+		waitsFor = held
+		pause(ctx, lockPoll)
+	}
+	return fmt.Errorf("%w: %s%s", waitError(ctx), l.name, waitsFor)
+}
+
+// settled tells whether a lock just created is ours for good. It is read back once; again after a
+// while where a stale one was in its place.
+func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
+	if !l.ours() {
+		return false
+	}
+	return !sawStale || pause(ctx, lockSettle) && l.ours()
+}
+
+// create makes the lock file, or fails with fs.ErrExist.
+func (l *lockFile) create() error {
+	fd, err := l.place.create(l.base)
+	if err != nil {
+		return l.fail("lock", err)
+	}
+	l.fd = fd
+	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+	// A lock that stays root's works as well, as long as its few milliseconds go.
+	_ = giveToOwner(fd, l.owner)
+	if n, err := kernel.writeOnce(fd, []byte(l.text)); err != nil || n < len(l.text) {
+		if err == nil {
+			err = unix.ENOSPC // the one reason for which a file system takes a part of 20 bytes
+		}
+		_ = l.remove()
+		return l.fail("lock", err)
+	}
+	return nil
+}
+
+// ours reports whether the lock file is the one that we made and reads as we wrote it.
+func (l *lockFile) ours() bool {
+	made, err := fstat(l.fd)
+	if err != nil {
+		return false
+	}
+	fd, st, err := l.open(unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	text, err := readLock(fd)
+	return err == nil && st.SameObject(made.Token) && text == l.text
+}
+
+// remove lets go of the lock, and of its file if the name still stands for that. It needs no further
+// descriptor: a process that has run out of them must not leave its locks behind.
+func (l *lockFile) remove() error {
+	defer unix.Close(l.fd)
+	made, err := fstat(l.fd)
+	if err != nil {
+		return err
+	}
+	switch err := l.stillNames(made.Token); {
+	case errors.Is(err, ErrStale):
+		return fmt.Errorf("%w: the lock of %s was broken by another process", ErrStale, l.name)
+	case err != nil:
+		return err
+	}
+	if err := unix.Unlinkat(l.dir, l.base, 0); err != nil {
+		return l.fail("unlock", err)
+	}
+	return nil
+}
+
+// look reads the lock that is in the way: who holds it, for the error message, and whether it is stale.
+// What cannot be read is held.
+func (l *lockFile) look() (held string, stale bool) {
+	fd, st, err := l.open(unix.O_RDONLY)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(fd)
+	text, err := readLock(fd)
+	if err != nil {
+		return "", false
+	}
+	return heldBy(text), staleLock(text, st.ModTime())
+}
+
+func readLock(fd int) (string, error) {
+	buf := make([]byte, lockSize+1)
+	var n int
+	err := uninterrupted(func() (err error) {
+		n, err = unix.Pread(fd, buf, 0)
+		return err
+	})
+	return string(buf[:max(n, 0)]), err
+}
+
+// lockHolder is the process that a lock names; ok is false for a malformed lock.
+func lockHolder(text string) (pid int, ok bool) {
+	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
+	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
+		return 0, false
+	}
+	// A process number is a positive 32-bit number; kill means something else by 0.
+	n, err := strconv.ParseInt(first, 10, 32)
+	return int(n), err == nil && n > 0 && n <= math.MaxInt32
+}
+
+func allDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func heldBy(text string) string {
+	if pid, ok := lockHolder(text); ok {
+		return fmt.Sprintf(" (held by process %d)", pid)
+	}
+	return " (held by an unknown process)"
+}
+
+// staleLock judges a lock's content by format.md: the process is no more, or the content is malformed
+// and old. One without its newline may be in the writing still, its number cut short, so it has to be
+// old as well. A file from the future is not old: the clocks differ, so nobody knows.
+func staleLock(text string, modified time.Time) bool {
+	pid, ok := lockHolder(text)
+	if ok && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return false
+	}
+	if ok && strings.HasSuffix(text, "\n") {
+		return true
+	}
+	return time.Since(modified) > lockYoung
+}
+
+// breakStale removes a stale lock, and reports whether it did.
+//
+// Between judging and removing, another waiter may have removed that lock and made its own under the
+// same name. Among us flock(2) on the stale file forbids that: only who has it, and finds under it that
+// the name is still this file's, may remove the name. Programs that know nothing of flock are met
+// by renaming instead of removing: if what was moved away is not what was judged, it is put
+// back; and by watching the lock taken afterwards for a while (lockSettle).
+func (l *lockFile) breakStale() bool {
+	fd, st, err := l.open(unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) // and with it the flock
+	err = uninterrupted(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	if err == unix.EWOULDBLOCK {
+		return false // another of us is at it
+	} // any other error: a file system without flock; the rest has to do
+	text, err := readLock(fd)
+	if err != nil || !staleLock(text, st.ModTime()) || l.stillNames(st.Token) != nil {
+		return false
+	}
+	return l.moveAway(st.Token)
+}
+
+// moveAway removes the lock file if it is the one that was judged, and puts it back if it is another.
+func (l *lockFile) moveAway(judged Token) bool {
+	aside := temporaryName(path.Base(l.name)) // hidden like a temporary, should we die here
+	if err := unix.Renameat(l.dir, l.base, l.dir, aside); err != nil {
+		return false
+	}
+	moved := place{dir: l.dir, base: aside, name: l.name}
+	if moved.stillNames(judged) != nil {
+		if kernel.renameNew(l.dir, aside, l.base) != unix.EEXIST {
+			return false
+		} // a third one took the lock in that moment: the owner will find out when it unlocks
+	}
+	_ = unix.Unlinkat(l.dir, aside, 0)
+	return true
+}

@@ -1,0 +1,160 @@
+package sessioncore
+
+import "bytes"
+
+// A line that is no JSON value by itself may begin one that runs on over the next lines (format.md,
+// loading). Such lines are rare: a value that someone pretty-printed, two values on a line, or what a
+// crash left behind.
+
+const (
+	// maxRunLines and maxRunBytes bound a value over several lines (format.md, loading).
+	maxRunLines = 2000
+	maxRunBytes = 64 << 20
+	// A file made to be slow has many lines that each seem to begin a long value. What is spent on
+	// them is bounded by looseWork plus looseWorkRatio times what was read before: then lines are
+	// taken by themselves. No file that a client ever wrote comes near.
+	looseWork      = 256 << 20
+	looseWorkRatio = 8
+)
+
+// The reasons for which text is skipped; problems.jsonl shows them.
+const (
+	reasonNotJSON  = "not JSON"
+	reasonTorn     = "a JSON value that is cut off"
+	reasonTooLong  = "the line is longer than 128 MiB"
+	reasonTrailing = "text after the value on its line"
+	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
+)
+
+// run is a look at a value that begins on a loose line.
+type run struct {
+	l   *loader
+	off int64 // of its first line
+
+	text  []byte // whole lines read so far, from off on
+	lines int    // how many
+	open  bool   // the last of them has no newline
+	final bool   // no further line may belong to the value
+	atEnd bool   // there is no further line in the file
+}
+
+// emitLoose finds the value that begins on the line at off, if any, and hands it over, or the line as
+// skipped text.
+func (l *loader) emitLoose(line, off int64) error {
+	workBefore := l.work
+	r := run{l: l, off: off, text: l.loose[:0]}
+	u := unit{kind: unitSkipped, reason: reasonGaveUp, line: line, off: off}
+	var info lineInfo
+	if err := r.addLine(); err != nil {
+		return err
+	}
+	firstLine := int64(len(bytes.TrimRight(r.text, "\r\n")))
+	st, end := scanShort, 0
+	for l.work < looseWork+looseWorkRatio*off {
+		info = lineInfo{}
+		l.work += int64(len(r.text))
+		l.scan.flags = 0
+		end, st = l.scan.scanText(r.text, skipSpace(r.text, 0), &info)
+		if st != scanShort || r.final || r.atEnd {
+			u.reason = reasonNotJSON
+			break
+		}
+		if err := r.extend(); err != nil {
+			return err
+		}
+	}
+	if st == scanOK {
+		l.fillLoose(&u, &info, &r, end)
+	} else {
+		u.size = firstLine
+		if st == scanShort && u.reason != reasonGaveUp {
+			u.reason = reasonTorn
+		}
+	}
+	if r.open || st == scanShort && r.atEnd {
+		l.settle(position{off: off, lines: line - 1, work: workBefore})
+	}
+	if u.kind == unitObject {
+		l.resume.guessed = l.settled
+	}
+	err := l.emit(&u)
+	if l.loose = r.text; cap(l.loose) > keepBuffer {
+		l.loose = nil
+	}
+	return err
+}
+
+// fillLoose describes the value that r's text begins with and that ends at end.
+func (l *loader) fillLoose(u *unit, info *lineInfo, r *run, end int) {
+	start := skipSpace(r.text, 0)
+	u.kind = unitOther
+	if r.text[start] == '{' {
+		u.kind = unitObject
+	}
+	u.off = r.off + int64(start)
+	u.text = r.text[start:end]
+	u.size = int64(end - start)
+	info.value = part{uint32(start), uint32(end)}
+	info.flags = l.scan.flags
+	info.rebase(uint32(start))
+	info.crc = checksum(u.text)
+	u.info = info
+	lineEnd := len(r.text)
+	if n := bytes.IndexByte(r.text[end:], '\n'); n >= 0 {
+		lineEnd = end + n
+	}
+	u.trailing = int64(len(bytes.TrimSpace(r.text[end:lineEnd])))
+	l.skipTo = r.off + int64(lineEnd)
+}
+
+// extend reads as many further lines as there are already, so that scanning anew after each extension
+// costs no more than twice the whole.
+func (r *run) extend() error {
+	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
+		if err := r.addLine(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addLine reads one more line, unless it is an object by itself or the limits are reached.
+func (r *run) addLine() error {
+	at := r.off + int64(len(r.text))
+	if at >= r.l.size || r.open {
+		r.atEnd = true
+		return nil
+	}
+	before := len(r.text)
+	limit := min(r.l.size-at, maxLine)
+	for want := int64(4 << 10); ; want *= 4 {
+		have := len(r.text)
+		n := min(want, limit) - int64(have-before)
+		r.text = append(r.text, make([]byte, n)...)
+		if err := readFull(r.l.obj, r.text[have:], r.off+int64(have)); err != nil {
+			return err
+		}
+		if end := bytes.IndexByte(r.text[have:], '\n'); end >= 0 {
+			r.text = r.text[:have+end+1]
+			break
+		}
+		if int64(len(r.text)-before) == limit {
+			r.open = true
+			break
+		}
+	}
+	r.l.work += int64(len(r.text) - before)
+	if r.lines == 0 {
+		r.lines = 1
+		return nil
+	}
+	var info lineInfo
+	r.l.scan.classify(bytes.TrimSuffix(r.text[before:], []byte("\n")), &info)
+	if info.class == lineObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
+		r.text = r.text[:before]
+		r.final = true
+		return nil
+	}
+	r.lines++
+	return nil
+}

@@ -1,0 +1,201 @@
+package sessioncore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file turns ids, labels and titles into file names and back (design.md section 1, names).
+
+// maxName is the longest encoded name in bytes: it leaves room for what is added to it below the 255
+// bytes that file systems allow.
+const maxName = 200
+
+// hashLength is how many hex digits of the SHA-256 stand behind a name that was cut.
+const hashLength = 16
+
+// FileName returns the name that a WTF-8 text is shown under. It depends on the text alone, and two
+// texts never share a name.
+func FileName(text string) string {
+	enc := encodeName(text)
+	if len(enc) <= maxName {
+		return enc
+	}
+	return enc[:maxName] + "~" + nameHash([]byte(text))
+}
+
+func nameHash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// encodeName percent-encodes what a plain name cannot have.
+func encodeName(text string) string {
+	if isPlainName(text) {
+		return text
+	}
+	if text == "" {
+		return "%"
+	}
+	out := make([]byte, 0, len(text)+16)
+	if text[0] == '.' || text[0] == '-' {
+		out = appendPercent(out, text[:1])
+		text = text[1:]
+	}
+	for b := []byte(text); len(b) > 0; {
+		r, n := wtf8Rune(b)
+		if plainRune(r, n) {
+			out = append(out, b[:n]...)
+		} else {
+			out = appendPercent(out, string(b[:n]))
+		}
+		b = b[n:]
+	}
+	return string(out)
+}
+
+// isPlainName is the common case, decided without allocation: a name that is shown as it is, of any
+// length.
+func isPlainName(text string) bool {
+	if text == "" || text[0] == '.' || text[0] == '-' {
+		return false
+	}
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c >= utf8.RuneSelf {
+			return isPlainUnicode(text[i:])
+		} else if !plainASCII(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func isPlainUnicode(text string) bool {
+	for b := []byte(text); len(b) > 0; {
+		r, n := wtf8Rune(b)
+		if !plainRune(r, n) {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+func plainASCII(c byte) bool {
+	return c >= 0x20 && c != 0x7F && c != '/' && c != '%' && c != '~'
+}
+
+// plainRune: control characters are those of C0, DEL and C1; a surrogate is no UTF-8.
+func plainRune(r rune, size int) bool {
+	switch {
+	case r < utf8.RuneSelf:
+		return plainASCII(byte(r))
+	case r < 0xA0, isHighSurrogate(r), isLowSurrogate(r):
+		return false
+	}
+	return r != utf8.RuneError || size == len(replacement)
+}
+
+func appendPercent(dst []byte, raw string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := 0; i < len(raw); i++ {
+		dst = append(dst, '%', digits[raw[i]>>4], digits[raw[i]&15])
+	}
+	return dst
+}
+
+// escapeFirst encodes the first byte of a plain name that equals a fixed name (design.md: fixed names
+// win).
+func escapeFirst(name string) string {
+	return string(appendPercent(nil, name[:1])) + name[1:]
+}
+
+// nameTooLong reports whether an id is shown cut, so that its name alone does not tell it.
+func nameTooLong(id []byte) bool {
+	return 3*len(id) > maxName && len(encodeName(string(id))) > maxName
+}
+
+// decodeName returns the text that a name stands for; ok is false where no text has that name or the
+// name is cut.
+func decodeName(name string) (text string, ok bool) {
+	if strings.IndexByte(name, '%') < 0 {
+		return name, len(name) <= maxName && isPlainName(name)
+	}
+	if name == "%" {
+		return "", true
+	}
+	b := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		if name[i] != '%' {
+			b = append(b, name[i])
+			continue
+		}
+		if i+2 >= len(name) {
+			return "", false
+		}
+		hi, lo := hexDigit(name[i+1]), hexDigit(name[i+2])
+		if hi < 0 || lo < 0 {
+			return "", false
+		}
+		b = append(b, byte(hi<<4|lo))
+		i += 2
+	}
+	text = string(b)
+	return text, len(name) <= maxName && encodeName(text) == name
+}
+
+// decodeNameAmong is decodeName in a directory where some names are fixed.
+func decodeNameAmong(name string, fixed []string) (text string, ok bool) {
+	if text, ok = decodeName(name); ok {
+		for _, f := range fixed {
+			if text == f {
+				return "", false // shown with its first byte encoded
+			}
+		}
+		return text, true
+	}
+	for _, f := range fixed {
+		if name == escapeFirst(f) {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+// fileNameAmong is FileName in a directory where some names are fixed.
+func fileNameAmong(text string, fixed []string) string {
+	name := FileName(text)
+	for _, f := range fixed {
+		if name == f {
+			return escapeFirst(name)
+		}
+	}
+	return name
+}
+
+// cutName splits a cut name into what is shown of the text and the hash.
+func cutName(name string) (hash string, ok bool) {
+	if len(name) != maxName+1+hashLength || name[maxName] != '~' {
+		return "", false
+	}
+	hash = name[maxName+1:]
+	return hash, len(bytes.Trim([]byte(hash), "0123456789abcdef")) == 0
+}
+
+// lineSuffix splits "<name>~<line number>" at its last tilde.
+func lineSuffix(name string) (base string, line int64, ok bool) {
+	at := strings.LastIndexByte(name, '~')
+	if at < 0 {
+		return "", 0, false
+	}
+	digits := name[at+1:]
+	line, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || line < 1 || strconv.FormatInt(line, 10) != digits {
+		return "", 0, false
+	}
+	return name[:at], line, true
+}

@@ -1,0 +1,77 @@
+package sessioncore
+
+import (
+	"context"
+	"errors"
+)
+
+// probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
+// and a folder of thousands of sessions is listed by reading this of each.
+const probeChunk = 4 << 10
+
+// probed is what Probe found of one state of a file.
+type probed struct {
+	token     Token
+	isSession bool
+}
+
+// Probe tells whether the file is a session, without indexing it: nil, or ErrNotSession, or what Acquire
+// returns. What it finds is remembered until the file changes.
+func (s *Session) Probe() (Stat, error) {
+	st, err := s.store.storage.Stat(s.name)
+	if err != nil {
+		return Stat{}, err
+	}
+	if st.Kind != KindFile {
+		return Stat{}, ErrNotRegular
+	}
+	known := s.probed.Load()
+	if known == nil || known.token != st.Token {
+		// Growth leaves the first value as it is; where there was none, growth may bring it.
+		if known != nil && known.isSession && known.token.SameObject(st.Token) && st.Size > known.token.Size {
+			known = &probed{st.Token, true}
+		} else {
+			isSession, err := s.findHeader()
+			if err != nil {
+				return Stat{}, err
+			}
+			known = &probed{st.Token, isSession}
+		}
+		s.probed.Store(known)
+	}
+	if !known.isSession {
+		return Stat{}, ErrNotSession
+	}
+	return st, nil
+}
+
+// findHeader reads the file up to its first value.
+func (s *Session) findHeader() (bool, error) {
+	obj, err := s.store.storage.Open(s.name)
+	if err != nil {
+		return false, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return false, err
+	}
+	x := newIndex()
+	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
+		if err := x.add(u); err != nil {
+			return err
+		}
+		if x.header.found {
+			return errStop
+		}
+		return nil
+	}}
+	switch err := l.inline(context.Background(), bomLen(obj), 0); {
+	case errors.Is(err, errStop):
+		return true, nil
+	case errors.Is(err, ErrNotSession), err == nil:
+		return false, nil
+	default:
+		return false, err
+	}
+}

@@ -1,0 +1,87 @@
+package sessioncore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// ProblemKind is a word for what is wrong with a piece of a session file.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	ProblemSkipped  ProblemKind = "skipped"    // text that is no value
+	ProblemNoObject ProblemKind = "no-object"  // a value that is no object
+	ProblemHeader   ProblemKind = "header"     // a second header
+	ProblemNoID     ProblemKind = "no-id"      // an entry without an id
+	ProblemRepeated ProblemKind = "repeated"   // an id that was used before
+	ProblemOrphan   ProblemKind = "orphan"     // a parent that is not in the file
+	ProblemSelf     ProblemKind = "own-parent" // an entry that is its own parent
+	ProblemCycle    ProblemKind = "cycle"      // parents that lead in a circle
+)
+
+// Problem is one thing that could not be read or joined, a line of problems.jsonl (design.md section 1).
+type Problem struct {
+	Line   int64       // number of the line, from 1
+	Offset int64       // in the file, in bytes
+	Size   int64       // in bytes
+	What   ProblemKind //
+	ID     string      // of the entry, where it has one
+	Why    string      // for a person
+}
+
+// maxProblems is how many problems of a file are kept one by one. A file of nothing but garbage would
+// else take memory as it likes; what is beyond is counted.
+const maxProblems = 100_000
+
+func (x *index) problem(p Problem) {
+	x.problemCount++
+	if len(x.problems) < maxProblems {
+		x.problems = append(x.problems, p)
+	}
+}
+
+// Problems returns what could not be read or joined, in file order, up to maxProblems of each kind of
+// look; count is how many there are.
+func (s *Snapshot) Problems() (list []Problem, count int64) {
+	tree := s.Tree()
+	list = append(slices.Clone(s.problems), tree.problems...)
+	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+	return list, s.problemCount + int64(len(tree.problems))
+}
+
+// ProblemsDocument returns problems.jsonl: an object a line, nothing where all is well.
+func (s *Snapshot) ProblemsDocument() *Document {
+	list, count := s.Problems()
+	var out []byte
+	for _, p := range list {
+		out = append(out, `{"line":`...)
+		out = strconv.AppendInt(out, p.Line, 10)
+		out = append(out, `,"offset":`...)
+		out = strconv.AppendInt(out, p.Offset, 10)
+		out = append(out, `,"bytes":`...)
+		out = strconv.AppendInt(out, p.Size, 10)
+		out = append(out, `,"problem":`...)
+		out = appendQuoted(out, string(p.What))
+		if p.ID != "" {
+			out = append(out, `,"id":`...)
+			out = appendQuoted(out, shortened(p.ID))
+		}
+		out = append(out, `,"why":`...)
+		out = append(appendQuoted(out, p.Why), "}\n"...)
+	}
+	if more := count - int64(len(list)); more > 0 {
+		out = fmt.Appendf(out, `{"problem":"more","why":"%d further problems are not listed"}`+"\n", more)
+	}
+	return textDocument(s, out)
+}
+
+// shortened keeps a line about an entry from growing with a hostile id.
+func shortened(id string) string {
+	if len(id) <= maxName {
+		return id
+	}
+	return string(appendUTF8(nil, []byte(id[:maxName])))
+}

@@ -1,0 +1,219 @@
+package sessioncore
+
+import "unicode/utf8"
+
+// writeSettings writes the state that the settings entries of the path lead to (format.md, context).
+func (c *contextBuilder) writeSettings() error {
+	for _, write := range []func() error{
+		c.writeThinkingLevel, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode,
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastText returns the last entry of a type on the path with its text, or NoEntry.
+func (c *contextBuilder) lastText(kind EntryType) (Entry, value, error) {
+	at := c.last(kind)
+	if at < 0 {
+		return NoEntry, nil, nil
+	}
+	text, err := c.s.checked(c.path[at])
+	return c.path[at], text, err
+}
+
+func (c *contextBuilder) writeThinkingLevel() error {
+	e, text, err := c.lastText(TypeThinkingLevelChange)
+	if err != nil {
+		return err
+	}
+	if level := text.member("thinkingLevel"); !level.missing() {
+		return c.writeFields(e, text, field{"thinkingLevel", level})
+	}
+	c.doc.text(`,"thinkingLevel":"off"`)
+	return nil
+}
+
+func (c *contextBuilder) writeServiceTier() error {
+	e, text, err := c.lastText(TypeServiceTierChange)
+	if tier := text.member("serviceTier"); err == nil && !tier.missing() {
+		err = c.writeFields(e, text, field{"serviceTier", tier})
+	}
+	return err
+}
+
+// chosenModel is where a role's model stands: in an entry, or put together from two names.
+type chosenModel struct {
+	role  string
+	entry Entry
+	text  value
+	model value
+	named string
+}
+
+// writeModels writes the model of each role: from model changes, and for the role default, until one
+// names it, from assistant messages and old model changes.
+func (c *contextBuilder) writeModels() error {
+	const defaultRole = "default"
+	var chosen []chosenModel
+	set := func(m chosenModel) {
+		for i := range chosen {
+			if chosen[i].role == m.role {
+				chosen[i] = m
+				return
+			}
+		}
+		chosen = append(chosen, m)
+	}
+	explicit, answer := false, NoEntry
+	for _, e := range c.path {
+		rec := &c.s.records[e]
+		if rec.kind == TypeMessage && rec.role == roleAssistant && !explicit {
+			answer = e
+		}
+		if rec.kind != TypeModelChange {
+			continue
+		}
+		text, err := c.s.checked(e)
+		if err != nil {
+			return err
+		}
+		model := text.member("model")
+		switch {
+		case model.truthy():
+			role := text.member("role")
+			name := defaultRole
+			if !role.missing() {
+				name = role.asKey()
+			}
+			if name == "__proto__" {
+				continue // setting an object's prototype to a string does nothing in the client
+			}
+			explicit = explicit || name == defaultRole
+			set(chosenModel{role: name, entry: e, text: text, model: model})
+		case !explicit && text.member("provider").isString() && text.member("modelId").isString():
+			answer = e
+		}
+	}
+	if !explicit && answer != NoEntry {
+		named, err := c.modelNamed(answer)
+		if err != nil {
+			return err
+		}
+		set(chosenModel{role: defaultRole, named: named})
+	}
+	c.doc.text(`,"models":{`)
+	for i, m := range chosen {
+		if i > 0 {
+			c.doc.text(",")
+		}
+		c.doc.text(string(appendQuoted(nil, m.role)) + ":")
+		if m.model == nil {
+			c.doc.text(string(appendQuoted(nil, m.named)))
+		} else if err := c.writeValue(m.entry, m.text, m.model); err != nil {
+			return err
+		}
+	}
+	c.doc.text(`}`)
+	return nil
+}
+
+// modelNamed returns "provider/model" of an assistant message or an old model change.
+func (c *contextBuilder) modelNamed(e Entry) (string, error) {
+	text, err := c.s.checked(e)
+	if err != nil {
+		return "", err
+	}
+	if c.s.records[e].kind == TypeModelChange {
+		return text.member("provider").asKey() + "/" + text.member("modelId").asKey(), nil
+	}
+	message := text.member("message")
+	return message.member("provider").asKey() + "/" + message.member("model").asKey(), nil
+}
+
+// eachName calls f for what a client's loop over a list of names meets: the elements of an array, the
+// characters of a string, nothing for anything else.
+func eachName(list value, f func(v value)) {
+	if list.isArray() {
+		list.eachElement(func(v value, _ int) bool {
+			f(v)
+			return true
+		})
+		return
+	}
+	text, _ := list.text()
+	for b := []byte(text); len(b) > 0; {
+		_, n := wtf8Rune(b)
+		f(appendQuoted(nil, string(b[:n])))
+		b = b[n:]
+	}
+}
+
+// writeRules writes the rules of all ttsr_injection entries, each once.
+func (c *contextBuilder) writeRules() error {
+	var rules []byte
+	seen := map[string]bool{}
+	for _, e := range c.path {
+		if c.s.records[e].kind != TypeTTSRInjection {
+			continue
+		}
+		text, err := c.s.checked(e)
+		if err != nil {
+			return err
+		}
+		eachName(text.member("injectedRules"), func(v value) {
+			name := string(v)
+			if v.isString() {
+				decoded, _ := v.text()
+				name = string(appendQuoted(nil, decoded))
+			}
+			if seen[name] && !v.isObject() && !v.isArray() {
+				return
+			}
+			seen[name] = true
+			rules = appendListed(rules, name)
+		})
+	}
+	c.doc.text(`,"injectedTtsrRules":[` + string(rules) + `]`)
+	return nil
+}
+
+// appendListed appends an element of a list of JSON texts.
+func appendListed(list []byte, text string) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	if !utf8.ValidString(text) {
+		return appendUTF8(list, []byte(text))
+	}
+	return append(list, text...)
+}
+
+func (c *contextBuilder) writeTools() error {
+	e, text, err := c.lastText(TypeMCPToolSelection)
+	if err != nil {
+		return err
+	}
+	var tools []byte
+	eachName(text.member("selectedToolNames"), func(v value) { tools = appendListed(tools, string(v)) })
+	has := "false"
+	if e != NoEntry {
+		has = "true"
+	}
+	c.doc.text(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + has)
+	return nil
+}
+
+func (c *contextBuilder) writeMode() error {
+	e, text, err := c.lastText(TypeModeChange)
+	if err != nil {
+		return err
+	}
+	if e == NoEntry {
+		c.doc.text(`,"mode":"none"`)
+		return nil
+	}
+	return c.writeFields(e, text, field{"mode", text.member("mode")}, field{"modeData", text.member("data")})
+}

@@ -1,0 +1,311 @@
+package sessioncore
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Entry is the number of an entry in a snapshot, counted in file order from 0.
+type Entry int32
+
+// NoEntry stands for no entry: the leaf before the first entry, the parent of a root.
+const NoEntry Entry = -1
+
+// Snapshot is one state of a session: an index of where everything lies in a pinned file. It never
+// changes, and it is safe for concurrent use. It is held from Session.Acquire to Release.
+type Snapshot struct {
+	pin  *pin
+	refs atomic.Int32
+	stat Stat
+
+	// Views of the index as it was when the snapshot was made.
+	symbols      symbolTable
+	records      []record
+	labelRecords []labelRecord
+	problems     []Problem
+	problemCount int64
+	longIDs      []symbol
+	odd          []uint32
+	ordinals     []uint32
+	header       headerRef
+	version      int
+	lastID       uint32
+
+	readAt  int64       // when the file was looked at, ns since the epoch
+	headSum uint64      // hash of its first bytes
+	serial  int64       // a number of its own among all snapshots of the process
+	settled atomic.Bool // it was looked at again after raceWindow
+
+	treeOnce  sync.Once
+	deepOnce  sync.Once
+	tree      *Tree
+	labelOnce sync.Once
+	labels    []Label
+	labelOf   map[symbol]string
+	leafOnce  sync.Once
+	leaf      Entry
+	leafErr   error
+}
+
+// pin is an open file that several snapshots share.
+type pin struct {
+	obj  Object
+	refs atomic.Int32
+}
+
+func newPin(obj Object) *pin {
+	p := &pin{obj: obj}
+	p.refs.Store(1)
+	return p
+}
+
+func (p *pin) release() {
+	if p.refs.Add(-1) == 0 {
+		_ = p.obj.Close()
+	}
+}
+
+var serials atomic.Int64
+
+// view makes a snapshot of the index; it takes over one reference to the pin.
+func (x *index) view(p *pin, st Stat) *Snapshot {
+	s := &Snapshot{
+		pin: p, stat: st,
+		symbols: x.symbols, records: x.records[:len(x.records):len(x.records)],
+		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
+		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
+		header: x.header, version: x.version, lastID: x.lastID,
+	}
+	s.serial = serials.Add(1)
+	s.refs.Store(1)
+	return s
+}
+
+// retain adds a reference unless the snapshot is let go of already.
+func (s *Snapshot) retain() bool {
+	for {
+		n := s.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if s.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Retain adds a reference; each needs its Release. The caller holds one already.
+func (s *Snapshot) Retain() { s.refs.Add(1) }
+
+// Release gives a reference back.
+func (s *Snapshot) Release() {
+	if s.refs.Add(-1) == 0 {
+		s.pin.release()
+	}
+}
+
+// Stat returns what the backing file was when the snapshot was made.
+func (s *Snapshot) Stat() Stat { return s.stat }
+
+// Serial is a number that no other snapshot of this process has.
+func (s *Snapshot) Serial() int64 { return s.serial }
+
+// File returns the pinned file.
+func (s *Snapshot) File() Object { return s.pin.obj }
+
+// ReadFile fills p from the pinned file, or returns ErrStale where it does not reach that far any more.
+func (s *Snapshot) ReadFile(p []byte, off int64) error { return readFull(s.pin.obj, p, off) }
+
+// Len returns the number of entries.
+func (s *Snapshot) Len() int { return len(s.records) }
+
+// Version returns the version that the file has on disk.
+func (s *Snapshot) Version() int { return s.version }
+
+func (s *Snapshot) idText(id symbol) string { return string(s.symbols.text(id)) }
+
+// ID returns an entry's id as WTF-8 text; ok is false where it has none.
+func (s *Snapshot) ID(e Entry) (id string, ok bool) {
+	sym := s.records[e].id
+	if sym == 0 {
+		return "", false
+	}
+	return s.idText(sym), true
+}
+
+// Kind returns an entry's type.
+func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
+
+// Time returns an entry's timestamp; where it cannot be read, that of the entry before it or the
+// header's (design.md, entries/).
+func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
+
+// HeaderTime returns the header's timestamp, the epoch where it cannot be read.
+func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
+
+// newest returns the last entry with an id: the one that counts (format.md, loading).
+func (s *Snapshot) newest(id symbol) Entry {
+	if id == 0 || int(id) >= len(s.symbols.symbols) {
+		return NoEntry
+	}
+	last := atomic.LoadUint32(&s.symbols.symbols[id].last)
+	if int(last) <= len(s.records) {
+		return Entry(last) - 1
+	}
+	// The id came again after this snapshot was made.
+	for e := len(s.records) - 1; e >= 0; e-- {
+		if s.records[e].id == id {
+			return Entry(e)
+		}
+	}
+	return NoEntry
+}
+
+// Find returns the entry with an id (WTF-8 text), the last one where the file repeats it, or
+// ErrNotFound.
+func (s *Snapshot) Find(id string) (Entry, error) {
+	if e := s.newest(s.symbols.find([]byte(id))); e != NoEntry {
+		return e, nil
+	}
+	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, id)
+}
+
+// Parent returns the entry that an entry's parentId names, itself where it is its own, or NoEntry.
+func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
+
+// Name returns the name of an entry's file in entries/ without its ending (design.md section 1, names).
+func (s *Snapshot) Name(e Entry) string {
+	rec := &s.records[e]
+	if rec.id == 0 {
+		return fmt.Sprintf("~%d", rec.line)
+	}
+	name := FileName(s.idText(rec.id))
+	if s.newest(rec.id) != e {
+		return fmt.Sprintf("%s~%d", name, rec.line)
+	}
+	return name
+}
+
+// FindName returns the entry whose file in entries/ has that name, or ErrNotFound.
+func (s *Snapshot) FindName(name string) (Entry, error) {
+	if e := s.newest(s.findID(name, nil)); e != NoEntry {
+		return e, nil
+	}
+	if base, line, ok := lineSuffix(name); ok {
+		if e := s.atLine(line); e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
+			return e, nil
+		}
+	}
+	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
+}
+
+// findID returns the id that is shown under a name in a directory with those fixed names, or 0.
+func (s *Snapshot) findID(name string, fixed []string) symbol {
+	if id, ok := decodeNameAmong(name, fixed); ok {
+		return s.symbols.find([]byte(id))
+	}
+	hash, ok := cutName(name)
+	if !ok {
+		return 0
+	}
+	for _, id := range s.longIDs {
+		if text := s.symbols.text(id); nameHash(text) == hash && FileName(string(text)) == name {
+			return id
+		}
+	}
+	return 0
+}
+
+// atLine returns the entry that begins on a line.
+func (s *Snapshot) atLine(line int64) Entry {
+	low, high := 0, len(s.records)
+	for low < high {
+		if mid := (low + high) / 2; int64(s.records[mid].line) < line {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low < len(s.records) && int64(s.records[low].line) == line {
+		return Entry(low)
+	}
+	return NoEntry
+}
+
+// raw reads an entry's text from the file.
+func (s *Snapshot) raw(e Entry) (value, error) {
+	rec := &s.records[e]
+	return s.read(rec.off, int64(rec.size))
+}
+
+func (s *Snapshot) read(off, size int64) (value, error) {
+	b := make([]byte, size)
+	if err := readFull(s.pin.obj, b, off); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// checked reads an entry's text and makes sure that it is what was indexed: everything that takes a
+// text apart relies on its being valid JSON, and a file can be overwritten in place under us.
+func (s *Snapshot) checked(e Entry) (value, error) {
+	v, err := s.raw(e)
+	if err == nil && checksum(v) != s.records[e].crc {
+		err = fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, s.Name(e))
+	}
+	return v, err
+}
+
+// Leaf returns the current position of the conversation, NoEntry before the first entry: the last
+// entry with an id, and where that one records a move of the leaf, its target (design.md, leaf).
+func (s *Snapshot) Leaf() (Entry, error) {
+	s.leafOnce.Do(func() { s.leaf, s.leafErr = s.findLeaf() })
+	return s.leaf, s.leafErr
+}
+
+func (s *Snapshot) findLeaf() (Entry, error) {
+	last := Entry(s.lastID) - 1
+	if last == NoEntry || s.records[last].flags&recLeafMove == 0 {
+		return last, nil
+	}
+	v, err := s.checked(last)
+	if err != nil {
+		return NoEntry, err
+	}
+	target := v.member("data").member("targetId")
+	if len(target) > 0 && target[0] == 'n' {
+		return NoEntry, nil
+	}
+	if id, ok := target.bytes(); ok {
+		if e := s.newest(s.symbols.find(id)); e != NoEntry {
+			return e, nil
+		}
+	}
+	return last, nil
+}
+
+// Path returns the entries from the root to e. A walk stops at the first entry that comes again.
+func (s *Snapshot) Path(e Entry) []Entry {
+	var path []Entry
+	seen := newBitset(len(s.records))
+	for e != NoEntry && !seen.has(e) {
+		seen.add(e)
+		path = append(path, e)
+		e = s.Parent(e)
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path
+}
+
+// bitset is a set of entries.
+type bitset []uint64
+
+func newBitset(n int) bitset      { return make(bitset, (n+63)/64) }
+func (b bitset) has(e Entry) bool { return b[e>>6]&(1<<(e&63)) != 0 }
+func (b bitset) add(e Entry)      { b[e>>6] |= 1 << (e & 63) }
+func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }

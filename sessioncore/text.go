@@ -1,0 +1,216 @@
+package sessioncore
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Strings of a session are sequences of UTF-16 code units and may hold lone surrogates. Inside
+// sessioncore they are kept as WTF-8: UTF-8 in which a lone surrogate stands as its three bytes
+// (ED A0..BF xx). Bytes of the file that are no UTF-8 read as U+FFFD (format.md, loading), so a
+// surrogate in WTF-8 can only come from an escape.
+
+const replacement = "�"
+
+// decodeString appends the text of a validated JSON string body (what stands between the quotes) to
+// dst, as WTF-8.
+func decodeString(dst, body []byte) []byte {
+	for len(body) > 0 {
+		n := bytes.IndexByte(body, '\\')
+		if n < 0 {
+			return appendUTF8(dst, body)
+		}
+		dst = appendUTF8(dst, body[:n])
+		body = body[n:]
+		switch c := body[1]; c {
+		case 'u':
+			unit := hex4(body[2:])
+			body = body[6:]
+			if isHighSurrogate(unit) && len(body) >= 6 && body[0] == '\\' && body[1] == 'u' {
+				if low := hex4(body[2:]); isLowSurrogate(low) {
+					unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
+					body = body[6:]
+				}
+			}
+			dst = appendCodePoint(dst, unit)
+		default:
+			dst = append(dst, unescaped(c))
+			body = body[2:]
+		}
+	}
+	return dst
+}
+
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+func hex4(b []byte) rune {
+	return rune(hexDigit(b[0])<<12 | hexDigit(b[1])<<8 | hexDigit(b[2])<<4 | hexDigit(b[3]))
+}
+
+func isHighSurrogate(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
+func isLowSurrogate(r rune) bool  { return r >= 0xDC00 && r < 0xE000 }
+
+// appendCodePoint appends r as WTF-8: like UTF-8, and a surrogate as its three bytes.
+func appendCodePoint(dst []byte, r rune) []byte {
+	if isHighSurrogate(r) || isLowSurrogate(r) {
+		return append(dst, 0xED, byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// appendUTF8 appends raw file bytes, each ill-formed sequence as one U+FFFD.
+func appendUTF8(dst, raw []byte) []byte {
+	if utf8.Valid(raw) {
+		return append(dst, raw...)
+	}
+	for len(raw) > 0 {
+		n := validPrefix(raw)
+		dst = append(dst, raw[:n]...)
+		if raw = raw[n:]; len(raw) == 0 {
+			break
+		}
+		dst = append(dst, replacement...)
+		raw = raw[illFormedLen(raw):]
+	}
+	return dst
+}
+
+// validPrefix returns the length of the well-formed UTF-8 that b begins with.
+func validPrefix(b []byte) int {
+	i := 0
+	for i < len(b) {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n <= 1 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// illFormedLen returns how many bytes of the ill-formed sequence at the start of b one U+FFFD stands
+// for: the longest beginning of a well-formed sequence, else one byte (the Encoding Standard's
+// decoder, which the client's text decoding follows).
+func illFormedLen(b []byte) int {
+	lo, hi, want := byte(0x80), byte(0xBF), 0
+	switch c := b[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		want = 1
+	case c >= 0xE0 && c <= 0xEF:
+		want = 2
+		if c == 0xE0 {
+			lo = 0xA0
+		} else if c == 0xED {
+			hi = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		want = 3
+		if c == 0xF0 {
+			lo = 0x90
+		} else if c == 0xF4 {
+			hi = 0x8F
+		}
+	}
+	n := 1
+	for ; n <= want && n < len(b); n++ {
+		if b[n] < lo || b[n] > hi {
+			break
+		}
+		lo, hi = 0x80, 0xBF
+	}
+	return n
+}
+
+// wtf8Rune decodes the first code point of WTF-8 text; a lone surrogate comes back as itself.
+func wtf8Rune(b []byte) (rune, int) {
+	r, n := utf8.DecodeRune(b)
+	if r == utf8.RuneError && n == 1 && isWTF8Surrogate(b) {
+		return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F), 3
+	}
+	return r, n
+}
+
+func isWTF8Surrogate(b []byte) bool {
+	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
+}
+
+// TextUTF8 returns WTF-8 text as UTF-8 for people and tools: lone surrogates become U+FFFD.
+func TextUTF8(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	b, out := []byte(text), make([]byte, 0, len(text))
+	for len(b) > 0 {
+		r, n := wtf8Rune(b)
+		out = utf8.AppendRune(out, r) // a surrogate is written as U+FFFD
+		b = b[n:]
+	}
+	return string(out)
+}
+
+// appendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (format.md,
+// persisting): only the quote, the backslash, control characters and lone surrogates are escaped.
+func appendQuoted(dst []byte, text string) []byte {
+	const hexDigits = "0123456789abcdef"
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c != 0xED {
+			i++
+			continue
+		}
+		if c == 0xED {
+			b := []byte(text[i:min(i+3, len(text))])
+			if !isWTF8Surrogate(b) {
+				i++
+				continue
+			}
+			r, _ := wtf8Rune(b)
+			dst = append(dst, text[start:i]...)
+			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			i += 3
+			start = i
+			continue
+		}
+		dst = append(dst, text[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		start = i
+	}
+	dst = append(dst, text[start:]...)
+	return append(dst, '"')
+}

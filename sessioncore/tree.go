@@ -1,0 +1,182 @@
+package sessioncore
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Tree is how the entries of a snapshot hang together: one node for each id, its last entry
+// (format.md, loading). Moves of the leaf that nothing hangs under are in no tree (design.md, leaf).
+type Tree struct {
+	roots    []Entry
+	parent   []Entry // NoEntry for roots; notInTree for entries that are no nodes
+	first    []int32 // children of e are kids[first[e]:first[e+1]]
+	kids     []Entry
+	problems []Problem
+
+	beginnings []Entry // see Beginnings
+}
+
+const notInTree Entry = -2
+
+// Roots returns the entries without a parent in the tree, in file order.
+func (t *Tree) Roots() []Entry { return t.roots }
+
+// Children returns an entry's children in order of timestamp.
+func (t *Tree) Children(e Entry) []Entry { return t.kids[t.first[e]:t.first[e+1]] }
+
+// Parent returns the node that e hangs under, NoEntry for a root.
+func (t *Tree) Parent(e Entry) Entry {
+	if p := t.parent[e]; p >= 0 {
+		return p
+	}
+	return NoEntry
+}
+
+// Has reports whether e is a node of the tree.
+func (t *Tree) Has(e Entry) bool { return t.parent[e] != notInTree }
+
+// Tree returns the snapshot's tree, made when first asked for.
+func (s *Snapshot) Tree() *Tree {
+	s.treeOnce.Do(func() { s.tree = s.buildTree() })
+	return s.tree
+}
+
+func (s *Snapshot) buildTree() *Tree {
+	n := len(s.records)
+	t := &Tree{parent: make([]Entry, n), first: make([]int32, n+1)}
+	s.joinParents(t)
+	s.cutCycles(t)
+	s.hideLeafMoves(t)
+	s.gatherChildren(t)
+	return t
+}
+
+// joinParents finds each node's parent and notes what cannot be joined.
+func (s *Snapshot) joinParents(t *Tree) {
+	newest := make([]int32, len(s.symbols.symbols)) // 1 + entry
+	for e := range s.records {
+		newest[s.records[e].id] = int32(e) + 1
+	}
+	newest[0] = 0
+	for e := range s.records {
+		rec := &s.records[e]
+		switch parent := Entry(newest[rec.parent]) - 1; {
+		case rec.id == 0 || newest[rec.id] != int32(e)+1:
+			t.parent[e] = notInTree
+		case rec.parent == 0:
+			t.parent[e] = NoEntry
+		case rec.parent == rec.id:
+			t.parent[e] = NoEntry
+			t.problems = append(t.problems, s.problemOf(Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root"))
+		case parent == NoEntry:
+			t.parent[e] = NoEntry
+			t.problems = append(t.problems, s.problemOf(Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root"))
+		default:
+			t.parent[e] = parent
+		}
+	}
+}
+
+func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
+	rec := &s.records[e]
+	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: s.idText(rec.id), Why: why}
+}
+
+// cutCycles makes the first entry in file order of each circle of parents a root (design.md, tree/).
+func (s *Snapshot) cutCycles(t *Tree) {
+	const seen, done = 1, 2
+	state := make([]uint8, len(s.records))
+	var walk []Entry
+	for start := range s.records {
+		walk = walk[:0]
+		e := Entry(start)
+		for e >= 0 && state[e] == 0 {
+			state[e] = seen
+			walk = append(walk, e)
+			e = t.parent[e]
+		}
+		if e >= 0 && state[e] == seen {
+			circle := walk[slices.Index(walk, e):]
+			first := slices.Min(circle)
+			t.parent[first] = NoEntry
+			t.problems = append(t.problems, s.problemOf(first, ProblemCycle, "parents lead in a circle: it is cut here, and the entry counts as a root"))
+		}
+		for _, e := range walk {
+			state[e] = done
+		}
+	}
+}
+
+// hideLeafMoves takes records of leaf moves without children out of the tree.
+func (s *Snapshot) hideLeafMoves(t *Tree) {
+	count := make([]int32, len(s.records))
+	var moves []Entry
+	for e, p := range t.parent {
+		if p >= 0 {
+			count[p]++
+		}
+		if p != notInTree && s.records[e].flags&recLeafMove != 0 {
+			moves = append(moves, Entry(e))
+		}
+	}
+	for len(moves) > 0 {
+		e := moves[len(moves)-1]
+		moves = moves[:len(moves)-1]
+		if count[e] > 0 || t.parent[e] == notInTree {
+			continue
+		}
+		p := t.parent[e]
+		t.parent[e] = notInTree
+		if p >= 0 {
+			if count[p]--; count[p] == 0 && s.records[p].flags&recLeafMove != 0 {
+				moves = append(moves, p) // a move below a move
+			}
+		}
+	}
+}
+
+// gatherChildren lists roots and children.
+func (s *Snapshot) gatherChildren(t *Tree) {
+	for e, p := range t.parent {
+		if p >= 0 {
+			t.first[p+1]++
+		} else if p == NoEntry {
+			t.roots = append(t.roots, Entry(e))
+		}
+	}
+	for e := range s.records {
+		t.first[e+1] += t.first[e]
+	}
+	t.kids = make([]Entry, t.first[len(s.records)])
+	next := slices.Clone(t.first[:len(s.records)])
+	for e, p := range t.parent {
+		if p >= 0 {
+			t.kids[next[p]] = Entry(e)
+			next[p]++
+		}
+	}
+	for e := range s.records {
+		if kids := t.Children(Entry(e)); len(kids) > 1 {
+			s.sortByTime(kids)
+		}
+	}
+}
+
+// sortByTime sorts siblings by timestamp; an unreadable one compares as equal to all (format.md: file
+// order; stable).
+func (s *Snapshot) sortByTime(kids []Entry) {
+	compare := func(a, b Entry) int {
+		ra, rb := &s.records[a], &s.records[b]
+		if ra.flags&rb.flags&recTimed == 0 {
+			return 0
+		}
+		return cmp.Compare(ra.time, rb.time)
+	}
+	less := func(a, b Entry) bool { return compare(a, b) < 0 }
+	if slices.ContainsFunc(kids, func(e Entry) bool { return s.records[e].flags&recTimed == 0 }) {
+		sortLikeClient(kids, less)
+	} else if !slices.IsSortedFunc(kids, compare) {
+		slices.SortStableFunc(kids, compare)
+	}
+}
