@@ -1,0 +1,76 @@
+// Package blobfs is the store of blobs: files named after the SHA-256 of their content, to which the
+// image blocks of sessions refer (format.md, persisting).
+package blobfs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"sessionfs/sessioncore"
+)
+
+// Store reads blobs from a storage that holds them directly in its root.
+type Store struct {
+	storage sessioncore.Storage
+}
+
+var _ sessioncore.Blobs = (*Store)(nil)
+
+// New returns the store over a storage.
+func New(storage sessioncore.Storage) *Store { return &Store{storage: storage} }
+
+// Storage returns where the blobs lie.
+func (s *Store) Storage() sessioncore.Storage { return s.storage }
+
+// check refuses names that are no blob's, so that a reference never opens another file (design.md
+// section 7).
+func check(hash string) error {
+	if !sessioncore.IsBlobHash(hash) {
+		return fmt.Errorf("%w: %q is no SHA-256 in lower-case hex", fs.ErrNotExist, hash)
+	}
+	return nil
+}
+
+// Size returns a blob's size in bytes; fs.ErrNotExist where there is none.
+func (s *Store) Size(hash string) (int64, error) {
+	if err := check(hash); err != nil {
+		return 0, err
+	}
+	st, err := s.storage.Stat(hash)
+	if err != nil {
+		return 0, err
+	}
+	if st.Kind != sessioncore.KindFile {
+		return 0, fmt.Errorf("%w: %s", fs.ErrNotExist, hash)
+	}
+	return st.Size, nil
+}
+
+// Open opens a blob; fs.ErrNotExist where there is none. Its content is not verified.
+func (s *Store) Open(hash string) (sessioncore.Object, error) {
+	if err := check(hash); err != nil {
+		return nil, err
+	}
+	return s.storage.Open(hash)
+}
+
+// Verify reads a blob and reports whether its content is what its name says.
+func (s *Store) Verify(hash string) (bool, error) {
+	obj, err := s.Open(hash)
+	if err != nil {
+		return false, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(obj, 0, st.Size)); err != nil {
+		return false, err
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == hash, nil
+}

@@ -1,0 +1,81 @@
+package fs
+
+import (
+	"log/slog"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/blobfs"
+	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/sessioncore"
+)
+
+// The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
+// (design.md section 1).
+const (
+	sessionsName  = "sessions"
+	blobsName     = "blobs"
+	terminalsName = "terminal-sessions"
+)
+
+// tree is what a mount stands on.
+type tree struct {
+	source *sessioncore.FileStorage
+	places []*place
+	store  *sessioncore.Store
+	root   *nodes.RootDir
+}
+
+// openTree opens SOURCE and makes the root directory of a mount of it.
+func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
+	source, err := sessioncore.OpenFileStorage(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	sessions := newPlace(source, sessionsName)
+	blobs := newPlace(source, blobsName)
+	terminals := newPlace(source, terminalsName)
+	t := &tree{source: source, places: []*place{sessions, blobs, terminals}, store: sessioncore.NewStore(sessions)}
+	view := &nodes.View{
+		Log:      log,
+		Sessions: t.store,
+		Blobs:    blobfs.New(blobs),
+		BlobRefs: o.ContextBlobsRef,
+		Statfs:   statfsOf(source),
+	}
+	t.root = nodes.NewRootDir(view, source,
+		nodes.RootName{Name: blobsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		nodes.RootName{Name: sessionsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
+		nodes.RootName{Name: terminalsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+	)
+	return t, nil
+}
+
+// close lets go of all that the tree holds open.
+func (t *tree) close() {
+	t.store.Close()
+	for _, p := range t.places {
+		_ = p.Close()
+	}
+	_ = t.source.Close()
+}
+
+// statfsOf returns what tells about the file system below: df on the mount shows it (design.md section
+// 6).
+func statfsOf(source *sessioncore.FileStorage) func(*fuse.StatfsOut) error {
+	return func(out *fuse.StatfsOut) error {
+		var st unix.Statfs_t
+		if err := source.Statfs(&st); err != nil {
+			return err
+		}
+		*out = fuse.StatfsOut{
+			Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
+			Bsize: uint32(st.Bsize), NameLen: syscall.NAME_MAX, Frsize: uint32(st.Frsize),
+		}
+		return nil
+	}
+}

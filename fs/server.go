@@ -1,0 +1,92 @@
+package fs
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/mountopts"
+)
+
+// Server is a running mount.
+type Server struct {
+	fuse *fuse.Server
+	tree *tree
+	done sync.Once
+}
+
+// maxReadAhead lets the kernel ask for as much at once as it will, in bytes: large sequential reads
+// then cost few round trips.
+const maxReadAhead = 1 << 20
+
+// Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It costs the same for one
+// session and for thousands: nothing of SOURCE is read but the directory itself.
+func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
+	t, err := openTree(o, log)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
+	}
+	raw := fusefs.NewNodeFS(t.root, &fusefs.Options{
+		NullPermissions: true, // a mode of 0 is a mode
+		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
+	})
+	server, err := fuse.NewServer(raw, o.Mountpoint, kernelOptions(o, log))
+	if err != nil {
+		t.close()
+		return nil, err
+	}
+	s := &Server{fuse: server, tree: t}
+	go server.Serve()
+	if err := server.WaitMount(); err != nil {
+		_ = s.Unmount()
+		return nil, err
+	}
+	return s, nil
+}
+
+// kernelOptions are the options of the mount itself.
+func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
+	options, flags := o.KernelOptions(os.Geteuid() == 0)
+	return &fuse.MountOptions{
+		AllowOther: o.AllowOther,
+		Name:       mountopts.Subtype,
+		FsName:     o.TableSource(),
+		Options:    options,
+		// mount(2) first, where we may; then fusermount3.
+		DirectMount:      true,
+		DirectMountFlags: flags,
+		// No extended attributes: ls -l would pay for them (design.md section 8).
+		DisableXAttrs: true,
+		// Names alone are cheap; attributes come along only when somebody asks for them.
+		ExtraCapabilities: fuse.CAP_READDIRPLUS_AUTO,
+		MaxReadAhead:      maxReadAhead,
+		MaxWrite:          maxReadAhead,
+		Debug:             o.Debug,
+		Logger:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		PanicHandler: func(reason any) fuse.Status {
+			// One bad session never takes the mount down (design.md section 7).
+			log.Error("a bug: a request panicked and was answered with EIO", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			return fuse.EIO
+		},
+	}
+}
+
+// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u.
+func (s *Server) Wait() {
+	s.fuse.Wait()
+	s.done.Do(s.tree.close)
+}
+
+// Unmount unmounts. It fails where something in the mount is in use.
+func (s *Server) Unmount() error {
+	if err := s.fuse.Unmount(); err != nil {
+		return fmt.Errorf("cannot unmount: %w", err)
+	}
+	s.Wait()
+	return nil
+}

@@ -1,0 +1,64 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// Modes and owners mirror the backing file: a session that is 0600 is 0600 throughout (design.md
+// section 8).
+
+// fillFile sets the attributes of a file that shows a part of the backing file st, size in bytes.
+func fillFile(out *fuse.Attr, st sessioncore.Stat, size int64) {
+	out.Mode = syscall.S_IFREG | st.Mode&0o666
+	out.Size = uint64(size)
+	out.Nlink = 1
+	fillOwner(out, st)
+	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
+}
+
+// fillDir sets the attributes of a directory that shows the backing file or directory st.
+func fillDir(out *fuse.Attr, st sessioncore.Stat) {
+	mode := st.Mode & 0o777
+	if st.Kind != sessioncore.KindDir {
+		mode |= mode & 0o444 >> 2 // who may read a file may walk what it is shown as
+	}
+	out.Mode = syscall.S_IFDIR | mode
+	out.Nlink = 1 // unknown: find must not count directories by it
+	fillOwner(out, st)
+	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
+}
+
+// fillLink sets the attributes of a symbolic link to target.
+func fillLink(out *fuse.Attr, st sessioncore.Stat, target string) {
+	out.Mode = syscall.S_IFLNK | 0o777
+	out.Size = uint64(len(target))
+	out.Nlink = 1
+	fillOwner(out, st)
+	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
+}
+
+func fillOwner(out *fuse.Attr, st sessioncore.Stat) {
+	out.Uid, out.Gid = st.UID, st.GID
+}
+
+func fillTimes(out *fuse.Attr, modified, changed time.Time) {
+	out.SetTimes(&modified, &modified, &changed)
+}
+
+// staleIfGone turns the loss of a backing file into ESTALE for those who hold a node of it already:
+// the kernel then looks the path up anew, and tells the user what there is now.
+func staleIfGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
+		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, sessioncore.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", sessioncore.ErrStale, err)
+	}
+	return err
+}

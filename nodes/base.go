@@ -1,0 +1,149 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// node is the part that all nodes have.
+type node struct {
+	fusefs.Inode
+	view *View
+}
+
+// path is the node's place in the mount, for the log.
+func (n *node) path() string { return n.Path(nil) }
+
+// attributer is a node that knows its attributes. Lookup, Getattr and Setattr all ask it.
+type attributer interface {
+	fusefs.InodeEmbedder
+	// fillAttr sets mode, owner, size and times, as they are now.
+	fillAttr(out *fuse.Attr) error
+	// cache returns how long the kernel may remember the name and the attributes.
+	cache() cacheRule
+}
+
+// cacheRule is what the kernel may remember (design.md section 6). The names are those of the table in
+// doc.go.
+type cacheRule struct{ entry, attr time.Duration }
+
+var (
+	// cacheNever: looked at whenever somebody asks.
+	cacheNever = cacheRule{}
+	// cacheSecond: that a directory exists and its times, a path in tree/, a bare stat of an entry.
+	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
+)
+
+// child returns the inode of a child: the one that the kernel knows already, or a new one of what make
+// makes.
+func (n *node) child(ctx context.Context, id fusefs.StableAttr, name string, make func() fusefs.InodeEmbedder) *fusefs.Inode {
+	if c := n.GetChild(name); c != nil && c.StableAttr() == id {
+		return c
+	}
+	return n.NewInode(ctx, make(), id)
+}
+
+// enter answers a lookup with a child.
+func (n *node) enter(child *fusefs.Inode, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	a, ok := child.Operations().(attributer)
+	if !ok {
+		return nil, syscall.EIO
+	}
+	if err := a.fillAttr(&out.Attr); err != nil {
+		return nil, n.view.fail("lookup", n.path(), err)
+	}
+	setTimeouts(out, a.cache())
+	return child, 0
+}
+
+func setTimeouts(out *fuse.EntryOut, c cacheRule) {
+	out.SetEntryTimeout(c.entry)
+	out.SetAttrTimeout(c.attr)
+}
+
+// getattr answers a stat of a.
+func (n *node) getattr(a attributer, out *fuse.AttrOut) syscall.Errno {
+	if err := a.fillAttr(&out.Attr); err != nil {
+		return n.view.fail("stat", n.path(), staleIfGone(err))
+	}
+	out.SetTimeout(a.cache().attr)
+	return 0
+}
+
+// Statfs tells about the backing file system.
+func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	if n.view.Statfs == nil {
+		return 0
+	}
+	if err := n.view.Statfs(out); err != nil {
+		return n.view.fail("statfs", n.path(), err)
+	}
+	return 0
+}
+
+const whyReadOnly = "this is generated or belongs to the client: it cannot be changed through the mount"
+
+// Setattr is refused: nothing but control files can be changed.
+func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
+	return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
+}
+
+// directory is the base of all directories. go-fuse lets removals pass by default; here all changes
+// are refused (design.md section 7).
+type directory struct{ node }
+
+func (d *directory) refuse(op, name string) syscall.Errno {
+	return d.view.deny(op, d.path()+"/"+name, syscall.EPERM, whyReadOnly)
+}
+
+// Create is refused.
+func (d *directory) Create(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
+	return nil, nil, 0, d.refuse("create", name)
+}
+
+// Mkdir is refused.
+func (d *directory) Mkdir(_ context.Context, name string, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, d.refuse("mkdir", name)
+}
+
+// Mknod is refused.
+func (d *directory) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, d.refuse("mknod", name)
+}
+
+// Symlink is refused.
+func (d *directory) Symlink(_ context.Context, _, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, d.refuse("symlink", name)
+}
+
+// Link is refused.
+func (d *directory) Link(_ context.Context, _ fusefs.InodeEmbedder, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, d.refuse("link", name)
+}
+
+// Unlink is refused.
+func (d *directory) Unlink(_ context.Context, name string) syscall.Errno {
+	return d.refuse("unlink", name)
+}
+
+// Rmdir is refused.
+func (d *directory) Rmdir(_ context.Context, name string) syscall.Errno {
+	return d.refuse("rmdir", name)
+}
+
+// Rename is refused.
+func (d *directory) Rename(_ context.Context, name string, _ fusefs.InodeEmbedder, _ string, _ uint32) syscall.Errno {
+	return d.refuse("rename", name)
+}
+
+// Fsync has nothing to do: nothing is written.
+func (d *directory) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }
+
+// writes reports whether open flags ask for more than reading.
+func writes(flags uint32) bool {
+	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
+}

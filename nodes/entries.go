@@ -1,0 +1,117 @@
+package nodes
+
+import (
+	"context"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// entrySuffix ends the names in entries/.
+const entrySuffix = ".json"
+
+// EntriesDir is entries/: a file for each entry, listed in file order.
+type EntriesDir struct {
+	directory
+	session *sessioncore.Session
+}
+
+func makeEntries(d *SessionDir) fusefs.InodeEmbedder {
+	return &EntriesDir{directory: directory{node{view: d.view}}, session: d.session}
+}
+
+func (d *EntriesDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.session.Probe()
+	if err != nil {
+		return err
+	}
+	fillDir(out, st)
+	return nil
+}
+
+func (d *EntriesDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*EntriesDir)(nil))
+
+// Getattr mirrors the session file.
+func (d *EntriesDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*EntriesDir)(nil))
+
+// Lookup finds an entry's file.
+func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	base, ok := strings.CutSuffix(name, entrySuffix)
+	if !ok {
+		return nil, syscall.ENOENT
+	}
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	}
+	defer snap.Release()
+	e, err := snap.FindName(base)
+	if err != nil {
+		return nil, syscall.ENOENT
+	}
+	return d.enterEntry(ctx, name, snap, e, out)
+}
+
+// enterEntry makes a child of an entry of the snapshot.
+func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(d.StableAttr(), kindEntry, name, syscall.S_IFREG)
+	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, entrySuffix)}
+	})
+	file, ok := child.Operations().(*EntryFile)
+	if !ok {
+		return nil, syscall.EIO
+	}
+	if err := file.fillFrom(snap, e, &out.Attr); err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	}
+	setTimeouts(out, file.cache())
+	return child, 0
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*EntriesDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *EntriesDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *EntriesDir) list() ([]item, func(), error) {
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer snap.Release()
+	self := d.StableAttr()
+	items := make([]item, snap.Len())
+	for e := range items {
+		name := snap.Name(sessioncore.Entry(e)) + entrySuffix
+		id := stableAttr(self, kindEntry, name, syscall.S_IFREG)
+		items[e] = item{name: name, mode: id.Mode, ino: id.Ino, number: int32(e)}
+	}
+	return items, nil, nil
+}
+
+// lookupItem answers from what the session is now: the listing may be older.
+func (d *EntriesDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+it.name, err)
+	}
+	defer snap.Release()
+	e := sessioncore.Entry(it.number)
+	if int(e) < snap.Len() && snap.Name(e)+entrySuffix == it.name {
+		return d.enterEntry(ctx, it.name, snap, e, out)
+	}
+	return d.Lookup(ctx, it.name, out)
+}

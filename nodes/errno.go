@@ -1,0 +1,53 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"sessionfs/sessioncore"
+)
+
+// errnoOf is the one place where domain errors become errnos (design.md section 7).
+func errnoOf(err error) syscall.Errno {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, sessioncore.ErrStale):
+		return syscall.ESTALE
+	case errors.Is(err, sessioncore.ErrNotFound),
+		errors.Is(err, sessioncore.ErrNotSession),
+		errors.Is(err, sessioncore.ErrNotRegular),
+		errors.Is(err, sessioncore.ErrBadName),
+		errors.Is(err, fs.ErrNotExist):
+		return syscall.ENOENT
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return syscall.EINTR
+	case errors.As(err, &errno):
+		return errno
+	case errors.Is(err, fs.ErrPermission):
+		return syscall.EACCES
+	}
+	return syscall.EIO
+}
+
+// fail returns the errno of an error, and logs what a user could not guess from it.
+func (v *View) fail(op, path string, err error) syscall.Errno {
+	errno := errnoOf(err)
+	switch errno {
+	case 0, syscall.ENOENT, syscall.EINTR:
+	case syscall.EIO:
+		v.Log.Error("backing I/O failed", "op", op, "path", path, "err", err)
+	default:
+		v.Log.Warn("refused", "op", op, "path", path, "errno", errno, "err", err)
+	}
+	return errno
+}
+
+// deny returns the errno of a refusal, with its reason in the log.
+func (v *View) deny(op, path string, errno syscall.Errno, why string) syscall.Errno {
+	v.Log.Info("refused", "op", op, "path", path, "errno", errno, "why", why)
+	return errno
+}

@@ -1,0 +1,8 @@
+package nodes
+
+import "sessionfs/sessioncore"
+
+// renderHeader makes header.json: the session's header as loaded.
+func renderHeader(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return snap.HeaderDocument()
+}

@@ -1,0 +1,42 @@
+package nodes
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+)
+
+// kind tells apart what can stand under one name in one directory, so that each has an inode number of
+// its own.
+type kind byte
+
+const (
+	kindStatic    kind = iota // one of a directory's fixed names
+	kindSourceDir             // a directory of SOURCE
+	kindSourceFile
+	kindSourceLink
+	kindSession // the directory that shows a session file
+	kindEntry
+	kindTreeDir
+	kindTreeLink
+)
+
+// stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the
+// parent's identity, the kind and the name (design.md section 6). The second half of the hash becomes
+// the generation: go-fuse takes two nodes for one only where both agree, so even names made to collide
+// in the number are two files.
+func stableAttr(parent fusefs.StableAttr, k kind, name string, mode uint32) fusefs.StableAttr {
+	var buf [256 + 17]byte
+	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
+	b = binary.LittleEndian.AppendUint64(b, parent.Gen)
+	b = append(b, byte(k))
+	b = append(b, name...)
+	sum := sha256.Sum256(b)
+	ino := binary.LittleEndian.Uint64(sum[:])
+	if ino <= 1 || ino == math.MaxUint64 {
+		ino = 2 // 0, 1 and the largest number mean something else to the kernel or to go-fuse
+	}
+	return fusefs.StableAttr{Mode: mode, Ino: ino, Gen: binary.LittleEndian.Uint64(sum[8:])}
+}

@@ -1,0 +1,84 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// RootName is a name in the root directory of a mount.
+type RootName struct {
+	Name string
+	Make func() fusefs.InodeEmbedder
+}
+
+// RootDir is the root of a mount: the directories of SOURCE that are shown.
+type RootDir struct {
+	directory
+	source sessioncore.Storage
+	names  []RootName
+}
+
+// NewRootDir returns the root of a mount of source with those names, in order.
+func NewRootDir(view *View, source sessioncore.Storage, names ...RootName) *RootDir {
+	return &RootDir{directory: directory{node{view: view}}, source: source, names: names}
+}
+
+func (d *RootDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.source.Stat("")
+	if err != nil {
+		return err
+	}
+	fillDir(out, st)
+	return nil
+}
+
+func (d *RootDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*RootDir)(nil))
+
+// Getattr mirrors SOURCE.
+func (d *RootDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*RootDir)(nil))
+
+// Lookup finds one of the names.
+func (d *RootDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	for i := range d.names {
+		if d.names[i].Name == name {
+			return d.enterName(ctx, &d.names[i], out)
+		}
+	}
+	return nil, syscall.ENOENT
+}
+
+func (d *RootDir) enterName(ctx context.Context, n *RootName, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(d.StableAttr(), kindStatic, n.Name, syscall.S_IFDIR)
+	return d.enter(d.child(ctx, id, n.Name, n.Make), out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*RootDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *RootDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *RootDir) list() ([]item, func(), error) {
+	items := make([]item, 0, len(d.names))
+	for i, n := range d.names {
+		id := stableAttr(d.StableAttr(), kindStatic, n.Name, syscall.S_IFDIR)
+		items = append(items, item{name: n.Name, mode: id.Mode, ino: id.Ino, number: int32(i)})
+	}
+	return items, nil, nil
+}
+
+func (d *RootDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.enterName(ctx, &d.names[it.number], out)
+}

@@ -1,0 +1,160 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// SessionDir is sessions/…/<session>/: a session as a directory.
+type SessionDir struct {
+	directory
+	session *sessioncore.Session
+	// artifacts is the real directory beside the session file, which need not be there.
+	artifacts *SourceDir
+}
+
+// newSessionDir returns the directory of the session file name.jsonl in dir.
+func newSessionDir(dir *SourceDir, name string) *SessionDir {
+	return &SessionDir{
+		directory: directory{node{view: dir.view}},
+		session:   dir.sessions.Session(join(dir.dir, name+sessionSuffix)),
+		artifacts: &SourceDir{
+			directory: directory{node{view: dir.view}},
+			storage:   dir.storage, dir: join(dir.dir, name), sessions: dir.sessions,
+		},
+	}
+}
+
+// sessionName is a fixed name in a session's directory.
+type sessionFile struct {
+	name string
+	mode uint32 // file type bits
+	// present tells whether it is there; nil: always.
+	present func(*SessionDir) (bool, error)
+	make    func(*SessionDir) fusefs.InodeEmbedder
+}
+
+// sessionFiles are the fixed names, in order: the one list that drives Lookup and listing.
+var sessionFiles []sessionFile
+
+func init() { // not in the declaration, because the nodes refer back to the list
+	sessionFiles = []sessionFile{
+		{"artifacts", syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
+		{"context.json", syscall.S_IFREG, nil, generated(renderContext)},
+		{"entries", syscall.S_IFDIR, nil, makeEntries},
+		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
+		{"labels", syscall.S_IFREG, nil, generated(renderLabels)},
+		{"leaf", syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
+		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
+		{"title", syscall.S_IFREG, nil, generated(renderTitle)},
+		{"tree", syscall.S_IFDIR, nil, makeTree},
+	}
+}
+
+func (d *SessionDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.session.Probe()
+	if err != nil {
+		return err
+	}
+	fillDir(out, st)
+	return nil
+}
+
+func (d *SessionDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*SessionDir)(nil))
+
+// Getattr mirrors the session file.
+func (d *SessionDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*SessionDir)(nil))
+
+// Lookup finds a fixed name, or, unlisted, what artifacts/ has under that name, so that the paths of
+// tool output which sessions mention work (design.md section 1).
+func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	for i := range sessionFiles {
+		f := &sessionFiles[i]
+		if f.name != name {
+			continue
+		}
+		if f.present != nil {
+			ok, err := f.present(d)
+			if err != nil {
+				return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+			}
+			if !ok {
+				return nil, syscall.ENOENT
+			}
+		}
+		return d.enterFixed(ctx, f, out)
+	}
+	if ok, err := d.hasArtifacts(); err != nil || !ok {
+		return nil, syscall.ENOENT
+	}
+	return d.artifacts.lookupIn(ctx, &d.node, name, out)
+}
+
+func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
+	return d.enter(d.child(ctx, id, f.name, func() fusefs.InodeEmbedder { return f.make(d) }), out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*SessionDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *SessionDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *SessionDir) list() ([]item, func(), error) {
+	items := make([]item, 0, len(sessionFiles))
+	for i, f := range sessionFiles {
+		if f.present != nil {
+			if ok, err := f.present(d); err != nil {
+				return nil, nil, err
+			} else if !ok {
+				continue
+			}
+		}
+		id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
+		items = append(items, item{name: f.name, mode: f.mode, ino: id.Ino, number: int32(i)})
+	}
+	return items, nil, nil
+}
+
+func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.enterFixed(ctx, &sessionFiles[it.number], out)
+}
+
+func (d *SessionDir) hasArtifacts() (bool, error) {
+	st, err := d.artifacts.storage.Stat(d.artifacts.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && st.Kind == sessioncore.KindDir, err
+}
+
+// makeArtifacts makes artifacts/, the real directory beside the session file.
+func makeArtifacts(d *SessionDir) fusefs.InodeEmbedder {
+	real := d.artifacts
+	return &SourceDir{directory: directory{node{view: d.view}}, storage: real.storage, dir: real.dir, sessions: real.sessions}
+}
+
+func (d *SessionDir) hasLeaf() (bool, error) {
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return false, err
+	}
+	defer snap.Release()
+	leaf, err := snap.Leaf()
+	return leaf != sessioncore.NoEntry, err
+}

@@ -1,0 +1,195 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// SourceDir is a directory of SOURCE as it is: sessions/ and all below it, artifacts/, blobs/ and
+// terminal-sessions/. Where it may hold sessions, each session file has a directory of its name beside
+// it (design.md section 1).
+type SourceDir struct {
+	directory
+	storage sessioncore.Storage
+	dir     string // path in storage, "" for the root
+	// sessions hands out the sessions of storage; nil where files are shown as they are.
+	sessions *sessioncore.Store
+}
+
+// NewSourceDir returns the directory that shows the root of a storage. sessions is nil where it holds
+// no sessions.
+func NewSourceDir(view *View, storage sessioncore.Storage, sessions *sessioncore.Store) *SourceDir {
+	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
+}
+
+func (d *SourceDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.storage.Stat(d.dir)
+	if err != nil {
+		return err
+	}
+	if st.Kind != sessioncore.KindDir {
+		return fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
+	}
+	fillDir(out, st)
+	return nil
+}
+
+func (d *SourceDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*SourceDir)(nil))
+
+// Getattr mirrors the directory.
+func (d *SourceDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
+
+// Lookup finds a file, link or directory of SOURCE, or the directory that shows a session.
+func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.lookupIn(ctx, &d.node, name, out)
+}
+
+// lookupIn looks a name up and makes it a child of parent.
+func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if hidden(name) {
+		return nil, syscall.ENOENT
+	}
+	st, err := d.storage.Stat(join(d.dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	}
+	if err != nil {
+		st.Kind = sessioncore.KindOther
+	}
+	if st.Kind == sessioncore.KindFile || st.Kind == sessioncore.KindLink {
+		return d.enterItem(ctx, parent, name, st.Kind, out)
+	}
+	isSession, err := d.isSession(name)
+	switch {
+	case err != nil:
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	case isSession:
+		return d.enterSession(ctx, parent, name, out)
+	case st.Kind == sessioncore.KindDir:
+		return d.enterItem(ctx, parent, name, st.Kind, out)
+	}
+	return nil, syscall.ENOENT
+}
+
+// isSession reports whether there is a session file that a directory called name shows.
+func (d *SourceDir) isSession(name string) (bool, error) {
+	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(sessionSuffix) > syscall.NAME_MAX {
+		return false, nil
+	}
+	_, err := d.sessions.Session(join(d.dir, name+sessionSuffix)).Probe()
+	switch {
+	case err == nil:
+		return true, nil
+	case errnoOf(err) == syscall.ENOENT, errnoOf(err) == syscall.EACCES:
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// enterItem makes a child of what stands in SOURCE under that name.
+func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, kind sessioncore.Kind, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	path := join(d.dir, name)
+	id := sourceAttr(parent.StableAttr(), kind, name)
+	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		switch kind {
+		case sessioncore.KindDir:
+			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions}
+		case sessioncore.KindLink:
+			return &SourceLink{node: node{view: d.view}, storage: d.storage, file: path}
+		}
+		return &SourceFile{node: node{view: d.view}, storage: d.storage, file: path}
+	}), out)
+}
+
+func sourceAttr(parent fusefs.StableAttr, k sessioncore.Kind, name string) fusefs.StableAttr {
+	switch k {
+	case sessioncore.KindDir:
+		return stableAttr(parent, kindSourceDir, name, syscall.S_IFDIR)
+	case sessioncore.KindLink:
+		return stableAttr(parent, kindSourceLink, name, syscall.S_IFLNK)
+	}
+	return stableAttr(parent, kindSourceFile, name, syscall.S_IFREG)
+}
+
+func (d *SourceDir) enterSession(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(parent.StableAttr(), kindSession, name, syscall.S_IFDIR)
+	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return newSessionDir(d, name)
+	}), out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *SourceDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+// Numbers of listed items: what stands in SOURCE, or a session's directory.
+const (
+	listedSource  = iota
+	listedSession = 100
+)
+
+func (d *SourceDir) list() ([]item, func(), error) {
+	found, err := d.storage.List(d.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken := make(map[string]bool) // names that only one thing can have: the real file wins
+	sessions := make(map[string]bool)
+	for _, f := range found {
+		if f.Kind == sessioncore.KindFile || f.Kind == sessioncore.KindLink {
+			taken[f.Name] = true
+		}
+	}
+	self := d.StableAttr()
+	items := make([]item, 0, len(found))
+	for _, f := range found {
+		name, ok := sessionName(f.Name)
+		if d.sessions == nil || !ok || f.Kind != sessioncore.KindFile || taken[name] {
+			continue
+		}
+		isSession, err := d.isSession(name)
+		if err != nil {
+			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)
+			continue // one bad file does not make the listing fail
+		}
+		if isSession {
+			sessions[name] = true
+			id := stableAttr(self, kindSession, name, syscall.S_IFDIR)
+			items = append(items, item{name: name, mode: id.Mode, ino: id.Ino, number: listedSession})
+		}
+	}
+	for _, f := range found {
+		if f.Kind == sessioncore.KindOther || hidden(f.Name) || sessions[f.Name] {
+			continue
+		}
+		id := sourceAttr(self, f.Kind, f.Name)
+		items = append(items, item{name: f.Name, mode: id.Mode, ino: id.Ino, number: listedSource + int32(f.Kind)})
+	}
+	sortItems(items)
+	return items, nil, nil
+}
+
+func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if it.number == listedSession {
+		return d.enterSession(ctx, &d.node, it.name, out)
+	}
+	return d.enterItem(ctx, &d.node, it.name, sessioncore.Kind(it.number-listedSource), out)
+}
