@@ -1,0 +1,189 @@
+package testdata
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A want is what a reader must see in the session of a case.
+type want struct {
+	Refused       bool
+	IDsNormalized bool `json:"idsNormalized"`
+	Header        map[string]any
+	LeafID        *string `json:"leafId"`
+	Labels        map[string]string
+	Branch        []string
+	Context       *wantContext
+	Entries       []map[string]any
+	Tree          []wantNode
+}
+
+type wantContext struct {
+	Messages              []map[string]any
+	ThinkingLevel         any
+	Models                map[string]string
+	InjectedTtsrRules     []string
+	SelectedMCPToolNames  []string `json:"selectedMCPToolNames"`
+	HasPersistedSelection bool     `json:"hasPersistedMCPToolSelection"`
+	Mode                  string
+	ModeData, ServiceTier any
+}
+
+type wantNode struct {
+	ID       string
+	Label    string
+	Children []wantNode
+}
+
+// inconsistent tells where a want contradicts itself. It is no reader: that the
+// want is right for its session is up to the tests of the reader.
+func inconsistent(w *want, session []byte) (problems []string) {
+	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	parents := map[string]string{} // id → parent, of the last entry of an id
+	for _, e := range w.Entries {
+		if id, ok := e["id"].(string); ok {
+			parents[id], _ = e["parentId"].(string)
+		}
+	}
+	at := ""
+	for i, id := range w.Branch {
+		parent, ok := parents[id]
+		if !ok {
+			report("branch: %q is no entry", id)
+		}
+		if _, joined := parents[parent]; i > 0 && parent != at {
+			report("branch: %q is not the parent of %q", at, id)
+		} else if i == 0 && parent != "" && joined && !slices.Contains(w.Branch, parent) {
+			report("branch: %q is no root", id)
+		}
+		at = id
+	}
+	if w.LeafID == nil && len(w.Branch) > 0 || w.LeafID != nil && at != *w.LeafID {
+		report("the branch does not end at the leaf")
+	}
+	seen := map[string]bool{}
+	var walk func(n wantNode, parent string)
+	walk = func(n wantNode, parent string) {
+		if seen[n.ID] {
+			report("tree: %q is there twice", n.ID)
+			return
+		}
+		seen[n.ID] = true
+		if _, ok := parents[n.ID]; !ok {
+			report("tree: %q is no entry", n.ID)
+		}
+		if parent != "" && parents[n.ID] != parent {
+			report("tree: %q is not the parent of %q", parent, n.ID)
+		}
+		if n.Label != w.Labels[n.ID] {
+			report("tree: the label of %q is %q", n.ID, n.Label)
+		}
+		for _, child := range n.Children {
+			walk(child, n.ID)
+		}
+	}
+	for _, root := range w.Tree {
+		walk(root, "")
+	}
+	for id := range parents {
+		// A leaf move without children is in no tree; nothing else is left out.
+		if !seen[id] && !isMove(session, id) {
+			report("tree: %q is missing", id)
+		}
+	}
+	return problems
+}
+
+// isMove tells whether an entry of a case is a durable move of the leaf.
+func isMove(session []byte, id string) bool {
+	for line := range bytes.Lines(session) {
+		if bytes.Contains(line, []byte(`"customType":"sessionfs/leaf"`)) && bytes.Contains(line, []byte(`"id":"`+id+`"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCasesAreConsistent(t *testing.T) {
+	sessions, err := filepath.Glob("cases/*.jsonl")
+	require.NoError(t, err)
+	wants, err := filepath.Glob("cases/*.want.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, sessions)
+	require.Len(t, wants, len(sessions), "every session has its want")
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, file := range sessions {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			assert.Contains(t, string(readme), "\n- `"+name+"`: ")
+			session, err := os.ReadFile(file)
+			require.NoError(t, err)
+			data, err := os.ReadFile("cases/" + name + ".want.json")
+			require.NoError(t, err)
+			var w want
+			dec := json.NewDecoder(bytes.NewReader(data))
+			dec.DisallowUnknownFields()
+			require.NoError(t, dec.Decode(&w))
+			if strings.HasPrefix(name, "refused-") {
+				assert.JSONEq(t, `{"refused":true}`, string(data))
+				return
+			}
+			assert.Equal(t, "session", w.Header["type"])
+			require.NotNil(t, w.Context)
+			assert.Empty(t, inconsistent(&w, session))
+		})
+	}
+}
+
+func TestCaseBlobsAreNamedAfterTheirContent(t *testing.T) {
+	blobs, err := os.ReadDir("cases/blobs")
+	require.NoError(t, err)
+	require.NotEmpty(t, blobs)
+	for _, d := range blobs {
+		data, err := os.ReadFile("cases/blobs/" + d.Name())
+		require.NoError(t, err)
+		sum := sha256.Sum256(data)
+		assert.Equal(t, hex.EncodeToString(sum[:]), d.Name())
+	}
+}
+
+// TestInconsistencyIsSeen proves that the check of the wants can fail.
+func TestInconsistencyIsSeen(t *testing.T) {
+	whole := `{"leafId":"b","labels":{"b":"x"},"branch":["a","b"],
+		"entries":[{"id":"a","parentId":null},{"id":"b","parentId":"a"},{"id":"c","parentId":"a"}],
+		"tree":[{"id":"a","children":[{"id":"b","label":"x","children":[]},{"id":"c","children":[]}]}]}`
+	for _, c := range []struct{ name, old, new, want string }{
+		{"whole", "", "", ""},
+		{"leaf", `"leafId":"b"`, `"leafId":"c"`, "does not end at the leaf"},
+		{"null leaf", `"leafId":"b"`, `"leafId":null`, "does not end at the leaf"},
+		{"short branch", `["a","b"]`, `["b"]`, `"b" is no root`},
+		{"wrong branch", `["a","b"]`, `["c","b"]`, `"c" is not the parent of "b"`},
+		{"strange branch", `["a","b"]`, `["a","d"]`, `"d" is no entry`},
+		{"label", `"label":"x"`, `"label":"y"`, `the label of "b"`},
+		{"lost node", `,{"id":"c","children":[]}`, ``, `"c" is missing`},
+		{"double node", `{"id":"c","children"`, `{"id":"b","children"`, `"b" is there twice`},
+		{"wrong place", `"label":"x","children":[]},{"id":"c","children":[]}`, `"label":"x","children":[{"id":"c"}]}`, `"b" is not the parent of "c"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var w want
+			require.NoError(t, json.Unmarshal([]byte(strings.Replace(whole, c.old, c.new, 1)), &w))
+			got := strings.Join(inconsistent(&w, nil), "\n")
+			if c.want == "" {
+				assert.Empty(t, got)
+			}
+			assert.Contains(t, got, c.want)
+		})
+	}
+}
