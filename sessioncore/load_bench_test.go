@@ -1,0 +1,73 @@
+package sessioncore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// writeLongSession writes a session of n entries, about bytes long, with log-normal line sizes (median
+// 0.4 of the mean), as real ones have.
+func writeLongSession(t testing.TB, n int, bytes int64) string {
+	file := filepath.Join(t.TempDir(), "long.jsonl")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	defer f.Close()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 4<<20)
+	for i := range text {
+		text[i] = "etaoin shrdlu cmfwyp vbgkqjxz "[rnd.IntN(30)]
+	}
+	mean := float64(bytes) / float64(n)
+	sigma := math.Sqrt(2 * math.Log(1/0.4))
+	fmt.Fprintln(f, `{"type":"session","version":3,"id":"bench","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/home/dev/project"}`)
+	parent := "null"
+	for i := range n {
+		size := int(0.4 * mean * math.Exp(sigma*rnd.NormFloat64()))
+		size = min(max(size-260, 1), len(text)/2)
+		at := rnd.IntN(len(text) - size)
+		id := fmt.Sprintf(`"%08x"`, uint32(i)*2654435761)
+		role := [...]string{"user", "assistant", "toolResult"}[i%3]
+		fmt.Fprintf(f, `{"type":"message","id":%s,"parentId":%s,"timestamp":"2026-01-05T09:%02d:%02d.%03dZ","message":{"role":"%s","content":[{"type":"text","text":"%s\n\"quoted\""}],"timestamp":1767603600000}}`+"\n",
+			id, parent, i/60000%60, i/1000%60, i%1000, role, text[at:at+size])
+		parent = id
+	}
+	return file
+}
+
+// BenchmarkIndex is the first look at a session of 233 MB and 20,000 entries.
+func BenchmarkIndex(b *testing.B) {
+	file := writeLongSession(b, 20_000, 233<<20)
+	f, err := os.Open(file)
+	require.NoError(b, err)
+	defer f.Close()
+	st, err := f.Stat()
+	require.NoError(b, err)
+	b.SetBytes(st.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		x := newIndex()
+		_, err := load(context.Background(), f, position{}, st.Size(), x.add)
+		require.NoError(b, err)
+		require.Len(b, x.records, 20_000)
+	}
+}
+
+// BenchmarkClassify is the scanner alone.
+func BenchmarkClassify(b *testing.B) {
+	file := writeLongSession(b, 2_000, 23<<20)
+	data, err := os.ReadFile(file)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(data)))
+	var s scanner
+	for b.Loop() {
+		c := chunk{buf: data}
+		c.classify(&s)
+	}
+}

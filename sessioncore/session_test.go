@@ -1,0 +1,244 @@
+package sessioncore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const testHeader = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
+
+func testEntry(id, parent string) string {
+	p := "null"
+	if parent != "" {
+		p = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
+}
+
+// testSession is a session file that a test changes from outside.
+type testSession struct {
+	t       *testing.T
+	file    string
+	session *Session
+}
+
+func newTestSession(t *testing.T, content string) *testSession {
+	dir := t.TempDir()
+	s := &testSession{t: t, file: filepath.Join(dir, "x.jsonl")}
+	s.write(content)
+	storage, err := OpenFileStorage(dir)
+	require.NoError(t, err)
+	store := NewStore(storage)
+	t.Cleanup(func() {
+		store.Close()
+		require.NoError(t, storage.Close())
+	})
+	s.session = store.Session("x.jsonl")
+	return s
+}
+
+func (s *testSession) write(content string) {
+	require.NoError(s.t, os.WriteFile(s.file, []byte(content), 0o600))
+}
+
+func (s *testSession) append(text string) {
+	f, err := os.OpenFile(s.file, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(s.t, err)
+	_, err = f.WriteString(text)
+	require.NoError(s.t, err)
+	require.NoError(s.t, f.Close())
+}
+
+// ids acquires the session and lists the ids of its entries, with the leaf behind a bar.
+func (s *testSession) ids() string {
+	snap, err := s.session.Acquire()
+	if err != nil {
+		return err.Error()
+	}
+	defer snap.Release()
+	var ids []string
+	for e := range Entry(snap.Len()) {
+		id, _ := snap.ID(e)
+		ids = append(ids, id)
+	}
+	leaf, err := snap.Leaf()
+	require.NoError(s.t, err)
+	id := "-"
+	if leaf != NoEntry {
+		id, _ = snap.ID(leaf)
+	}
+	return strings.Join(ids, ",") + "|" + id
+}
+
+func TestGrowth(t *testing.T) {
+	s := newTestSession(t, testHeader)
+	require.Equal(t, "|-", s.ids())
+	s.append(testEntry("a", ""))
+	require.Equal(t, "a|a", s.ids())
+	index := s.session.index
+	s.append(testEntry("b", "a") + testEntry("c", "a"))
+	require.Equal(t, "a,b,c|c", s.ids())
+	require.Same(t, index, s.session.index, "growth is indexed from the tail")
+
+	torn := testEntry("d", "c")
+	s.append(torn[:20])
+	require.Equal(t, "a,b,c|c", s.ids())
+	s.append(torn[20:])
+	require.Equal(t, "a,b,c,d|d", s.ids())
+	require.Same(t, index, s.session.index)
+
+	noNewline := strings.TrimSuffix(testEntry("e", "d"), "\n")
+	s.append(noNewline)
+	require.Equal(t, "a,b,c,d,e|e", s.ids(), "the last line needs no newline")
+	s.append("\n" + testEntry("f", "e"))
+	require.Equal(t, "a,b,c,d,e,f|f", s.ids())
+	require.Same(t, index, s.session.index)
+	s.append(noNewline)
+	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
+	s.append(`, "glued"`)
+	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids(), "of a line with more behind its value the value counts")
+	s.append("\n")
+	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
+}
+
+func TestGrowthOfOpenRun(t *testing.T) {
+	s := newTestSession(t, testHeader+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n")
+	require.Equal(t, "z|z", s.ids(), "the array is not closed, so its second line begins a value")
+	s.append("]\n")
+	require.Equal(t, "|-", s.ids(), "now it is, and swallows the lines")
+	s.append(testEntry("a", ""))
+	require.Equal(t, "a|a", s.ids())
+}
+
+func TestReplacement(t *testing.T) {
+	s := newTestSession(t, testHeader+testEntry("a", ""))
+	require.Equal(t, "a|a", s.ids())
+	old, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer old.Release()
+
+	tmp := s.file + ".new"
+	require.NoError(t, os.WriteFile(tmp, []byte(testHeader+testEntry("b", "")), 0o600))
+	require.NoError(t, os.Rename(tmp, s.file))
+	require.Equal(t, "b|b", s.ids(), "same size, another file")
+
+	doc, err := old.EntryDocument(0)
+	require.NoError(t, err)
+	require.Contains(t, string(readDocument(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
+
+	s.write(testHeader)
+	require.Equal(t, "|-", s.ids(), "truncated in place")
+	s.write(testHeader + testEntry("c", "") + testEntry("d", "c"))
+	require.Equal(t, "c,d|d", s.ids())
+	s.write(testHeader + testEntry("e", "") + testEntry("f", "e"))
+	require.Equal(t, "e,f|f", s.ids(), "overwritten in place with the same size")
+	s.write("")
+	require.Equal(t, ErrNotSession.Error(), s.ids())
+	s.write(testHeader + testEntry("g", ""))
+	require.Equal(t, "g|g", s.ids())
+	require.NoError(t, os.Remove(s.file))
+	require.Contains(t, s.ids(), "no such file")
+}
+
+func TestTitleSlotInPlace(t *testing.T) {
+	slot := func(title string) string {
+		text := fmt.Sprintf(`{"type":"title","v":1,"title":"%s","updatedAt":"2026-01-05T09:00:00.000Z","pad":"`, title)
+		return text + strings.Repeat(" ", 255-len(text)-2) + "\"}\n"
+	}
+	s := newTestSession(t, slot("first")+testHeader+testEntry("a", ""))
+	title := func() string {
+		snap, err := s.session.Acquire()
+		require.NoError(t, err)
+		defer snap.Release()
+		title, err := snap.Title()
+		require.NoError(t, err)
+		return title
+	}
+	require.Equal(t, "first", title())
+	f, err := os.OpenFile(s.file, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	for i := range 300 {
+		want := fmt.Sprintf("title %03d", i)
+		_, err := f.WriteAt([]byte(slot(want)), 0)
+		require.NoError(t, err)
+		require.Equal(t, want, title())
+	}
+	s.append(testEntry("b", "a"))
+	require.Equal(t, "a,b|b", s.ids())
+}
+
+// TestOldSnapshots: a snapshot shows what it showed, whatever was added since.
+func TestOldSnapshots(t *testing.T) {
+	s := newTestSession(t, testHeader)
+	var snaps []*Snapshot
+	for i := range 500 {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprintf("id%d", (i-1)/2)
+		}
+		s.append(testEntry(fmt.Sprintf("id%d", i/2), parent)) // each id twice
+		snap, err := s.session.Acquire()
+		require.NoError(t, err)
+		snaps = append(snaps, snap)
+	}
+	var group sync.WaitGroup
+	for i, snap := range snaps {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			defer snap.Release()
+			if snap.Len() != i+1 {
+				t.Errorf("snapshot %d has %d entries", i, snap.Len())
+			}
+			e, err := snap.Find(fmt.Sprintf("id%d", i/2))
+			if err != nil || e != Entry(i) {
+				t.Errorf("snapshot %d: %v, %v", i, e, err)
+			}
+			if _, err := snap.Find(fmt.Sprintf("id%d", i/2+1)); err == nil {
+				t.Errorf("snapshot %d knows a later id", i)
+			}
+			if n := len(snap.Tree().Roots()); n < 1 {
+				t.Errorf("snapshot %d has no roots", i)
+			}
+		}()
+	}
+	group.Wait()
+}
+
+// TestStoreLetsGo: no more files stay open than the store may keep.
+func TestStoreLetsGo(t *testing.T) {
+	dir := t.TempDir()
+	storage, err := OpenFileStorage(dir)
+	require.NoError(t, err)
+	defer storage.Close()
+	store := NewStore(storage)
+	for i := range 3 * maxKept {
+		name := fmt.Sprintf("%d.jsonl", i)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(testHeader+testEntry("a", "")), 0o600))
+		snap, err := store.Session(name).Acquire()
+		require.NoError(t, err)
+		snap.Release()
+	}
+	require.LessOrEqual(t, openFiles(t, dir), maxKept+1)
+	store.Close()
+	require.LessOrEqual(t, openFiles(t, dir), 1, "the directory itself")
+}
+
+func openFiles(t *testing.T, dir string) int {
+	links, err := filepath.Glob("/proc/self/fd/*")
+	require.NoError(t, err)
+	n := 0
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, dir) {
+			n++
+		}
+	}
+	return n
+}
