@@ -17,6 +17,8 @@ func errnoOf(err error) syscall.Errno {
 		return 0
 	case errors.Is(err, sessioncore.ErrStale):
 		return syscall.ESTALE
+	case errors.Is(err, sessioncore.ErrLocked):
+		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrNotFound),
 		errors.Is(err, sessioncore.ErrNotSession),
 		errors.Is(err, sessioncore.ErrNotRegular),

@@ -93,14 +93,15 @@ func runAsNobody(t *testing.T, task string, args ...string) string {
 	cmd := child(t, task, args...)
 	cmd.Path = filepath.Join(dir, "child.test")
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(nobody), Gid: uint32(nobody)}}
 	out, err := cmd.Output()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
 
-// nobody is a user who has nothing.
-const nobody = 65534
+// nobody is a user who has no processes: below the 65,536 numbers that a container may have, and another
+// one in each run, since runs beside each other would see each other's.
+var nobody = 20_000 + os.Getpid()%40_000
 
 // sayReady tells the parent, and waits until it closes our stdin.
 func sayReady() error {

@@ -7,8 +7,8 @@ import (
 )
 
 // The client sorts by new Date(timestamp).getTime(), so times are read as its Date reads them, with all
-// that this accepts. Here: JSON values, the form that clients write, ISO 8601, and from a calendar date
-// to milliseconds. What is no ISO 8601 goes on in datelegacy.go.
+// that this accepts. Here: JSON values, the form that clients write, and from a date to milliseconds.
+// datetoken.go, dateiso.go and datelegacy.go read texts.
 
 const (
 	// maxTime is the farthest a JavaScript Date reaches from the epoch, in ms.
@@ -91,8 +91,10 @@ func appendJoined(dst []byte, v value) []byte {
 		switch {
 		case f == 0: // -0 too
 			return append(dst, '0')
-		case math.IsInf(f, 0): // its sign tells: behind a number it makes the text unreadable
-			return append(strconv.AppendFloat(dst, math.Copysign(0, f), 'f', 0, 64), "Infinity"...)
+		case math.IsInf(f, 1):
+			return append(dst, "Infinity"...)
+		case math.IsInf(f, -1):
+			return append(dst, "-Infinity"...)
 		case math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21:
 			return strconv.AppendFloat(dst, f, 'f', -1, 64)
 		}
@@ -171,7 +173,10 @@ func parseTime(text []byte) (ms int64, ok bool) {
 		}
 		ms -= offset
 	}
-	return ms, ms <= maxTime && ms >= -maxTime
+	if ms < -maxTime || ms > maxTime {
+		return 0, false
+	}
+	return ms, true
 }
 
 // localOffset returns what local time is ahead of UTC, in ms, when clocks show local (as ms since the
@@ -196,106 +201,4 @@ func localOffset(local int64) int64 {
 func offsetAt(t time.Time) int64 {
 	_, seconds := t.Zone()
 	return int64(seconds) * 1000
-}
-
-// iso reads the text as ECMAScript's date time string format, from a year alone to an offset. ok is
-// false where the text can be no time at all. Where it is another form, rest is the first token that
-// the old rules go on with: they keep the numbers read up to there.
-func (r *dateReader) iso() (rest dateToken, ok bool) {
-	end := dateToken{kind: tokenEnd}
-	if r.next.isSign() {
-		sign := r.take()
-		year, ok := r.fixed(6, 0, 999_999)
-		if !ok || sign.is('-') && year == 0 {
-			return sign, true
-		}
-		if sign.is('-') {
-			year = -year
-		}
-		r.addDay(year)
-	} else if year, ok := r.fixed(4, 0, 9999); ok {
-		r.addDay(year)
-	} else {
-		return r.take(), true
-	}
-	for _, most := range []int{12, 31} { // month, day
-		if !r.skip('-') {
-			break
-		}
-		n, ok := r.fixed(2, 1, most)
-		if !ok {
-			return r.take(), true
-		}
-		r.addDay(n)
-	}
-	switch r.next.kind {
-	case tokenEnd: // a date alone is UTC
-		r.zone = dateZone{sign: 1}
-	case tokenT:
-		r.take()
-		if !r.isoClock() || !r.isoZone() || r.next.kind != tokenEnd {
-			return end, false
-		}
-	default:
-		return r.take(), true
-	}
-	r.isISO = true
-	return end, true
-}
-
-// isoClock reads hh:mm, hh:mm:ss or hh:mm:ss.fraction. Hour 24 is the midnight that ends the day.
-func (r *dateReader) isoClock() bool {
-	hour, ok := r.fixed(2, 0, 24)
-	if !ok || !r.skip(':') {
-		return false
-	}
-	most := 59
-	if hour == 24 {
-		most = 0
-	}
-	minute, ok := r.fixed(2, 0, most)
-	if !ok {
-		return false
-	}
-	r.addTime(hour)
-	r.addTime(minute)
-	if !r.skip(':') {
-		return true
-	}
-	second, ok := r.fixed(2, 0, most)
-	if !ok {
-		return false
-	}
-	r.addTime(second)
-	if !r.skip('.') {
-		return true
-	}
-	if r.next.kind != tokenNumber || hour == 24 && r.next.value > 0 {
-		return false
-	}
-	return r.addTime(r.take().milliseconds())
-}
-
-// isoZone reads Z, an offset hh:mm or hhmm, or nothing, which is local time.
-func (r *dateReader) isoZone() bool {
-	switch {
-	case r.next.isZ():
-		r.take()
-		r.zone = dateZone{sign: 1}
-		return true
-	case !r.next.isSign():
-		return true
-	}
-	sign := r.take()
-	if together, ok := r.fixed(4, 0, 9999); ok {
-		r.zone = sign.zone(together/100, together%100)
-		return r.zone.hour <= 23 && r.zone.minute <= 59
-	}
-	hour, ok := r.fixed(2, 0, 23)
-	if !ok || !r.skip(':') {
-		return false
-	}
-	minute, ok := r.fixed(2, 0, 59)
-	r.zone = sign.zone(hour, minute)
-	return ok
 }

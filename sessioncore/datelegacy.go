@@ -1,183 +1,8 @@
 package sessioncore
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
-
 // The rules by which Date reads what is no ISO 8601: "Mon, 05 Jan 2026 09:00:00 GMT", "1/5/2026 9:00
-// PM" and much that nobody means as a time. They look at one token after the other, with one more in
+// PM" and much that nobody means as a time. They take one token after the other, with one more in
 // view.
-
-// dateKind is a token's kind.
-type dateKind uint8
-
-const (
-	tokenEnd dateKind = iota
-	tokenNumber
-	tokenSymbol // one of : - + . )
-	tokenSpace  // one white space
-	tokenOther  // another character, or a text in parentheses
-	tokenWord   // a word without meaning
-	tokenMonth
-	tokenHalf // am or pm
-	tokenZone
-	tokenT
-)
-
-// dateToken is one token. value is a number's value, a symbol's character, a word's meaning; length
-// that of a number or a word.
-type dateToken struct {
-	kind   dateKind
-	value  int
-	length int
-}
-
-// dateWords are the words with a meaning; value is the number of a month, the hours to add, the hours
-// that a zone is ahead of UTC.
-var dateWords = map[string]dateToken{
-	"jan": {kind: tokenMonth, value: 1}, "feb": {kind: tokenMonth, value: 2}, "mar": {kind: tokenMonth, value: 3},
-	"apr": {kind: tokenMonth, value: 4}, "may": {kind: tokenMonth, value: 5}, "jun": {kind: tokenMonth, value: 6},
-	"jul": {kind: tokenMonth, value: 7}, "aug": {kind: tokenMonth, value: 8}, "sep": {kind: tokenMonth, value: 9},
-	"oct": {kind: tokenMonth, value: 10}, "nov": {kind: tokenMonth, value: 11}, "dec": {kind: tokenMonth, value: 12},
-	"am": {kind: tokenHalf, value: 0}, "pm": {kind: tokenHalf, value: 12},
-	"z": {kind: tokenZone}, "ut": {kind: tokenZone}, "utc": {kind: tokenZone}, "gmt": {kind: tokenZone},
-	"est": {kind: tokenZone, value: -5}, "edt": {kind: tokenZone, value: -4},
-	"cst": {kind: tokenZone, value: -6}, "cdt": {kind: tokenZone, value: -5},
-	"mst": {kind: tokenZone, value: -7}, "mdt": {kind: tokenZone, value: -6},
-	"pst": {kind: tokenZone, value: -8}, "pdt": {kind: tokenZone, value: -7},
-	"t": {kind: tokenT},
-}
-
-func (t dateToken) is(symbol int) bool { return t.kind == tokenSymbol && t.value == symbol }
-func (t dateToken) isSign() bool       { return t.is('+') || t.is('-') }
-func (t dateToken) isZ() bool          { return t.kind == tokenZone && t.length == 1 }
-
-// zone is the offset that a sign and its numbers make.
-func (t dateToken) zone(hour, minute int) dateZone {
-	if t.is('-') {
-		return dateZone{sign: -1, hour: hour, minute: minute}
-	}
-	return dateZone{sign: 1, hour: hour, minute: minute}
-}
-
-// milliseconds is a number taken as a fraction of a second, what is finer being cut off. Of a number
-// with zeros in front and more than nine digits in all too much comes out, as in the client.
-func (t dateToken) milliseconds() int {
-	switch t.length {
-	case 1:
-		return t.value * 100
-	case 2:
-		return t.value * 10
-	}
-	n := t.value
-	for i := min(t.length, maxDateDigits); i > 3; i-- {
-		n /= 10
-	}
-	return n
-}
-
-// maxDateDigits is how many digits of a number count, zeros in front aside.
-const maxDateDigits = 9
-
-// dateScanner cuts text (WTF-8) into tokens.
-type dateScanner struct {
-	text []byte
-	at   int
-}
-
-func (s *dateScanner) token() dateToken {
-	if s.at >= len(s.text) || s.text[s.at] == 0 { // a NUL ends the text
-		return dateToken{kind: tokenEnd}
-	}
-	c := s.text[s.at]
-	if n := dateSpace(s.text[s.at:]); n > 0 {
-		s.at += n
-		return dateToken{kind: tokenSpace}
-	}
-	switch {
-	case c >= '0' && c <= '9':
-		return s.number()
-	case c >= 'A':
-		return s.word()
-	case c == '(':
-		s.skipParentheses()
-		return dateToken{kind: tokenOther}
-	}
-	s.at++
-	switch c {
-	case ':', '-', '+', '.', ')':
-		return dateToken{kind: tokenSymbol, value: int(c)}
-	}
-	return dateToken{kind: tokenOther}
-}
-
-func (s *dateScanner) number() dateToken {
-	start, value, digits := s.at, 0, 0
-	for ; s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9'; s.at++ {
-		digit := int(s.text[s.at] - '0')
-		if digits == 0 && digit == 0 {
-			continue
-		}
-		if digits < maxDateDigits {
-			value = value*10 + digit
-		}
-		digits++
-	}
-	return dateToken{kind: tokenNumber, value: value, length: s.at - start}
-}
-
-// word reads a word: three letters of it matter, and of a month's name more may follow. The length is
-// in bytes, which differs from JavaScript's only where a word has no meaning or is too long for one.
-func (s *dateScanner) word() dateToken {
-	start := s.at
-	for s.at < len(s.text) && s.text[s.at] >= 'A' && dateSpace(s.text[s.at:]) == 0 {
-		s.at++
-	}
-	var lower [3]byte
-	n := copy(lower[:], s.text[start:s.at])
-	for i := range lower[:n] {
-		lower[i] |= 0x20
-	}
-	t, known := dateWords[string(lower[:n])]
-	if length := s.at - start; known && (length <= 3 || t.kind == tokenMonth) {
-		t.length = length
-		return t
-	}
-	return dateToken{kind: tokenWord}
-}
-
-// skipParentheses skips a text in parentheses, which may hold others; one that is not closed runs to
-// the end.
-func (s *dateScanner) skipParentheses() {
-	open := 0
-	for ; s.at < len(s.text) && s.text[s.at] != 0; s.at++ {
-		switch s.text[s.at] {
-		case '(':
-			open++
-		case ')':
-			if open--; open == 0 {
-				s.at++
-				return
-			}
-		}
-	}
-}
-
-// dateSpace returns the length of the white space character that b begins with, 0 if it is none.
-func dateSpace(b []byte) int {
-	if c := b[0]; c < utf8.RuneSelf {
-		if c == ' ' || c >= '\t' && c <= '\r' {
-			return 1
-		}
-		return 0
-	}
-	r, n := utf8.DecodeRune(b)
-	if r == 0xFEFF || unicode.IsSpace(r) && r != 0x85 { // where JavaScript differs from Unicode
-		return n
-	}
-	return 0
-}
 
 // dateZone is an offset from UTC.
 type dateZone struct {
@@ -192,6 +17,9 @@ func (z dateZone) offset() (ms int64, ok bool) {
 	seconds := int32(uint32(z.hour)*3600 + uint32(z.minute)*60)
 	return int64(z.sign) * int64(seconds) * 1000, seconds >= 0
 }
+
+// isUTC: what may yet be followed by an offset, as in GMT+0100.
+func (z dateZone) isUTC() bool { return z.sign != 0 && z.hour == 0 && z.minute == 0 && !z.waits }
 
 // dateReader gathers the parts of a time.
 type dateReader struct {
@@ -263,4 +91,142 @@ func (r *dateReader) lastTime(n int) {
 // timeFits reports whether n can go on a time of day that has begun.
 func (r *dateReader) timeFits(n int) bool {
 	return (r.times == 1 || r.times == 2) && n <= 59 || r.times == 3 && n <= 999
+}
+
+// legacy reads on from token t by the old rules; false where the text can be no time.
+func (r *dateReader) legacy(t dateToken) bool {
+	seen := r.days > 0 // a number, from which on words and symbols need a meaning
+	for ; t.kind != tokenEnd; t = r.take() {
+		ok := true
+		switch {
+		case t.kind == tokenNumber:
+			seen = true
+			ok = r.legacyNumber(t.value)
+		case t.kind >= tokenWord:
+			ok = r.legacyWord(t, seen)
+		case t.isSign() && (r.times > 0 || r.zone.isUTC()):
+			seen = true
+			ok = r.legacyOffset(t)
+		case t.isSign() || t.is(')'):
+			ok = !seen
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// legacyNumber finds by its neighbours what a number is: a part of the time of day, the minutes of an
+// offset, or else one of the date.
+func (r *dateReader) legacyNumber(n int) bool {
+	if r.skip(':') {
+		if r.skip(':') { // no minutes between
+			return r.times == 0 && r.addTime(n) && r.addTime(0)
+		}
+		if !r.addTime(n) {
+			return false
+		}
+		r.skip('.')
+		return true
+	}
+	if r.skip('.') && r.timeFits(n) {
+		r.addTime(n)
+		if r.next.kind != tokenNumber {
+			return false
+		}
+		r.lastTime(r.take().milliseconds())
+		return true
+	}
+	switch {
+	case r.zone.waits && n <= 59:
+		r.zone.minute, r.zone.waits = n, false
+	case r.timeFits(n):
+		r.lastTime(n)
+		return r.next.kind == tokenEnd || r.next.kind == tokenSpace || r.next.isZ() || r.next.isSign()
+	default:
+		if !r.addDay(n) {
+			return false
+		}
+		r.skip('-')
+	}
+	return true
+}
+
+// legacyWord takes a word; seen tells that there was a number before.
+func (r *dateReader) legacyWord(t dateToken, seen bool) bool {
+	switch {
+	case t.kind == tokenHalf && r.times > 0:
+		r.half, r.hasHalf = t.value, true
+	case t.kind == tokenMonth:
+		r.month = t.value
+		r.skip('-')
+	case t.kind == tokenZone && seen:
+		r.zone = dateZone{sign: 1, hour: t.value}
+		if t.value < 0 {
+			r.zone = dateZone{sign: -1, hour: -t.value}
+		}
+	default:
+		return !seen && r.next.kind != tokenNumber
+	}
+	return true
+}
+
+// legacyOffset reads the number behind a sign: h, hh, hmm, hhmm, or the hours before a colon.
+func (r *dateReader) legacyOffset(sign dateToken) bool {
+	var t dateToken
+	if r.next.kind == tokenNumber {
+		t = r.take()
+	}
+	switch {
+	case r.next.is(':'):
+		r.zone = sign.zone(t.value, 0)
+		r.zone.waits = true
+	case t.length == 1 || t.length == 2:
+		r.zone = sign.zone(t.value, 0)
+	case t.length == 3 || t.length == 4:
+		r.zone = sign.zone(t.value/100, t.value%100)
+	default:
+		return false
+	}
+	return true
+}
+
+// calendar tells year, month and day apart.
+func (r *dateReader) calendar() (year, month, day int) {
+	d := r.day
+	switch {
+	case r.month > 0 && isDay(d[0]):
+		year, month, day = d[1], r.month, d[0]
+	case r.month > 0:
+		year, month, day = d[0], r.month, d[1]
+	case r.isISO || !isDay(d[0]):
+		year, month, day = d[0], d[1], d[2]
+	default:
+		year, month, day = d[2], d[0], d[1]
+	}
+	switch {
+	case r.isISO:
+	case year >= 0 && year <= 49:
+		year += 2000
+	case year >= 50 && year <= 99:
+		year += 1900
+	}
+	return year, month, day
+}
+
+// clock returns the time of day in ms.
+func (r *dateReader) clock() (ms int64, ok bool) {
+	hour, minute, second, milli := r.time[0], r.time[1], r.time[2], r.time[3]
+	if r.hasHalf {
+		if hour > 12 {
+			return 0, false
+		}
+		hour = hour%12 + r.half
+	}
+	endOfDay := hour == 24 && minute == 0 && second == 0 && milli == 0
+	if !endOfDay && (hour > 23 || minute > 59 || second > 59 || milli > 999) {
+		return 0, false
+	}
+	return int64(((hour*60+minute)*60+second)*1000 + milli), true
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,10 +78,13 @@ func (s *FileStorage) openat(name string, flags int) (int, error) {
 	}
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
 	root := int(s.dir.Fd())
-	for {
+	for start := time.Now(); ; {
 		fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveBeneath})
 		switch {
-		case err == unix.EINTR || err == unix.EAGAIN: // EAGAIN: a rename went on beside; look again
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
+			time.Sleep(leasePoll) // another program's lease is in the way (O_NONBLOCK)
 			continue
 		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that bars the call
 			fd, err = walkat(root, name, flags)

@@ -86,7 +86,8 @@ func leaseState(fd int) WriterState {
 //
 // It cannot see into every process. That leaves doubt only where such a process could be a client of this
 // file: its user owns the file, or the mode lets others write. Root's daemons, which are always there and
-// always closed to us, could write to anything, and do not count against a user's own session.
+// always closed to us, could write to anything, and do not count against a user's own session. (One process of
+// the user's that forbids being looked into, an ssh-agent say, is enough for doubt.)
 func searchWriters(proc string, file Stat) WriterState {
 	processes, err := os.ReadDir(proc)
 	if err != nil {

@@ -57,7 +57,7 @@ type position struct {
 	// midLine: the text before off is a whole value on a last line without its newline. Growth that
 	// does not begin with the end of that line changes the value.
 	midLine bool
-	// guessed: what follows off was read as entries, but would be read otherwise if more text came.
+	// guessed: what follows off was read as values, but may be read otherwise when more text comes.
 	guessed bool
 	// work is how many bytes were spent on lines that are no value by themselves (loose.go).
 	work int64
@@ -359,8 +359,8 @@ func (l *loader) emitLine(c *chunk, info *lineInfo, line, off int64) error {
 	kind := unitOther
 	if info.class == lineObject {
 		kind = unitObject
-		l.resume.guessed = l.settled
 	}
+	l.resume.guessed = l.settled
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
 	return l.emit(&unit{

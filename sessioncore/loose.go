@@ -74,7 +74,7 @@ func (l *loader) emitLoose(line, off int64) error {
 	if r.open || st == scanShort && r.atEnd {
 		l.settle(position{off: off, lines: line - 1, work: workBefore})
 	}
-	if u.kind == unitObject {
+	if u.kind != unitSkipped {
 		l.resume.guessed = l.settled
 	}
 	err := l.emit(&u)

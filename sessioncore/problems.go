@@ -43,6 +43,17 @@ func (x *index) problem(p Problem) {
 	}
 }
 
+// forgetProblems takes back what was noted from off on: that part of the file is read again, and what
+// was cut off may be whole now. Older snapshots keep theirs.
+func (x *index) forgetProblems(off int64) {
+	n := len(x.problems)
+	for n > 0 && x.problems[n-1].Offset >= off {
+		n--
+	}
+	x.problemCount -= int64(len(x.problems) - n)
+	x.problems = x.problems[:n:n]
+}
+
 // Problems returns what could not be read or joined, in file order, up to maxProblems of each kind of
 // look; count is how many there are.
 func (s *Snapshot) Problems() (list []Problem, count int64) {

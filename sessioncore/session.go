@@ -181,6 +181,7 @@ func (s *Session) grow(cur *Snapshot) (snap *Snapshot, ok bool, err error) {
 	if !ok || err != nil {
 		return nil, false, err
 	}
+	s.index.forgetProblems(from.off)
 	resume, err := load(context.Background(), cur.pin.obj, from, st.Size, s.index.add)
 	if err != nil {
 		s.index = nil // it may have taken a part
