@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"slices"
 	"sort"
 )
 
@@ -160,17 +159,4 @@ func (d *Document) edited(off int64, text []byte, edits editList) {
 		at = e.end
 	}
 	d.fileRange(off+int64(at), int64(len(text)-at))
-}
-
-// clip returns the edits that lie in [start, end), counted from start.
-func (l editList) clip(start, end int) editList {
-	var out editList
-	for _, e := range l {
-		if e.start >= start && e.end <= end {
-			e.start -= start
-			e.end -= start
-			out = append(out, e)
-		}
-	}
-	return slices.Clip(out)
 }

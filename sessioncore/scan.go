@@ -1,10 +1,5 @@
 package sessioncore
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
-
 // This file holds the JSON scanner: one pass, no recursion, no allocation but for very deep nesting.
 // It is strict (RFC 8259 as JSON.parse reads it: no raw control characters in strings, no bad
 // escapes, no leading zeros), because a line that the client skips must be skipped here too.
@@ -38,11 +33,6 @@ type scanner struct {
 	deep []uint64
 }
 
-const (
-	lowBits  = 0x0101010101010101
-	highBits = 0x8080808080808080
-)
-
 // skipSpace returns the offset of the first byte at or after i that is no JSON white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) {
@@ -54,84 +44,6 @@ func skipSpace(b []byte, i int) int {
 		}
 	}
 	return i
-}
-
-// skipString validates the string whose opening quote is at b[i-1] and returns the offset behind its
-// closing quote. On scanBad or scanShort the offset is where it stopped.
-func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
-	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			quote := w ^ (lowBits * '"')
-			slash := w ^ (lowBits * '\\')
-			// A byte of special has its top bit set at the first quote, backslash, control character
-			// or byte above 0x7f; later bytes may be wrong (borrow), so only the lowest counts.
-			special := ((quote - lowBits) &^ quote) | ((slash - lowBits) &^ slash) | (w - lowBits*0x20) | w
-			if special &= highBits; special == 0 {
-				i += 8
-				continue
-			}
-			i += bits.TrailingZeros64(special) >> 3
-			break
-		}
-		if i >= len(b) {
-			return i, scanShort
-		}
-		switch c := b[i]; {
-		case c == '"':
-			return i + 1, scanOK
-		case c == '\\':
-			n, st := escapeLen(b[i:])
-			if st != scanOK {
-				return i, st
-			}
-			i += n
-		case c < 0x20:
-			return i, scanBad
-		case c >= 0x80:
-			s.flags |= flagHighBytes
-			for i < len(b) && b[i] >= 0x80 {
-				i++
-			}
-		default:
-			i++
-		}
-	}
-}
-
-// escapeLen returns the length of the escape sequence that begins b.
-func escapeLen(b []byte) (int, scanStatus) {
-	if len(b) < 2 {
-		return 0, scanShort
-	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, scanOK
-	case 'u':
-		for k := 2; k < 6; k++ {
-			if k >= len(b) {
-				return 0, scanShort
-			}
-			if hexDigit(b[k]) < 0 {
-				return 0, scanBad
-			}
-		}
-		return 6, scanOK
-	}
-	return 0, scanBad
-}
-
-// hexDigit returns the value of a hexadecimal digit, or -1.
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
 
 // bigNumberLen is the length from which a number's digits alone may overflow a double (about 1.8e308).
@@ -343,36 +255,4 @@ func (s *scanner) skipKey(b []byte, i int) (int, scanStatus) {
 		return i, scanBad
 	}
 	return i + 1, scanOK
-}
-
-// blobPrefix begins a reference to a blob (seed omp-session-storage: "blob:sha256:<hash>").
-const blobPrefix = "blob:sha256:"
-
-// noteString sets flagBlob when the string's content, which b begins with, has the blob prefix. Any
-// character of it may be written as an escape.
-func (s *scanner) noteString(b []byte) {
-	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
-		return
-	}
-	for k := 0; k < len(blobPrefix); k++ {
-		if len(b) == 0 {
-			return
-		}
-		c, n := b[0], 1
-		if c == '\\' {
-			if len(b) < 6 || b[1] != 'u' || b[2] != '0' || b[3] != '0' {
-				return
-			}
-			hi, lo := hexDigit(b[4]), hexDigit(b[5])
-			if hi < 0 || lo < 0 {
-				return
-			}
-			c, n = byte(hi<<4|lo), 6
-		}
-		if c != blobPrefix[k] {
-			return
-		}
-		b = b[n:]
-	}
-	s.flags |= flagBlob
 }

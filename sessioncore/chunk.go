@@ -1,0 +1,120 @@
+package sessioncore
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// chunk is a run of whole lines.
+type chunk struct {
+	off      int64 // of buf in the file
+	buf      []byte
+	newlines int64
+	open     bool // the last line has no newline: the file ends in it
+	tooLong  bool // one line longer than maxLine, of which buf holds nothing
+	skipped  int64
+	lines    []lineInfo
+	done     chan error
+}
+
+// chunkReader reads a file as chunks.
+type chunkReader struct {
+	obj   io.ReaderAt
+	next  int64
+	size  int64
+	chunk int64 // how much to read next; doubles up to chunkSize
+}
+
+// fill reads the next chunk, or returns io.EOF. A file that is shorter than it was is ErrStale.
+func (r *chunkReader) fill(c *chunk) error {
+	if r.next >= r.size {
+		return io.EOF
+	}
+	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], done: c.done}
+	if cap(c.buf) > keepBuffer {
+		c.buf = nil
+	}
+	want := r.chunk
+	r.chunk = min(2*r.chunk, chunkSize)
+	for {
+		have := len(c.buf)
+		n := min(want, r.size-r.next) - int64(have)
+		c.buf = append(c.buf, make([]byte, n)...)
+		if err := readFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
+			return err
+		}
+		if end := bytes.LastIndexByte(c.buf[have:], '\n'); end >= 0 {
+			c.buf = c.buf[:have+end+1]
+			break
+		}
+		if r.next+int64(len(c.buf)) == r.size {
+			c.open = true
+			break
+		}
+		if want *= 2; want > 2*maxLine {
+			return r.skipLine(c)
+		}
+	}
+	r.next += int64(len(c.buf))
+	return nil
+}
+
+// skipLine passes over a line that is longer than maxLine.
+func (r *chunkReader) skipLine(c *chunk) error {
+	c.tooLong, c.skipped = true, int64(len(c.buf))
+	buf := c.buf[:chunkSize]
+	c.buf = nil
+	for at := r.next + c.skipped; ; at += int64(len(buf)) {
+		buf = buf[:min(chunkSize, r.size-at)]
+		if len(buf) == 0 {
+			c.open = true
+			break
+		}
+		if err := readFull(r.obj, buf, at); err != nil {
+			return err
+		}
+		if end := bytes.IndexByte(buf, '\n'); end >= 0 {
+			c.skipped += int64(end) + 1
+			c.newlines = 1
+			break
+		}
+		c.skipped += int64(len(buf))
+	}
+	r.next += c.skipped
+	return nil
+}
+
+// readFull fills p from off on.
+func readFull(obj io.ReaderAt, p []byte, off int64) error {
+	n, err := obj.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		return fmt.Errorf("%w: it ends at %d", ErrStale, off+int64(n))
+	}
+	return err
+}
+
+// classify looks at each line of the chunk; blank lines leave no trace but their number.
+func (c *chunk) classify(s *scanner) {
+	if c.tooLong {
+		c.lines = append(c.lines, lineInfo{class: lineTooLong})
+		return
+	}
+	for at := 0; at < len(c.buf); {
+		end := bytes.IndexByte(c.buf[at:], '\n')
+		if end < 0 {
+			end = len(c.buf) - at
+		}
+		info := lineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
+		s.classify(c.buf[at:at+end], &info)
+		if info.class != lineBlank {
+			c.lines = append(c.lines, info)
+		}
+		if at += end + 1; at <= len(c.buf) {
+			c.newlines++
+		}
+	}
+}
