@@ -78,7 +78,7 @@ func (s *Snapshot) ProblemsDocument() *Document {
 		out = appendQuoted(out, string(p.What))
 		if p.ID != "" {
 			out = append(out, `,"id":`...)
-			out = appendQuoted(out, shortened(p.ID))
+			out = appendQuoted(out, shortID(p.ID))
 		}
 		out = append(out, `,"why":`...)
 		out = append(appendQuoted(out, p.Why), "}\n"...)
@@ -89,8 +89,8 @@ func (s *Snapshot) ProblemsDocument() *Document {
 	return textDocument(s, out)
 }
 
-// shortened keeps a line about an entry from growing with a hostile id.
-func shortened(id string) string {
+// shortID keeps a line about an entry from growing with a hostile id.
+func shortID(id string) string {
 	if len(id) <= maxName {
 		return id
 	}
