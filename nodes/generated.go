@@ -80,7 +80,7 @@ func (f *GeneratedFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	return &documentHandle{node: &f.node, doc: doc}, fuse.FOPEN_DIRECT_IO, 0
+	return &documentHandle{node: &f.node, doc: doc}, forReading | fuse.FOPEN_DIRECT_IO, 0
 }
 
 // documentHandle is an open generated file.
