@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// readyEnv tells the copy of ourselves in the background on which descriptor it says that it is ready.
+const readyEnv = "SESSIONFS_READY_FD"
+
+// readyByte is what it writes there. End of file without it: it failed, and its exit status says how.
+const readyByte = '+'
+
+// startBackground runs this very command once more and waits until it is ready (Go cannot fork). It
+// returns the exit status to end with. The copy stays in our process group until it has mounted: under
+// x-systemd.automount only systemd's own group may touch the mount point, all others wait for the mount.
+func startBackground(args []string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return exitFailure, fmt.Errorf("this program's own path cannot be told (is /proc mounted?): %w", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return exitFailure, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer r.Close()
+	// What the caller has open, a lock file for instance, must not stay open for the life of the mount.
+	// Without close_range (Linux 5.11) it does; that is no reason to fail.
+	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+
+	cmd := &exec.Cmd{
+		Path:       self,
+		Args:       args, // with the name: mount.sessionfs is to stay that
+		Env:        append(os.Environ(), readyEnv+"=3"),
+		Stderr:     os.Stderr, // until it is ready: for its errors and fusermount3's
+		ExtraFiles: []*os.File{w},
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, unix.SIGTERM)
+	defer signal.Stop(signals)
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return exitFailure, fmt.Errorf("starting the background process: %w", err)
+	}
+	go forward(signals, cmd.Process)
+
+	said := make([]byte, 1)
+	if _, err := io.ReadFull(r, said); err == nil && said[0] == readyByte {
+		return exitOK, nil
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return exitFailure, errors.New("the background process ended before the mount was ready")
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode(), nil
+	}
+	return exitFailure, fmt.Errorf("the background process died: %w", err)
+}
+
+// forward hands an interrupt on to the background process, which unmounts. A second one kills it.
+func forward(signals <-chan os.Signal, p *os.Process) {
+	<-signals
+	_ = p.Signal(unix.SIGTERM) // an error means that it is gone, which the pipe reports
+	<-signals
+	_ = p.Kill()
+}
+
+// takeReadyPipe returns the pipe on which the process that started us waits; nil where we are not
+// the background process. It must run before anything opens a descriptor.
+func takeReadyPipe() *os.File {
+	fd, err := strconv.Atoi(os.Getenv(readyEnv))
+	os.Unsetenv(readyEnv) // not for fusermount3
+	if err != nil || fd < 3 {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "ready pipe")
+}
+
+// sayReady lets go of the terminal and tells the waiting process that the mount is ready. stdin and
+// stdout were /dev/null from the start. That the waiting process is gone changes nothing.
+func sayReady(ready *os.File) error {
+	defer ready.Close()
+	if _, err := unix.Setsid(); err != nil {
+		return fmt.Errorf("starting a session: %w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	if err := unix.Dup3(int(null.Fd()), int(os.Stderr.Fd()), 0); err != nil {
+		return fmt.Errorf("redirecting stderr: %w", err)
+	}
+	_, _ = ready.Write([]byte{readyByte})
+	return nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"sessionfs/mountopts"
+)
+
+// The exit statuses. They are part of the interface: scripts ask for them.
+const (
+	exitOK         = 0 // mounted and ready, or unmounted
+	exitFailure    = 1 // something else: a bug, a signal before the mount was ready
+	exitUsage      = 2 // the command line is wrong
+	exitMountpoint = 3 // MOUNTPOINT cannot be used: missing, no directory, not empty, mounted already, in SOURCE
+	exitSource     = 4 // SOURCE cannot be used: missing, no directory, unreadable
+	exitFuse       = 5 // FUSE cannot be used: no /dev/fuse, no fusermount3, not permitted
+	exitMount      = 6 // the mount failed for another reason
+	exitUnmount    = 7 // -u: not mounted, in use, somebody else's
+)
+
+// mount(8) gives its helper's status to the user, who knows those of mount(8).
+const (
+	helperUsage = 1  // incorrect invocation or permissions
+	helperMount = 32 // mount failure
+)
+
+// exitHelp describes the statuses for --help.
+const exitHelp = `
+Exit status: 0 ready (or unmounted), 1 failure, 2 usage, 3 MOUNTPOINT, 4 SOURCE,
+5 FUSE not available or not permitted, 6 the mount failed, 7 the unmount failed.
+As mount.sessionfs: 1 usage, 32 any other failure, as mount(8) has them.
+`
+
+// refusal is an error that the user can do something about, with the exit status for it.
+type refusal struct {
+	code int
+	text string // what happened, with which path, and what to do
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// refuse makes a refusal.
+func refuse(code int, format string, args ...any) error {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// exitStatus is the status that reports err.
+func exitStatus(err error, c mountopts.Command) int {
+	code := exitOK
+	var r *refusal
+	switch {
+	case errors.As(err, &r):
+		code = r.code
+	case err != nil:
+		code = exitFailure
+	}
+	switch {
+	case !c.Helper || code == exitOK:
+		return code
+	case code == exitUsage:
+		return helperUsage
+	default:
+		return helperMount
+	}
+}

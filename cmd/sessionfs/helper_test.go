@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// mount(8) of type fuse.sessionfs, by hand and from fstab, through mount.fuse3.
+func TestMount8(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mount(8) is root's")
+	}
+	if _, err := exec.LookPath("mount.fuse3"); err != nil {
+		skip(t, "mount.fuse3 (package fuse3) is missing: "+err.Error())
+	}
+	s := newStore(t, user{"root", 0})
+	requireFuse(t, s.user)
+	s.installInPath()
+	fstab := filepath.Join(s.dir, "fstab")
+	options := "rw,noauto,nofail,user,_netdev,noatime,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,comment=x,live=allow"
+	line := s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
+	require.NoError(t, os.WriteFile(fstab, []byte(line), 0o600))
+	for _, args := range [][]string{
+		{"mount", "-t", "fuse.sessionfs", s.source, s.mountpoint},
+		{"mount", "-v", "-n", "-t", "fuse.sessionfs", "-o", "ro,nosuid,nodev,noexec,relatime", s.source, s.mountpoint},
+		{"mount", "-t", "fuse", "sessionfs#" + s.source, s.mountpoint},
+		{"mount.fuse3", "sessionfs#" + s.source, s.mountpoint, "-o", "rw,dev,suid"},
+		{"mount", "-T", fstab, s.mountpoint},
+	} {
+		r := s.exec(args[0], args[1:]...)
+		require.Zero(t, r.code, "%s: %s", args, r)
+		s.requireMounted()
+		e, _ := mountAt(s.mountpoint)
+		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, 0}, e)
+		require.Zero(t, s.exec("umount", s.mountpoint).code)
+		s.requireUnmounted()
+	}
+	r := s.exec("mount", "-t", "fuse.sessionfs", "-o", "bogus", s.source, s.mountpoint)
+	require.NotZero(t, r.code)
+	require.Contains(t, r.stderr, "bogus")
+}
+
+// installInPath puts the program where mount(8), which passes no PATH on, has its helpers look for it.
+func (s *store) installInPath() {
+	s.t.Helper()
+	if os.Getenv(namespaceEnv) == "" {
+		skip(s.t, "without a mount namespace the program is not put into /usr/local/bin")
+	}
+	bin := s.mkdir("bin")
+	require.NoError(s.t, os.Symlink(program, filepath.Join(bin, "sessionfs")))
+	const place = "/usr/local/bin"
+	require.NoError(s.t, unix.Mount(bin, place, "", unix.MS_BIND, ""))
+	s.t.Cleanup(func() { _ = unix.Unmount(place, unix.MNT_DETACH) })
+}
+
+// Called as mount.sessionfs it follows mount(8)'s rules for helpers.
+func TestMountHelper(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		helper := filepath.Join(s.dir, "mount.sessionfs")
+		require.NoError(t, os.Symlink(program, helper))
+		r := s.exec(helper, s.source, s.mountpoint, "-f", "-o", "rw") // fake
+		require.Zero(t, r.code, r)
+		_, mounted := mountAt(s.mountpoint)
+		require.False(t, mounted)
+
+		r = s.exec(helper, s.source, s.mountpoint, "-s", "-n", "-v", "-t", "fuse.sessionfs", "-o", "rw,nosuid,user=nobody,bogus")
+		require.Zero(t, r.code, r)
+		s.requireMounted()
+		require.Equal(t, helperMount, s.exec(helper, s.source, s.mountpoint).code)
+		require.Equal(t, helperUsage, s.exec(helper, s.source, s.mountpoint, "-o", "bogus").code)
+		require.Equal(t, helperUsage, s.exec(helper, s.mountpoint).code)
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
+}
+
+// mount(8) finds a /sbin/mount.sessionfs: -t sessionfs and -t fuse.sessionfs need no PATH then.
+func TestMountHelperInSbin(t *testing.T) {
+	if os.Geteuid() != 0 || !mayMount() {
+		t.Skip("puts a helper into /sbin, in a mount namespace, so root")
+	}
+	s := newStore(t, user{"root", 0})
+	requireFuse(t, s.user)
+	sbin := s.mkdir("sbin")
+	require.NoError(t, os.Symlink(program, filepath.Join(sbin, "mount.sessionfs")))
+	require.NoError(t, os.Symlink(program, filepath.Join(sbin, "mount.fuse.sessionfs")))
+	for _, fsType := range []string{"sessionfs", "fuse.sessionfs"} {
+		r := s.inNamespace(`cp "$(command -v mount)" "$(command -v umount)" "$5"; mount --bind "$5" "$(readlink -f /sbin)"
+			PATH=$5:$PATH; hash -r
+			"$5/mount" -t "$4" -o rw,noauto,x-systemd.automount "$2" "$3"; grep -F " $3 " /proc/self/mountinfo; "$5/umount" "$3"`,
+			s.source, s.mountpoint, fsType, sbin)
+		require.Zero(t, r.code, r)
+		require.Contains(t, r.stdout, " fuse.sessionfs "+s.source+" ")
+	}
+}
+
+// Under x-systemd.automount, autofs lets only systemd's process group reach the mount point until the mount
+// is there; whoever else touches it waits. Mounting from a session of one's own would wait for itself.
+func TestAutomount(t *testing.T) {
+	if os.Geteuid() != 0 || !mayMount() {
+		t.Skip("mounts an autofs, so root")
+	}
+	s := newStore(t, user{"root", 0})
+	requireFuse(t, s.user)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	fd, pgrp := int(w.Fd()), unix.Getpgrp()
+	options := fmt.Sprintf("fd=%d,pgrp=%d,minproto=5,maxproto=5,direct", fd, pgrp)
+	if err := unix.Mount("automount", s.mountpoint, "autofs", 0, options); err != nil {
+		w.Close()
+		t.Skip("this kernel has no autofs: ", err)
+	}
+	w.Close()
+	autofs, err := os.Open(s.mountpoint)
+	require.NoError(t, err)
+	defer autofs.Close()
+
+	visitor := s.command("setsid", "-w", "cat", filepath.Join(s.mountpoint, sessionPath))
+	done := make(chan result, 1)
+	go func() { done <- s.finish(visitor) }()
+	packet := make([]byte, 512) // struct autofs_v5_packet: version, type, token, …
+	_, err = r.Read(packet)
+	require.NoError(t, err)
+	require.Zero(t, s.run(s.source, s.mountpoint).code)
+	const autofsReady = 0x9360 // AUTOFS_IOC_READY
+	require.NoError(t, unix.IoctlSetInt(int(autofs.Fd()), autofsReady, int(binary.NativeEndian.Uint32(packet[8:]))))
+	got := <-done
+	require.Equal(t, sessionText, got.stdout, got)
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+}

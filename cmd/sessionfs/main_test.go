@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests here build the program and run it as child processes. As root they do so in a mount
+// namespace of their own: whatever goes wrong, no mount is left on the machine, and /dev/fuse can be
+// given its usual mode, 0666, where a container leaves it to root alone.
+
+const (
+	// namespaceEnv marks the copy of the tests that runs in the namespace.
+	namespaceEnv = "SESSIONFS_TEST_NAMESPACE"
+	// binaryEnv names a program built beforehand, for a user who has no Go tool chain.
+	binaryEnv = "SESSIONFS_TEST_BINARY"
+	// requireEnv makes a test fail that would be skipped for want of FUSE.
+	requireEnv = "SESSIONFS_REQUIRE_FUSE"
+)
+
+// program is the path of the program under test; testRoot holds it and all that the tests write.
+var program, testRoot string
+
+func TestMain(m *testing.M) {
+	if os.Geteuid() == 0 && os.Getenv(namespaceEnv) == "" {
+		if code, err := runInNamespace(); err == nil {
+			os.Exit(code)
+		} else {
+			fmt.Fprintln(os.Stderr, "no mount namespace for the tests, so they run without:", err)
+		}
+	}
+	os.Exit(runTests(m))
+}
+
+// runInNamespace runs this test program once more in a new mount namespace.
+func runInNamespace() (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(self, os.Args[1:]...)
+	cmd.Env = append(os.Environ(), namespaceEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	// go test interrupts its child alone when it runs out of time; the copy is to end as well.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGQUIT)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	go func() {
+		for s := range signals {
+			_ = cmd.Process.Signal(s)
+		}
+	}()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return max(exit.ExitCode(), 1), nil
+	}
+	return 0, err
+}
+
+func runTests(m *testing.M) int {
+	if os.Getenv(namespaceEnv) != "" {
+		if err := prepareNamespace(); err != nil {
+			fmt.Fprintln(os.Stderr, "preparing the mount namespace:", err)
+			return 1
+		}
+	}
+	dir, err := os.MkdirTemp("", "sessionfs-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		testRoot, err = filepath.EvalSymlinks(dir) // as the mount table and /proc show it
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Ordinary users start the program too, and the race detector of theirs writes here.
+	if err := os.Chmod(testRoot, 0o1777); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	os.Setenv("TMPDIR", testRoot) // t.TempDir and the sample store: all in one place
+	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(testRoot, "race"))
+	program = filepath.Join(testRoot, "sessionfs")
+	if prebuilt := os.Getenv(binaryEnv); prebuilt != "" {
+		program = prebuilt
+	}
+	code := m.Run()
+	for _, problem := range leftovers() {
+		fmt.Fprintln(os.Stderr, "left behind:", problem)
+		code = 1
+	}
+	return code
+}
+
+// prepareNamespace cuts the namespace off and puts a device for everyone over /dev/fuse. That /dev/fuse
+// cannot be made here is no error: the tests that need it say so.
+func prepareNamespace() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if unix.Stat(fuseDevice, &st) != nil || st.Mode&0o666 == 0o666 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "sessionfs-test-dev-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(dir)
+	// On a file system of its own: /tmp may be mounted nodev.
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"); err != nil {
+		return err
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	node := filepath.Join(dir, "fuse")
+	if unix.Mknod(node, unix.S_IFCHR|0o666, int(st.Rdev)) != nil {
+		return nil
+	}
+	if err := os.Chmod(node, 0o666); err != nil { // the umask
+		return err
+	}
+	return unix.Mount(node, fuseDevice, "", unix.MS_BIND, "")
+}
+
+// build builds the program, when the first test needs it, with the race detector where that works.
+var build = sync.OnceValue(func() error {
+	if os.Getenv(binaryEnv) != "" {
+		return nil
+	}
+	args := []string{"build", "-buildvcs=false", "-o", program}
+	if haveRace() {
+		args = append(args, "-race")
+	}
+	if text, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("building sessionfs: %w\n%s", err, text)
+	}
+	return os.Chmod(program, 0o755) // whatever the umask: ordinary users run it as well
+})
+
+// haveRace says whether cgo, which the race detector needs, can work.
+func haveRace() bool {
+	enabled, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
+	if err != nil {
+		return false
+	}
+	words := strings.Fields(string(enabled))
+	if len(words) < 2 || words[0] != "1" {
+		return false
+	}
+	_, err = exec.LookPath(words[1])
+	return err == nil
+}
+
+// leftovers lists what the tests should have removed: mounts, processes, reports of data races.
+func leftovers() []string {
+	var found []string
+	for _, e := range allMounts() {
+		if strings.HasPrefix(e.mountpoint, testRoot+"/") {
+			found = append(found, "the mount "+e.mountpoint)
+			_ = unmount(e.mountpoint, true)
+		}
+	}
+	for _, pid := range daemons("") {
+		found = append(found, fmt.Sprintf("process %d", pid))
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	reports, _ := filepath.Glob(filepath.Join(testRoot, "race.*"))
+	for _, name := range reports {
+		text, _ := os.ReadFile(name)
+		found = append(found, "a data race: "+string(text))
+	}
+	return found
+}
+
+// allMounts reads the mount table.
+func allMounts() []mountEntry {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var all []mountEntry
+	for line := range strings.Lines(string(data)) {
+		if e, err := parseMountinfo(line); err == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}

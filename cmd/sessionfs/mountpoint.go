@@ -1,0 +1,213 @@
+package main
+
+import (
+	"errors"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxStacked bounds how many dead mounts, one upon the other, are cleaned up: a crash leaves one.
+const maxStacked = 16
+
+// maxLinks bounds a chain of symlinks, as in the kernel.
+const maxLinks = 40
+
+// checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. A dead
+// mount of our own there is cleaned up. source is absolute and resolved.
+func checkMountpoint(arg, source string) (string, error) {
+	path, err := resolveMountpoint(arg)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, arg)
+	}
+	if err != nil {
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s cannot be used: %s", arg, err)
+	}
+	if err := checkMounted(path); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", path, path)
+	case err != nil:
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s cannot be used: %s", path, err)
+	case !info.IsDir():
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s is not a directory", path)
+	}
+	if err := checkOverlap(path, source); err != nil {
+		return "", err
+	}
+	if err := checkEmpty(path); err != nil {
+		return "", err
+	}
+	return path, checkWritable(path, info)
+}
+
+// checkWritable refuses a directory where fusermount3 would not let this user mount.
+func checkWritable(path string, info iofs.FileInfo) error {
+	if mayMount() {
+		return nil
+	}
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be written by user %d, who therefore may not mount there: %s",
+			path, os.Geteuid(), err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && info.Mode()&iofs.ModeSticky != 0 && int(st.Uid) != os.Geteuid() {
+		return refuse(exitMountpoint, "MOUNTPOINT %s is a shared directory (sticky) of user %d; choose one of your own", path, st.Uid)
+	}
+	return nil
+}
+
+// resolveMountpoint makes a path absolute and resolves its symlinks, without looking at what it leads to:
+// that may be a dead mount, where every call fails.
+func resolveMountpoint(path string) (string, error) {
+	path, err := absolute(path)
+	if err != nil {
+		return "", err
+	}
+	for range maxLinks {
+		path = trimDots(path)
+		dir, base := filepath.Split(path)
+		if base == "" || base == ".." {
+			return filepath.EvalSymlinks(path)
+		}
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, base)
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no symlink; what it is otherwise, is seen later
+		}
+		path = target
+		if !filepath.IsAbs(target) {
+			path = dir + "/" + target
+		}
+	}
+	return "", &iofs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
+}
+
+// absolute puts the working directory before a relative path. Unlike filepath.Abs it leaves ".." alone,
+// which after a symlink does not lead back.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	wd, err := os.Getwd()
+	return wd + "/" + path, err
+}
+
+// trimDots cuts the slashes and the "/." at the end of an absolute path.
+func trimDots(path string) string {
+	for {
+		shorter := strings.TrimSuffix(strings.TrimRight(path, "/"), "/.")
+		if shorter == "" {
+			return "/"
+		}
+		if shorter == path {
+			return path
+		}
+		path = shorter
+	}
+}
+
+// checkMounted refuses a mount point where a sessionfs is mounted already, and removes dead mounts that
+// are our own.
+func checkMounted(path string) error {
+	for range maxStacked {
+		e, mounted := mountAt(path)
+		if !mounted {
+			return nil
+		}
+		dead := isDead(path)
+		switch {
+		case dead && e.ours():
+			// Lazily: what still has files open in it only ever gets errors from them.
+			if err := unmount(path, true); err != nil {
+				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
+			}
+		case e.ours():
+			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s", e.source, path, path)
+		case e.isSessionfs():
+			// Whether it is dead, the kernel does not tell other users.
+			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
+				e.uid, e.source, path, path)
+		case dead:
+			return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount of type %s; unmount it first: umount %s", path, e.fsType, path)
+		default:
+			return nil // a mounted disk with an empty directory at its root, say
+		}
+	}
+	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)
+}
+
+// isDead says whether the server behind a FUSE mount is gone ("transport endpoint is not connected").
+// statfs asks the server each time; a stat may be answered from the kernel's cache.
+func isDead(path string) bool {
+	var st unix.Statfs_t
+	err := unix.Statfs(path, &st)
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED)
+}
+
+// checkOverlap refuses a mount point that lies in SOURCE or around it: the mount would show itself, or
+// hide SOURCE. Both paths are resolved; comparing the directories along them, not the names, sees
+// through bind mounts as well.
+func checkOverlap(mountpoint, source string) error {
+	// sessions and blobs may be symlinks to another disk, and are served too.
+	for _, dir := range []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")} {
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue // not there
+		}
+		if isWithin(mountpoint, resolved) {
+			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, dir)
+		}
+		if isWithin(resolved, mountpoint) {
+			return refuse(exitMountpoint, "MOUNTPOINT %s would hide SOURCE (%s); choose a directory that does not contain it", mountpoint, dir)
+		}
+	}
+	return nil
+}
+
+// isWithin says whether path is dir or below it; both are absolute and resolved.
+func isWithin(path, dir string) bool {
+	outer, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, outer) {
+			return true
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return false
+		}
+		path = parent
+	}
+}
+
+// checkEmpty refuses a directory that holds something, which the mount would hide.
+func checkEmpty(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read by user %d: %s", path, os.Geteuid(), err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(1)
+	switch {
+	case len(names) > 0:
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); choose an empty directory", path, names[0])
+	case err != nil && !errors.Is(err, io.EOF):
+		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read: %s", path, err)
+	}
+	return nil
+}

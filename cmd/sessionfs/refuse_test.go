@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each refusal has its exit status and names the path.
+func TestRefusals(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	symlink := func(target, name string) {
+		t.Helper()
+		require.NoError(t, os.Symlink(target, filepath.Join(s.dir, name)))
+	}
+	s.mkdir("full/thing")
+	s.mkdir("disk/blobs/inner")
+	s.mkdir("agent/inner/empty")
+	s.mkdir("around/agent")
+	symlink("../disk/blobs", "agent/blobs")
+	symlink("agent/inner/empty", "into")
+	symlink("agent", "source")
+	symlink("loop", "loop")
+	symlink("nowhere", "dangling")
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "file"), nil, 0o600))
+
+	for _, c := range []struct {
+		name               string
+		source, mountpoint string
+		status             int
+		say                []string
+	}{
+		{"mount point missing", "agent", "absent", exitMountpoint, []string{"absent", "does not exist", "mkdir"}},
+		{"its parent missing", "agent", "absent/mnt", exitMountpoint, []string{"absent/mnt", "does not exist"}},
+		{"dangling symlink", "agent", "dangling", exitMountpoint, []string{"nowhere", "does not exist"}},
+		{"symlink loop", "agent", "loop", exitMountpoint, []string{"loop"}},
+		{"a file", "agent", "file", exitMountpoint, []string{"file", "not a directory"}},
+		{"below a file", "agent", "file/x", exitMountpoint, []string{"file"}},
+		{"not empty", "agent", "full", exitMountpoint, []string{"full", "not empty", "thing"}},
+		{"SOURCE itself", "agent", "agent", exitMountpoint, []string{"lies in SOURCE"}},
+		{"in SOURCE", "agent", "agent/inner/empty", exitMountpoint, []string{"lies in SOURCE"}},
+		{"in SOURCE through a symlink", "source", "into", exitMountpoint, []string{"lies in SOURCE"}},
+		{"in the blobs on another disk", "agent", "disk/blobs/inner", exitMountpoint, []string{"lies in SOURCE", "blobs"}},
+		{"around the blobs on another disk", "agent", "disk", exitMountpoint, []string{"hide SOURCE", "blobs"}},
+		{"around SOURCE", "around/agent", "around", exitMountpoint, []string{"hide SOURCE"}},
+		{"the root", "agent", "/", exitMountpoint, []string{"hide SOURCE"}},
+		{"SOURCE missing", "absent", "mnt", exitSource, []string{"absent", "does not exist"}},
+		{"SOURCE a file", "file", "mnt", exitSource, []string{"file", "not a directory"}},
+		{"SOURCE a loop", "loop", "mnt", exitSource, []string{"loop"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, front := range []string{"-f", "--foreground=false"} {
+				requireStatus(t, c.status, s.run(front, c.source, c.mountpoint), c.say...)
+			}
+		})
+	}
+	for _, args := range [][]string{{}, {"a", "b", "c"}, {"-o", "bogus", "agent", "mnt"}, {"--bogus"}, {"--demo", "a", "b"}} {
+		requireStatus(t, exitUsage, s.run(args...), "sessionfs --help")
+	}
+	s.requireUnmounted()
+}
+
+// What an ordinary user may not read, or not mount upon.
+func TestRefusalsPermission(t *testing.T) {
+	s := newStore(t, user{"user", nobody})
+	if os.Geteuid() != 0 {
+		s = newStore(t, user{"user", os.Geteuid()})
+	}
+	private := s.mkdir("private")
+	for _, mode := range []os.FileMode{0o000, 0o300, 0o600} {
+		require.NoError(t, os.Chmod(private, mode))
+		requireStatus(t, exitSource, s.run(private, s.mountpoint), private, "permission denied")
+	}
+	require.NoError(t, os.Chmod(private, 0o500))
+	requireStatus(t, exitMountpoint, s.run(s.source, private), private, "cannot be written")
+	require.NoError(t, os.Chmod(private, 0o700))
+	if os.Geteuid() == 0 {
+		shared := s.mkdir("shared")
+		require.NoError(t, os.Chown(shared, 0, 0))
+		require.NoError(t, os.Chmod(shared, 0o777|os.ModeSticky))
+		requireStatus(t, exitMountpoint, s.run(s.source, shared), shared, "sticky")
+	}
+}
+
+// A live mount is not mounted over.
+func TestAlreadyMounted(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		s.mount()
+		requireStatus(t, exitMountpoint, s.run(s.source, s.mountpoint), "already mounted", s.mountpoint, "-u")
+		requireStatus(t, exitMountpoint, s.run("--demo", s.mountpoint), "already mounted")
+		s.requireMounted()
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+		demos, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
+		require.NoError(t, err)
+		require.Empty(t, demos)
+	})
+}
+
+// SOURCE bound to another place is still SOURCE.
+func TestRefusalBindMount(t *testing.T) {
+	if os.Geteuid() != 0 || !mayMount() {
+		t.Skip("needs to make a bind mount, so root")
+	}
+	s := newStore(t, user{"root", 0})
+	s.mkdir("agent/empty")
+	bound := s.mkdir("bound")
+	r := s.exec("unshare", "-m", "sh", "-c", `mount --bind "$1" "$2" && exec "$3" "$1" "$2/empty"`, "sh", s.source, bound, program)
+	requireStatus(t, exitMountpoint, r, "lies in SOURCE")
+}

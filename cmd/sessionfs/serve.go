@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+)
+
+// serve checks everything, mounts, and serves until it is unmounted or a signal ends it. In the
+// background, ready is the pipe to the process that waits.
+func serve(c mountopts.Command, ready *os.File) error {
+	o := c.Options
+	log := newLogger(o, ready != nil)
+	slog.SetDefault(log) // go-fuse logs through package log
+	stop := notifySignals(ready != nil)
+
+	if o.Demo {
+		dir, err := unpackDemo()
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.Source = dir
+		if o.FSName == "" {
+			o.FSName = "demo"
+		}
+	}
+	var err error
+	if o.Source, err = checkSource(o.Source, c.DefaultSource); err != nil {
+		return err
+	}
+	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source); err != nil {
+		return err
+	}
+	if c.Fake {
+		return nil
+	}
+	if ready != nil {
+		// Where we were started must not be kept busy.
+		if err := os.Chdir("/"); err != nil {
+			return fmt.Errorf("chdir: %w", err)
+		}
+	}
+	server, err := fs.Mount(o, log)
+	if err != nil {
+		return diagnose(err, o)
+	}
+	log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version())
+	if ready != nil {
+		select {
+		case s := <-stop:
+			err = fmt.Errorf("%s before the mount was ready", s)
+		default:
+			err = sayReady(ready)
+		}
+		if err != nil {
+			_ = server.Unmount()
+			return err
+		}
+	}
+	waitOrStop(server, stop, o.Mountpoint, log)
+	return nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// notifySignals asks for the signals that end the mount. In front that includes SIGHUP: without it a
+// closed terminal leaves a dead mount behind.
+func notifySignals(background bool) <-chan os.Signal {
+	// A reader of our log that goes away must not take the mount down.
+	signal.Ignore(unix.SIGPIPE)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, unix.SIGTERM)
+	switch {
+	case background:
+		signal.Ignore(unix.SIGHUP)
+	case !signal.Ignored(unix.SIGHUP): // nohup
+		signal.Notify(stop, unix.SIGHUP)
+	}
+	return stop
+}
+
+// mounted is the part of fs.Server that waitOrStop needs.
+type mounted interface {
+	Wait()
+	Unmount() error
+}
+
+// waitOrStop returns when the mount is gone. After a signal it unmounts; where something is still
+// open, it detaches the mount, so that its name is free, and leaves: what is open gets errors.
+func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Wait()
+	}()
+	select {
+	case <-done:
+		log.Info("unmounted", "mountpoint", mountpoint)
+		return
+	case s := <-stop:
+		log.Info("signal, unmounting", "signal", s.String(), "mountpoint", mountpoint)
+	}
+	err := server.Unmount()
+	if err == nil {
+		<-done
+		log.Info("unmounted", "mountpoint", mountpoint)
+		return
+	}
+	if e, ok := mountAt(mountpoint); !ok || !e.ours() {
+		log.Info("already unmounted", "mountpoint", mountpoint) // and Wait is about to return
+		return
+	}
+	log.Warn("the mount is in use, detaching it", "mountpoint", mountpoint, "err", err)
+	if err := unmount(mountpoint, true); err != nil {
+		log.Error("detaching failed", "mountpoint", mountpoint, "err", err)
+	}
+}

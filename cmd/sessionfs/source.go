@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+)
+
+// checkSource returns SOURCE absolute and with its symlinks resolved, or refuses it.
+func checkSource(source string, isDefault bool) (string, error) {
+	hint := ""
+	if isDefault {
+		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, or try 'sessionfs --demo MOUNTPOINT'."
+	}
+	abs, err := absolute(source)
+	if err != nil {
+		return "", refuse(exitSource, "SOURCE %s cannot be resolved: %s", source, err)
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "", refuse(exitSource, "SOURCE %s does not exist%s", abs, hint)
+	}
+	if err != nil {
+		return "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", resolved, err, hint)
+	}
+	if !info.IsDir() {
+		return "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
+	}
+	if err := canList(resolved); err != nil {
+		return "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
+	}
+	return resolved, nil
+}
+
+// canList reads one name of a directory: opening alone says nothing on some network file systems.
+func canList(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	// Listing needs r, reaching what is listed needs x.
+	_, err = os.Lstat(dir + "/.")
+	return err
+}

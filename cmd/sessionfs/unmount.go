@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
+)
+
+// unmountCommand is -u.
+func unmountCommand(arg string, lazy bool) error {
+	path, err := resolveMountpoint(arg)
+	if err != nil {
+		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
+	}
+	e, ok := mountAt(path)
+	switch {
+	case !ok:
+		return refuse(exitUnmount, "nothing is mounted at %s", path)
+	case !e.isSessionfs():
+		return refuse(exitUnmount, "%s is a mount of type %s, not %s; use umount", path, e.fsType, mountopts.FSType)
+	case !e.ours() && os.Geteuid() != 0:
+		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it", path, e.uid)
+	}
+	err = unmount(path, lazy)
+	switch {
+	case err == nil:
+		return nil
+	case lazy:
+		return refuse(exitUnmount, "%s could not be detached: %s", path, err)
+	default:
+		return refuse(exitUnmount, "%s could not be unmounted: %s\n"+
+			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
+			path, err, path, path)
+	}
+}
+
+// unmount unmounts path, which is absolute and resolved: with umount2(2) where that is permitted,
+// else through fusermount3. lazy detaches it also while it is in use.
+func unmount(path string, lazy bool) error {
+	flags := unix.UMOUNT_NOFOLLOW
+	if lazy {
+		flags |= unix.MNT_DETACH
+	}
+	err := unix.Unmount(path, flags)
+	if err == nil || !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	bin, err := fusermount()
+	if err != nil {
+		return fmt.Errorf("it needs root or fusermount3 (package fuse3): %w", err)
+	}
+	args := []string{"-u"}
+	if lazy {
+		args = append(args, "-z")
+	}
+	out, err := exec.Command(bin, append(args, path)...).CombinedOutput()
+	if text := strings.TrimSpace(string(out)); err != nil && text != "" {
+		return fmt.Errorf("%s (%w)", text, err)
+	}
+	return err
+}
+
+// fusermount finds the program as go-fuse does, which also looks into /bin: mount(8) and systemd may
+// give no PATH at all.
+func fusermount() (string, error) {
+	var first error
+	for _, name := range []string{"fusermount3", "/bin/fusermount3", "fusermount", "/bin/fusermount"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			return path, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", first
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestUnmountBusy(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		s.mount()
+		release := s.hold()
+		requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), s.mountpoint, "fuser -vm", "-z")
+		s.requireMounted()
+		release()
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
+}
+
+// -z detaches; the process goes on until what is open is closed.
+func TestUnmountLazy(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		s.mount()
+		release := s.hold()
+		require.Zero(t, s.run("-uz", s.mountpoint).code)
+		_, mounted := mountAt(s.mountpoint)
+		require.False(t, mounted)
+		require.Len(t, daemons(s.dir), 1)
+		release()
+		s.requireUnmounted()
+	})
+}
+
+// -u takes the path as a person has it: relative, with a slash, through a symlink.
+func TestUnmountPaths(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	require.NoError(t, os.Symlink("mnt", filepath.Join(s.dir, "link")))
+	for _, path := range []string{"mnt", "mnt/", "./mnt/.", "link", "agent/../link", s.mountpoint} {
+		s.mount()
+		r := s.run("-u", path)
+		require.Zero(t, r.code, r)
+		s.requireUnmounted()
+	}
+	// umount(8) and fusermount3 do as well.
+	s.mount()
+	require.NoError(t, unmount(s.mountpoint, false))
+	s.requireUnmounted()
+}
+
+func TestUnmountRefusals(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), "nothing is mounted", s.mountpoint)
+	requireStatus(t, exitUnmount, s.run("-u", "absent/mnt"), "absent/mnt")
+	requireStatus(t, exitUnmount, s.run("-u", "/proc"), "/proc", "type proc")
+	requireStatus(t, exitUsage, s.run("-u"), "MOUNTPOINT")
+	requireStatus(t, exitUsage, s.run("-z", s.mountpoint), "-z")
+}
+
+// Only root unmounts what another user mounted.
+func TestUnmountForeign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs two users, so root")
+	}
+	s := newStore(t, user{"user", nobody})
+	requireFuse(t, s.user)
+	s.mount()
+	other := *s
+	other.user.uid = nobody - 1
+	requireStatus(t, exitUnmount, other.run("-u", s.mountpoint), "user 65534")
+	requireStatus(t, exitMountpoint, other.run("/usr", s.mountpoint), "user 65534", "already", s.mountpoint)
+	root := *s
+	root.user.uid = 0
+	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "already", s.mountpoint)
+	require.Zero(t, root.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
+}
+
+// The mount of a server that was killed is replaced; one upon the other, too.
+func TestDeadMount(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		s.mount()
+		s.kill()
+		s.mount()
+		s.requireMounted()
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
+}
+
+// A dead mount is seen as such at once, though the kernel still remembers its attributes, and is
+// unmounted with -u; also through a symlink.
+func TestDeadMountUnmount(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		link := filepath.Join(s.dir, "link")
+		require.NoError(t, os.Symlink("mnt", link))
+		pid := s.mount()
+		s.hold()
+		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
+		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 0 }))
+		r := s.run(s.source, link)
+		require.Zero(t, r.code, r.stderr)
+		s.requireMounted()
+		s.kill()
+		r = s.run("-u", link)
+		require.Zero(t, r.code, r.stderr)
+		s.requireUnmounted()
+	})
+}
+
+// Somebody else's dead mount stays, with a message.
+func TestDeadMountForeign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs two users, so root")
+	}
+	s := newStore(t, user{"user", nobody})
+	requireFuse(t, s.user)
+	s.mount()
+	s.kill()
+	root := *s
+	root.user.uid = 0
+	requireStatus(t, exitMountpoint, root.run("/usr", s.mountpoint), "user 65534", "dead", s.mountpoint)
+	_, mounted := mountAt(s.mountpoint)
+	require.True(t, mounted)
+}

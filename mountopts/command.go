@@ -1,0 +1,181 @@
+package mountopts
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Action is what the command is asked to do.
+type Action int
+
+// The actions. Mount is the zero value.
+const (
+	Mount Action = iota
+	Unmount
+	Version
+	Help
+)
+
+// Command is a parsed command line.
+type Command struct {
+	Action  Action
+	Options Options
+	// DefaultSource says that Options.Source was not given but is the default.
+	DefaultSource bool
+	// Lazy detaches a mount that is in use (-z, with Unmount).
+	Lazy bool
+	// Helper says that mount(8) called: the name of the program is mount.something.
+	Helper bool
+	// Fake does everything but the mount itself (-f of mount(8), only with Helper).
+	Fake bool
+}
+
+// helperPrefix starts the names under which mount(8) looks for a helper: mount.sessionfs,
+// mount.fuse.sessionfs.
+const helperPrefix = "mount."
+
+// flagValues is where the flags are parsed to.
+type flagValues struct {
+	options                              []string
+	foreground, debug, unmount, lazy     bool
+	demo, version, help                  bool
+	fsType, namespace                    string
+	noMtab, sloppy, verbose, helperFaked bool
+}
+
+// flags makes the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, where
+// -f has another meaning than ours, so it depends on who calls.
+func flags(v *flagValues, helper bool) *pflag.FlagSet {
+	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() {}
+	f.StringArrayVarP(&v.options, "options", "o", nil, "mount `OPTIONS`, separated by commas; see below")
+	if helper {
+		f.BoolVar(&v.foreground, "foreground", false, "")
+		f.BoolVarP(&v.helperFaked, "fake", "f", false, "")
+	} else {
+		f.BoolVarP(&v.foreground, "foreground", "f", false, "stay in front, log to stderr")
+	}
+	f.BoolVarP(&v.debug, "debug", "d", false, "log at debug level")
+	f.BoolVar(&v.demo, "demo", false, "serve a built-in sample store; changes are not kept")
+	f.BoolVarP(&v.unmount, "unmount", "u", false, "unmount MOUNTPOINT")
+	f.BoolVarP(&v.lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
+	f.BoolVar(&v.version, "version", false, "print the version and exit")
+	f.BoolVarP(&v.help, "help", "h", false, "print this help and exit")
+	f.StringVarP(&v.fsType, "types", "t", "", "")
+	f.StringVarP(&v.namespace, "namespace", "N", "", "")
+	f.BoolVarP(&v.noMtab, "no-mtab", "n", false, "")
+	f.BoolVarP(&v.sloppy, "sloppy", "s", false, "")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "")
+	for _, name := range []string{"types", "namespace", "no-mtab", "sloppy", "verbose"} {
+		_ = f.MarkHidden(name) // cannot fail: they are defined above
+	}
+	return f
+}
+
+// Parse reads a command line, args[0] being the name of the program. getenv is asked for what the
+// default of SOURCE depends on. Every error is one of usage.
+func Parse(args []string, getenv func(string) string) (Command, error) {
+	var c Command
+	if len(args) == 0 {
+		return c, errors.New("no arguments, not even a program name")
+	}
+	c.Helper = strings.HasPrefix(filepath.Base(args[0]), helperPrefix)
+	var v flagValues
+	f := flags(&v, c.Helper)
+	if err := f.Parse(args[1:]); err != nil {
+		return c, err
+	}
+	switch {
+	case v.help:
+		c.Action = Help
+		return c, nil
+	case v.version:
+		c.Action = Version
+		return c, nil
+	case v.unmount:
+		c.Action, c.Lazy = Unmount, v.lazy
+		return c, c.unmountArgs(f.Args())
+	case v.lazy:
+		return c, errors.New("-z (--lazy) goes with -u only")
+	case v.namespace != "":
+		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
+	}
+	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
+		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
+	}
+	for _, list := range v.options {
+		if err := ParseList(&c.Options, list, v.sloppy && c.Helper); err != nil {
+			return c, err
+		}
+	}
+	c.Fake = v.helperFaked
+	c.Options.Foreground = v.foreground
+	c.Options.Demo = v.demo
+	c.Options.Debug = c.Options.Debug || v.debug
+	return c, c.mountArgs(f.Args(), getenv)
+}
+
+// unmountArgs takes the arguments of -u.
+func (c *Command) unmountArgs(args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("-u takes exactly one MOUNTPOINT, %d were given", len(args))
+	}
+	c.Options.Mountpoint = args[0]
+	return nil
+}
+
+// mountArgs takes [SOURCE] MOUNTPOINT.
+func (c *Command) mountArgs(args []string, getenv func(string) string) error {
+	o := &c.Options
+	for _, a := range args {
+		if a == "" {
+			return errors.New("an argument is empty")
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return errors.New("MOUNTPOINT is missing")
+	case o.Demo && len(args) > 1:
+		return errors.New("--demo brings its own SOURCE: give MOUNTPOINT alone")
+	case len(args) > 2:
+		return fmt.Errorf("at most SOURCE and MOUNTPOINT are expected, %d arguments were given", len(args))
+	case c.Helper && !o.Demo && len(args) != 2:
+		return errors.New("mount(8) helpers are called with SOURCE and MOUNTPOINT")
+	}
+	o.Mountpoint = args[len(args)-1]
+	if strings.HasPrefix(o.Mountpoint, "/dev/fd/") {
+		return fmt.Errorf("MOUNTPOINT %s: a mount made beforehand (drop_privileges) cannot be taken over", o.Mountpoint)
+	}
+	if o.Demo {
+		return nil
+	}
+	if len(args) == 2 {
+		o.Source = args[0]
+		if c.Helper { // as in fstab: sessionfs#SOURCE
+			o.Source = strings.TrimPrefix(o.Source, Subtype+"#")
+		}
+	} else {
+		c.DefaultSource = true
+		o.Source = DefaultSource(getenv)
+	}
+	if o.Source == "" {
+		return errors.New("SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+	}
+	return nil
+}
+
+// DefaultSource is the agent directory that the client itself would use; empty if that cannot be told.
+func DefaultSource(getenv func(string) string) string {
+	if dir := getenv("PI_CODING_AGENT_DIR"); dir != "" {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".omp", "agent")
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package mountopts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// option is one word that -o understands.
+type option struct {
+	name  string
+	value string // how the help writes its value; empty: it takes none
+	// optional says that the value may be left out.
+	optional bool
+	help     string // empty: accepted and without effect here, listed in one line
+	set      func(o *Options, value string) error
+}
+
+// options is the one list of what -o takes: the parser, the error for an unknown word and the help
+// are made from it. The order is that of the help.
+var options = []option{
+	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
+	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
+	{name: "sync", help: "make every line that is written durable at once", set: on(func(o *Options) { o.Sync = true })},
+	{name: "async", help: "durable at fsync (default)", set: on(func(o *Options) { o.Sync = false })},
+	{
+		name: "live", value: "refuse|allow", help: "writes to a session that a live client has open",
+		set: choice("refuse", "allow", func(o *Options) *bool { return &o.LiveAllow }),
+	},
+	{
+		name: "leaf", value: "durable|memory", help: "how a move of the leaf is kept",
+		set: choice("durable", "memory", func(o *Options) *bool { return &o.LeafMemory }),
+	},
+	{
+		name: "context-blobs", value: "base64|ref", help: "images in context.json",
+		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
+	},
+	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
+	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
+	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
+	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
+	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
+	{name: "noatime", help: "shown in the mount table; there are no access times", set: on(func(o *Options) { o.NoAtime = true })},
+	{name: "dirsync", help: "shown in the mount table", set: on(func(o *Options) { o.DirSync = true })},
+	{name: "subtype", value: Subtype, set: setSubtype},
+
+	// What mount(8), fstab and systemd pass along. Access times: the kernel keeps none for FUSE.
+	// nosuid, nodev and default_permissions are always on; mount.fuse3 adds suid and dev by itself.
+	{name: "defaults"}, {name: "default_permissions"},
+	{name: "nosuid"}, {name: "suid"}, {name: "nodev"}, {name: "dev"},
+	{name: "atime"}, {name: "relatime"}, {name: "norelatime"}, {name: "strictatime"}, {name: "nostrictatime"},
+	{name: "diratime"}, {name: "nodiratime"}, {name: "lazytime"}, {name: "nolazytime"},
+	{name: "auto"}, {name: "noauto"}, {name: "nofail"}, {name: "_netdev"},
+	{name: "user", value: "NAME", optional: true}, {name: "nouser"}, {name: "users"}, {name: "owner"}, {name: "group"},
+	{name: "silent"}, {name: "loud"}, {name: "mand"}, {name: "nomand"}, {name: "iversion"}, {name: "noiversion"},
+	{name: "comment", value: "TEXT", optional: true},
+}
+
+// refused are words that people try, with the reason why they cannot be had. Taking them silently
+// would promise what does not happen.
+var refused = map[string]string{
+	"uid":             "files have the owner of the file behind them",
+	"gid":             "files have the group of the file behind them",
+	"umask":           "files have the mode of the file behind them",
+	"fmask":           "files have the mode of the file behind them",
+	"dmask":           "files have the mode of the file behind them",
+	"allow_root":      "use allow_other; the modes of the files still protect them",
+	"auto_unmount":    "the next mount at the same place cleans up after a crash",
+	"nonempty":        "the mount point must be an empty directory",
+	"remount":         "unmount (sessionfs -u) and mount again",
+	"bind":            "use mount --bind on the mounted directory",
+	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",
+	"drop_privileges": "run sessionfs as an ordinary user instead",
+}
+
+// ParseList reads one -o argument, options separated by commas, into o; a backslash before a comma
+// or backslash takes it literally, as in libfuse. The last word on a matter wins. With sloppy, which is
+// mount(8)'s -s, unknown options are passed over.
+func ParseList(o *Options, list string, sloppy bool) error {
+	for _, word := range splitList(list) {
+		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
+			continue // x-systemd.*, x-gvfs-*: comments for other programs
+		}
+		name, value, hasValue := strings.Cut(word, "=")
+		i := slices.IndexFunc(options, func(k option) bool { return k.name == name })
+		if reason, ok := refused[name]; ok {
+			return fmt.Errorf("-o %s is not possible: %s", name, reason)
+		}
+		if i < 0 {
+			if sloppy {
+				continue
+			}
+			return fmt.Errorf("unknown option %q after -o; known are: %s", name, knownNames())
+		}
+		k := options[i]
+		switch {
+		case k.value == "" && hasValue:
+			return fmt.Errorf("-o %s takes no value, %q was given", name, value)
+		case k.value != "" && !k.optional && value == "":
+			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
+		case k.set == nil:
+			continue
+		}
+		if err := k.set(o, value); err != nil {
+			return fmt.Errorf("-o %s=%s: %w", name, value, err)
+		}
+	}
+	return nil
+}
+
+// splitList splits at the commas that no backslash precedes.
+func splitList(list string) []string {
+	var words []string
+	var word strings.Builder
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '\\' && i+1 < len(list) && (list[i+1] == ',' || list[i+1] == '\\'):
+			i++
+			word.WriteByte(list[i])
+		case c == ',':
+			words = append(words, word.String())
+			word.Reset()
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return append(words, word.String())
+}
+
+// on makes a setter of an option without a value.
+func on(set func(*Options)) func(*Options, string) error {
+	return func(o *Options, _ string) error {
+		set(o)
+		return nil
+	}
+}
+
+// choice makes a setter of an option with two values, the default and the one that sets the field.
+func choice(off, on string, field func(*Options) *bool) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		if value != off && value != on {
+			return fmt.Errorf("the value must be %s or %s", off, on)
+		}
+		*field(o) = value == on
+		return nil
+	}
+}
+
+func setFSName(o *Options, value string) error {
+	if strings.ContainsAny(value, "\x00\n") {
+		return fmt.Errorf("a name in the mount table has no line break and no NUL")
+	}
+	o.FSName = value
+	return nil
+}
+
+// setSubtype holds the type fast: cleaning up after a crash recognises our mounts by it.
+func setSubtype(_ *Options, value string) error {
+	if value != Subtype {
+		return fmt.Errorf("the type is always %s", FSType)
+	}
+	return nil
+}
+
+// knownNames lists all options for the error about an unknown one.
+func knownNames() string {
+	var names []string
+	for _, k := range options {
+		switch {
+		case k.value == "":
+			names = append(names, k.name)
+		case k.optional:
+			names = append(names, k.name+"[="+k.value+"]")
+		default:
+			names = append(names, k.name+"="+k.value)
+		}
+	}
+	return strings.Join(append(names, "x-*"), ", ")
+}

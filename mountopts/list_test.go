@@ -1,0 +1,160 @@
+package mountopts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestParseList(t *testing.T) {
+	for _, c := range []struct {
+		list string
+		want Options
+	}{
+		{"", Options{}},
+		{",,", Options{}},
+		{"rw", Options{}},
+		{"defaults", Options{}},
+		{"ro", Options{ReadOnly: true}},
+		{"ro,rw", Options{}},
+		{"rw,ro", Options{ReadOnly: true}},
+		{"sync", Options{Sync: true}},
+		{"sync,async", Options{}},
+		{"live=allow", Options{LiveAllow: true}},
+		{"live=allow,live=refuse", Options{}},
+		{"leaf=memory", Options{LeafMemory: true}},
+		{"leaf=durable", Options{}},
+		{"context-blobs=ref", Options{ContextBlobsRef: true}},
+		{"context-blobs=base64", Options{}},
+		{"allow_other,debug", Options{AllowOther: true, Debug: true}},
+		{"noexec,noatime,dirsync", Options{NoExec: true, NoAtime: true, DirSync: true}},
+		{"noexec,exec", Options{}},
+		{"fsname=agent,subtype=sessionfs", Options{FSName: "agent"}},
+		{`fsname=a\,b\\c\d`, Options{FSName: `a,b\c\d`}},
+		{"fsname=a=b", Options{FSName: "a=b"}},
+		// What mount.fuse3 makes of `defaults`, and libmount of `user`.
+		{"rw,dev,suid", Options{}},
+		{"rw,nosuid,nodev,noexec,relatime,user=u", Options{NoExec: true}},
+		{"rw,noauto,user,users,nofail,_netdev,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,X-mount.mkdir,comment=any thing,comment", Options{}},
+		{"atime,relatime,strictatime,nodiratime,lazytime,default_permissions,owner,group,silent", Options{}},
+	} {
+		var o Options
+		require.NoError(t, ParseList(&o, c.list, false), c.list)
+		require.Equal(t, c.want, o, c.list)
+	}
+}
+
+func TestParseListErrors(t *testing.T) {
+	for list, say := range map[string][]string{
+		"bogus":            {`"bogus"`, "live=refuse|allow", "x-*"},
+		"ro,Bogus=1":       {`"Bogus"`},
+		"RO":               {`"RO"`},
+		" ro":              {`" ro"`},
+		"=":                {`""`},
+		"live":             {"live=refuse|allow"},
+		"live=":            {"live=refuse|allow"},
+		"live=yes":         {"refuse or allow"},
+		"leaf=disk":        {"durable or memory"},
+		"context-blobs=no": {"base64 or ref"},
+		"ro=1":             {"takes no value", `"1"`},
+		"nofail=1":         {"takes no value"},
+		"fsname=":          {"fsname=NAME"},
+		"fsname=a\nb":      {"line break"},
+		"subtype=other":    {FSType},
+		"uid=1000":         {"uid", "owner"},
+		"umask=077":        {"mode"},
+		"allow_root":       {"allow_other"},
+		"auto_unmount":     {"not possible"},
+		"nonempty":         {"empty directory"},
+		"remount,ro":       {"sessionfs -u"},
+	} {
+		err := ParseList(&Options{}, list, false)
+		require.Error(t, err, list)
+		for _, s := range say {
+			require.Contains(t, err.Error(), s)
+		}
+	}
+	// mount -s: unknown options are passed over, wrong values are not.
+	o := Options{}
+	require.NoError(t, ParseList(&o, "bogus=1,ro", true))
+	require.Equal(t, Options{ReadOnly: true}, o)
+	require.Error(t, ParseList(&o, "live=maybe", true))
+}
+
+// Every option is described once, and none is both known and refused.
+func TestOptionTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range options {
+		require.False(t, seen[k.name], k.name)
+		seen[k.name] = true
+		require.NotContains(t, refused, k.name)
+		if k.help != "" {
+			require.NotNil(t, k.set, "%s is said to do something", k.name)
+		}
+		require.Contains(t, Usage(), k.name)
+	}
+}
+
+func TestKernelOptions(t *testing.T) {
+	base := []string{"default_permissions", "nosuid", "nodev"}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	for _, c := range []struct {
+		o          Options
+		privileged bool
+		options    []string
+		flags      uintptr
+	}{
+		{Options{}, true, nil, flags},
+		{Options{}, false, nil, flags},
+		{Options{ReadOnly: true}, true, []string{"ro"}, flags | unix.MS_RDONLY},
+		{Options{ReadOnly: true}, false, []string{"ro"}, flags | unix.MS_RDONLY},
+		{
+			Options{NoExec: true, NoAtime: true, DirSync: true}, true,
+			[]string{"noexec"}, flags | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_DIRSYNC,
+		},
+		{
+			Options{NoExec: true, NoAtime: true, DirSync: true}, false,
+			[]string{"noexec", "noatime", "dirsync"}, flags | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_DIRSYNC,
+		},
+	} {
+		options, flags := c.o.KernelOptions(c.privileged)
+		require.Equal(t, slices.Concat(base, c.options), options)
+		require.Equal(t, c.flags, flags)
+	}
+	require.Equal(t, "/s", Options{Source: "/s"}.TableSource())
+	require.Equal(t, "n", Options{Source: "/s", FSName: "n"}.TableSource())
+}
+
+func FuzzParseList(f *testing.F) {
+	for _, k := range options {
+		f.Add(k.name)
+		f.Add(k.name + "=" + k.value)
+	}
+	f.Add(`fsname=a\,b\\,ro,x-y=z`)
+	kernel := []string{"default_permissions", "nosuid", "nodev", "ro", "noexec", "noatime", "dirsync"}
+	f.Fuzz(func(t *testing.T, list string) {
+		var o Options
+		if ParseList(&o, list, false) != nil {
+			return
+		}
+		// The last word wins, so the same list again changes nothing; -s understands no less.
+		again := o
+		require.NoError(t, ParseList(&again, list, true))
+		require.Equal(t, o, again)
+		require.NotContains(t, o.FSName, "\n")
+		for _, privileged := range []bool{false, true} {
+			options, _ := o.KernelOptions(privileged)
+			require.Subset(t, kernel, options, "fusermount3 fails on an option that it does not know")
+		}
+		// Escaped as libfuse does, a name survives.
+		if o.FSName != "" {
+			escaped := strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(o.FSName)
+			var named Options
+			require.NoError(t, ParseList(&named, "fsname="+escaped, false))
+			require.Equal(t, o.FSName, named.FSName)
+		}
+	})
+}

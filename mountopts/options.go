@@ -1,0 +1,82 @@
+// Package mountopts turns a command line, as a person or mount(8) writes it, into one Options
+// struct. It is pure: it reads no file, no environment and no clock, and so is tested by tables.
+package mountopts
+
+import "golang.org/x/sys/unix"
+
+// FSType is the type of our mounts in the mount table.
+const FSType = "fuse." + Subtype
+
+// Subtype is the part of FSType that FUSE file systems choose themselves.
+const Subtype = "sessionfs"
+
+// Options is everything that a mount is told. The zero value of each field is its default.
+type Options struct {
+	// Source is the agent directory. Parse leaves it as given (empty with Demo); the command makes it
+	// absolute and resolves its symlinks before it mounts.
+	Source string
+	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
+	Mountpoint string
+	// FSName is the source that the mount table shows; empty means Source. Read it through TableSource.
+	FSName string
+	// Demo serves the built-in sample store instead of Source.
+	Demo bool
+	// Foreground stays in front and logs to stderr.
+	Foreground bool
+	// AllowOther lets other users in, as far as the modes of the files allow.
+	AllowOther bool
+	// ReadOnly refuses every write with EROFS.
+	ReadOnly bool
+	// Sync makes every line that is written durable before the write returns.
+	Sync bool
+	// LiveAllow writes to a session also while a live client holds it open (live=allow).
+	LiveAllow bool
+	// LeafMemory keeps moves of the leaf in memory only (leaf=memory).
+	LeafMemory bool
+	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
+	ContextBlobsRef bool
+	// Debug logs at debug level.
+	Debug bool
+	// NoExec, NoAtime and DirSync are handed on to the kernel.
+	NoExec, NoAtime, DirSync bool
+}
+
+// TableSource is what the mount table shows as the source of the mount.
+func (o Options) TableSource() string {
+	if o.FSName != "" {
+		return o.FSName
+	}
+	return o.Source
+}
+
+// KernelOptions gives what fuse.MountOptions needs as Options and DirectMountFlags. privileged says
+// that mount(2) itself will be tried. The two ways into the kernel understand different things:
+// mount(2) takes noatime and dirsync as flags alone (as a string they are EINVAL), fusermount3 as
+// strings alone, and an option that either does not know fails the whole mount.
+//
+// nosuid and nodev are always on: there is nothing in the mount that would need the opposite. So is
+// default_permissions, since the modes and owners of the files are the access rule (allow_other!).
+func (o Options) KernelOptions(privileged bool) (options []string, directFlags uintptr) {
+	options = []string{"default_permissions", "nosuid", "nodev"}
+	directFlags = unix.MS_NOSUID | unix.MS_NODEV
+	for _, k := range []struct {
+		on       bool
+		name     string
+		flag     uintptr
+		flagOnly bool
+	}{
+		{o.ReadOnly, "ro", unix.MS_RDONLY, false},
+		{o.NoExec, "noexec", unix.MS_NOEXEC, false},
+		{o.NoAtime, "noatime", unix.MS_NOATIME, true},
+		{o.DirSync, "dirsync", unix.MS_DIRSYNC, true},
+	} {
+		if !k.on {
+			continue
+		}
+		directFlags |= k.flag
+		if !privileged || !k.flagOnly {
+			options = append(options, k.name)
+		}
+	}
+	return options, directFlags
+}
