@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	iofs "io/fs"
 	"os"
@@ -11,7 +13,6 @@ import (
 )
 
 // unpackDemo writes the built-in sample store into a private directory, whose path it returns.
-// Which session is the newest is seen by the time it was modified: the last one in name order.
 func unpackDemo() (string, error) {
 	dir, err := os.MkdirTemp("", "sessionfs-demo-") // mode 0700
 	if err != nil {
@@ -24,10 +25,9 @@ func unpackDemo() (string, error) {
 	return dir, nil
 }
 
-// unpack copies src to dir: directories with mode 0700, files with 0600, each file a little newer than
-// the one before it: the kernel's clock ticks too slowly to tell them apart.
+// unpack copies src to dir: directories with mode 0700, files with 0600. A session gets the time of its
+// last entry, as if it had been written then: ls -t shows the newest one first.
 func unpack(src iofs.FS, dir string) error {
-	written := time.Now()
 	return iofs.WalkDir(src, ".", func(name string, d iofs.DirEntry, err error) error {
 		target := filepath.Join(dir, filepath.FromSlash(name))
 		switch {
@@ -47,7 +47,19 @@ func unpack(src iofs.FS, dir string) error {
 		if err := os.WriteFile(target, data, 0o600); err != nil {
 			return err
 		}
-		written = written.Add(time.Millisecond)
-		return os.Chtimes(target, written, written)
+		if written, ok := lastWritten(data); ok {
+			return os.Chtimes(target, written, written)
+		}
+		return nil
 	})
+}
+
+// lastWritten returns the timestamp in the last line of a session file.
+func lastWritten(data []byte) (time.Time, bool) {
+	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+	var last struct {
+		Timestamp time.Time `json:"timestamp"`
+	}
+	err := json.Unmarshal(lines[len(lines)-1], &last)
+	return last.Timestamp, err == nil && !last.Timestamp.IsZero()
 }
