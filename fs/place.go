@@ -23,8 +23,11 @@ type place struct {
 }
 
 var (
-	_ sessioncore.Storage = (*place)(nil)
-	_ sessioncore.Linker  = (*place)(nil)
+	_ sessioncore.Storage      = (*place)(nil)
+	_ sessioncore.Linker       = (*place)(nil)
+	_ sessioncore.DirMaker     = (*place)(nil)
+	_ sessioncore.WriterFinder = (*place)(nil)
+	_ sessioncore.SlotWriter   = (*place)(nil)
 )
 
 func newPlace(source *sessioncore.FileStorage, name string) *place {
@@ -132,4 +135,37 @@ func (p *place) Readlink(name string) (string, error) {
 		return "", err
 	}
 	return s.Readlink(name)
+}
+
+// MkdirAll implements sessioncore.DirMaker; the place itself is made where it is missing.
+func (p *place) MkdirAll(dir string) error {
+	s, err := p.storage()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := p.source.MkdirAll(filepath.Base(p.path)); err != nil {
+			return err
+		}
+		s, err = p.storage()
+	}
+	if err != nil {
+		return err
+	}
+	return s.MkdirAll(dir)
+}
+
+// Writers implements sessioncore.WriterFinder.
+func (p *place) Writers(name string) (sessioncore.WriterState, error) {
+	s, err := p.storage()
+	if err != nil {
+		return sessioncore.WritersUnknown, err
+	}
+	return s.Writers(name)
+}
+
+// Overwrite implements sessioncore.SlotWriter.
+func (p *place) Overwrite(name string, expect sessioncore.Token, data []byte) (sessioncore.Stat, error) {
+	s, err := p.storage()
+	if err != nil {
+		return sessioncore.Stat{}, err
+	}
+	return s.Overwrite(name, expect, data)
 }

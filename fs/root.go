@@ -22,6 +22,9 @@ const (
 	terminalsName = "terminal-sessions"
 )
 
+// newSessionName is the control file that makes a session.
+const newSessionName = "new-session"
+
 // tree is what a mount stands on.
 type tree struct {
 	source *sessioncore.FileStorage
@@ -36,21 +39,32 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	sessions := newPlace(source, sessionsName)
+	onDisk := newPlace(source, sessionsName)
+	sessions := sessioncore.NewPendingStorage(onDisk)
 	blobs := newPlace(source, blobsName)
 	terminals := newPlace(source, terminalsName)
-	t := &tree{source: source, places: []*place{sessions, blobs, terminals}, store: sessioncore.NewStore(sessions)}
+	t := &tree{source: source, places: []*place{onDisk, blobs, terminals}, store: sessioncore.NewStore(sessions)}
+	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:      log,
 		Sessions: t.store,
-		Blobs:    blobfs.New(blobs),
+		Blobs:    blobStore,
+		Writer: sessioncore.NewWriter(t.store, sessioncore.WriteOptions{
+			ReadOnly:   o.ReadOnly,
+			Sync:       o.Sync,
+			LiveAllow:  o.LiveAllow,
+			LeafMemory: o.LeafMemory,
+			Root:       onDisk.path,
+			Blobs:      blobStore,
+		}),
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),
 	}
 	t.root = nodes.NewRootDir(view, source,
-		nodes.RootName{Name: blobsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
-		nodes.RootName{Name: sessionsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
-		nodes.RootName{Name: terminalsName, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+		nodes.RootName{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, source) }},
+		nodes.RootName{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
+		nodes.RootName{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)
 	return t, nil
 }

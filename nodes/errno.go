@@ -17,8 +17,16 @@ func errnoOf(err error) syscall.Errno {
 		return 0
 	case errors.Is(err, sessioncore.ErrStale):
 		return syscall.ESTALE
-	case errors.Is(err, sessioncore.ErrLocked):
+	case errors.Is(err, sessioncore.ErrLocked), errors.Is(err, sessioncore.ErrBusy):
 		return syscall.EBUSY
+	case errors.Is(err, sessioncore.ErrInvalid):
+		return syscall.EINVAL
+	case errors.Is(err, sessioncore.ErrExists), errors.Is(err, fs.ErrExist):
+		return syscall.EEXIST
+	case errors.Is(err, sessioncore.ErrTooBig):
+		return syscall.EFBIG
+	case errors.Is(err, sessioncore.ErrReadOnly):
+		return syscall.EROFS
 	case errors.Is(err, sessioncore.ErrNotFound),
 		errors.Is(err, sessioncore.ErrNotSession),
 		errors.Is(err, sessioncore.ErrNotRegular),

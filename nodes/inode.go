@@ -21,6 +21,7 @@ const (
 	kindEntry
 	kindTreeDir
 	kindTreeLink
+	kindPendingLink // a link that waits to be renamed to leaf
 )
 
 // stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the

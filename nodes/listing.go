@@ -19,6 +19,7 @@ type item struct {
 
 // lister is a directory that can be listed.
 type lister interface {
+	attributer
 	// list returns what is in the directory now. release, where not nil, is called when the listing is
 	// done with; the listing may look at its items through it until then.
 	list() (items []item, release func(), err error)
@@ -39,8 +40,13 @@ type listing struct {
 	next    int
 }
 
-// open returns a handle on a directory.
+// openListing returns a handle on a directory. One that is gone answers ESTALE: the kernel, which may
+// remember it for a second, then looks the path up anew.
 func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
+	var attr fuse.Attr
+	if err := dir.fillAttr(&attr); err != nil {
+		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
+	}
 	return &listing{dir: dir, node: n}, 0, 0
 }
 

@@ -13,6 +13,7 @@ import (
 // RootName is a name in the root directory of a mount.
 type RootName struct {
 	Name string
+	Mode uint32 // file type bits
 	Make func() fusefs.InodeEmbedder
 }
 
@@ -59,7 +60,7 @@ func (d *RootDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 }
 
 func (d *RootDir) enterName(ctx context.Context, n *RootName, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(d.StableAttr(), kindStatic, n.Name, syscall.S_IFDIR)
+	id := stableAttr(d.StableAttr(), kindStatic, n.Name, n.Mode)
 	return d.enter(d.child(ctx, id, n.Name, n.Make), out)
 }
 
@@ -73,7 +74,7 @@ func (d *RootDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uin
 func (d *RootDir) list() ([]item, func(), error) {
 	items := make([]item, 0, len(d.names))
 	for i, n := range d.names {
-		id := stableAttr(d.StableAttr(), kindStatic, n.Name, syscall.S_IFDIR)
+		id := stableAttr(d.StableAttr(), kindStatic, n.Name, n.Mode)
 		items = append(items, item{name: n.Name, mode: id.Mode, ino: id.Ino, number: int32(i)})
 	}
 	return items, nil, nil

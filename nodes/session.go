@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
+	"sync"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -18,6 +20,9 @@ type SessionDir struct {
 	session *sessioncore.Session
 	// artifacts is the real directory beside the session file, which need not be there.
 	artifacts *SourceDir
+
+	mu      sync.Mutex   // guards pending
+	pending pendingLinks // links that wait to be renamed to leaf
 }
 
 // newSessionDir returns the directory of the session file name.jsonl in dir.
@@ -32,7 +37,7 @@ func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	}
 }
 
-// sessionName is a fixed name in a session's directory.
+// sessionFile is a fixed name in a session's directory.
 type sessionFile struct {
 	name string
 	mode uint32 // file type bits
@@ -46,16 +51,24 @@ var sessionFiles []sessionFile
 
 func init() { // not in the declaration, because the nodes refer back to the list
 	sessionFiles = []sessionFile{
+		{"append", syscall.S_IFREG, nil, control("append", appendLines, sessioncore.Unfinished, nil)},
 		{"artifacts", syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
 		{"context.json", syscall.S_IFREG, nil, generated(renderContext)},
 		{"entries", syscall.S_IFDIR, nil, makeEntries},
+		{"fork", syscall.S_IFREG, nil, control("fork", forkLines, nil, nil)},
 		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
-		{"labels", syscall.S_IFREG, nil, generated(renderLabels)},
-		{"leaf", syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
+		{"labels", syscall.S_IFREG, nil, control("labels", labelLines, nil, renderLabels)},
+		{"last-error", syscall.S_IFREG, nil, makeLastError},
+		{leafName, syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
 		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
-		{"title", syscall.S_IFREG, nil, generated(renderTitle)},
+		{"title", syscall.S_IFREG, nil, control("title", titleLines, nil, renderTitle)},
 		{"tree", syscall.S_IFDIR, nil, makeTree},
 	}
+}
+
+// isSessionFile reports whether a name is one of the fixed ones.
+func isSessionFile(name string) bool {
+	return slices.ContainsFunc(sessionFiles, func(f sessionFile) bool { return f.name == name })
 }
 
 func (d *SessionDir) fillAttr(out *fuse.Attr) error {
@@ -96,6 +109,12 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 			}
 		}
 		return d.enterFixed(ctx, f, out)
+	}
+	if _, ok := d.pendingTarget(name); ok {
+		id := stableAttr(d.StableAttr(), kindPendingLink, name, syscall.S_IFLNK)
+		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+			return &PendingLink{LeafLink: LeafLink{node: node{view: d.view}, session: d.session}, dir: d, name: name}
+		}), out)
 	}
 	if ok, err := d.hasArtifacts(); err != nil || !ok {
 		return nil, syscall.ENOENT

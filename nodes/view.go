@@ -16,10 +16,14 @@ type View struct {
 	// Sessions are the session files below SOURCE/sessions, and Blobs those of SOURCE/blobs.
 	Sessions *sessioncore.Store
 	Blobs    *blobfs.Store
+	// Writer writes to the sessions.
+	Writer *sessioncore.Writer
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
 	// Statfs tells about the backing file system.
 	Statfs func(out *fuse.StatfsOut) error
+
+	refusals refusals
 }
 
 // contextBlobs returns the blobs that contexts resolve references with, nil for none.

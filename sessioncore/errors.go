@@ -18,4 +18,15 @@ var (
 	// ErrLocked: another writer has held a file's lock, or a lease on it, for longer than we wait
 	// (format.md, the client's lock: 500 ms).
 	ErrLocked = errors.New("locked by another writer")
+	// ErrInvalid: what was to be written is no entry that the format knows. A FieldError says which
+	// field is at fault.
+	ErrInvalid = errors.New("not a valid entry")
+	// ErrExists: an id that was given is in the session already.
+	ErrExists = errors.New("the id exists in the session")
+	// ErrBusy: a live client holds the session open for writing (design.md section 4).
+	ErrBusy = errors.New("a live client holds the session")
+	// ErrTooBig: a line is longer than MaxLine.
+	ErrTooBig = errors.New("the line is too long")
+	// ErrReadOnly: nothing may be written.
+	ErrReadOnly = errors.New("read-only")
 )

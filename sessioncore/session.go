@@ -23,8 +23,9 @@ type Session struct {
 	mu     sync.Mutex
 	index  *index
 	resume position
-	head   uint64 // hash of the file's first bytes, up to headCheck of them
-	tail   uint64 // hash of the last bytes indexed, up to tailCheck of them
+	head   uint64    // hash of the file's first bytes, up to headCheck of them
+	tail   uint64    // hash of the last bytes indexed, up to tailCheck of them
+	move   *leafMove // where the leaf was moved to in memory; nil: nowhere
 }
 
 const (
@@ -247,6 +248,7 @@ func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time
 	s.index, s.resume, s.head, s.tail = x, resume, head, tail
 	snap := x.view(p, st)
 	snap.readAt, snap.headSum = readAt.UnixNano(), head
+	s.takeMove(snap)
 	return snap, nil
 }
 

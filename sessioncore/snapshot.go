@@ -33,6 +33,7 @@ type Snapshot struct {
 	header       headerRef
 	version      int
 	lastID       uint32
+	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
 	readAt  int64       // when the file was looked at, ns since the epoch
 	headSum uint64      // hash of its first bytes
@@ -267,6 +268,12 @@ func (s *Snapshot) Leaf() (Entry, error) {
 }
 
 func (s *Snapshot) findLeaf() (Entry, error) {
+	if s.move != nil {
+		if s.move.target == nil {
+			return NoEntry, nil
+		}
+		return s.Find(*s.move.target)
+	}
 	last := Entry(s.lastID) - 1
 	if last == NoEntry || s.records[last].flags&recLeafMove == 0 {
 		return last, nil

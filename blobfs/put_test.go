@@ -1,0 +1,103 @@
+package blobfs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+)
+
+func openStore(t *testing.T) (*Store, string) {
+	dir := t.TempDir()
+	storage, err := sessioncore.OpenFileStorage(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = storage.Close() })
+	return New(storage), dir
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func TestPut(t *testing.T) {
+	store, dir := openStore(t)
+	data := []byte("a picture")
+	hash, err := store.Put(data)
+	require.NoError(t, err)
+	require.Equal(t, hashOf(data), hash)
+	got, err := os.ReadFile(filepath.Join(dir, hash))
+	require.NoError(t, err)
+	require.Equal(t, data, got)
+	st, err := os.Stat(filepath.Join(dir, hash))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), st.Mode())
+
+	_, err = store.Put(data)
+	require.NoError(t, err)
+	again, err := os.Stat(filepath.Join(dir, hash))
+	require.NoError(t, err)
+	require.True(t, os.SameFile(st, again), "what is there stays as it is")
+	require.Equal(t, st.ModTime(), again.ModTime())
+	onlyFile(t, dir, hash)
+}
+
+func onlyFile(t *testing.T, dir, name string) {
+	items, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	require.Equal(t, name, items[0].Name())
+}
+
+// TestPutRepairs: a part of a blob, as a crash of the client leaves it, becomes the whole.
+func TestPutRepairs(t *testing.T) {
+	store, dir := openStore(t)
+	data := []byte("a picture")
+	for _, broken := range []string{"", "a pic", "A PICTURE"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, hashOf(data)), []byte(broken), 0o600))
+		_, err := store.Put(data)
+		require.NoError(t, err)
+		whole, err := store.Verify(hashOf(data))
+		require.NoError(t, err)
+		require.True(t, whole)
+	}
+	onlyFile(t, dir, hashOf(data))
+}
+
+func TestPutRefuses(t *testing.T) {
+	store, dir := openStore(t)
+	data := []byte("a picture")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, hashOf(data)), 0o700))
+	_, err := store.Put(data)
+	require.ErrorIs(t, err, sessioncore.ErrNotRegular)
+	require.NoError(t, os.Remove(filepath.Join(dir, hashOf(data))))
+	other := filepath.Join(t.TempDir(), "other")
+	require.NoError(t, os.WriteFile(other, []byte("x"), 0o600))
+	require.NoError(t, os.Symlink(other, filepath.Join(dir, hashOf(data))))
+	_, err = store.Put(data)
+	require.ErrorIs(t, err, sessioncore.ErrNotRegular)
+	got, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(got))
+}
+
+func TestPutConcurrently(t *testing.T) {
+	store, dir := openStore(t)
+	data := make([]byte, 300<<10)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			_, err := store.Put(data)
+			assert.NoError(t, err)
+		})
+	}
+	group.Wait()
+	onlyFile(t, dir, hashOf(data))
+}

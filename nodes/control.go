@@ -1,0 +1,199 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// maxControlLine is the longest line that a control file takes, in bytes (design.md section 2).
+const maxControlLine = sessioncore.MaxLine
+
+// controller is what a control file does with the lines that are written to it.
+type controller interface {
+	// apply carries lines out in order and returns what reading back gives. Of lines among which one is
+	// bad it carries out those before that one, and returns how many, with the error.
+	apply(ctx context.Context, lines [][]byte) (results []string, done int, err error)
+	// unfinished reports whether a last line without its newline is only the beginning of one: then it is
+	// not carried out when a descriptor is closed, since the rest may come through another.
+	unfinished(line []byte) bool
+	// sync makes durable what was written.
+	sync(ctx context.Context) error
+	// refused notes why a write was refused: in last-error and in the log.
+	refused(err error) syscall.Errno
+}
+
+// controlHandle is an open control file (design.md section 2). Offsets and truncation mean nothing: lines
+// are joined from whatever writes they come in, and take effect inside the write that completes them.
+type controlHandle struct {
+	file controller
+	node *node
+
+	// mu guards what follows; it is held while lines take effect, so that they do in order.
+	mu      sync.Mutex
+	pending []byte // the beginning of a line
+	discard bool   // the rest of a line that was too long is still to come
+	results []byte // what writes produced and nobody read yet
+
+	doc *sessioncore.Document // what reading gives, of a file that can be read; nil: results
+}
+
+var _ = (fusefs.FileWriter)((*controlHandle)(nil))
+
+// Write takes lines. The error of a bad line fails the write that completes it; where lines before it took
+// effect, the write is short instead, and the writer's retry of the rest gets the error.
+func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32, syscall.Errno) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	end := bytes.LastIndexByte(data, '\n') + 1
+	skip := 0
+	if h.discard {
+		if skip = bytes.IndexByte(data, '\n') + 1; skip == 0 {
+			return uint32(len(data)), 0
+		}
+		h.discard = false
+	}
+	if end > skip {
+		lines, ends := cutLines(h.pending, data[:end], skip)
+		h.pending = nil
+		if done, err := h.run(ctx, lines); err != nil {
+			if done > 0 {
+				return uint32(ends[done-1]), 0
+			}
+			return 0, h.file.refused(err)
+		}
+	} else {
+		end = skip
+	}
+	rest := data[end:]
+	if len(h.pending)+len(rest) > maxControlLine {
+		h.pending, h.discard = nil, true
+		if end > skip {
+			// Lines before it took effect: the retry of the rest gets the error.
+			h.discard = false
+			return uint32(end), 0
+		}
+		return 0, h.file.refused(errLineTooLong)
+	}
+	h.pending = append(h.pending, rest...)
+	return uint32(len(data)), 0
+}
+
+// cutLines cuts data, which ends in a newline, into lines from skip on; pending is the beginning of the
+// first one. Empty lines are left out. ends tells where in data each line ends, with the empty ones
+// behind it.
+func cutLines(pending, data []byte, skip int) (lines [][]byte, ends []int) {
+	for at := skip; at < len(data); {
+		n := at + bytes.IndexByte(data[at:], '\n')
+		line := data[at:n]
+		if len(pending) > 0 {
+			line = append(pending, line...)
+			pending = nil
+		}
+		at = n + 1
+		switch {
+		case len(line) > 0:
+			lines, ends = append(lines, line), append(ends, at)
+		case len(ends) > 0:
+			ends[len(ends)-1] = at
+		}
+	}
+	return lines, ends
+}
+
+// run carries lines out.
+func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
+	for i, line := range lines {
+		if len(line) > maxControlLine {
+			if done, err = h.run(ctx, lines[:i]); err == nil {
+				err = errLineTooLong
+			}
+			return done, err
+		}
+	}
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	results, done, err := h.file.apply(ctx, lines)
+	for _, r := range results {
+		h.results = append(append(h.results, r...), '\n')
+	}
+	return done, err
+}
+
+// errLineTooLong is the refusal of a line over maxControlLine.
+var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
+
+var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
+
+// Flush comes with each close(2) of a descriptor. A last line without its newline takes effect then; the
+// mere beginning of one fails the close, but is kept: the rest may come through another descriptor.
+func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.pending) == 0 {
+		return 0
+	}
+	unfinished := h.file.unfinished(h.pending)
+	line := h.pending
+	if !unfinished {
+		h.pending = nil
+	}
+	if unfinished {
+		return h.file.refused(errUnfinished)
+	}
+	if _, err := h.run(ctx, [][]byte{line}); err != nil {
+		return h.file.refused(err)
+	}
+	return 0
+}
+
+// errUnfinished: a writer closed the file in the middle of a line.
+var errUnfinished = fmt.Errorf("%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
+
+var _ = (fusefs.FileReader)((*controlHandle)(nil))
+
+// Read returns what writes through this open file produced, a line each, and then nothing.
+func (h *controlHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if h.doc != nil {
+		return readAt(h.doc, dest, off, h.node)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := copy(dest, h.results)
+	h.results = h.results[n:]
+	return fuse.ReadResultData(dest[:n]), 0
+}
+
+var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
+
+// Fsync makes durable what was written.
+func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
+	if err := h.file.sync(ctx); err != nil {
+		return h.file.refused(err)
+	}
+	return 0
+}
+
+var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
+
+// Release comes after the last close. What is left of a line is refused: nobody hears it, but last-error
+// and the log have it.
+func (h *controlHandle) Release(context.Context) syscall.Errno {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.pending) > 0 {
+		_ = h.file.refused(errUnfinished)
+	}
+	if h.doc != nil {
+		h.doc.Close()
+	}
+	return 0
+}

@@ -1,0 +1,146 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// applyLines carries out lines that were written to a control file of a session; see controller.
+type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
+
+// ControlFile is a file of a session's directory that takes commands, a line each: append, labels, fork,
+// title. labels and title can be read too, and tell their size; the others have size 0 (design.md section
+// 2).
+type ControlFile struct {
+	GeneratedFile // what reading shows; its render is nil where that is nothing
+	name          string
+	do            applyLines
+	// part reports whether a last line without its newline is but the beginning of one; nil: never.
+	part func(line []byte) bool
+}
+
+// control makes the node of a control file; r is nil for one of size 0.
+func control(name string, do applyLines, part func([]byte) bool, r render) func(*SessionDir) fusefs.InodeEmbedder {
+	return func(d *SessionDir) fusefs.InodeEmbedder {
+		return &ControlFile{
+			GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r},
+			name:          name, do: do, part: part,
+		}
+	}
+}
+
+func (f *ControlFile) fillAttr(out *fuse.Attr) error {
+	if f.render != nil {
+		return f.GeneratedFile.fillAttr(out)
+	}
+	st, err := f.session.Probe()
+	if err != nil {
+		return err
+	}
+	fillFile(out, st, 0)
+	return nil
+}
+
+var _ = (fusefs.NodeGetattrer)((*ControlFile)(nil))
+
+// Getattr tells the exact size.
+func (f *ControlFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return f.getattr(f, out)
+}
+
+var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
+
+// Setattr takes what > and touch send, a size and times, and does nothing about it; modes and owners
+// are those of the session file.
+func (f *ControlFile) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if errno := f.refuseOwnership(in); errno != 0 {
+		return errno
+	}
+	return f.getattr(f, out)
+}
+
+// refuseOwnership refuses a chmod or chown.
+func (n *node) refuseOwnership(in *fuse.SetAttrIn) syscall.Errno {
+	if in.Valid&(fuse.FATTR_MODE|fuse.FATTR_UID|fuse.FATTR_GID) != 0 {
+		return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
+	}
+	return 0
+}
+
+var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
+
+// Open returns a handle that takes lines, or for reading alone one that shows the file. A handle without
+// anything to show at offsets is a stream: what reading gives is what writes produced.
+func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if f.render == nil {
+		return &controlHandle{file: f, node: &f.node}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+	}
+	if !writes(flags) {
+		return f.GeneratedFile.Open(ctx, flags)
+	}
+	h := &controlHandle{file: f, node: &f.node}
+	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
+		shown, _, errno := f.GeneratedFile.Open(ctx, syscall.O_RDONLY)
+		if errno != 0 {
+			return nil, 0, errno
+		}
+		h.doc = shown.(*documentHandle).doc
+	}
+	return h, fuse.FOPEN_DIRECT_IO, 0
+}
+
+func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
+	return f.do(ctx, f, lines)
+}
+
+func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.part(line) }
+
+func (f *ControlFile) sync(ctx context.Context) error { return f.view.Writer.Sync(ctx, f.session) }
+
+func (f *ControlFile) refused(err error) syscall.Errno {
+	return f.view.refuse(f.session.Name(), f.name, f.path(), err)
+}
+
+// oneByOne carries out lines one after the other.
+func oneByOne(lines [][]byte, do func(line string) (result string, err error)) (results []string, done int, err error) {
+	for _, line := range lines {
+		result, err := do(string(line))
+		if err != nil {
+			return results, done, err
+		}
+		if result != "" {
+			results = append(results, result)
+		}
+		done++
+	}
+	return results, done, nil
+}
+
+// appendLines is append: entries, a JSON object a line. Reading back gives their ids.
+func appendLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	ids, err := f.view.Writer.Append(ctx, f.session, lines...)
+	done := len(ids)
+	for i, id := range ids {
+		ids[i] = sessioncore.TextUTF8(id)
+	}
+	if done == len(lines) && err != nil {
+		done = 0 // all are there, but not durable: the writer must hear of it
+	}
+	return ids, done, err
+}
+
+// labelLines is labels: "<id> <label>" sets, "<id>" clears.
+func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	return oneByOne(lines, func(line string) (string, error) {
+		id, label, err := sessioncore.ParseLabelLine(line)
+		if err != nil {
+			return "", err
+		}
+		return "", f.view.Writer.SetLabel(ctx, f.session, id, label)
+	})
+}

@@ -1,0 +1,27 @@
+package nodes
+
+import (
+	"context"
+	"path"
+
+	"sessionfs/sessioncore"
+)
+
+// forkLines is fork: an id creates a session of the path to that entry. Reading back gives the path of
+// its file from the mount's root.
+func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	return oneByOne(lines, func(line string) (string, error) {
+		id, _, err := sessioncore.ParseLabelLine(line)
+		if err != nil {
+			return "", err
+		}
+		file, err := f.view.Writer.Fork(ctx, f.session, id)
+		if err != nil {
+			return "", err
+		}
+		return path.Join(sessionsRoot, file), nil
+	})
+}
+
+// sessionsRoot is where the session files lie in the mount.
+const sessionsRoot = "sessions"

@@ -1,0 +1,115 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+)
+
+// errNoReference: a link's target that does not name an entry in any of the ways that leaf takes.
+var errNoReference = fmt.Errorf("%w: the target of leaf must be an entry: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>", sessioncore.ErrInvalid)
+
+// places are the directories below a session's that a reference can lead through.
+var places = []string{"entries", "tree", "branches", "by-label"}
+
+// leafTarget finds the entry that a link's target names, in any way that a script would have it at hand
+// (design.md, leaf). session is the name of the session's directory.
+func leafTarget(snap *sessioncore.Snapshot, session, target string) (sessioncore.Entry, error) {
+	parts, err := referenceParts(session, target)
+	if err != nil {
+		return sessioncore.NoEntry, err
+	}
+	last := parts[len(parts)-1]
+	if len(parts) == 1 {
+		return entryNamed(snap, last)
+	}
+	switch parts[0] {
+	case "entries":
+		base, ok := strings.CutSuffix(last, entrySuffix)
+		if !ok || len(parts) != 2 {
+			return sessioncore.NoEntry, errNoReference
+		}
+		return snap.FindName(base)
+	case "tree":
+		if last == entryLinkName && len(parts) > 2 {
+			last = parts[len(parts)-2]
+		}
+		if last == deepName || last == entryLinkName {
+			return sessioncore.NoEntry, errNoReference
+		}
+		return snap.FindTreeName(last)
+	case "branches":
+		return branchNamed(snap, parts[1:])
+	case "by-label":
+		if len(parts) != 2 {
+			return sessioncore.NoEntry, errNoReference
+		}
+		return labelled(snap, last)
+	}
+	return sessioncore.NoEntry, errNoReference
+}
+
+// referenceParts cuts a target into its parts below the session's directory. An absolute path, or one
+// that goes up, counts from the session's directory on.
+func referenceParts(session, target string) ([]string, error) {
+	for strings.HasPrefix(target, "./") {
+		target = strings.TrimLeft(target[1:], "/")
+	}
+	parts := strings.FieldsFunc(target, func(r rune) bool { return r == '/' })
+	if strings.HasPrefix(target, "/") || strings.HasPrefix(target, "../") {
+		at := -1
+		for i, p := range parts {
+			if p == session && i+1 < len(parts) && slices.Contains(places, parts[i+1]) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return nil, errNoReference
+		}
+		parts = parts[at+1:]
+	}
+	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
+		return nil, errNoReference
+	}
+	return parts, nil
+}
+
+// entryNamed finds an entry by the name of its file, with or without its ending, or by its id.
+func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
+	if base, ok := strings.CutSuffix(name, entrySuffix); ok {
+		if e, err := snap.FindName(base); err == nil {
+			return e, nil
+		}
+	}
+	if e, err := snap.FindName(name); err == nil {
+		return e, nil
+	}
+	return snap.Find(name)
+}
+
+// branchNamed finds the entry at the end of a branch: branches/<id>, branches/.by-id/<id> or
+// branches/current.
+func branchNamed(snap *sessioncore.Snapshot, parts []string) (sessioncore.Entry, error) {
+	if len(parts) == 2 && parts[0] == ".by-id" {
+		return snap.FindTreeName(parts[1])
+	}
+	if len(parts) != 1 {
+		return sessioncore.NoEntry, errNoReference
+	}
+	if parts[0] == "current" {
+		return snap.Leaf()
+	}
+	return snap.FindTreeName(parts[0])
+}
+
+// labelled finds the entry with a label, the one that was labelled last.
+func labelled(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
+	for _, l := range slices.Backward(snap.Labels()) {
+		if sessioncore.FileName(l.Label) == name {
+			return snap.Find(l.Target)
+		}
+	}
+	return sessioncore.NoEntry, fmt.Errorf("%w: no entry has the label %q", sessioncore.ErrNotFound, name)
+}

@@ -1,0 +1,89 @@
+package nodes
+
+import (
+	"context"
+	"path"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// NewSessionFile is new-session: a working directory, or an object with cwd, title and parentSession,
+// makes a session. Reading back gives the path of its directory from the mount's root (design.md section
+// 2). Why a line was refused is in the log.
+type NewSessionFile struct {
+	node
+	source sessioncore.Storage
+}
+
+// NewNewSessionFile returns the file that makes sessions below source.
+func NewNewSessionFile(view *View, source sessioncore.Storage) *NewSessionFile {
+	return &NewSessionFile{node: node{view: view}, source: source}
+}
+
+func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
+	st, err := f.source.Stat("")
+	if err != nil {
+		return err
+	}
+	fillFile(out, st, 0)
+	return nil
+}
+
+func (f *NewSessionFile) cache() cacheRule { return cacheNever }
+
+var _ = (fusefs.NodeGetattrer)((*NewSessionFile)(nil))
+
+// Getattr mirrors the owner and the mode of SOURCE.
+func (f *NewSessionFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return f.getattr(f, out)
+}
+
+var _ = (fusefs.NodeSetattrer)((*NewSessionFile)(nil))
+
+// Setattr takes what > and touch send and does nothing about it.
+func (f *NewSessionFile) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if errno := f.refuseOwnership(in); errno != 0 {
+		return errno
+	}
+	return f.getattr(f, out)
+}
+
+var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
+
+// Open returns a handle that takes lines.
+func (f *NewSessionFile) Open(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return &controlHandle{file: f, node: &f.node}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+}
+
+func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
+	return oneByOne(lines, func(line string) (string, error) {
+		spec, err := sessioncore.ParseNewSession([]byte(line))
+		if err != nil {
+			return "", err
+		}
+		file, err := f.view.Writer.NewSession(ctx, spec)
+		if err != nil {
+			return "", err
+		}
+		return path.Join(sessionsRoot, strings.TrimSuffix(file, sessionSuffix)), nil
+	})
+}
+
+// unfinished: half an object may go on in another write.
+func (f *NewSessionFile) unfinished(line []byte) bool {
+	return len(line) > 0 && line[0] == '{' && sessioncore.Unfinished(line)
+}
+
+// sync has nothing to do: a session goes to disk through its own append.
+func (f *NewSessionFile) sync(context.Context) error { return nil }
+
+func (f *NewSessionFile) refused(err error) syscall.Errno {
+	errno := errnoOf(err)
+	f.view.Log.Warn("refused", "op", "write", "path", f.path(), "errno", errno, "why", err)
+	return errno
+}

@@ -1,0 +1,111 @@
+package sessioncore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Append adds entries to a session, one JSON object a line, and returns the ids of those that were
+// added (design.md section 2, append). Lines before a bad one take effect: ids then tells how many did,
+// and the error is that of the line after them. An error beside the ids of all lines is the option
+// Sync's: they are there, but may not survive a crash.
+//
+// However many lines, it is one lock and one write, and its cost does not depend on how long the
+// session is.
+func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids []string, err error) {
+	if w.opts.ReadOnly {
+		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+	}
+	drafts, bad := w.drafts(lines)
+	if drafts, err = w.withBlobs(s, drafts); err != nil {
+		bad = err
+	}
+	if len(drafts) == 0 {
+		return nil, bad
+	}
+	var misfit error
+	err = w.change(ctx, s, func(c *change) error {
+		b, err := w.batch(c.snap)
+		if err != nil {
+			return err
+		}
+		var added []string
+		if added, misfit = b.addAll(drafts); len(added) == 0 {
+			return misfit
+		}
+		if err := c.commit(b.lines, b.answered); err != nil {
+			return err
+		}
+		ids = added
+		return nil
+	})
+	if err = w.synced(s, err); err != nil {
+		return ids, err
+	}
+	if misfit != nil {
+		return ids, misfit
+	}
+	return ids, bad
+}
+
+// drafts takes lines up to the first one that no session would take.
+func (w *Writer) drafts(lines [][]byte) ([]*draft, error) {
+	drafts := make([]*draft, 0, len(lines))
+	for _, line := range lines {
+		d, err := parseDraft(line, w.opts.Blobs != nil)
+		if err != nil {
+			return drafts, err
+		}
+		drafts = append(drafts, d)
+	}
+	return drafts, nil
+}
+
+// addAll takes lines up to the first one that does not fit into the session.
+func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
+	for _, d := range drafts {
+		id, err := b.add(d)
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// withBlobs stores the blobs of lines, and returns the lines before the first one for which that
+// failed. It is done before the lock is taken, since storing takes longer than others would wait; so
+// that no blob is left of a line that is refused, the lines are held against the session before.
+func (w *Writer) withBlobs(s *Session, drafts []*draft) ([]*draft, error) {
+	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
+		return drafts, nil
+	}
+	snap, err := s.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	b, err := w.batch(snap)
+	if err != nil {
+		return nil, err
+	}
+	ids, bad := b.addAll(drafts)
+	drafts = drafts[:len(ids)]
+	for i, d := range drafts {
+		for _, data := range d.blobs {
+			if err := w.putBlob(data); err != nil {
+				return drafts[:i], err
+			}
+		}
+	}
+	return drafts, bad
+}
+
+func (w *Writer) putBlob(data []byte) error {
+	hash, err := w.opts.Blobs.Put(data)
+	if err == nil && hash != blobName(data) {
+		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(data))
+	}
+	return err
+}

@@ -1,0 +1,262 @@
+package sessioncore
+
+import "fmt"
+
+// draft is a line to be written, looked at as far as that needs no session.
+type draft struct {
+	kind   EntryType
+	text   value    // on one line, size controls applied
+	blobs  [][]byte // what it refers to
+	id     value    // nil: to be made
+	parent value    // nil: to be chosen
+	timed  bool
+
+	answered bool // an assistant's message
+}
+
+// parseDraft takes one line of what a writer sent.
+func parseDraft(line []byte, useBlobs bool) (*draft, error) {
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooBig, len(line), MaxLine)
+	}
+	text := value(line[skipSpace(line, 0):])
+	var s scanner
+	end, st := s.scanValue(text)
+	if st != scanOK || skipSpace(text, end) != len(text) {
+		return nil, &FieldError{Want: "one JSON object", Got: notJSON(text, end)}
+	}
+	if text = text[:end]; !text.isObject() {
+		return nil, &FieldError{Want: "one JSON object", Got: text.kind().String()}
+	}
+	kind, err := checkEntry(text)
+	if err != nil {
+		return nil, err
+	}
+	p, err := persist(withUsage(kind, oneLine(text)), useBlobs)
+	if err != nil {
+		return nil, err
+	}
+	// Bytes that are no UTF-8 grow: what we write must be what readers take.
+	if len(p.text) > MaxLine {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooBig, len(p.text), MaxLine)
+	}
+	return &draft{
+		kind: kind, text: p.text, blobs: p.blobs,
+		id: p.text.member("id"), parent: p.text.member("parentId"), timed: p.text.member("timestamp") != nil,
+		answered: kind == TypeMessage && p.text.member("message").member("role").is("assistant"),
+	}, nil
+}
+
+// withUsage gives an assistant's message that has no usage one of zeros.
+func withUsage(kind EntryType, text value) value {
+	message := text.member("message")
+	if kind != TypeMessage || !message.member("role").is("assistant") || message.member("usage") != nil {
+		return text
+	}
+	var edits editList
+	keep := func(member) bool { return false }
+	return edits.editObject(message, message.offsetIn(text), noUsage, keep).apply(text)
+}
+
+// scanValue validates the value that text begins with; empty text is none.
+func (s *scanner) scanValue(text value) (int, scanStatus) {
+	if len(text) == 0 {
+		return 0, scanShort
+	}
+	return s.skipValue(text, 0)
+}
+
+// notJSON says where a line stops being JSON.
+func notJSON(text value, at int) string {
+	if at >= len(text) {
+		return "a text that ends too early"
+	}
+	return fmt.Sprintf("%q at byte %d", shortened(text[at:]), at)
+}
+
+// batch is what is about to be added to a session: lines one after the other, each seeing those before.
+type batch struct {
+	w        *Writer
+	snap     *Snapshot
+	ids      map[string]struct{} // of the lines so far, WTF-8
+	leaf     *string             // nil: none
+	lines    []byte
+	answered bool // an assistant's message is among them
+}
+
+func (w *Writer) batch(snap *Snapshot) (*batch, error) {
+	b := &batch{w: w, snap: snap, ids: map[string]struct{}{}}
+	leaf, err := snap.Leaf()
+	if err == nil && leaf != NoEntry {
+		id, _ := snap.ID(leaf)
+		b.leaf = &id
+	}
+	return b, err
+}
+
+func (b *batch) has(id string) bool {
+	if _, ok := b.ids[id]; ok {
+		return true
+	}
+	_, err := b.snap.Find(id)
+	return err == nil
+}
+
+func (b *batch) mustHave(id string) error {
+	if !b.has(id) {
+		return fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return nil
+}
+
+// idTries is how often an id is drawn before a longer one is taken, as in the client.
+const idTries = 100
+
+// newID returns an id that is in neither the session nor the batch.
+func (b *batch) newID() string {
+	for range idTries {
+		if id := b.w.opts.NewID(); !b.has(id) {
+			return id
+		}
+	}
+	for {
+		if id := randomID() + randomID(); !b.has(id) {
+			return id
+		}
+	}
+}
+
+// add takes a line into the batch and returns its id. After an error the batch is as before.
+func (b *batch) add(d *draft) (id string, err error) {
+	if d.id != nil {
+		id, _ = d.id.text()
+		if b.has(id) {
+			return "", fmt.Errorf("%w: %q", ErrExists, id)
+		}
+	}
+	parent, err := b.parentOf(d)
+	if err != nil {
+		return "", err
+	}
+	if d.kind == TypeLabel {
+		target, _ := d.text.member("targetId").text()
+		if err := b.mustHave(target); err != nil {
+			return "", fmt.Errorf("targetId: %w", err)
+		}
+	}
+	var fill completion
+	if d.id == nil {
+		id = b.newID()
+		fill.id = appendQuoted([]byte(`"id":`), id)
+	}
+	if d.parent == nil {
+		fill.parent = appendReference([]byte(`"parentId":`), parent)
+	}
+	if !d.timed {
+		fill.time = appendQuoted([]byte(`"timestamp":`), b.w.timestamp())
+	}
+	b.lines = append(append(b.lines, fill.into(d.text, d.kind)...), '\n')
+	b.ids[id] = struct{}{}
+	b.leaf = b.leafAfter(d, id)
+	b.answered = b.answered || d.answered
+	return id, nil
+}
+
+// parentOf returns the id of the entry that a line hangs under, nil for none.
+func (b *batch) parentOf(d *draft) (*string, error) {
+	field, v := "parentId", d.parent
+	switch {
+	case v == nil && d.kind != TypeBranchSummary:
+		return b.leaf, nil
+	case v == nil: // as branchWithSummary does (design.md section 2)
+		field, v = "fromId", d.text.member("fromId")
+		if v.is(rootID) {
+			return nil, nil
+		}
+	case !v.isString():
+		return nil, nil
+	}
+	id, _ := v.text()
+	err := b.mustHave(id)
+	if err == nil && id == "" {
+		err = fmt.Errorf("%w: an empty id stands for none", ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return &id, nil
+}
+
+// rootID is what a branch summary's fromId says where the branch begins before the first entry (seed
+// omp-session-storage).
+const rootID = "root"
+
+// leafAfter returns the leaf that a new line makes: its entry, or the target of a move (design.md, leaf).
+func (b *batch) leafAfter(d *draft, id string) *string {
+	if d.kind != TypeCustom || !d.text.member("customType").is(leafMoveType) {
+		return &id
+	}
+	target := d.text.member("data").member("targetId")
+	if len(target) > 0 && target[0] == 'n' {
+		return nil
+	}
+	if text, ok := target.text(); ok && b.has(text) {
+		return &text
+	}
+	return &id
+}
+
+// appendReference appends an id as JSON, null for none.
+func appendReference(dst []byte, id *string) []byte {
+	if id == nil {
+		return append(dst, "null"...)
+	}
+	return appendQuoted(dst, *id)
+}
+
+// completion is the members that a line lacks, as JSON; nil for those that it has.
+type completion struct{ id, parent, time []byte }
+
+// into puts the members where the client has them: in the order type, id, parentId, timestamp, and for
+// custom entries and messages at the end, in the same order.
+func (c *completion) into(text value, kind EntryType) []byte {
+	var typeEnd, idEnd, parentEnd, last int
+	text.eachMember(func(m member) bool {
+		switch {
+		case m.keyIs("type"):
+			typeEnd = m.end
+		case m.keyIs("id"):
+			idEnd = m.end
+		case m.keyIs("parentId"):
+			parentEnd = m.end
+		}
+		last = m.end
+		return true
+	})
+	atEnd := kind == TypeCustom || kind == TypeCustomMessage
+	at := typeEnd
+	var edits editList
+	for _, part := range []struct {
+		given int
+		add   []byte
+	}{{idEnd, c.id}, {parentEnd, c.parent}, {0, c.time}} {
+		switch {
+		case part.add == nil:
+			if part.given > 0 {
+				at = part.given
+			}
+			continue
+		case atEnd:
+			at = last
+		}
+		edits = append(edits, edit{start: at, end: at, text: "," + string(part.add)})
+	}
+	return edits.apply(text)
+}
+
+// Unfinished reports whether a text is but the beginning of a JSON value: more could make it whole.
+func Unfinished(text []byte) bool {
+	var s scanner
+	_, st := s.skipValue(text, 0)
+	return st == scanShort
+}

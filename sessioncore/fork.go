@@ -1,0 +1,193 @@
+package sessioncore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
+// the storage (design.md section 2, fork). As the client's createBranchedSession does, it leaves the
+// label entries of the path out, writes the labels in effect anew at the end, and names the session
+// that it comes from; and unlike that, it hangs what stood under a label entry under the entry before,
+// so that no entry loses its parent. Where there is a title slot, the title comes along, as with the
+// newer client. ErrNotFound: no entry has that id.
+func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, err error) {
+	err = w.change(ctx, s, func(c *change) error {
+		leaf, err := c.snap.Find(id)
+		if err != nil {
+			return err
+		}
+		content, err := c.fork(leaf)
+		if err != nil {
+			return err
+		}
+		name, err = w.create(ctx, path.Dir(s.name), content, c.pending())
+		return err
+	})
+	return name, err
+}
+
+func (c *change) pending() bool {
+	p, ok := c.w.store.storage.(*PendingStorage)
+	return ok && p.Pending(c.s.name)
+}
+
+// fork returns what a fork's file holds but for its id and time.
+func (c *change) fork(leaf Entry) (newFile, error) {
+	header, slot, err := c.snap.readHeader()
+	if err != nil {
+		return newFile{}, err
+	}
+	kept := slices.DeleteFunc(c.snap.Path(leaf), func(e Entry) bool { return c.snap.Kind(e) == TypeLabel })
+	b := &batch{w: c.w, snap: c.snap, ids: map[string]struct{}{}}
+	for _, e := range kept {
+		b.ids[c.snap.idText(c.snap.records[e].id)] = struct{}{}
+	}
+	file := newFile{
+		cwd: header.member("cwd"), parent: path.Join(c.w.opts.Root, c.s.name),
+		labels: b.forkedLabels(kept),
+		write:  func(out io.Writer) error { return c.snap.writePath(out, kept) },
+	}
+	if slot != nil {
+		file.slot = true
+		file.title, _ = slot.member("title").text()
+	}
+	return file, nil
+}
+
+// forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
+// entry.
+func (b *batch) forkedLabels(kept []Entry) []byte {
+	var lines []byte
+	var last *string
+	onPath := map[symbol]bool{}
+	for _, e := range kept {
+		id := b.snap.records[e].id
+		onPath[id] = true
+		last = new(b.snap.idText(id))
+	}
+	for _, l := range b.snap.labelsInOrderSet() {
+		if onPath[l.target] {
+			id := b.newID()
+			b.ids[id] = struct{}{}
+			lines = append(lines, b.labelLine(last, id, b.snap.idText(l.target), l.label)...)
+			last = &id
+		}
+	}
+	return lines
+}
+
+// labelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
+// the client's table has them; a label that was cleared begins anew.
+func (s *Snapshot) labelsInOrderSet() []labelRecord {
+	var order []labelRecord
+	at := map[symbol]int{}
+	for _, l := range s.labelRecords {
+		i, ok := at[l.target]
+		switch {
+		case l.label == "":
+			if ok {
+				order[i].label = ""
+				delete(at, l.target)
+			}
+		case ok:
+			order[i].label = l.label
+		default:
+			at[l.target] = len(order)
+			order = append(order, l)
+		}
+	}
+	return slices.DeleteFunc(order, func(l labelRecord) bool { return l.label == "" })
+}
+
+// writePath writes the entries of a path as they are shown, a line each. An entry whose parent is not
+// the one before it, since label entries between them were left out, is hung under that.
+func (s *Snapshot) writePath(out io.Writer, path []Entry) error {
+	for i, e := range path {
+		text, err := s.shown(e)
+		if err != nil {
+			return err
+		}
+		if parent := s.Parent(e); parent != NoEntry && s.Kind(parent) == TypeLabel {
+			var above *string
+			if i > 0 {
+				above = new(s.idText(s.records[path[i-1]].id))
+			}
+			text = setMembers(text, []headerField{{"parentId", string(appendReference(nil, above))}})
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newFile is what a session file to be made holds.
+type newFile struct {
+	cwd    value // JSON; nil: none
+	parent string
+	title  string
+	slot   bool // the title stands in a slot
+	write  func(out io.Writer) error
+	labels []byte
+}
+
+// content writes the file.
+func (f *newFile) content(out io.Writer, id, now string) error {
+	var text []byte
+	if f.slot {
+		text = titleSlot(f.title, now)
+	}
+	text = append(text, `{"type":"session","version":3,"id":`...)
+	text = appendQuoted(append(appendQuoted(text, id), `,"timestamp":`...), now)
+	if f.cwd != nil {
+		text = append(append(text, `,"cwd":`...), f.cwd...)
+	}
+	if f.parent != "" {
+		text = appendQuoted(append(text, `,"parentSession":`...), f.parent)
+	}
+	if f.title != "" {
+		for _, field := range titleFields(f.title) {
+			text = append(text, `,"`+field.key+`":`+field.json...)
+		}
+	}
+	if _, err := out.Write(append(text, "}\n"...)); err != nil {
+		return err
+	}
+	if f.write != nil {
+		if err := f.write(out); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(f.labels)
+	return err
+}
+
+// createTries is how often a name is made up: two are never the same unless the clock and chance both
+// repeat.
+const createTries = 3
+
+// create makes a session file in a directory and returns its name: in memory where wait says so and the
+// storage can.
+func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
+	for range createTries {
+		now := w.opts.Now()
+		id := newSessionID(now)
+		name = path.Join(dir, sessionFileName(now, id))
+		err = w.createNamed(ctx, name, wait, func(out io.Writer) error {
+			return f.content(out, id, now.UTC().Format(timestampLayout))
+		})
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("a new session: %w", err)
+	}
+	return name, nil
+}

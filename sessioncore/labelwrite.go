@@ -1,0 +1,142 @@
+package sessioncore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// SetLabel gives an entry a label, or takes it away where label is empty, by one appended entry, which
+// becomes the leaf as in the client. The label that it has already writes nothing. id and label are
+// WTF-8. ErrNotFound: no entry has that id; only the label of an entry that is not there can be taken away.
+func (w *Writer) SetLabel(ctx context.Context, s *Session, id, label string) error {
+	written := false
+	err := w.change(ctx, s, func(c *change) error {
+		written = false
+		old := c.snap.labelOfID(id)
+		if old == label && old != "" {
+			return nil
+		}
+		if _, err := c.snap.Find(id); err != nil && (old == "" || label != "") {
+			return err
+		}
+		if old == label {
+			return nil
+		}
+		b, err := w.batch(c.snap)
+		if err != nil {
+			return err
+		}
+		written = true
+		return c.commit(b.labelLine(b.leaf, b.newID(), id, label), false)
+	})
+	if !written {
+		return err
+	}
+	return w.synced(s, err)
+}
+
+// labelLine is a label entry as the client writes it.
+func (b *batch) labelLine(parent *string, id, target, label string) []byte {
+	line := appendQuoted([]byte(`{"type":"label","id":`), id)
+	line = appendReference(append(line, `,"parentId":`...), parent)
+	line = appendQuoted(append(line, `,"timestamp":`...), b.w.timestamp())
+	line = appendQuoted(append(line, `,"targetId":`...), target)
+	if label != "" {
+		line = appendQuoted(append(line, `,"label":`...), label)
+	}
+	return append(line, "}\n"...)
+}
+
+// labelOfID returns the label in effect of an id, which need not be an entry's.
+func (s *Snapshot) labelOfID(id string) string {
+	target := s.symbols.find([]byte(id))
+	if target == 0 {
+		return ""
+	}
+	for i := len(s.labelRecords) - 1; i >= 0; i-- {
+		if s.labelRecords[i].target == target {
+			return s.labelRecords[i].label
+		}
+	}
+	return ""
+}
+
+// ParseLabelLine splits a line of the file labels as it is written to it: at the first tab, else at the
+// first blank, into an id and a label, with the escapes of LabelsDocument undone. What LabelsDocument
+// shows comes back as it was.
+func ParseLabelLine(line string) (id, label string, err error) {
+	id, label, found := strings.Cut(line, "\t")
+	if !found {
+		id, label, _ = strings.Cut(line, " ")
+	}
+	if id, err = unescapeLabelField(id); err != nil {
+		return "", "", err
+	}
+	label, err = unescapeLabelField(label)
+	return id, label, err
+}
+
+// unescapeLabelField undoes appendLabelField.
+func unescapeLabelField(field string) (string, error) {
+	if strings.IndexByte(field, '\\') < 0 {
+		return string(appendUTF8(nil, []byte(field))), nil
+	}
+	var out []byte
+	for len(field) > 0 {
+		plain, rest, found := strings.Cut(field, `\`)
+		out = appendUTF8(out, []byte(plain))
+		if !found {
+			break
+		}
+		n := 1
+		switch {
+		case strings.HasPrefix(rest, `\`):
+			out = append(out, '\\')
+		case strings.HasPrefix(rest, "t"):
+			out = append(out, '\t')
+		case strings.HasPrefix(rest, "n"):
+			out = append(out, '\n')
+		case strings.HasPrefix(rest, "r"):
+			out = append(out, '\r')
+		case isSurrogateEscape(rest):
+			out = appendCodePoint(out, hex4([]byte(rest[1:5])))
+			n = 5
+		default:
+			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
+		}
+		field = rest[n:]
+	}
+	return string(joinSurrogates(out)), nil
+}
+
+// isSurrogateEscape reports whether text begins with uXXXX of a surrogate.
+func isSurrogateEscape(text string) bool {
+	if len(text) < 5 || text[0] != 'u' {
+		return false
+	}
+	for _, c := range []byte(text[1:5]) {
+		if hexDigit(c) < 0 {
+			return false
+		}
+	}
+	unit := hex4([]byte(text[1:5]))
+	return isHighSurrogate(unit) || isLowSurrogate(unit)
+}
+
+// joinSurrogates makes pairs of lone surrogates that stand side by side into what they mean together:
+// a text has one form only.
+func joinSurrogates(text []byte) []byte {
+	out := text[:0]
+	for len(text) > 0 {
+		r, n := wtf8Rune(text)
+		if isHighSurrogate(r) && len(text) > n {
+			if low, m := wtf8Rune(text[n:]); isLowSurrogate(low) {
+				r, n = 0x10000+(r-0xD800)<<10+(low-0xDC00), n+m
+			}
+		}
+		out = appendCodePoint(out, r)
+		text = text[n:]
+	}
+	return out
+}

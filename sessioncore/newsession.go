@@ -1,0 +1,214 @@
+package sessioncore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// NewSession is a session to be made (design.md section 2, new-session).
+type NewSession struct {
+	CWD    string // absolute working directory
+	Title  string // "" for none
+	Parent string // what the header calls parentSession; "" for none
+}
+
+var newSessionRules = []fieldRule{
+	{key: "cwd", kinds: aString, notEmpty: true},
+	{key: "title", kinds: aString | aNull, optional: true},
+	{key: "parentSession", kinds: aString | aNull, optional: true},
+}
+
+// ParseNewSession reads a line of the file new-session: a working directory, or an object with cwd,
+// title and parentSession.
+func ParseNewSession(line []byte) (NewSession, error) {
+	text := value(bytes.TrimSpace(line))
+	if len(text) > 0 && text[0] == '{' {
+		if !validObject(text) {
+			return NewSession{}, &FieldError{Want: "a working directory or one JSON object"}
+		}
+		if err := check(text, "", newSessionRules); err != nil {
+			return NewSession{}, err
+		}
+		var n NewSession
+		n.CWD, _ = text.member("cwd").text()
+		n.Title, _ = text.member("title").text()
+		n.Parent, _ = text.member("parentSession").text()
+		return n, n.check()
+	}
+	n := NewSession{CWD: string(line)}
+	return n, n.check()
+}
+
+// maxPath is the longest working directory in bytes: PATH_MAX.
+const maxPath = 4096
+
+func (n *NewSession) check() error {
+	if !path.IsAbs(n.CWD) || len(n.CWD) > maxPath || !utf8.ValidString(n.CWD) || strings.ContainsAny(n.CWD, "\x00\n\r") {
+		return &FieldError{Field: "cwd", Want: "an absolute path", Got: fmt.Sprintf("%.80q", n.CWD)}
+	}
+	if len(n.Title) > maxTitle {
+		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle)}
+	}
+	return nil
+}
+
+// NewSession makes a session and returns its name in the storage. With a PendingStorage it lives in
+// memory until the first message of an assistant, or until Sync. It goes where sessions of that working
+// directory are, else into the directory with the documented name (format.md, Files).
+func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
+	if w.opts.ReadOnly {
+		return "", fmt.Errorf("%w: new session", ErrReadOnly)
+	}
+	if err := n.check(); err != nil {
+		return "", err
+	}
+	n.CWD = path.Clean(n.CWD)
+	dir, err := scopeDir(w.store.storage, n.CWD)
+	if err != nil {
+		return "", err
+	}
+	return w.create(ctx, dir, newFile{
+		cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title),
+	}, true)
+}
+
+// createNamed writes a new file.
+func (w *Writer) createNamed(ctx context.Context, name string, wait bool, write func(io.Writer) error) error {
+	storage := w.store.storage
+	if p, ok := storage.(*PendingStorage); ok && wait {
+		var content bytes.Buffer
+		if err := write(&content); err != nil {
+			return err
+		}
+		return p.Create(name, content.Bytes())
+	}
+	if dirs, ok := storage.(DirMaker); ok {
+		if err := dirs.MkdirAll(memParent(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	unlock, err := storage.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
+	return replaced(storage.Replace(name, Token{}, write))
+}
+
+// sessionEnding is what the names of session files end in.
+const sessionEnding = ".jsonl"
+
+// sessionFileName names a session's file as the client does: the time with the characters that some file
+// systems forbid replaced, and the id.
+func sessionFileName(now time.Time, id string) string {
+	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(timestampLayout))
+	return stamp + "_" + id + sessionEnding
+}
+
+// newSessionID makes a UUID of version 7 (RFC 9562): the time in milliseconds, then chance.
+func newSessionID(now time.Time) string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
+	copy(b[:6], ms[2:])
+	b[6] = b[6]&0x0F | 0x70
+	b[8] = b[8]&0x3F | 0x80
+	h := hex.EncodeToString(b[:])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+// scopeName is the documented name of the directory for the sessions of a working directory.
+func scopeName(cwd string) string {
+	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
+}
+
+// scopeDir returns the directory below the storage's root that a new session of a working directory goes
+// into: the one that holds sessions with that cwd, of several the one with the latest, else the one
+// with the documented name.
+func scopeDir(storage Storage, cwd string) (string, error) {
+	dirs, err := storage.List("")
+	if err != nil && !isMissing(err) {
+		return "", err
+	}
+	best, latest := scopeName(cwd), ""
+	for _, dir := range dirs {
+		if dir.Kind != KindDir {
+			continue
+		}
+		files, err := storage.List(dir.Name)
+		if err != nil {
+			continue // gone, or not ours to read: then none of ours goes there
+		}
+		for _, file := range slices.Backward(files) { // names begin with the time
+			if file.Kind != KindFile || !isSessionName(file.Name) {
+				continue
+			}
+			if file.Name <= latest {
+				break
+			}
+			if headerCWD(storage, path.Join(dir.Name, file.Name)) == cwd {
+				best, latest = dir.Name, file.Name
+				break
+			}
+		}
+	}
+	return best, nil
+}
+
+// isSessionName tells session files from what else lies beside them (format.md, Files).
+func isSessionName(name string) bool {
+	return strings.HasSuffix(name, sessionEnding) && !strings.HasPrefix(name, ".")
+}
+
+// headerCWD returns the working directory in a file's header, "" where there is none to be read.
+func headerCWD(storage Storage, name string) string {
+	header, _ := readHeaderOf(storage, name)
+	cwd, _ := header.member("cwd").text()
+	return cwd
+}
+
+// readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
+func readHeaderOf(storage Storage, name string) (value, error) {
+	obj, err := storage.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var header value
+	x := newIndex()
+	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
+		if err := x.add(u); err != nil {
+			return err
+		}
+		if x.header.found {
+			header = slices.Clone(u.text)
+			return errStop
+		}
+		return nil
+	}}
+	err = l.inline(context.Background(), bomLen(obj), 0)
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return header, err
+}
+
+// isMissing: nothing has been written yet.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,60 @@
+package sessioncore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// shorten returns the edit that a string under a key needs, nil for none; and where it was cut, how
+// many lines are left.
+func (p *persister) shorten(start int, token value, key persistKey) (e *edit, lines int) {
+	if key == keyImageURL && p.useBlobs {
+		if text, _ := token.bytes(); bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
+			return &edit{start: start, end: start + len(token), text: p.blob([]byte(TextUTF8(string(text))))}, 0
+		}
+	}
+	body := token[1 : len(token)-1]
+	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a unit takes a byte at least
+		return nil, 0
+	}
+	if key == keySignature {
+		return &edit{start: start, end: start + len(token), text: `""`}, 0
+	}
+	cut := cutUnits(body, maxPersist-noticeUnits)
+	lines = 1 + noticeBreaks + bytes.Count(decodeString(nil, body[:cut]), []byte{'\n'})
+	return &edit{start: start + 1 + cut, end: start + len(token) - 1, text: truncationNotice}, lines
+}
+
+// image moves an image block's data into a blob.
+func (p *persister) image(f *persistFrame) {
+	token := p.text[f.data.start:f.data.end]
+	text, _ := token.bytes()
+	if bytes.HasPrefix(text, []byte(blobPrefix)) || unitsOf(token[1:len(token)-1]) < minBlob {
+		return
+	}
+	if !p.useBlobs {
+		if f.dataEdit >= 0 { // a picture cut short is none
+			p.edits[f.dataEdit] = edit{start: int(f.data.start), end: int(f.data.end), text: string(token)}
+		}
+		return
+	}
+	e := edit{start: int(f.data.start), end: int(f.data.end), text: p.blob(decodeBase64(text))}
+	if f.dataEdit >= 0 {
+		p.edits[f.dataEdit] = e
+	} else {
+		p.edits = append(p.edits, e)
+	}
+}
+
+// blob notes data to be stored and returns the reference to it, as JSON.
+func (p *persister) blob(data []byte) string {
+	p.blobs = append(p.blobs, data)
+	return `"` + blobPrefix + blobName(data) + `"`
+}
+
+// blobName is the name of a blob: its SHA-256 in lower-case hex.
+func blobName(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

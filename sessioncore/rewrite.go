@@ -1,0 +1,153 @@
+package sessioncore
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+)
+
+// This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
+// change is carried over byte for byte, unreadable text included (design.md section 4).
+
+// fileEdit puts a text in the place of a piece of the file.
+type fileEdit struct {
+	off, size int64
+	text      func() ([]byte, error)
+}
+
+// rewrite replaces the file by itself with edits, which are in file order, and lines added to its end.
+func (c *change) rewrite(edits []fileEdit, lines []byte) error {
+	lines, err := c.afterTorn(lines)
+	if err != nil {
+		return err
+	}
+	return replaced(c.w.store.storage.Replace(c.s.name, c.snap.stat.Token, func(out io.Writer) error {
+		return c.snap.copyEdited(out, edits, lines)
+	}))
+}
+
+// replaced is what became of a Storage.Replace. A file whose directory could not be synced has its new
+// content all the same: to report that as a failure would make its writer do it twice. Who wants it
+// durable calls Sync, which tells.
+func replaced(st Stat, err error) error {
+	if err != nil && st != (Stat{}) {
+		slog.Warn("a replaced session may not survive a crash", "err", err)
+		return nil
+	}
+	return err
+}
+
+func (s *Snapshot) copyEdited(out io.Writer, edits []fileEdit, tail []byte) error {
+	at := int64(0)
+	for _, e := range edits {
+		text, err := e.text()
+		if err != nil {
+			return err
+		}
+		if err := s.copyRange(out, at, e.off); err != nil {
+			return err
+		}
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		at = e.off + e.size
+	}
+	if err := s.copyRange(out, at, s.stat.Size); err != nil {
+		return err
+	}
+	_, err := out.Write(tail)
+	return err
+}
+
+// copyRange copies a piece of the file.
+func (s *Snapshot) copyRange(out io.Writer, from, to int64) error {
+	n, err := io.Copy(out, io.NewSectionReader(s.pin.obj, from, to-from))
+	if err == nil && n < to-from {
+		err = fmt.Errorf("%w: it ends at %d", ErrStale, from+n)
+	}
+	return err
+}
+
+// migration returns the edits that make a file of an old version one of version 3, with the ids that
+// its entries are shown with; none where the file needs no migration.
+func (c *change) migration() []fileEdit {
+	if c.snap.version >= currentVersion {
+		return nil
+	}
+	edits := []fileEdit{c.headerEdit(nil)}
+	for e := range c.snap.records {
+		rec := &c.snap.records[e]
+		if rec.flags&recMigrated != 0 {
+			edits = append(edits, fileEdit{rec.off, int64(rec.size), func() ([]byte, error) { return c.snap.shown(Entry(e)) }})
+		}
+	}
+	return edits
+}
+
+// headerEdit makes the header one of version 3 where it is older, with its title and titleSource as
+// given where that is not nil. What the header has already stays in its place.
+func (c *change) headerEdit(title *string) fileEdit {
+	return fileEdit{c.snap.header.off, c.snap.header.size, func() ([]byte, error) {
+		header, _, err := c.snap.readHeader()
+		if err != nil {
+			return nil, err
+		}
+		var set []headerField
+		if c.snap.version < currentVersion {
+			set = append(set, headerField{"version", "3"})
+		}
+		if title != nil {
+			set = append(set, titleFields(*title)...)
+		}
+		return setMembers(header, set), nil
+	}}
+}
+
+// headerField is a member of the header and its value as JSON, "" for none.
+type headerField struct{ key, json string }
+
+func titleFields(title string) []headerField {
+	if title == "" {
+		return []headerField{{"title", ""}, {"titleSource", ""}}
+	}
+	return []headerField{{"title", string(appendQuoted(nil, title))}, {"titleSource", `"user"`}}
+}
+
+// setMembers sets or removes members of an object: in the place of the last one of that key, else at the
+// end.
+func setMembers(object value, fields []headerField) []byte {
+	var edits editList
+	var add, gone []string
+	for _, f := range fields {
+		at := -1
+		var old member
+		object.eachMember(func(m member) bool {
+			if m.keyIs(f.key) {
+				at, old = m.end-len(m.value), m
+			}
+			return true
+		})
+		switch {
+		case f.json == "":
+			gone = append(gone, f.key)
+		case at >= 0:
+			edits = append(edits, edit{start: at, end: old.end, text: f.json})
+		default:
+			add = append(add, string(appendQuoted(nil, f.key))+":"+f.json)
+		}
+	}
+	object = edits.apply(object)
+	edits = editList(nil).editObject(object, 0, joinMembers(add), func(m member) bool {
+		return slices.ContainsFunc(gone, m.keyIs)
+	})
+	return edits.apply(object)
+}
+
+func joinMembers(members []string) string {
+	var out []byte
+	for _, m := range members {
+		out = appendListed(out, m)
+	}
+	return string(out)
+}

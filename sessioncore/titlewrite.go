@@ -1,0 +1,200 @@
+package sessioncore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+const (
+	// slotSize is the size of a title slot in bytes, its newline included (format.md, title slot).
+	slotSize = 256
+	// maxTitle is the longest title that can be set, in bytes (design.md section 2, title).
+	maxTitle = 4 << 10
+)
+
+// SetTitle sets the session's title as its user's choice, or clears it (design.md section 2, title): in
+// place where the file has a title slot, with an appended entry that records the change, as the newer
+// client does; otherwise by a rewrite of the header. The title, WTF-8, is cleaned as the client cleans
+// it: no control characters, no runs of blanks. The title that it has already writes nothing.
+func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
+	if len(title) > maxTitle {
+		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
+	}
+	title = cleanTitle(title)
+	written := false
+	err := w.change(ctx, s, func(c *change) error {
+		header, slot, err := c.snap.readHeader()
+		if err != nil {
+			return err
+		}
+		if written = !titleIs(header, slot, title); !written {
+			return nil
+		}
+		if slot == nil {
+			edits := []fileEdit{c.headerEdit(&title)}
+			if migration := c.migration(); migration != nil {
+				edits = append(edits, migration[1:]...) // its first one is the header's
+			}
+			return c.rewrite(edits, nil)
+		}
+		return c.setSlot(title)
+	})
+	if !written {
+		return err
+	}
+	return w.synced(s, err)
+}
+
+// cleanTitle makes a title what the client makes of it.
+func cleanTitle(title string) string {
+	b := appendUTF8WTF(nil, []byte(title))
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		r, n := wtf8Rune(b)
+		if r < 0x20 || r >= 0x7F && r <= 0x9F {
+			r = ' '
+		}
+		if r != ' ' || !bytes.HasSuffix(out, []byte{' '}) {
+			out = appendCodePoint(out, r)
+		}
+		b = b[n:]
+	}
+	return strings.TrimFunc(string(out), func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF })
+}
+
+// appendUTF8WTF appends WTF-8 text, what is neither UTF-8 nor a surrogate as U+FFFD.
+func appendUTF8WTF(dst, text []byte) []byte {
+	for len(text) > 0 {
+		n := validPrefix(text)
+		dst = append(dst, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		if isWTF8Surrogate(text) {
+			dst, text = append(dst, text[:3]...), text[3:]
+			continue
+		}
+		dst = append(dst, replacement...)
+		text = text[illFormedLen(text):]
+	}
+	return dst
+}
+
+// titleIs reports whether the session has that title, as its user's choice.
+func titleIs(header, slot value, title string) bool {
+	old, source := header.member("title"), header.member("titleSource")
+	if slot != nil {
+		old, source = slot.member("title"), slot.member("source")
+	}
+	text, _ := old.text()
+	return text == title && (title == "" || source.is("user"))
+}
+
+// setSlot writes the title slot, and an entry that records the change.
+func (c *change) setSlot(title string) error {
+	now := c.w.timestamp()
+	slot := titleSlot(title, now)
+	line, err := c.titleChange(title, now)
+	if err != nil {
+		return err
+	}
+	if c.snap.version >= currentVersion {
+		done, err := c.overwriteSlot(slot, line)
+		if done || err != nil {
+			return err
+		}
+	}
+	edits := []fileEdit{
+		{c.snap.header.slotOff, c.snap.header.slot, func() ([]byte, error) { return slot[:slotSize-1], nil }},
+		c.headerEdit(&title),
+	}
+	if migration := c.migration(); migration != nil {
+		edits = append(edits, migration[1:]...)
+	}
+	return c.rewrite(edits, line)
+}
+
+// overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
+// is not done where the slot has another size or the storage cannot do it.
+func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
+	slots, ok := c.w.store.storage.(SlotWriter)
+	if !ok || c.snap.stat.Size < slotSize {
+		return false, nil
+	}
+	old, err := c.snap.read(0, slotSize)
+	if err != nil {
+		return false, err
+	}
+	if c.snap.header.slotOff != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
+		return false, nil
+	}
+	st, err := slots.Overwrite(c.s.name, c.snap.stat.Token, slot)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := c.commit(line, false); err != nil {
+		if _, undo := slots.Overwrite(c.s.name, st.Token, old); undo != nil {
+			err = fmt.Errorf("%w (and the title was not put back: %v)", err, undo)
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// titleChange is the entry that records a change of the title, as the newer client writes it.
+func (c *change) titleChange(title, now string) ([]byte, error) {
+	previous, err := c.snap.Title()
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.w.batch(c.snap)
+	if err != nil {
+		return nil, err
+	}
+	line := appendQuoted([]byte(`{"type":"title_change","id":`), b.newID())
+	line = appendReference(append(line, `,"parentId":`...), b.leaf)
+	line = appendQuoted(append(line, `,"timestamp":`...), now)
+	line = appendQuoted(append(line, `,"title":`...), title)
+	line = append(line, `,"source":"user"`...)
+	if previous != "" {
+		line = appendQuoted(append(line, `,"previousTitle":`...), previous)
+	}
+	return append(line, "}\n"...), nil
+}
+
+// titleSlot is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
+// fits.
+func titleSlot(title, now string) []byte {
+	head := []byte(`{"type":"title","v":1,"title":`)
+	tail := appendQuoted([]byte(`,"source":"user","updatedAt":`), now)
+	if title == "" {
+		tail = appendQuoted([]byte(`,"updatedAt":`), now)
+	}
+	tail = append(tail, `,"pad":"`...)
+	const end = "\"}\n"
+	room := slotSize - len(head) - len(tail) - len(end)
+	quoted := appendQuoted(nil, title)
+	for cut := len(title); len(quoted) > room; {
+		cut = lastRuneStart(title[:cut])
+		quoted = appendQuoted(nil, title[:cut])
+	}
+	line := append(append(head, quoted...), tail...)
+	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
+	return append(line, end...)
+}
+
+// lastRuneStart returns where the last code point of WTF-8 text begins.
+func lastRuneStart(text string) int {
+	i := len(text) - 1
+	for i > 0 && text[i]&0xC0 == 0x80 {
+		i--
+	}
+	return i
+}

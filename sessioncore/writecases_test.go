@@ -1,0 +1,91 @@
+package sessioncore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// caseFiles are the sessions of testdata and, where they are at hand, the conformance cases; not the
+// huge ones.
+func caseFiles(t *testing.T) []string {
+	var files []string
+	for _, root := range []string{"../testdata", "../../shared/conformance"} {
+		_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".jsonl") && !strings.Contains(path, "/expected/") {
+				if info, err := d.Info(); err == nil && info.Size() < 1<<20 {
+					files = append(files, path)
+				}
+			}
+			return nil
+		})
+	}
+	require.NotEmpty(t, files)
+	return files
+}
+
+// TestWriteToCases appends to, labels, moves, forks every session that there is.
+func TestWriteToCases(t *testing.T) {
+	ctx := context.Background()
+	for _, file := range caseFiles(t) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		w := startMemory(t, string(content), WriteOptions{})
+		before, err := w.session.Acquire()
+		if err != nil {
+			continue
+		}
+		name := filepath.Base(file)
+		shown := shownEntries(t, before)
+		ids, err := w.append(`{"type":"custom","customType":"x"}`)
+		require.NoError(t, err, name)
+		if before.Version() >= currentVersion {
+			require.True(t, strings.HasPrefix(w.content(), string(content)), name)
+		}
+		require.Equal(t, ids[0], w.leaf(), name)
+		require.NoError(t, w.SetLabel(ctx, w.session, ids[0], "L"), name)
+		require.NoError(t, w.SetTitle(ctx, w.session, "a title"), name)
+		require.NoError(t, w.MoveLeaf(ctx, w.session, ids[0]), name)
+		require.Equal(t, ids[0], w.leaf(), name)
+		after := w.snapshot()
+		require.Equal(t, shown, shownEntries(t, after)[:len(shown)], name)
+		title, err := after.Title()
+		require.NoError(t, err)
+		require.Equal(t, "a title", title, name)
+		w.checkFork(name, after, ids[0])
+		before.Release()
+	}
+}
+
+// checkFork forks at an entry and compares the path.
+func (w *writing) checkFork(name string, source *Snapshot, id string) {
+	forked, err := w.Fork(context.Background(), w.session, id)
+	require.NoError(w.t, err, name)
+	snap, err := w.store.Session(forked).Acquire()
+	require.NoError(w.t, err, name)
+	defer snap.Release()
+	at, err := source.Find(id)
+	require.NoError(w.t, err)
+	want := slices.DeleteFunc(source.Path(at), func(e Entry) bool { return source.Kind(e) == TypeLabel })
+	last, err := snap.Find(id)
+	require.NoError(w.t, err, name)
+	got := snap.Path(last)
+	require.Len(w.t, got, len(want), name)
+	onPath := map[string]bool{}
+	for i, e := range want {
+		wantID, _ := source.ID(e)
+		gotID, _ := snap.ID(got[i])
+		require.Equal(w.t, wantID, gotID, name)
+		onPath[wantID] = true
+	}
+	for _, l := range source.Labels() {
+		if onPath[l.Target] {
+			require.Contains(w.t, snap.Labels(), l, name)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package sessioncore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// MaxLine is the longest line that can be written, in bytes (design.md section 2).
+const MaxLine = 64 << 20
+
+// WriteOptions say how a Writer writes. The zero value is the mount's default, without a blob store.
+type WriteOptions struct {
+	// ReadOnly makes every write fail with ErrReadOnly.
+	ReadOnly bool
+	// Sync makes every write durable before it returns.
+	Sync bool
+	// LiveAllow writes beside a live client too (design.md section 4).
+	LiveAllow bool
+	// LeafMemory keeps moves of the leaf in memory only (design.md, leaf).
+	LeafMemory bool
+	// Root is the absolute path of the storage's root, for the parentSession of forks; "" where there
+	// is none.
+	Root string
+	// Blobs takes what the size controls move out of the lines; nil leaves it there.
+	Blobs BlobPutter
+	// Now and NewID replace the clock and the source of entry ids in tests.
+	Now   func() time.Time
+	NewID func() string
+}
+
+// Writer writes to the sessions of a store. It is safe for concurrent use.
+//
+// Every write happens under the storage's lock of the file, after a look for a live client and at the
+// file as it then is; it either takes effect as a whole or leaves the file as it was. Lock order: the
+// storage's lock, Session.mu, Store.mu.
+//
+// Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists, ErrNotFound,
+// ErrTooBig, ErrStale (the file is being replaced again and again), ErrNotSession, or an error of
+// the storage or the blob store.
+type Writer struct {
+	store *Store
+	opts  WriteOptions
+}
+
+// NewWriter returns a writer to the sessions of a store.
+func NewWriter(store *Store, opts WriteOptions) *Writer {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.NewID == nil {
+		opts.NewID = randomID
+	}
+	return &Writer{store: store, opts: opts}
+}
+
+// randomID is an entry id as the client's: 8 hex digits.
+func randomID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// timestampLayout is how the client writes a time: ISO 8601, UTC, milliseconds.
+const timestampLayout = "2006-01-02T15:04:05.000Z"
+
+func (w *Writer) timestamp() string { return w.opts.Now().UTC().Format(timestampLayout) }
+
+const (
+	// staleTries: how often a write is begun anew when somebody who does not follow the lock replaces the
+	// file under it.
+	staleTries = 5
+	// liveLimit is how long a program that has the file open for writing is waited for. One that follows
+	// the lock closes it about when it unlocks; a live client keeps it open, and the user should hear of
+	// that soon.
+	liveLimit = 100 * time.Millisecond
+	// livePoll is how long others have the lock between two looks for a live client.
+	livePoll = 5 * time.Millisecond
+)
+
+// change is one write to a session, under its lock.
+type change struct {
+	w    *Writer
+	s    *Session
+	ctx  context.Context
+	snap *Snapshot // of the file as it is
+}
+
+// change calls f under the lock. f commits at most once, as the last thing it does; it is called again
+// where the file was replaced meanwhile.
+func (w *Writer) change(ctx context.Context, s *Session, f func(*change) error) error {
+	if w.opts.ReadOnly {
+		return fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+	}
+	var err error
+	for range staleTries {
+		if err = w.changeOnce(ctx, s, f); !errors.Is(err, ErrStale) {
+			break
+		}
+	}
+	return err
+}
+
+func (w *Writer) changeOnce(ctx context.Context, s *Session, f func(*change) error) error {
+	unlock, err := w.lock(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	snap, err := s.Acquire()
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	return f(&change{w: w, s: s, ctx: ctx, snap: snap})
+}
+
+// lock takes the lock of a file that no live client holds open for writing. Between two looks the lock
+// is free, since the one who is waited for may need it to come to an end.
+func (w *Writer) lock(ctx context.Context, name string) (unlock func(), err error) {
+	for start := time.Now(); ; {
+		release, err := w.store.storage.Lock(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		unlock := func() {
+			// What was written is written: the caller's answer does not depend on this.
+			if err := release(); err != nil {
+				slog.Warn("the lock of a session could not be given back", "session", name, "err", err)
+			}
+		}
+		live, err := w.isLive(name)
+		if err == nil && !live {
+			return unlock, nil
+		}
+		unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case time.Since(start) > liveLimit || !pause(ctx, livePoll):
+			return nil, fmt.Errorf("%w: %s", ErrBusy, name)
+		}
+	}
+}
+
+// isLive reports whether a client holds the file open for writing. Where nobody lets us find out, it
+// counts as not.
+func (w *Writer) isLive(name string) (bool, error) {
+	finder, ok := w.store.storage.(WriterFinder)
+	if !ok || w.opts.LiveAllow {
+		return false, nil
+	}
+	state, err := finder.Writers(name)
+	return state == WritersPresent, err
+}
+
+// commit adds whole lines to the session: an append; for a file of an old version the rewrite that
+// migrates it (design.md section 3). answered tells that an assistant's message is among them, which
+// puts a session that is in memory on disk.
+func (c *change) commit(lines []byte, answered bool) error {
+	if c.snap.version < currentVersion {
+		return c.rewrite(c.migration(), lines)
+	}
+	lines, err := c.afterTorn(lines)
+	if err != nil {
+		return err
+	}
+	if p, ok := c.w.store.storage.(*PendingStorage); ok && answered && p.Pending(c.s.name) {
+		return p.Keep(c.ctx, c.s.name, lines)
+	}
+	_, err = c.w.store.storage.Append(c.s.name, lines)
+	return err
+}
+
+// afterTorn puts a newline before lines where the file's last line has none.
+func (c *change) afterTorn(lines []byte) ([]byte, error) {
+	whole, err := endsInNewline(c.snap.pin.obj, c.snap.stat.Size)
+	if err == nil && !whole {
+		lines = append([]byte{'\n'}, lines...)
+	}
+	return lines, err
+}
+
+// Sync makes what was written to a session durable, and puts one that is in memory on disk.
+func (w *Writer) Sync(ctx context.Context, s *Session) error {
+	if p, ok := w.store.storage.(*PendingStorage); ok && p.Pending(s.name) {
+		if err := p.keepNow(ctx, s.name); err != nil {
+			return err
+		}
+	}
+	return w.store.storage.Sync(s.name)
+}
+
+// synced does what the option Sync asks for after a write. The lock is free again: a disk may take
+// longer than others wait.
+func (w *Writer) synced(s *Session, err error) error {
+	if err != nil || !w.opts.Sync {
+		return err
+	}
+	return w.store.storage.Sync(s.name)
+}
