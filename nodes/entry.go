@@ -116,8 +116,9 @@ type entryHandle struct {
 
 var _ = (fusefs.FileReader)((*entryHandle)(nil))
 
-// Read reads a part of the entry; the kernel takes it from the session file without a copy where it
-// can.
+// Read reads a part of the entry. It is not spliced from the session file: an entry lies at any offset, and
+// for a range that is not aligned to pages go-fuse's pipe can come up one page short, which the kernel
+// would take for the entry's end.
 func (h *entryHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if h.doc != nil {
 		return readAt(h.doc, dest, off, &h.file.node)
@@ -126,21 +127,10 @@ func (h *entryHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Read
 	if size <= 0 {
 		return fuse.ReadResultData(nil), 0
 	}
-	file, ok := h.snap.File().(sessioncore.Filer)
-	if ok && h.whole() {
-		return fuse.ReadResultFd(file.Fd(), h.at.Offset+off, int(size)), 0
-	}
 	if err := h.snap.ReadFile(dest[:size], h.at.Offset+off); err != nil {
 		return nil, h.file.view.fail("read", h.file.path(), err)
 	}
 	return fuse.ReadResultData(dest[:size]), 0
-}
-
-// whole reports whether the pinned file still reaches as far as the entry: a file that was cut short in
-// place would else be read as zeros.
-func (h *entryHandle) whole() bool {
-	st, err := h.snap.File().Stat()
-	return err == nil && st.Size >= h.at.Offset+h.at.Size
 }
 
 var _ = (fusefs.FileReleaser)((*entryHandle)(nil))

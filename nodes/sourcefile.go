@@ -79,9 +79,13 @@ type sourceHandle struct {
 
 var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 
-// Read reads the pinned file; the kernel takes the bytes from it without a copy where it can.
+// Read reads the pinned file; the kernel takes the bytes from it without a copy where it can: where it
+// asks for whole pages, as it does for its cache (see EntryFile for the others).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return readObject(h.obj, dest, off, h.file)
+	if file, ok := h.obj.(sessioncore.Filer); ok && h.counted {
+		return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
+	}
+	return readAt(h.obj, dest, off, &h.file.node)
 }
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
@@ -90,14 +94,6 @@ var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
 func (h *sourceHandle) Release(context.Context) syscall.Errno {
 	h.file.opened.close(h.counted)
 	return errnoOf(h.obj.Close())
-}
-
-// readObject reads from an object, by splicing where it is an open file of ours.
-func readObject(obj sessioncore.Object, dest []byte, off int64, f *SourceFile) (fuse.ReadResult, syscall.Errno) {
-	if file, ok := obj.(sessioncore.Filer); ok {
-		return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
-	}
-	return readAt(obj, dest, off, &f.node)
 }
 
 // SourceLink is a symbolic link of SOURCE, shown as it is and never followed by us.

@@ -175,6 +175,7 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 // one is read.
 func TestAppendAfterCut(t *testing.T) {
 	const line = `{"type":"mode_change","id":"new","mode":"plan"}`
+	marks := 0
 	for cut := len(plainHeader + plainUser); cut <= len(plainFile); cut++ {
 		before := plainFile[:cut]
 		w := startMemory(t, before, WriteOptions{})
@@ -186,7 +187,13 @@ func TestAppendAfterCut(t *testing.T) {
 		require.NoError(t, err)
 		after := w.content()
 		require.True(t, strings.HasPrefix(after, before))
-		require.LessOrEqual(t, strings.Count(after, "\n"), strings.Count(before, "\n")+2)
+		between := after[len(before) : strings.LastIndex(after[:len(after)-1], "\n")+1]
+		marked := between == "\n"+tornMark
+		if marked {
+			marks++
+		} else {
+			require.Contains(t, []string{"", "\n"}, between)
+		}
 		snap := w.snapshot()
 		entries, parent := 2, "a"
 		if whole {
@@ -199,8 +206,12 @@ func TestAppendAfterCut(t *testing.T) {
 		if !whole && !strings.HasSuffix(before, "\n") {
 			torn = 1
 		}
+		if marked {
+			torn++
+		}
 		require.Len(t, problemsOf(t, snap), torn, "cut at %d: %v", cut, problemsOf(t, snap))
 	}
+	require.Equal(t, 7, marks, "after the colons")
 }
 
 func TestAppendConcurrently(t *testing.T) {
@@ -321,4 +332,14 @@ func TestAppendWithoutUsage(t *testing.T) {
 	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), false)
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0,`+noUsage+`}}`, string(d.text))
+}
+
+func TestGoesOn(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"a":`: true, `{"a":[`: true, `{"a":[{},`: true, "[": true, "{\"a\":\t": true,
+		"": false, " ": false, `{`: false, `{"a"`: false, `{"a":"x`: false, `{"a":1`: false, `{"a":{}`: false, `{"a":1}`: false,
+		`{"a":tru`: false, "\x00": false, "text": false,
+	} {
+		require.Equal(t, want, goesOn([]byte(line)), "%q", line)
+	}
 }

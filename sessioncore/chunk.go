@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // chunk is a run of whole lines.
@@ -40,7 +41,7 @@ func (r *chunkReader) fill(c *chunk) error {
 	for {
 		have := len(c.buf)
 		n := min(want, r.size-r.next) - int64(have)
-		c.buf = append(c.buf, make([]byte, n)...)
+		c.buf = slices.Grow(c.buf, int(n))[:have+int(n)]
 		if err := readFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
 			return err
 		}

@@ -132,3 +132,9 @@ func TestBlobFault(t *testing.T) {
 	require.Len(t, ids, 1)
 	require.Len(t, w.added(plainFile), 1)
 }
+
+// TestReplacedButNotDurable: the file has its new content although the directory could not be synced.
+func TestReplacedButNotDurable(t *testing.T) {
+	require.NoError(t, replaced(Stat{Kind: KindFile}, unix.EIO))
+	require.ErrorIs(t, replaced(Stat{}, unix.EIO), unix.EIO)
+}

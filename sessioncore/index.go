@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // record is what the index keeps of an entry: where it lies and what links it, never its content.
@@ -178,7 +179,7 @@ func textFlags(u *unit) recordFlags {
 	if u.info.flags&flagBigNumber != 0 {
 		f |= recBigNumber
 	}
-	if u.info.flags&flagHighBytes != 0 && validPrefix(u.text) != len(u.text) {
+	if u.info.flags&flagHighBytes != 0 && !utf8.Valid(u.text) {
 		f |= recIllFormed
 	}
 	if u.endsLine {
@@ -187,7 +188,7 @@ func textFlags(u *unit) recordFlags {
 	if u.info.payload {
 		f |= recPayload
 	}
-	if manyLines(u.text) {
+	if u.loose && manyLines(u.text) {
 		f |= recManyLines
 	}
 	return f

@@ -45,6 +45,7 @@ type unit struct {
 	text     []byte // the value's text; nil for skipped text
 	size     int64  // of the value or the skipped text, in bytes
 	info     *lineInfo
+	loose    bool // the value did not stand alone on its line
 	endsLine bool // the byte behind the text is the line's newline
 	// trailing is how much text after the value was skipped on its last line, in bytes.
 	trailing int64

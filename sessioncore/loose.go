@@ -93,6 +93,7 @@ func (l *loader) fillLoose(u *unit, info *lineInfo, r *run, end int) {
 	}
 	u.off = r.off + int64(start)
 	u.text = r.text[start:end]
+	u.loose = true
 	u.size = int64(end - start)
 	info.value = part{uint32(start), uint32(end)}
 	info.flags = l.scan.flags

@@ -35,6 +35,10 @@ func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
 		case c == '"':
 			return i + 1, scanOK
 		case c == '\\':
+			if i+1 < len(b) && shortEscape[b[i+1]] {
+				i += 2
+				break
+			}
 			n, st := escapeLen(b[i:])
 			if st != scanOK {
 				return i, st
@@ -52,6 +56,9 @@ func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
 		}
 	}
 }
+
+// shortEscape tells the bytes that make an escape of two with a backslash before them.
+var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // escapeLen returns the length of the escape sequence that begins b.
 func escapeLen(b []byte) (int, scanStatus) {

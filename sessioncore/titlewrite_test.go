@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestSetTitleInHeader(t *testing.T) {
 			rest := "\nnot JSON\n" + plainUser + "{\"torn\":"
 			w := startMemory(t, test.header+rest, WriteOptions{})
 			require.NoError(t, w.SetTitle(context.Background(), w.session, test.title))
-			require.Equal(t, test.want+rest+"\n", w.content(), "everything else is carried over")
+			require.Equal(t, test.want+rest, w.content(), "everything else is carried over")
 			before := w.snapshot().Stat().Token
 			require.NoError(t, w.SetTitle(context.Background(), w.session, test.title))
 			require.Equal(t, before, w.snapshot().Stat().Token, "the same title writes nothing")
@@ -83,4 +84,25 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	before := snap.Stat()
 	require.NoError(t, w.SetTitle(ctx, w.session, "newer"))
 	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
+}
+
+// TestSetTitleWithoutOverwrite: a storage that cannot write in place, and a file that has to be migrated,
+// are written anew; both hold the title where either reader looks.
+func TestSetTitleWithoutOverwrite(t *testing.T) {
+	ctx := context.Background()
+	old := strings.Replace(plainFile, `"version":3`, `"version":2`, 1)
+	for _, content := range []string{plainFile, old} {
+		fault := &brokenStorage{Storage: NewMemoryStorage(), overwriteErr: errors.ErrUnsupported}
+		w := startWriting(t, fault, string(titleSlot("old", plainNow))+content, WriteOptions{})
+		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
+		snap := w.snapshot()
+		header, slot, err := snap.readHeader()
+		require.NoError(t, err)
+		require.Equal(t, string(titleSlot("new", plainNow)[:slotSize-1]), string(slot))
+		require.True(t, header.member("title").is("new"))
+		require.Equal(t, 3, snap.Version())
+		require.Equal(t, 3, snap.Len())
+		require.Equal(t, "b", w.parentOfID("00000001"))
+		require.Empty(t, problemsOf(t, snap))
+	}
 }

@@ -176,15 +176,6 @@ func (c *change) commit(lines []byte, answered bool) error {
 	return err
 }
 
-// afterTorn puts a newline before lines where the file's last line has none.
-func (c *change) afterTorn(lines []byte) ([]byte, error) {
-	whole, err := endsInNewline(c.snap.pin.obj, c.snap.stat.Size)
-	if err == nil && !whole {
-		lines = append([]byte{'\n'}, lines...)
-	}
-	return lines, err
-}
-
 // Sync makes what was written to a session durable, and puts one that is in memory on disk.
 func (w *Writer) Sync(ctx context.Context, s *Session) error {
 	if p, ok := w.store.storage.(*PendingStorage); ok && p.Pending(s.name) {

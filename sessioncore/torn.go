@@ -1,0 +1,53 @@
+package sessioncore
+
+import "bytes"
+
+// tornMark is a line of its own behind a torn line that could go on with what is appended. We read lines
+// one by one, but the client's parser would take the torn line and the new one for the beginning of one
+// value, and lose both (format.md, loading); this, which no JSON can have there, ends it.
+const tornMark = "# the line above is cut off\n"
+
+// afterTorn puts what is to be appended on a line of its own where the file's last line has no end.
+func (c *change) afterTorn(lines []byte) ([]byte, error) {
+	whole, err := endsInNewline(c.snap.pin.obj, c.snap.stat.Size)
+	if err != nil || whole || len(lines) == 0 {
+		return lines, err
+	}
+	last, err := c.snap.lastLine()
+	if err != nil {
+		return nil, err
+	}
+	before := "\n"
+	if goesOn(last) {
+		before += tornMark
+	}
+	return append([]byte(before), lines...), nil
+}
+
+// goesOn reports whether an object on the next line could be a part of the value that a line begins.
+func goesOn(line []byte) bool {
+	if skipSpace(line, 0) == len(line) {
+		return false
+	}
+	var s scanner
+	_, st := s.skipValue(append(line, "\n{"...), 0)
+	return st == scanShort
+}
+
+// lastLine returns what stands behind the file's last newline, the end of it where that is longer than
+// any line that is read.
+func (s *Snapshot) lastLine() ([]byte, error) {
+	for n := int64(chunkSize); ; n *= 2 {
+		n = min(n, s.stat.Size)
+		text, err := s.read(s.stat.Size-n, n)
+		if err != nil {
+			return nil, err
+		}
+		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+			return text[at+1:], nil
+		}
+		if n == s.stat.Size || n > maxLine {
+			return text, nil
+		}
+	}
+}
