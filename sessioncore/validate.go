@@ -42,8 +42,6 @@ const (
 	anObject
 	anArray
 	aNull
-
-	anything = aString | aNumber | aBool | anObject | anArray | aNull
 )
 
 var kindNames = [...]string{"a string", "a number", "true or false", "an object", "an array", "null"}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -25,7 +24,6 @@ type bench struct {
 	runs     int // of each row that counts; one more comes before them, to warm up
 	client   *client
 	sessions map[string]*session
-	out      io.Writer
 }
 
 func (b *bench) log(format string, args ...any) {
