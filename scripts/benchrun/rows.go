@@ -14,7 +14,7 @@ var allRows = []row{
 	{"c", rowLongListing},
 	{"d", rowGrep},
 	{"e", rowContext},
-	{"f", missing("10,000 appends on one open append", "append")},
+	{"f", rowAppend},
 	{"g", rowMount},
 	{"h", missing("cat index.jsonl, 700 sessions / 1.6 GB", "index.jsonl")},
 	{"i", rowForeignAppend},
