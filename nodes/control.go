@@ -35,6 +35,8 @@ type controller interface {
 type controlHandle struct {
 	file controller
 	node *node
+	// empty: an empty line means something too; else it is ignored.
+	empty bool
 
 	// mu guards what follows; it is held while lines take effect, so that they do in order.
 	mu      sync.Mutex
@@ -61,7 +63,7 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32
 		h.discard = false
 	}
 	if end > skip {
-		lines, ends := cutLines(h.pending, data[:end], skip)
+		lines, ends := cutLines(h.pending, data[:end], skip, h.empty)
 		h.pending = nil
 		if done, err := h.run(ctx, lines); err != nil {
 			if done > 0 {
@@ -87,9 +89,9 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32
 }
 
 // cutLines cuts data, which ends in a newline, into lines from skip on; pending is the beginning of the
-// first one. Empty lines are left out. ends tells where in data each line ends, with the empty ones
-// behind it.
-func cutLines(pending, data []byte, skip int) (lines [][]byte, ends []int) {
+// first one. Empty lines are left out, unless empty says that they count. ends tells where in data each
+// line ends, with those left out behind it.
+func cutLines(pending, data []byte, skip int, empty bool) (lines [][]byte, ends []int) {
 	for at := skip; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
 		line := data[at:n]
@@ -99,7 +101,7 @@ func cutLines(pending, data []byte, skip int) (lines [][]byte, ends []int) {
 		}
 		at = n + 1
 		switch {
-		case len(line) > 0:
+		case len(line) > 0 || empty:
 			lines, ends = append(lines, line), append(ends, at)
 		case len(ends) > 0:
 			ends[len(ends)-1] = at

@@ -21,7 +21,8 @@ type ControlFile struct {
 	name          string
 	do            applyLines
 	// part reports whether a last line without its newline is but the beginning of one; nil: never.
-	part func(line []byte) bool
+	part  func(line []byte) bool
+	empty bool // an empty line means something
 }
 
 // control makes the node of a control file; r is nil for one of size 0.
@@ -78,12 +79,12 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // anything to show at offsets is a stream: what reading gives is what writes produced.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if f.render == nil {
-		return &controlHandle{file: f, node: &f.node}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+		return f.handle(), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
 	}
 	if !writes(flags) {
 		return f.GeneratedFile.Open(ctx, flags)
 	}
-	h := &controlHandle{file: f, node: &f.node}
+	h := f.handle()
 	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
 		shown, _, errno := f.GeneratedFile.Open(ctx, syscall.O_RDONLY)
 		if errno != 0 {
@@ -92,6 +93,10 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		h.doc = shown.(*documentHandle).doc
 	}
 	return h, fuse.FOPEN_DIRECT_IO, 0
+}
+
+func (f *ControlFile) handle() *controlHandle {
+	return &controlHandle{file: f, node: &f.node, empty: f.empty}
 }
 
 func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {

@@ -64,18 +64,17 @@ func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 
 // enterEntry makes a child of an entry of the snapshot.
 func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(d.StableAttr(), kindEntry, name, syscall.S_IFREG)
-	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, entrySuffix)}
-	})
-	file, ok := child.Operations().(*EntryFile)
-	if !ok {
-		return nil, syscall.EIO
-	}
-	if err := file.fillFrom(snap, e, &out.Attr); err != nil {
+	state, err := snap.EntryState(e)
+	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
-	setTimeouts(out, file.cache())
+	id := stableAttr(d.StableAttr(), kindEntry, name, syscall.S_IFREG)
+	id.Gen ^= uint64(state.Size)<<32 ^ uint64(state.Sum) // another content is another file to the kernel
+	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, entrySuffix), state: state}
+	})
+	fillEntry(snap, e, state, &out.Attr)
+	setTimeouts(out, cacheSecond)
 	return child, 0
 }
 

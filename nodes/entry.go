@@ -2,6 +2,8 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -13,23 +15,32 @@ import (
 )
 
 // EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and no
-// content.
+// content. It stands for one state of the entry: where a rewrite of the session changed the entry, a lookup
+// finds another node under the same name and inode number. So the kernel may keep its pages, and who has
+// the old one open reads it to its end.
 type EntryFile struct {
 	node
 	session *sessioncore.Session
 	name    string // in entries/, without its ending
-	// told is the state that the kernel was told of last, nil before.
-	told   atomic.Pointer[sessioncore.EntryState]
-	opened openState[sessioncore.EntryState]
+	state   sessioncore.EntryState
+	open    atomic.Int32              // handles
+	last    atomic.Pointer[fuse.Attr] // when it was opened last
 }
 
-// find acquires the session and finds the entry in it; the caller releases the snapshot.
+// find acquires the session and finds the entry in it, in the node's state or else ErrStale; the caller
+// releases the snapshot.
 func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, err := f.session.Acquire()
 	if err != nil {
 		return nil, 0, err
 	}
 	e, err := snap.FindName(f.name)
+	if err == nil {
+		var state sessioncore.EntryState
+		if state, err = snap.EntryState(e); err == nil && state != f.state {
+			err = fmt.Errorf("%w: the entry %s was rewritten", sessioncore.ErrStale, f.name)
+		}
+	}
 	if err != nil {
 		snap.Release()
 		return nil, 0, err
@@ -40,27 +51,24 @@ func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 func (f *EntryFile) fillAttr(out *fuse.Attr) error {
 	snap, e, err := f.find()
 	if err != nil {
+		if last := f.last.Load(); last != nil && f.open.Load() > 0 {
+			*out = *last // who has it open goes on seeing it
+			return nil
+		}
 		return err
 	}
 	defer snap.Release()
-	return f.fillFrom(snap, e, out)
+	fillEntry(snap, e, f.state, out)
+	return nil
 }
 
-// fillFrom sets the attributes from an entry of a snapshot. The time of last change is the entry's time
-// too, but the part of it below a millisecond comes from the content: a backup program that compares
-// times notices an entry that was rewritten at the same size.
-func (f *EntryFile) fillFrom(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) error {
-	state, err := snap.EntryState(e)
-	if err != nil {
-		return err
-	}
-	if told := f.told.Load(); told == nil || *told != state {
-		f.told.Store(&state)
-	}
+// fillEntry sets the attributes of an entry's file. The time of last change is the entry's time too, but the
+// part of it below a millisecond comes from the content: a backup program that compares times notices an
+// entry that was rewritten at the same size.
+func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState, out *fuse.Attr) {
 	fillFile(out, snap.Stat(), state.Size)
 	modified := snap.Time(e)
 	fillTimes(out, modified, modified.Add(time.Duration(state.Sum%1e6)))
-	return nil
 }
 
 func (f *EntryFile) cache() cacheRule { return cacheSecond }
@@ -74,24 +82,19 @@ func (f *EntryFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.At
 
 var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
 
-// Open pins the entry as it is now. Where that is not what the kernel was told, it answers ESTALE: the
-// kernel looks the path up anew and tries again, so that a stat that it remembers never cuts a read.
+// Open pins the entry. Where it is not any more what the kernel was told, it answers ESTALE: the kernel
+// looks the path up anew and tries again, so that a stat that it remembers never cuts a read.
 func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	snap, e, err := f.find()
-	if err != nil {
+	if errors.Is(err, sessioncore.ErrStale) {
+		return nil, 0, syscall.ESTALE // nothing that the log should tell
+	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	state, err := snap.EntryState(e)
-	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
-	}
-	if told := f.told.Load(); told == nil || *told != state {
-		return nil, 0, syscall.ESTALE
-	}
 	h := &entryHandle{file: f}
 	if r, ok := snap.EntryRange(e); ok {
 		snap.Retain()
@@ -99,19 +102,20 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 	} else if h.doc, err = snap.EntryDocument(e); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	var fuseFlags uint32
-	fuseFlags, h.counted = f.opened.open(state, func(a, b sessioncore.EntryState) bool { return a == b })
-	return h, fuseFlags, 0
+	var attr fuse.Attr
+	fillEntry(snap, e, f.state, &attr)
+	f.last.Store(&attr)
+	f.open.Add(1)
+	return h, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 
 // entryHandle is an open entry: a range of the pinned file, or a document for the few entries that are
 // rendered.
 type entryHandle struct {
-	file    *EntryFile
-	snap    *sessioncore.Snapshot
-	at      sessioncore.FileRange
-	doc     *sessioncore.Document
-	counted bool
+	file *EntryFile
+	snap *sessioncore.Snapshot
+	at   sessioncore.FileRange
+	doc  *sessioncore.Document
 }
 
 var _ = (fusefs.FileReader)((*entryHandle)(nil))
@@ -137,7 +141,7 @@ var _ = (fusefs.FileReleaser)((*entryHandle)(nil))
 
 // Release lets the pinned file go.
 func (h *entryHandle) Release(context.Context) syscall.Errno {
-	h.file.opened.close(h.counted)
+	h.file.open.Add(-1)
 	if h.doc != nil {
 		h.doc.Close()
 	} else {

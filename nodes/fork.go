@@ -11,7 +11,7 @@ import (
 // its file from the mount's root.
 func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
-		id, _, err := sessioncore.ParseLabelLine(line)
+		id, _, err := sessioncore.ParseLabelLine(line + "\t") // a blank is part of the id
 		if err != nil {
 			return "", err
 		}

@@ -61,7 +61,7 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 		{"last-error", syscall.S_IFREG, nil, makeLastError},
 		{leafName, syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
 		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
-		{"title", syscall.S_IFREG, nil, control("title", titleLines, nil, renderTitle)},
+		{"title", syscall.S_IFREG, nil, makeTitle},
 		{"tree", syscall.S_IFDIR, nil, makeTree},
 	}
 }

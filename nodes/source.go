@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -71,7 +73,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 		st.Kind = sessioncore.KindOther
 	}
 	if st.Kind == sessioncore.KindFile || st.Kind == sessioncore.KindLink {
-		return d.enterItem(ctx, parent, name, st.Kind, out)
+		return d.enterItem(ctx, parent, name, st, out)
 	}
 	isSession, err := d.isSession(name)
 	switch {
@@ -80,7 +82,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	case isSession:
 		return d.enterSession(ctx, parent, name, out)
 	case st.Kind == sessioncore.KindDir:
-		return d.enterItem(ctx, parent, name, st.Kind, out)
+		return d.enterItem(ctx, parent, name, st, out)
 	}
 	return nil, syscall.ENOENT
 }
@@ -102,17 +104,23 @@ func (d *SourceDir) isSession(name string) (bool, error) {
 }
 
 // enterItem makes a child of what stands in SOURCE under that name.
-func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, kind sessioncore.Kind, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st sessioncore.Stat, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	path := join(d.dir, name)
-	id := sourceAttr(parent.StableAttr(), kind, name)
+	id := sourceAttr(parent.StableAttr(), st.Kind, name)
+	if st.Kind == sessioncore.KindFile {
+		id.Gen ^= st.Device<<48 ^ st.Inode // another file is another file to the kernel too
+	}
 	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		switch kind {
+		switch st.Kind {
 		case sessioncore.KindDir:
 			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions}
 		case sessioncore.KindLink:
 			return &SourceLink{node: node{view: d.view}, storage: d.storage, file: path}
 		}
-		return &SourceFile{node: node{view: d.view}, storage: d.storage, file: path}
+		return &SourceFile{
+			node: node{view: d.view}, storage: d.storage, file: path,
+			object: sessioncore.Token{Device: st.Device, Inode: st.Inode},
+		}
 	}), out)
 }
 
@@ -142,8 +150,8 @@ func (d *SourceDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, u
 
 // Numbers of listed items: what stands in SOURCE, or a session's directory.
 const (
-	listedSource  = iota
-	listedSession = 100
+	listedSource = iota
+	listedSession
 )
 
 func (d *SourceDir) list() ([]item, func(), error) {
@@ -181,7 +189,7 @@ func (d *SourceDir) list() ([]item, func(), error) {
 			continue
 		}
 		id := sourceAttr(self, f.Kind, f.Name)
-		items = append(items, item{name: f.Name, mode: id.Mode, ino: id.Ino, number: listedSource + int32(f.Kind)})
+		items = append(items, item{name: f.Name, mode: id.Mode, ino: id.Ino, number: listedSource})
 	}
 	sortItems(items)
 	return items, nil, nil
@@ -191,5 +199,10 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 	if it.number == listedSession {
 		return d.enterSession(ctx, &d.node, it.name, out)
 	}
-	return d.enterItem(ctx, &d.node, it.name, sessioncore.Kind(it.number-listedSource), out)
+	return d.Lookup(ctx, it.name, out)
+}
+
+// sortItems brings a listing into the order of names.
+func sortItems(items []item) {
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 }

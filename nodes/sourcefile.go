@@ -3,7 +3,9 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
+	"sync/atomic"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -13,18 +15,26 @@ import (
 )
 
 // SourceFile is a file of SOURCE, byte for byte and read-only: a raw session file, an artifact, a blob,
-// a breadcrumb.
+// a breadcrumb. As EntryFile it stands for one file: what is put in its place is another node.
 type SourceFile struct {
 	node
 	storage sessioncore.Storage
-	file    string // path in storage
-	opened  openState[sessioncore.Token]
+	file    string            // path in storage
+	object  sessioncore.Token // which file; of the token only what tells that
+
+	open   atomic.Int32                      // handles
+	last   atomic.Pointer[sessioncore.Stat]  // when it was opened last
+	cached atomic.Pointer[sessioncore.Token] // of the content that the kernel may have pages of
 }
 
 func (f *SourceFile) stat() (sessioncore.Stat, error) {
 	st, err := f.storage.Stat(f.file)
-	if err == nil && st.Kind != sessioncore.KindFile {
+	switch {
+	case err != nil:
+	case st.Kind != sessioncore.KindFile:
 		err = fmt.Errorf("%w: it is no file any more", fs.ErrNotExist)
+	case !st.SameObject(f.object):
+		err = fmt.Errorf("%w: another file is in its place", sessioncore.ErrStale)
 	}
 	return st, err
 }
@@ -32,7 +42,11 @@ func (f *SourceFile) stat() (sessioncore.Stat, error) {
 func (f *SourceFile) fillAttr(out *fuse.Attr) error {
 	st, err := f.stat()
 	if err != nil {
-		return err
+		last := f.last.Load()
+		if last == nil || f.open.Load() == 0 {
+			return err
+		}
+		st = *last // who has it open goes on seeing it
 	}
 	fillFile(out, st, st.Size)
 	out.Mode = syscall.S_IFREG | st.Mode
@@ -50,7 +64,7 @@ func (f *SourceFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.A
 
 var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 
-// Open pins the file as it is now. Its pages stay in the kernel's cache while it does not change.
+// Open pins the file. Its pages stay in the kernel's cache while it does not change.
 func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
@@ -60,39 +74,51 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	st, err := obj.Stat()
+	if err == nil && !st.SameObject(f.object) {
+		err = sessioncore.ErrStale // the kernel looks the path up anew
+	}
 	if err != nil {
 		_ = obj.Close()
-		return nil, 0, f.view.fail("open", f.path(), err)
+		return nil, 0, errnoOf(err)
 	}
-	h := &sourceHandle{file: f, obj: obj}
-	var fuseFlags uint32
-	fuseFlags, h.counted = f.opened.open(st.Token, sessioncore.Token.SameObject)
-	return h, fuseFlags, 0
+	fuseFlags := uint32(forReading)
+	if before := f.cached.Swap(&st.Token); before != nil && *before == st.Token {
+		fuseFlags |= fuse.FOPEN_KEEP_CACHE
+	}
+	f.last.Store(&st)
+	f.open.Add(1)
+	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
 }
+
+// forReading are the flags of every handle that only reads: closing it has nothing to tell us, which saves
+// a round trip for each open.
+const forReading = fuse.FOPEN_NOFLUSH
 
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
-	file    *SourceFile
-	obj     sessioncore.Object
-	counted bool
+	file *SourceFile
+	obj  sessioncore.Object
 }
 
 var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 
-// Read reads the pinned file; the kernel takes the bytes from it without a copy where it can: where it
-// asks for whole pages, as it does for its cache (see EntryFile for the others).
+// Read reads the pinned file; the kernel takes the bytes from it without a copy where it can. It asks for
+// whole pages, for its cache: for others go-fuse's pipe can come up short (see EntryFile).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if file, ok := h.obj.(sessioncore.Filer); ok && h.counted {
+	if file, ok := h.obj.(sessioncore.Filer); ok && off%pageSize == 0 {
 		return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
 	}
 	return readAt(h.obj, dest, off, &h.file.node)
 }
 
+// pageSize is what the kernel's cache asks in multiples of.
+const pageSize = 4096
+
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
 
 // Release lets the file go.
 func (h *sourceHandle) Release(context.Context) syscall.Errno {
-	h.file.opened.close(h.counted)
+	h.file.open.Add(-1)
 	return errnoOf(h.obj.Close())
 }
 
@@ -142,4 +168,13 @@ func (l *SourceLink) Readlink(context.Context) ([]byte, syscall.Errno) {
 		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
 	}
 	return []byte(target), 0
+}
+
+// readAt reads from r; what lies behind its end is not there.
+func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
+	got, err := r.ReadAt(dest, off)
+	if err != nil && err != io.EOF {
+		return nil, n.view.fail("read", n.path(), err)
+	}
+	return fuse.ReadResultData(dest[:got]), 0
 }

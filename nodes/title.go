@@ -3,8 +3,17 @@ package nodes
 import (
 	"context"
 
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
 	"sessionfs/sessioncore"
 )
+
+// makeTitle makes title, the one control file for which an empty line means something: it clears.
+func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
+	f := control("title", titleLines, nil, renderTitle)(d).(*ControlFile)
+	f.empty = true
+	return f
+}
 
 // renderTitle makes title: the session's title and a newline, nothing where it has none.
 func renderTitle(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +29,8 @@ const fuzzName = "fuzz.jsonl"
 // jsonDepth is the nesting up to which encoding/json can judge for us; it refuses more than 10,000.
 const jsonDepth = 9_000
 
-// addSeeds calls add with every session of testdata/cases.
-func addSeeds(f *testing.F, add func(data []byte)) {
+// addSeeds calls add with every session of testdata/cases, and fills the pool that mixed draws from.
+func addSeeds(f *testing.F, add func(data []byte)) (pool mixPool) {
 	files, err := filepath.Glob("../testdata/cases/*.jsonl")
 	require.NoError(f, err)
 	require.NotEmpty(f, files)
@@ -36,7 +38,50 @@ func addSeeds(f *testing.F, add func(data []byte)) {
 		data, err := os.ReadFile(file)
 		require.NoError(f, err)
 		add(data)
+		for line := range bytes.Lines(data) {
+			pool.lines = append(pool.lines, bytes.TrimSuffix(line, []byte("\n")))
+		}
+		pool.tokens = append(pool.tokens, jsonToken.FindAll(data, -1)...)
 	}
+	return pool
+}
+
+// mixPool is what sessions are mixed of: the lines and the JSON tokens of all seeds.
+type mixPool struct{ lines, tokens [][]byte }
+
+var jsonToken = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|[0-9.eE+-]+|true|false|null|[\[\]{},:]`)
+
+// mixed changes a session as changed bytes alone hardly ever would: lines move, come again, are cut and
+// glued, and tokens take the places of others. Seed 0 changes nothing.
+func (p mixPool) mixed(data []byte, seed uint64) []byte {
+	if seed == 0 {
+		return data
+	}
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	lines := bytes.Split(data, []byte("\n"))
+	for range rnd.IntN(8) {
+		i, j := rnd.IntN(len(lines)), rnd.IntN(len(lines))
+		switch rnd.IntN(7) {
+		case 0:
+			lines[i], lines[j] = lines[j], lines[i]
+		case 1:
+			lines = slices.Insert(lines, i, lines[j])
+		case 2:
+			lines = slices.Insert(lines, i, p.lines[rnd.IntN(len(p.lines))])
+		case 3: // torn, and something glued to it
+			lines[i] = slices.Concat(lines[i][:rnd.IntN(len(lines[i])+1)], lines[j])
+		case 4: // over several lines
+			at := rnd.IntN(len(lines[i]) + 1)
+			lines = slices.Insert(lines, i+1, lines[i][at:])
+			lines[i] = lines[i][:at]
+		default: // most often
+			if at := jsonToken.FindAllIndex(lines[i], -1); len(at) > 0 {
+				swap := at[rnd.IntN(len(at))]
+				lines[i] = slices.Concat(lines[i][:swap[0]], p.tokens[rnd.IntN(len(p.tokens))], lines[i][swap[1]:])
+			}
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
 }
 
 // fuzzSession puts data into a storage of its own and acquires it.
@@ -53,11 +98,13 @@ func fuzzSession(t *testing.T, data []byte) (*MemoryStorage, *Session) {
 }
 
 func FuzzLoad(f *testing.F) {
-	addSeeds(f, func(data []byte) {
-		f.Add(data, uint(len(data)/2))
-		f.Add(data, uint(len(data)-min(len(data), 3)))
+	pool := addSeeds(f, func(data []byte) {
+		f.Add(data, uint(len(data)/2), uint64(0))
+		f.Add(data, uint(len(data)-min(len(data), 3)), uint64(0))
+		f.Add(data, uint(len(data)/3), uint64(len(data)))
 	})
-	f.Fuzz(func(t *testing.T, data []byte, cut uint) {
+	f.Fuzz(func(t *testing.T, data []byte, cut uint, mix uint64) {
+		data = pool.mixed(data, mix)
 		at := int(cut % uint(len(data)+1))
 		_, whole := fuzzSession(t, data)
 		storage, grown := fuzzSession(t, data[:at])
@@ -339,11 +386,12 @@ func FuzzContext(f *testing.F) {
 	require.NoError(f, err)
 	sum := sha256.Sum256(blob)
 	blobs := fuzzBlobs{hex.EncodeToString(sum[:]), blob}
-	addSeeds(f, func(data []byte) {
-		f.Add(data, uint(0), uint(len(data)/3), uint(100))
-		f.Add(data, uint(3), uint(1), uint(7))
+	pool := addSeeds(f, func(data []byte) {
+		f.Add(data, uint(0), uint(len(data)/3), uint(100), uint64(0))
+		f.Add(data, uint(3), uint(1), uint(7), uint64(len(data)))
 	})
-	f.Fuzz(func(t *testing.T, data []byte, at, off, size uint) {
+	f.Fuzz(func(t *testing.T, data []byte, at, off, size uint, mix uint64) {
+		data = pool.mixed(data, mix)
 		_, session := fuzzSession(t, data)
 		snap, err := session.Acquire()
 		if err != nil {

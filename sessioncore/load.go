@@ -80,6 +80,9 @@ type loader struct {
 	skipTo int64
 	work   int64
 	loose  []byte // buffer of loose.go
+	// ahead is what loose.go read of the file from aheadOff on.
+	ahead    []byte
+	aheadOff int64
 }
 
 // errStop is returned by an emit that has seen enough.

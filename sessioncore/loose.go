@@ -1,6 +1,9 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // A line that is no JSON value by itself may begin one that runs on over the next lines (format.md,
 // loading). Such lines are rare: a value that someone pretty-printed, two values on a line, or what a
@@ -15,6 +18,10 @@ const (
 	// taken by themselves. No file that a client ever wrote comes near.
 	looseWork      = 256 << 20
 	looseWorkRatio = 8
+	// lineWork is what a line costs beside its bytes.
+	lineWork = 64
+	// lookAhead is how much is read at once of the lines to come, in bytes.
+	lookAhead = 64 << 10
 )
 
 // The reasons for which text is skipped; problems.jsonl shows them.
@@ -127,24 +134,13 @@ func (r *run) addLine() error {
 		return nil
 	}
 	before := len(r.text)
-	limit := min(r.l.size-at, maxLine)
-	for want := int64(4 << 10); ; want *= 4 {
-		have := len(r.text)
-		n := min(want, limit) - int64(have-before)
-		r.text = append(r.text, make([]byte, n)...)
-		if err := readFull(r.l.obj, r.text[have:], r.off+int64(have)); err != nil {
-			return err
-		}
-		if end := bytes.IndexByte(r.text[have:], '\n'); end >= 0 {
-			r.text = r.text[:have+end+1]
-			break
-		}
-		if int64(len(r.text)-before) == limit {
-			r.open = true
-			break
-		}
+	line, err := r.l.lineAt(at)
+	if err != nil {
+		return err
 	}
-	r.l.work += int64(len(r.text) - before)
+	r.text = append(r.text, line...)
+	r.open = line[len(line)-1] != '\n'
+	r.l.work += int64(len(line)) + lineWork
 	if r.lines == 0 {
 		r.lines = 1
 		return nil
@@ -158,4 +154,27 @@ func (r *run) addLine() error {
 	}
 	r.lines++
 	return nil
+}
+
+// lineAt returns the line at an offset with its newline, or the rest of the file, or maxLine bytes of a
+// longer one. It is valid until the next call: what was read ahead is kept for that.
+func (l *loader) lineAt(off int64) ([]byte, error) {
+	for want := int64(lookAhead); ; want *= 4 {
+		if skip := off - l.aheadOff; skip >= 0 && skip < int64(len(l.ahead)) {
+			line := l.ahead[skip:]
+			if end := bytes.IndexByte(line, '\n'); end >= 0 {
+				return line[:end+1], nil
+			}
+			if off+int64(len(line)) == l.size || len(line) >= maxLine {
+				return line, nil
+			}
+		}
+		n := min(want, l.size-off, maxLine)
+		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
+		l.aheadOff = off
+		if err := readFull(l.obj, l.ahead, off); err != nil {
+			l.ahead = nil
+			return nil, err
+		}
+	}
 }

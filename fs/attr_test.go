@@ -1,0 +1,227 @@
+package fs_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Attributes: numbers and times that backup programs rely on, modes and owners that are the access rule
+// (design.md sections 6 and 8).
+
+// TestNumbersAndTimesStay: inode numbers are unique in the whole mount, and stable across daemons, as are
+// mtime, ctime, sizes and modes.
+func TestNumbersAndTimesStay(t *testing.T) {
+	a := demo(t)
+	var before string
+	for range 2 {
+		t.Run("mount", func(t *testing.T) {
+			m := mountForTest(t, a)
+			now := run(t, "find", m.dir, "-printf", `%i %T@ %C@ %s %m %U %G %y %n %P\n`)
+			if before != "" {
+				require.Equal(t, before, now)
+			}
+			before = now
+			owner := map[string]string{}
+			for line := range strings.Lines(now) {
+				inode, _, _ := strings.Cut(line, " ")
+				require.Empty(t, owner[inode], "the same number: %s", line)
+				owner[inode] = line
+			}
+			require.Greater(t, len(owner), 100)
+		})
+	}
+}
+
+// TestReaddirTellsTheSameNumbers: a listing's inode numbers are those of stat.
+func TestReaddirTellsTheSameNumbers(t *testing.T) {
+	m := mountForTest(t, demo(t))
+	python(t, `
+import os, sys
+def walk(d):
+    with os.scandir(d) as it: found = list(it)
+    for e in found:
+        st = os.lstat(e.path)
+        if e.inode() != st.st_ino: raise SystemExit("%s: listed %d, is %d" % (e.path, e.inode(), st.st_ino))
+        if e.is_dir(follow_symlinks=False) != os.path.isdir(e.path) and not os.path.islink(e.path): raise SystemExit(e.path)
+        if e.is_dir(follow_symlinks=False): walk(e.path)
+walk(sys.argv[1])
+`, m.path("sessions"))
+}
+
+// TestSecondBackup: a second run of rsync has nothing to do, in the same mount and in a new one.
+func TestSecondBackup(t *testing.T) {
+	a, to := demo(t), t.TempDir()
+	for n := range 3 {
+		t.Run("mount", func(t *testing.T) {
+			m := mountForTest(t, a)
+			changed := run(t, "rsync", "-a", "-i", m.dir+"/", to)
+			if n == 0 {
+				require.NotEmpty(t, changed)
+				return
+			}
+			require.Empty(t, changed, "rsync finds changes")
+		})
+	}
+}
+
+// TestEntryTimes: an entry's mtime is its timestamp; where it has none, that of the entry before it or
+// the header's. So ls -t is the conversation's order.
+func TestEntryTimes(t *testing.T) {
+	a := newAgent(t)
+	without := func(line string) string { return strings.Replace(line, `"timestamp":"2026`, `"was":"2026`, 1) }
+	a.write("s", header("s"), without(entry(1, "e1", "", "x")), entry(2, "e2", "e1", "x"), without(entry(3, "e3", "e2", "x")), entry(9, "e4", "e3", "x"), entry(7, "e5", "e4", "x"))
+	m := mountForTest(t, a.dir)
+	for id, want := range map[string]string{"e1": "2026-02-16T10:20:30Z", "e2": "2026-02-16T11:00:02Z", "e3": "2026-02-16T11:00:02Z", "e4": "2026-02-16T11:00:09Z", "e5": "2026-02-16T11:00:07Z"} {
+		info, err := os.Stat(m.session("s", "entries", id+".json"))
+		require.NoError(t, err)
+		require.Equal(t, want, info.ModTime().UTC().Format(time.RFC3339Nano), id)
+	}
+	require.Equal(t, "e4.json e5.json", strings.Join(strings.Fields(run(t, "ls", "-t", m.session("s", "entries")))[:2], " "))
+	d := mountForTest(t, demo(t))
+	dir := d.path("sessions/--home-dev-tidetable--/2026-03-31T06-48-09-522Z_019d42a6-5232-7813-8906-b2eb1701614a/entries")
+	times := strings.Fields(shell(t, `cd "$1" && ls -U | xargs stat -c %.Y`, dir)) // some are equal, so that ls -t may swap them
+	require.Greater(t, len(times), 10)
+	require.True(t, slices.IsSorted(times), "%q", times)
+}
+
+// TestRewrittenEntryIsNoticed: an entry rewritten at the same size and time has another ctime, which is
+// what backup programs compare.
+func TestRewrittenEntryIsNoticed(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s"), entry(0, "e0", "", "one"))
+	change := func() string {
+		var st unix.Stat_t
+		m := mountForTest(t, a.dir)
+		require.NoError(t, unix.Stat(m.session("s", "entries/e0.json"), &st))
+		return strconv.FormatInt(st.Ctim.Nano(), 10)
+	}
+	before := change()
+	a.replace("s", header("s"), entry(0, "e0", "", "two"))
+	require.NotEqual(t, before, change())
+}
+
+// TestModesMirror: modes and owners are those of the backing file throughout.
+func TestModesMirror(t *testing.T) {
+	a := newAgent(t)
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o644, 0o664} {
+		name := mode.String()[1:]
+		a.write(name, header("s"), entry(0, "e0", "", "x"))
+		require.NoError(t, os.Chmod(a.path(name+".jsonl"), mode))
+	}
+	require.NoError(t, os.Chmod(a.path(""), 0o700))
+	m := mountForTest(t, a.dir)
+	for mode, dirMode := range map[string]string{"rw-------": "0700", "rw-r-----": "0750", "rw-r--r--": "0755", "rw-rw-r--": "0775"} {
+		st, err := os.Stat(a.path(mode + ".jsonl"))
+		require.NoError(t, err)
+		owner := strconv.Itoa(int(st.Sys().(*syscall.Stat_t).Uid))
+		fileMode := "0" + strconv.FormatUint(uint64(st.Mode().Perm()), 8)
+		modes := shell(t, `find "$1" ! -type l -printf '%y 0%m %U\n' | sort -u`, m.session(mode))
+		require.Equal(t, "d "+dirMode+" "+owner+"\nf "+fileMode+" "+owner+"\n", modes)
+		require.Equal(t, "0"+strconv.FormatUint(uint64(st.Mode().Perm()), 8)+"\n", run(t, "stat", "-c", "0%a", m.path("sessions/p", mode+".jsonl")))
+	}
+	require.Equal(t, "700\n", run(t, "stat", "-c", "%a", m.path("sessions/p")))
+}
+
+// TestMountTable: df tells about the backing file system, the mount table about type and source, and
+// there are no extended attributes.
+func TestMountTable(t *testing.T) {
+	a := demo(t)
+	m := mountForTest(t, a)
+	columns := "--output=size,avail,itotal"
+	require.Equal(t, dfRow(t, columns, a), dfRow(t, columns, m.dir))
+	require.Equal(t, dfRow(t, columns, a), dfRow(t, columns, m.path("sessions")))
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	found := false
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if f[4] != m.dir {
+			continue
+		}
+		found = true
+		_, after, _ := strings.Cut(line, " - ")
+		after = strings.ReplaceAll(after, `\040`, " ")
+		require.True(t, strings.HasPrefix(after, "fuse.sessionfs "+a+" "), after)
+		require.Contains(t, line, "nosuid")
+		require.Contains(t, line, "nodev")
+		require.Contains(t, after, "default_permissions")
+	}
+	require.True(t, found, "not in the mount table")
+	_, err = unix.Listxattr(m.path("sessions"), make([]byte, 100))
+	require.True(t, err == nil || err == unix.ENOTSUP, "%v", err)
+}
+
+func dfRow(t *testing.T, columns, path string) string {
+	_, row, _ := strings.Cut(run(t, "df", columns, path), "\n")
+	f := strings.Fields(row)
+	require.Len(t, f, 3)
+	available, err := strconv.Atoi(f[1]) // others write to the disk meanwhile
+	require.NoError(t, err)
+	return f[0] + " " + strconv.Itoa(available>>20) + " " + f[2]
+}
+
+// TestNothingElseIsShown: of SOURCE only sessions, blobs and breadcrumbs, and none of the client's lock and
+// temporary files.
+func TestNothingElseIsShown(t *testing.T) {
+	a := demo(t)
+	for _, name := range []string{"auth.json", "agent.db", "settings.json", ".env", "config.yml"} {
+		require.NoError(t, os.WriteFile(filepath.Join(a, name), []byte("SECRET"), 0o600))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(a, "tools", "sessions"), 0o755))
+	scope := filepath.Join(a, "sessions/-tmp-gauge-csv")
+	hidden := []string{".X.jsonl.lock", ".X.jsonl.3fa9.tmp", "X.jsonl.3fa9.bak", ".2026.jsonl.00FF.tmp"}
+	shownToo := []string{"X.jsonl.bak", ".X.lock", "notes.txt", ".hidden.jsonl", "X.jsonl.lock", ".X.jsonl.notes.tmp"}
+	for _, name := range append(hidden, shownToo...) {
+		require.NoError(t, os.WriteFile(filepath.Join(scope, name), []byte(header("x")), 0o600))
+	}
+	m := mountForTest(t, a)
+	require.Equal(t, []string{"blobs", "new-session", "sessions", "terminal-sessions"}, names(t, m.dir))
+	for _, name := range []string{"auth.json", "agent.db", "tools", ".env", "sessions/../auth.json"} {
+		_, err := os.Lstat(m.dir + "/" + name)
+		require.ErrorIs(t, err, os.ErrNotExist, name)
+	}
+	_, _, err := tool(t, "grep", "-r", "SECRET", m.dir)
+	require.Error(t, err)
+	list := names(t, m.path("sessions/-tmp-gauge-csv"))
+	for _, name := range hidden {
+		require.NotContains(t, list, name)
+		_, err := os.Lstat(m.path("sessions/-tmp-gauge-csv", name))
+		require.ErrorIs(t, err, os.ErrNotExist, name)
+	}
+	for _, name := range shownToo {
+		require.Contains(t, list, name)
+	}
+	require.NotContains(t, list, ".hidden", "the client lists no hidden sessions")
+}
+
+// TestArtifactPaths: what artifacts/ has is found, unlisted, in the session's directory, and fixed names
+// win.
+func TestArtifactPaths(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s"), entry(0, "e0", "", "x"))
+	require.NoError(t, os.MkdirAll(a.path("s/deep/er"), 0o755))
+	for name, content := range map[string]string{"3.bash.log": "output", "leaf": "trap", "title": "trap", "deep/er/f": "f", "Task.jsonl": header("t") + entry(0, "t0", "", "sub")} {
+		require.NoError(t, os.WriteFile(a.path("s/"+name), []byte(content), 0o644))
+	}
+	m := mountForTest(t, a.dir)
+	require.Equal(t, []string{"append", "artifacts", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "title", "tree"}, names(t, m.session("s")))
+	for _, path := range []string{"3.bash.log", "artifacts/3.bash.log"} {
+		require.Equal(t, "output", run(t, "cat", m.session("s", path)))
+	}
+	require.Equal(t, "f", run(t, "cat", m.session("s", "deep/er/f")))
+	require.Equal(t, entry(0, "t0", "", "sub"), run(t, "cat", m.session("s", "artifacts/Task/leaf")))
+	require.Equal(t, entry(0, "t0", "", "sub"), run(t, "cat", m.session("s", "Task/leaf")))
+	require.Equal(t, "trap", run(t, "cat", m.session("s", "artifacts/title")))
+	require.Empty(t, run(t, "cat", m.session("s", "title")))
+	_, err := os.Lstat(m.session("s", "nothing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,97 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// procNumber reads a number from a file of the daemon's /proc directory.
+func (m *mount) procNumber(file, key string) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", m.cmd.Process.Pid, file))
+	require.NoError(m.t, err)
+	found := regexp.MustCompile(`(?m)^` + key + `:\s*([0-9]+)`).FindSubmatch(text)
+	require.NotNil(m.t, found, "%s", text)
+	n, err := strconv.Atoi(string(found[1]))
+	require.NoError(m.t, err)
+	return n
+}
+
+// maxResident is how much memory issue 2 allows the daemon, in kB.
+const maxResident = 60_000
+
+// TestMemory: the daemon holds no content: after ls entries and cat context.json on the biggest session it
+// is still small, and also after all of it was read.
+func TestMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector takes memory of its own")
+	}
+	m := mountForTest(t, big(t))
+	for _, look := range []string{`ls "$1/entries" | wc -l`, `cat "$1/context.json" | wc -c`, `cat "$1"/entries/*.json | wc -c`, `cat "$1/leaf" | wc -c`} {
+		require.NotEqual(t, "0\n", shell(t, look, m.session("chain")))
+		resident := m.procNumber("status", "VmRSS")
+		t.Logf("%-30s %d kB", look, resident)
+		if look != `cat "$1"/entries/*.json | wc -c` { // 20,000 inodes that the kernel knows take some
+			require.Less(t, resident, maxResident, look)
+		}
+	}
+}
+
+// TestMountingReadsNothing: it costs the same for one session and for thousands.
+func TestMountingReadsNothing(t *testing.T) {
+	dir := scratch(t)
+	cost := func() [2]int {
+		m := mountForTest(t, dir)
+		return [2]int{m.procNumber("io", "rchar"), m.procNumber("io", "syscr")}
+	}
+	p := filepath.Join(dir, "sessions", "p")
+	require.NoError(t, os.MkdirAll(p, 0o755))
+	write := func(n int) {
+		require.NoError(t, os.WriteFile(filepath.Join(p, strconv.Itoa(n)+".jsonl"), []byte(header("s")), 0o644))
+	}
+	write(0)
+	one := cost()
+	for n := 1; n < scaled(10_000); n++ {
+		write(n)
+	}
+	many := cost()
+	t.Logf("bytes and reads: %d for one session, %d for %d", one, many, scaled(10_000))
+	require.InDelta(t, one[0], many[0], 20_000, "bytes read while mounting")
+	require.InDelta(t, one[1], many[1], 60, "reads while mounting")
+}
+
+// TestNoSessionsYet: the client makes its directories when it first needs them; until then they are empty.
+func TestNoSessionsYet(t *testing.T) {
+	source := t.TempDir()
+	m := mountForTest(t, source)
+	require.Equal(t, "blobs\nnew-session\nsessions\nterminal-sessions\n", run(t, "ls", m.dir))
+	require.Empty(t, names(t, m.path("sessions")))
+	a := agent{t, source}
+	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
+	a.write("s", header("s"), entry(0, "e0", "", "x"))
+	require.Equal(t, []string{"s", "s.jsonl"}, names(t, m.path("sessions/p")))
+	require.Equal(t, entry(0, "e0", "", "x"), run(t, "cat", m.session("s", "leaf")))
+}
+
+// TestPlacesMayBeLinks: SOURCE, sessions and blobs may be links to another disk, resolved once.
+func TestPlacesMayBeLinks(t *testing.T) {
+	a, link := demo(t), filepath.Join(t.TempDir(), "link")
+	disk := t.TempDir()
+	for _, place := range []string{"sessions", "blobs"} {
+		require.NoError(t, os.Rename(filepath.Join(a, place), filepath.Join(disk, place)))
+		require.NoError(t, os.Symlink(filepath.Join(disk, place), filepath.Join(a, place)))
+	}
+	require.NoError(t, os.Symlink(a, link))
+	m := mountForTest(t, link)
+	require.DirExists(t, m.path("sessions/-tmp-gauge-csv"))
+	require.Len(t, names(t, m.path("blobs")), 1)
+	info, err := os.Lstat(m.path("sessions"))
+	require.NoError(t, err)
+	require.True(t, info.IsDir())
+	run(t, "find", m.dir)
+}

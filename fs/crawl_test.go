@@ -1,0 +1,161 @@
+package fs_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCrawlers: every tool walks the directory of a big session to its end, with status 0 and without a
+// word, and sees the content of each entry once (design.md, crawlers).
+func TestCrawlers(t *testing.T) {
+	m := mountForTest(t, big(t))
+	for name, s := range bigSessions {
+		t.Run(name, func(t *testing.T) {
+			dir := m.session(name)
+			for crawler, crawl := range crawlers {
+				t.Run(crawler, func(t *testing.T) {
+					var seen markCounter
+					crawl(t, dir, &seen)
+					seen.each(t, s.entries(), 1)
+				})
+			}
+			t.Run("find", func(t *testing.T) { checkFind(t, dir, s.entries()) })
+			t.Run("sizes", func(t *testing.T) { checkSizes(t, dir) })
+		})
+	}
+}
+
+var crawlers = map[string]func(t *testing.T, dir string, seen *markCounter){
+	"grep -r": func(t *testing.T, dir string, seen *markCounter) {
+		crawlTool(t, seen, "grep", "-rhoE", "MARK[0-9]{8}", dir)
+	},
+	"rg": func(t *testing.T, dir string, seen *markCounter) {
+		crawlTool(t, seen, "rg", "--no-config", "-uuu", "-INo", "MARK[0-9]{8}", dir)
+	},
+	"tar": func(t *testing.T, dir string, seen *markCounter) {
+		crawlTool(t, seen, "tar", "-C", filepath.Dir(dir), "-cf", "-", filepath.Base(dir))
+	},
+	"rsync -a": func(t *testing.T, dir string, seen *markCounter) { crawlCopy(t, dir, seen, "rsync", "-a") },
+	"cp -a":    func(t *testing.T, dir string, seen *markCounter) { crawlCopy(t, dir, seen, "cp", "-a") },
+	"os.walk": func(t *testing.T, dir string, seen *markCounter) {
+		crawlTool(t, seen, "python3", "-c", `
+import os, sys
+def fail(e): raise e
+for d, dirs, files in os.walk(sys.argv[1], onerror=fail):
+    for f in files:
+        p = os.path.join(d, f)
+        if not os.path.islink(p):
+            with open(p, "rb") as c: sys.stdout.buffer.write(c.read())
+`, dir)
+	},
+}
+
+// crawlTool runs a tool and counts marks in what it prints.
+func crawlTool(t *testing.T, seen *markCounter, name string, args ...string) {
+	if _, err := exec.LookPath(name); err != nil {
+		missing(t, "%s is not installed", name)
+	}
+	var problems bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", seen, &problems
+	require.NoError(t, cmd.Run(), "%s: %.1000s", name, problems.String())
+	require.Empty(t, problems.String())
+}
+
+// crawlCopy copies the directory with a tool; the copy is the same tree.
+func crawlCopy(t *testing.T, dir string, seen *markCounter, name string, args ...string) {
+	to := filepath.Join(scratch(t), "copy")
+	if name == "rsync" {
+		run(t, name, append(args, dir+"/", to)...)
+	} else {
+		run(t, name, append(args, dir, to)...)
+	}
+	paths := 0
+	require.NoError(t, filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		paths++
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		_, _ = seen.Write(content)
+		_, _ = seen.Write([]byte("\n"))
+		return err
+	}))
+	want := strings.Count(run(t, "find", dir, "-printf", `\n`), "\n")
+	require.Equal(t, want, paths, "paths in the copy")
+}
+
+// maxDepth is how deep a listed path may lie in a session's directory: 64 levels, and what is above
+// them (design.md: about 100).
+const maxDepth = 70
+
+// checkFind: no path is listed twice, none is too deep, and there is a file for each entry.
+func checkFind(t *testing.T, dir string, entries int) {
+	seen := map[string]bool{}
+	inodes := map[string]string{}
+	files, nodes := 0, 0
+	for line := range strings.Lines(run(t, "find", dir, "-printf", `%d %y %i %P\n`)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
+		depth, err := strconv.Atoi(f[0])
+		require.NoError(t, err)
+		require.LessOrEqual(t, depth, maxDepth, f[3])
+		require.False(t, seen[f[3]], "listed twice: %s", f[3])
+		seen[f[3]] = true
+		require.Empty(t, inodes[f[2]], "the inode number of %s", f[3])
+		inodes[f[2]] = f[3]
+		switch {
+		case strings.HasPrefix(f[3], "entries/"):
+			require.Equal(t, "f", f[1], f[3])
+			files++
+		case strings.HasPrefix(f[3], "tree/") && strings.HasSuffix(f[3], "/entry.json"):
+			require.Equal(t, "l", f[1], f[3])
+			nodes++
+		}
+	}
+	require.Equal(t, entries, files, "files in entries/")
+	require.Equal(t, entries, nodes, "entry.json in tree/")
+	require.Less(t, len(seen), 4*entries+50, "no listing grows faster than the session")
+}
+
+// checkSizes: stat tells the size that a read finds, and blocks that fit it.
+func checkSizes(t *testing.T, dir string) {
+	sizes := run(t, "find", dir, "-type", "f", "-printf", `%s %b %p\n`)
+	checked := 0
+	lines := strings.Split(strings.TrimSuffix(sizes, "\n"), "\n")
+	step := max(1, len(lines)/500) // a sample: the copies above read the rest
+	for i, line := range lines {
+		f := strings.SplitN(line, " ", 3)
+		if i%step != 0 && strings.Contains(f[2], "/entries/") {
+			continue
+		}
+		content, err := os.ReadFile(f[2])
+		require.NoError(t, err)
+		require.Equal(t, f[0], fmt.Sprint(len(content)), f[2])
+		blocks, err := strconv.Atoi(f[1])
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, blocks*512, len(content), "%s: fewer blocks than bytes look like a hole", f[2])
+		require.LessOrEqual(t, blocks*512, len(content)+64<<10, f[2])
+		checked++
+	}
+	require.Greater(t, checked, 2)
+	for line := range strings.Lines(run(t, "find", dir, "-type", "l", "-printf", `%s %l\n`)) {
+		size, target, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		require.Equal(t, size, fmt.Sprint(len(target)), "the size of a link to %s", target)
+	}
+	var st syscall.Stat_t
+	require.NoError(t, syscall.Lstat(filepath.Join(dir, "tree"), &st))
+	require.EqualValues(t, 1, st.Nlink, "unknown: else find stops early")
+}

@@ -1,0 +1,258 @@
+package fs_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the mount shows is what is on disk at that moment (design.md section 6). A long-lived child does
+// a change and looks at once, a thousand times.
+
+const freshRounds = 1_000
+
+// freshLibrary is what the Python programs share: arguments are the raw file on disk, the session's
+// directory in the mount, the number of rounds.
+const freshLibrary = `
+import json, os, sys
+raw, d, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def header(): return '{"type":"session","version":3,"id":"fresh","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}\n'
+def entry(id, parent, text):
+    return json.dumps({"type":"message","id":id,"parentId":parent,"timestamp":"2026-02-16T11:00:00.000Z",
+        "message":{"role":"user","content":text}}, separators=(",", ":"))+"\n"
+def read(name):
+    p = os.path.join(d, name)
+    with open(p, "rb") as f: b = f.read()
+    size = os.stat(p).st_size
+    if size != len(b): raise SystemExit("size of %s: stat says %d, read %d" % (name, size, len(b)))
+    return b.decode()
+def same(what, want, got):
+    if want != got: raise SystemExit("round %d: %s: want %.300r, got %.300r" % (round, what, want, got))
+def replace(text):
+    tmp = os.path.join(os.path.dirname(raw), ".fresh.jsonl.00ff.tmp")
+    with open(tmp, "w") as f: f.write(text)
+    os.rename(tmp, raw)
+def look(ids, text, title=""):
+    same("leaf", "entries/%s.json" % ids[-1], os.readlink(os.path.join(d, "leaf")))
+    same("entries", [i + ".json" for i in ids], os.listdir(os.path.join(d, "entries")))
+    same("context.json", text, json.loads(read("context.json"))["messages"][-1]["content"])
+    with open(raw) as f: same("the raw file", f.read(), read("../fresh.jsonl"))
+`
+
+var freshPrograms = map[string]string{
+	"append": `
+replace(header() + entry("e", None, "first"))
+ids = ["e"]
+for round in range(rounds):
+    id = "e%d" % round
+    with open(raw, "a") as f: f.write(entry(id, ids[-1] if round % 50 else None, "text %d" % round))
+    ids.append(id)
+    look(ids, "text %d" % round)
+    same("the entry", entry(id, ids[-2] if round % 50 else None, "text %d" % round), read("entries/%s.json" % id))
+`,
+	"replace": `
+for round in range(rounds):
+    ids = ["same", "n%d" % (round % 7)] # often of the same size
+    first, last = "x" * (round % 11 * 900) + str(round), "text %d" % round
+    replace(header() + entry("same", None, first) + entry(ids[1], "same", last))
+    same("the rewritten entry", entry("same", None, first), read("entries/same.json"))
+    same("through tree/", entry(ids[1], "same", last), read("tree/same/%s/entry.json" % ids[1]))
+    look(ids, last)
+`,
+	"overwritten in place": `
+for round in range(rounds): # as an editor does that keeps the file
+    first, last = "y" * (round % 5 * 300) + str(round), "text %d" % round
+    with open(raw, "w") as f: f.write(header() + entry("same", None, first) + entry("n", "same", last))
+    same("the rewritten entry", entry("same", None, first), read("entries/same.json"))
+    look(["same", "n"], last)
+`,
+	"title": `
+def slot(title):
+    s = {"type":"title","v":1,"title":title,"source":"user","updatedAt":"2026-02-16T11:00:00.000Z","pad":""}
+    s["pad"] = " " * (255 - len(json.dumps(s, separators=(",", ":"))))
+    return json.dumps(s, separators=(",", ":")) + "\n"
+replace(slot("") + header() + entry("e", None, "first"))
+for round in range(rounds):
+    title = ("title %d " % round + "t" * (round % 13)).strip()
+    fd = os.open(raw, os.O_WRONLY)
+    os.pwrite(fd, slot(title).encode(), 0)
+    os.close(fd)
+    same("title", title + "\n", read("title"))
+    same("header.json", title, json.loads(read("header.json"))["title"])
+    look(["e"], "first")
+`,
+}
+
+func TestFreshness(t *testing.T) {
+	for name, program := range freshPrograms {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t)
+			a.write("fresh", header("fresh"))
+			m := mountForTest(t, a.dir)
+			program := freshLibrary + program + `print(round + 1)`
+			rounds := run(t, "python3", "-c", program, a.path("fresh.jsonl"), m.session("fresh"), fmt.Sprint(freshRounds))
+			require.Equal(t, fmt.Sprintln(freshRounds), rounds)
+		})
+	}
+}
+
+// TestFreshnessWithTools: the same with what people type.
+func TestFreshnessWithTools(t *testing.T) {
+	a := newAgent(t)
+	a.write("fresh", header("fresh"), entry(0, "e0", "", "first"))
+	m := mountForTest(t, a.dir)
+	dir := m.session("fresh")
+	for n := 1; n <= 25; n++ {
+		id := fmt.Sprintf("e%d", n)
+		line := entry(n, id, fmt.Sprintf("e%d", n-1), "text "+id)
+		a.add("fresh", line)
+		require.Equal(t, line, run(t, "cat", dir+"/leaf"))
+		require.Equal(t, min(n+1, 3), strings.Count(run(t, "ls", dir+"/entries"), ".json\n"))
+		require.Equal(t, "text "+id+"\n", run(t, "jq", "-r", ".messages[-1].content", dir+"/context.json"))
+		require.Equal(t, "entries/"+id+".json\n", run(t, "readlink", dir+"/leaf"))
+		require.Contains(t, run(t, "tail", "-n1", m.path("sessions/p/fresh.jsonl")), `"`+id+`"`)
+		rewritten := strings.Repeat("z", n%3*5_000)
+		a.replace("fresh", header("fresh"), entry(0, "e0", "", rewritten), entry(n, id, "e0", "text "+id))
+		require.Equal(t, entry(0, "e0", "", rewritten), run(t, "cat", dir+"/entries/e0.json"))
+		require.Equal(t, "e0.json\n"+id+".json\n", run(t, "ls", "-U", dir+"/entries"))
+	}
+}
+
+// TestTornTailHeals: a line that is caught half written is a problem until its rest comes.
+func TestTornTailHeals(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s"), entry(0, "e0", "", "first"))
+	m := mountForTest(t, a.dir)
+	for n := 1; n <= 20; n++ {
+		line := entry(n, entryID(n), "e0", "text")
+		cut := len(line) * n / 21
+		a.add("s", line[:cut])
+		require.Contains(t, run(t, "cat", m.session("s", "problems.jsonl")), "cut off")
+		require.Len(t, names(t, m.session("s", "entries")), n)
+		a.add("s", line[cut:])
+		require.Empty(t, run(t, "cat", m.session("s", "problems.jsonl")), "healthy again")
+		require.Equal(t, line, run(t, "cat", m.session("s", "leaf")))
+	}
+}
+
+// TestTailFollows: tail -f of the raw file follows.
+func TestTailFollows(t *testing.T) {
+	if _, err := exec.LookPath("tail"); err != nil {
+		missing(t, "tail is not installed")
+	}
+	a := newAgent(t)
+	a.write("s", header("s"))
+	m := mountForTest(t, a.dir)
+	out := filepath.Join(t.TempDir(), "out")
+	tail := exec.Command("bash", "-c", `exec tail -s 0.05 -n +1 -f "$1" >"$2" 2>&1`, "bash", m.path("sessions/p/s.jsonl"), out)
+	require.NoError(t, tail.Start())
+	defer func() { _ = tail.Process.Kill(); _ = tail.Wait() }()
+	want := header("s")
+	for n := range 5 {
+		require.Eventually(t, func() bool {
+			got, err := os.ReadFile(out)
+			return err == nil && string(got) == want
+		}, patience, 10*time.Millisecond, "line %d", n)
+		line := entry(n, entryID(n), "", "x")
+		a.add("s", line)
+		want += line
+	}
+}
+
+// TestOpenShowsOneVersion: what was opened before a change shows the old version, whole.
+func TestOpenShowsOneVersion(t *testing.T) {
+	body := strings.Repeat("old ", 100_000) // more than a page or a read
+	old := header("s") + entry(0, "e0", "", body) + entry(1, "e1", "e0", body)
+	changes := map[string]func(a agent){
+		"replaced":  func(a agent) { a.replace("s", header("s"), entry(0, "e0", "", "new")) },
+		"appended":  func(a agent) { a.add("s", entry(2, "e2", "e1", "new")) },
+		"removed":   func(a agent) { require.NoError(t, os.Remove(a.path("s.jsonl"))) },
+		"truncated": func(a agent) { require.NoError(t, os.Truncate(a.path("s.jsonl"), 1_000)) },
+		"overwritten": func(a agent) {
+			a.write("s", header("s"), entry(0, "e0", "", strings.Repeat("new ", 100_000)), entry(1, "e1", "e0", body))
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t)
+			m := mountForTest(t, a.dir)
+			for _, file := range []string{"s/context.json", "s/entries/e0.json", "s/header.json", "s.jsonl"} {
+				a.write("s", old)
+				want, err := os.ReadFile(m.path("sessions/p", file))
+				require.NoError(t, err)
+				f, err := os.Open(m.path("sessions/p", file))
+				require.NoError(t, err)
+				start := make([]byte, 10)
+				_, err = io.ReadFull(f, start)
+				require.NoError(t, err)
+				change(a)
+				_, _ = os.ReadFile(m.path("sessions/p", file)) // another looks at the new version
+				rest, err := io.ReadAll(f)
+				require.NoError(t, f.Close())
+				got := string(start) + string(rest)
+				inPlace := name == "truncated" || name == "overwritten"
+				gone := name == "removed" && file == "s.jsonl"
+				switch {
+				case file == "s.jsonl" && (inPlace || name == "appended"):
+					continue // the raw file is what it is, byte for byte
+				case err != nil:
+					require.ErrorIs(t, err, syscall.ESTALE, "%s", file)
+					require.True(t, inPlace || gone, "%s: old content is still there", file)
+				case name == "overwritten":
+					// Written over with the same size: nothing keeps the old bytes.
+				default:
+					require.Equal(t, sum256(string(want)), sum256(got), "%s: %d bytes, then %d", file, len(want), len(got))
+				}
+			}
+		})
+	}
+}
+
+// TestSessionEnds: a file that is removed, or no session any more, has no directory, at once.
+func TestSessionEnds(t *testing.T) {
+	ends := map[string]func(a agent){
+		"removed":          func(a agent) { require.NoError(t, os.Remove(a.path("s.jsonl"))) },
+		"truncated":        func(a agent) { require.NoError(t, os.Truncate(a.path("s.jsonl"), 0)) },
+		"no session":       func(a agent) { a.write("s", "not a session\n") },
+		"another in place": func(a agent) { a.replace("s", `{"type":"message","id":"x"}`+"\n") },
+		"a directory": func(a agent) {
+			require.NoError(t, os.Remove(a.path("s.jsonl")))
+			require.NoError(t, os.Mkdir(a.path("s.jsonl"), 0o755))
+		},
+	}
+	looks := []string{"cat $1/leaf", "cat $1/context.json", "cat $1/entries/e0.json", "ls $1/entries", "cat $1/tree/e0/entry.json", "readlink -e $1/leaf", "stat $1/header.json", "ls -d $1/entries/e0.json", "ls $1/tree", "ls -d $1/."}
+	for name, end := range ends {
+		for _, look := range looks {
+			t.Run(name+"/"+strings.ReplaceAll(look, "/", "_"), func(t *testing.T) {
+				a := newAgent(t)
+				a.write("s", header("s"), entry(0, "e0", "", "first"))
+				m := mountForTest(t, a.dir)
+				shell(t, "find $1 >/dev/null; "+look+" >/dev/null", m.session("s")) // the kernel knows it all
+				end(a)
+				out, problem, err := tool(t, "bash", "-c", look, "bash", m.session("s"))
+				if strings.HasPrefix(look, "ls -d") && err == nil {
+					return // that a directory exists, and a bare stat, may be remembered for a second
+				}
+				require.Error(t, err, out)
+				require.NotContains(t, problem, "Stale", "ENOENT, since nothing of it was open")
+				a.replaceAny("s", header("s"), entry(0, "e1", "", "again"))
+				require.Equal(t, "entries/e1.json\n", run(t, "readlink", m.session("s", "leaf")))
+				require.Equal(t, "e1.json\n", run(t, "ls", m.session("s", "entries")))
+			})
+		}
+	}
+}
+
+// replaceAny is replace where there may be a directory in the way.
+func (a agent) replaceAny(name string, content ...string) {
+	require.NoError(a.t, os.RemoveAll(a.path(name+".jsonl")))
+	a.replace(name, content...)
+}

@@ -1,0 +1,348 @@
+package fs_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Contents and names of SOURCE are hostile until checked: each kind of bad input gets what the design
+// says, and the mount lives on (design.md section 7).
+
+// hostile mounts an agent directory with a healthy session beside what make puts there, and sees that the
+// healthy one still reads afterwards.
+func hostile(t *testing.T, make func(a agent), check func(t *testing.T, a agent, m *mount)) {
+	a := newAgent(t)
+	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
+	make(a)
+	m := mountForTest(t, a.dir)
+	check(t, a, m)
+	require.Equal(t, entry(0, "e0", "", "well"), run(t, "cat", m.session("healthy", "leaf")))
+	require.Equal(t, "well\n", run(t, "jq", "-r", ".messages[0].content", m.session("healthy", "context.json")))
+	require.Contains(t, names(t, m.path("sessions/p")), "healthy")
+}
+
+// notSessions are files without a valid header.
+var notSessions = map[string]string{
+	"empty":             "",
+	"no header":         entry(0, "e0", "", "x"),
+	"blank":             "\n \t\n\n",
+	"NUL bytes alone":   strings.Repeat("\x00", 10_000),
+	"binary":            "\x7fELF\x02\x01\x01\x00\xff\xfe\xfd",
+	"header without id": `{"type":"session","version":3}` + "\n",
+	"id is a number":    `{"type":"session","id":7}` + "\n",
+	"torn header":       `{"type":"session","version":3,"id":"x`,
+	"other first":       "7\n" + header("x"),
+	"open brackets":     strings.Repeat("[", 1<<20),
+	"one long line":     strings.Repeat("x", 4<<20),
+}
+
+func TestNotSessions(t *testing.T) {
+	for name, content := range notSessions {
+		t.Run(name, func(t *testing.T) {
+			hostile(t, func(a agent) { a.write("bad", content) }, func(t *testing.T, a agent, m *mount) {
+				_, err := os.Lstat(m.session("bad"))
+				require.ErrorIs(t, err, os.ErrNotExist)
+				require.NotContains(t, names(t, m.path("sessions/p")), "bad")
+				raw, err := os.ReadFile(m.path("sessions/p/bad.jsonl"))
+				require.NoError(t, err)
+				require.Equal(t, sum256(content), sum256(string(raw)), "the raw file is there")
+			})
+		})
+	}
+}
+
+// hurt are sessions with something wrong: what is in entries/, and a word that problems.jsonl has.
+var hurt = map[string]struct {
+	content string
+	entries []string
+	problem string
+}{
+	"torn tail":     {header("s") + entry(0, "a", "", "x") + entry(1, "b", "a", "x")[:60], []string{"a"}, "cut off"},
+	"NUL tail":      {header("s") + entry(0, "a", "", "x") + strings.Repeat("\x00", 5_000), []string{"a"}, "skipped"},
+	"NUL inside":    {header("s") + entry(0, "a", "", "x\x00y") + entry(1, "b", "", "x"), []string{"b"}, "not JSON"},
+	"invalid UTF-8": {header("s") + entry(0, "a", "", "x\xff\xfey"), []string{"a"}, ""},
+	"garbage":       {header("s") + "garbage\n" + entry(0, "a", "garbage", "x"), []string{"a"}, "orphan"},
+	"deep":          {header("s") + deepEntry(12_000) + entry(1, "b", "deep", "x"), []string{"deep", "b"}, ""},
+	"open brackets": {header("s") + strings.Repeat("[", 1<<20) + "\n" + entry(1, "b", "", "x"), []string{"b"}, "skipped"},
+	"many torn":     {header("s") + strings.Repeat("{\"a\":\n", scaled(20_000)) + entry(1, "b", "", "x"), []string{"b"}, "skipped"},
+	"a cycle":       {header("s") + entry(0, "a", "b", "x") + entry(1, "b", "a", "x"), []string{"a", "b"}, "cycle"},
+	"no id":         {header("s") + `{"type":"custom"}` + "\n" + `{"type":"custom","id":null}`, []string{"~2", "~3"}, "no-id"},
+	"repeated ids":  {header("s") + entry(0, "a", "", "1") + entry(1, "a", "", "2") + entry(2, "a", "", "3"), []string{"a~2", "a~3", "a"}, "repeated"},
+	"odd fields":    {header("s") + `{"type":7,"id":"a","parentId":{},"timestamp":[],"message":7}` + "\n", []string{"a"}, ""},
+	"second header": {header("s") + entry(0, "a", "", "x") + header("t"), []string{"a"}, "header"},
+}
+
+func deepEntry(levels int) string {
+	return `{"type":"custom","id":"deep","parentId":null,"data":` + strings.Repeat(`{"d":[`, levels/2) + "1" + strings.Repeat("]}", levels/2) + "}\n"
+}
+
+func TestHurtSessions(t *testing.T) {
+	for name, h := range hurt {
+		t.Run(name, func(t *testing.T) {
+			hostile(t, func(a agent) { a.write("bad", h.content) }, func(t *testing.T, a agent, m *mount) {
+				var want []string
+				for _, e := range h.entries {
+					want = append(want, e+".json")
+				}
+				require.Equal(t, want, names(t, m.session("bad", "entries")))
+				problems := run(t, "cat", m.session("bad", "problems.jsonl"))
+				if h.problem == "" {
+					require.Empty(t, problems)
+				}
+				require.Contains(t, problems, h.problem)
+				run(t, "grep", "-rc", "", m.session("bad"))
+				for _, file := range []string{"context.json", "header.json"} {
+					text, err := os.ReadFile(m.session("bad", file))
+					require.NoError(t, err)
+					parseJSON(t, string(text))
+				}
+				require.Equal(t, h.content, string(must(os.ReadFile(m.path("sessions/p/bad.jsonl")))))
+			})
+		})
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestOddIDs: an id of any kind has one file, with its content, and one directory in tree/, and none leads
+// out of them.
+func TestOddIDs(t *testing.T) {
+	ids := map[string]string{
+		"slash": "a/b", "parent": "..", "self": ".", "path": "../../../etc/passwd", "NUL": "a\x00b", "newline": "a\nb",
+		"300 bytes": strings.Repeat("h", 300), "10 MB": strings.Repeat("m", 10<<20), "percent": "100%", "encoded": "%2E%2E",
+		"tilde": "~", "tilde number": "a~2", "leading dot": ".hidden", "leading dash": "-rf", "C1": "a\u0080b\u009f",
+		"surrogate": "\xED\xA0\xBC", "empty": "", "entry.json": "entry.json", "deep": ".deep", "blank": " ", "quote": `"\`,
+		"escape": "\x1b[2J", "multi-byte": strings.Repeat("é", 150),
+	}
+	for name, id := range ids {
+		t.Run(name, func(t *testing.T) {
+			line := strings.Replace(entry(0, "ID", "", "x"), `"ID"`, quoted(id), 1)
+			child := strings.Replace(entry(1, "child", "ID", "x"), `"ID"`, quoted(id), 1)
+			hostile(t, func(a agent) { a.write("bad", header("s"), line, child) }, func(t *testing.T, a agent, m *mount) {
+				file := nameOf(id) + ".json"
+				require.Equal(t, []string{file, "child.json"}, names(t, m.session("bad", "entries")))
+				require.Equal(t, sum256(line), sum256(run(t, "cat", m.session("bad", "entries", file))))
+				require.Equal(t, sum256(line), sum256(run(t, "cat", m.session("bad", "tree", treeNameOf(id), "entry.json"))))
+				if id != "" { // an empty parentId means none
+					require.Equal(t, []string{"entry.json", "child"}, names(t, m.session("bad", "tree", treeNameOf(id))))
+				}
+				require.Empty(t, run(t, "find", m.session("bad"), "-name", "passwd"))
+				run(t, "tar", "-C", m.path("sessions/p"), "-cf", "/dev/null", "bad")
+			})
+		})
+	}
+}
+
+// TestBlobReferences: a malformed reference opens no file, here or elsewhere, and stays as it is.
+func TestBlobReferences(t *testing.T) {
+	good := strings.Repeat("ab", 32)
+	refs := []string{
+		"../auth.json", "../../../../etc/passwd", "/etc/passwd", strings.ToUpper(good), good[:63], good + "0", "", ".", good + "/../x",
+		strings.Repeat("cd", 32), strings.Repeat("ef", 32), good[:60] + "\\u0000abc",
+	}
+	a := newAgent(t)
+	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "blobs"), 0o755))
+	for _, name := range []string{good, strings.ToUpper(good), good[:63], good + "0"} {
+		require.NoError(t, os.WriteFile(filepath.Join(a.dir, "blobs", name), []byte("blob "+name[:1]), 0o644))
+	}
+	secret := filepath.Join(a.dir, "auth.json")
+	require.NoError(t, os.WriteFile(secret, []byte("SECRET"), 0o644))
+	require.NoError(t, os.Symlink(secret, filepath.Join(a.dir, "blobs", strings.Repeat("cd", 32))))
+	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "blobs", strings.Repeat("ef", 32)), 0o755))
+	lines := []string{header("s")}
+	for i, ref := range append(refs, good) {
+		lines = append(lines, fmt.Sprintf(`{"type":"message","id":"m%d","parentId":null,"message":{"role":"user","content":[{"type":"image","data":"blob:sha256:%s"},{"image_url":"blob:sha256:%s"}]}}`+"\n", i, ref, ref))
+	}
+	for i := range refs {
+		a.write(fmt.Sprintf("s%d", i), lines[0], lines[i+1])
+	}
+	a.write("good", lines[0], lines[len(lines)-1])
+	m := mountForTest(t, a.dir)
+	for i, ref := range refs {
+		context := run(t, "cat", m.session(fmt.Sprintf("s%d", i), "context.json"))
+		require.Equal(t, 2, strings.Count(context, `"blob:sha256:`+ref+`"`), "%s", context)
+		require.NotContains(t, context, "SECRET")
+	}
+	context := run(t, "cat", m.session("good", "context.json"))
+	require.Contains(t, context, `"data":"YmxvYiBh"`)
+	require.Contains(t, context, `"image_url":"blob a"`)
+}
+
+// TestLinksAndOtherFiles: links out of SOURCE are shown as links and are no sessions, and what is no file
+// hangs nothing.
+func TestLinksAndOtherFiles(t *testing.T) {
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "o.jsonl"), []byte(header("o")), 0o644))
+	hostile(t, func(a agent) {
+		require.NoError(t, os.Symlink(filepath.Join(outside, "o.jsonl"), a.path("file.jsonl")))
+		require.NoError(t, os.Symlink(outside, a.path("folder")))
+		require.NoError(t, os.Symlink("healthy.jsonl", a.path("inside.jsonl")))
+		require.NoError(t, os.Symlink("loop.jsonl", a.path("loop.jsonl")))
+		require.NoError(t, os.Mkdir(a.path("dir.jsonl"), 0o755))
+		require.NoError(t, os.WriteFile(a.path("dir.jsonl/in.jsonl"), []byte(header("in")), 0o644))
+		require.NoError(t, unix.Mkfifo(a.path("pipe.jsonl"), 0o644))
+		require.NoError(t, os.Symlink(outside, a.path("art"))) // in the place of artifacts
+		a.write("art", header("art"))
+		require.NoError(t, os.Symlink("/etc", filepath.Join(filepath.Dir(a.path("")), "etc")))
+	}, func(t *testing.T, a agent, m *mount) {
+		for name, target := range map[string]string{
+			"file.jsonl": filepath.Join(outside, "o.jsonl"), "folder": outside, "inside.jsonl": "healthy.jsonl", "loop.jsonl": "loop.jsonl", "art": outside,
+		} {
+			got, err := os.Readlink(m.path("sessions/p", name))
+			require.NoError(t, err)
+			require.Equal(t, target, got)
+		}
+		list := names(t, m.path("sessions/p"))
+		require.ElementsMatch(t, []string{"art", "art.jsonl", "dir.jsonl", "file.jsonl", "folder", "healthy", "healthy.jsonl", "inside.jsonl", "loop.jsonl"}, list)
+		for _, no := range []string{"file", "inside", "loop", "dir", "pipe", "pipe.jsonl", "folder/o"} {
+			_, err := os.Stat(m.path("sessions/p", no))
+			require.ErrorIs(t, err, os.ErrNotExist, no)
+		}
+		require.DirExists(t, m.path("sessions/p/dir.jsonl/in"))
+		got, err := os.Readlink(m.path("sessions/etc"))
+		require.NoError(t, err)
+		require.Equal(t, "/etc", got)
+		require.Equal(t, 2, strings.Count(run(t, "find", m.path(), "-name", "header.json"), "\n"), "healthy and in: what is really there wins over art")
+	})
+}
+
+// TestUnreadable: a session that may not be read has no directory for a plain user; its raw file is there.
+func TestUnreadable(t *testing.T) {
+	a := newAgent(t)
+	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
+	a.write("secret", header("secret"))
+	require.NoError(t, os.Chmod(a.path("secret.jsonl"), 0))
+	var opts []mountOption
+	reader := func(args ...string) (string, string, error) { return tool(t, args[0], args[1:]...) }
+	if os.Geteuid() == 0 {
+		if device, err := os.Stat("/dev/fuse"); err == nil && device.Mode()&0o006 != 0o006 {
+			t.Skip("root may read everything, and here /dev/fuse is not for plain users")
+		}
+		const nobody = 65534
+		self, err := os.Executable()
+		require.NoError(t, err)
+		binary := filepath.Join(filepath.Dir(a.dir), "daemon")
+		shell(t, `cp "$1" "$2"; chmod go+rx "$2" "$3" "${3%/*}"`, self, binary, a.dir)
+		opts = append(opts, func(c *mountConfig) { c.binary, c.uid = binary, nobody })
+		shell(t, `chown -R 65534:65534 "$1"`, a.dir)
+		reader = func(args ...string) (string, string, error) {
+			return tool(t, "setpriv", append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups"}, args...)...)
+		}
+	}
+	m := mountForTest(t, a.dir, opts...)
+	out, problems, err := reader("ls", m.path("sessions/p"))
+	require.NoError(t, err, problems)
+	require.Equal(t, "healthy\nhealthy.jsonl\nsecret.jsonl\n", out)
+	_, problems, err = reader("cat", m.path("sessions/p/secret.jsonl"))
+	require.Error(t, err)
+	require.Contains(t, problems, "Permission denied")
+	out, problems, err = reader("cat", m.session("healthy", "leaf"))
+	require.NoError(t, err, problems)
+	require.Equal(t, entry(0, "e0", "", "well"), out)
+}
+
+// TestChangesDuringARead: a file that vanishes, shrinks or is replaced while tools read it gives old
+// content, ESTALE, or nothing, and never a mixture.
+func TestChangesDuringARead(t *testing.T) {
+	letters := func(c byte) string { return strings.Repeat(string(c), 300_000) }
+	version := func(c byte) []string {
+		return []string{header("s"), entry(0, "e0", "", letters(c)), entry(1, "e1", "e0", letters(c))}
+	}
+	hostile(t, func(a agent) { a.write("s", version('a')...) }, func(t *testing.T, a agent, m *mount) {
+		stop := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				switch i % 4 {
+				case 0:
+					_ = os.Remove(a.path("s.jsonl"))
+				case 1:
+					_ = os.WriteFile(a.path(".s.jsonl.0a.tmp"), []byte(strings.Join(version('b'), "")), 0o644)
+					_ = os.Rename(a.path(".s.jsonl.0a.tmp"), a.path("s.jsonl"))
+				case 2:
+					_ = os.Truncate(a.path("s.jsonl"), 400_000)
+				case 3:
+					_ = os.WriteFile(a.path("s.jsonl"), []byte(strings.Join(version('c'), "")), 0o644)
+				}
+			}
+		}()
+		for i := range 400 {
+			file := []string{"context.json", "entries/e0.json", "entries/e1.json", "leaf"}[i%4]
+			f, err := os.Open(m.session("s", file))
+			if err == nil {
+				var text []byte
+				text, err = io.ReadAll(f)
+				require.NoError(t, f.Close())
+				if err == nil && bytes.HasPrefix(text, []byte(`{"type":"message"`)) {
+					requireOneLetter(t, file, text)
+				}
+			}
+			if err != nil {
+				require.True(t, isAny(err, syscall.ESTALE, syscall.ENOENT), "%v", err)
+			}
+		}
+		close(stop)
+		<-done
+	})
+}
+
+func isAny(err error, errnos ...syscall.Errno) bool {
+	for _, e := range errnos {
+		if os.IsNotExist(err) && e == syscall.ENOENT || strings.Contains(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// requireOneLetter: an entry's text is of one version of the file. A file written in place can be caught
+// half written; its line is then no whole line.
+func requireOneLetter(t *testing.T, file string, text []byte) {
+	_, text, _ = bytes.Cut(text, []byte(`"content":"`))
+	text, _, whole := bytes.Cut(text, []byte(`"`))
+	require.True(t, whole, "%s is cut short", file)
+	require.Len(t, text, 300_000, file)
+	for _, c := range []byte{'a', 'b', 'c'} {
+		if text[0] == c {
+			require.Empty(t, bytes.Trim(text, string(c)), "%s is of two versions", file)
+		}
+	}
+}
+
+// TestHugeLine: a line over 64 MiB, which a mount would not write, is an entry like any other.
+func TestHugeLine(t *testing.T) {
+	size := 65 << 20
+	if small() {
+		size = 20 << 20
+	}
+	hostile(t, func(a agent) {
+		a.write("bad", header("s"), entry(0, "huge", "", strings.Repeat("x", size)), entry(1, "b", "huge", "y"))
+	}, func(t *testing.T, a agent, m *mount) {
+		require.Equal(t, []string{"huge.json", "b.json"}, names(t, m.session("bad", "entries")))
+		want := len(entry(0, "huge", "", "")) + size
+		require.Equal(t, fmt.Sprintln(want), shell(t, `cat "$1" | wc -c`, m.session("bad", "entries/huge.json")))
+		require.Equal(t, fmt.Sprintln(want), run(t, "stat", "-c", "%s", m.session("bad", "entries/huge.json")))
+		require.Equal(t, "2\n", run(t, "jq", ".messages|length", m.session("bad", "context.json")))
+		require.Equal(t, entry(1, "b", "huge", "y"), run(t, "cat", m.session("bad", "leaf")))
+	})
+}

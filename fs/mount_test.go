@@ -1,0 +1,344 @@
+package fs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+)
+
+// A mounted file system is served by a child process, and looked at from this one and from tools: a
+// process that looks at its own mount can wait for itself.
+
+// daemonEnv holds the options, as JSON, that make the test binary a daemon.
+const daemonEnv = "SESSIONFS_TEST_DAEMON"
+
+// requireEnv makes a skip a failure (style.md, rule 12).
+const requireEnv = "SESSIONFS_REQUIRE_FUSE"
+
+// patience bounds how long a test waits for what comes soon or never.
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	if options := os.Getenv(daemonEnv); options != "" {
+		os.Exit(runDaemon(options))
+	}
+	syscall.Umask(0o022)
+	code := m.Run()
+	removeStores()
+	os.Exit(code)
+}
+
+// daemonOptions are what a daemon is told.
+type daemonOptions struct {
+	mountopts.Options
+	// Panics mounts a storage that panics (panic_test.go).
+	Panics bool
+}
+
+// runDaemon serves one mount until it is unmounted, or until the test that started it is gone.
+func runDaemon(options string) int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var o daemonOptions
+	if err := json.Unmarshal([]byte(options), &o); err != nil {
+		log.Error("options", "err", err)
+		return 2
+	}
+	mountIt := fs.Mount
+	if o.Panics {
+		mountIt = mountPanicking
+	}
+	s, err := mountIt(o.Options, log)
+	if err != nil {
+		fmt.Fprintln(os.NewFile(3, "ready"), err)
+		return 1
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends when the test does
+		_ = unix.Unmount(o.Mountpoint, unix.MNT_DETACH)
+		_ = exec.Command("fusermount3", "-u", "-z", o.Mountpoint).Run()
+	}()
+	go func() {
+		for range stop {
+			if err := s.Unmount(); err != nil {
+				log.Error("unmount", "err", err)
+			}
+		}
+	}()
+	fmt.Fprintln(os.NewFile(3, "ready"), "ready")
+	s.Wait()
+	return 0
+}
+
+// missing skips a test that something is missing for, or fails it where nothing may be missing.
+func missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv(requireEnv) == "1" {
+		t.Fatalf(format+" ("+requireEnv+" is set)", args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// mount is a mounted agent directory.
+type mount struct {
+	t      testing.TB
+	source string
+	dir    string // the mount point
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	log    string // file
+	ended  chan struct{}
+	panics bool // is meant to
+}
+
+// mountConfig is what a test may want otherwise.
+type mountConfig struct {
+	options daemonOptions
+	binary  string
+	uid     int // of the daemon, where not our own
+}
+
+type mountOption func(*mountConfig)
+
+// mountForTest mounts source and unmounts it in Cleanup, where it also looks for what the daemon left
+// open and whether it panicked.
+func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
+	t.Helper()
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		missing(t, "FUSE is not usable: %v", err)
+	}
+	if _, err := exec.LookPath("fusermount3"); err != nil && os.Geteuid() != 0 {
+		missing(t, "FUSE is not usable without root: %v (package fuse3)", err)
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	c := mountConfig{binary: self, options: daemonOptions{Options: mountopts.Options{Source: source, Mountpoint: dir}}}
+	for _, o := range opts {
+		o(&c)
+	}
+	m := &mount{t: t, source: source, dir: dir, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{}), panics: c.options.Panics}
+	m.start(&c)
+	t.Cleanup(m.stop)
+	return m
+}
+
+func (m *mount) start(c *mountConfig) {
+	options, err := json.Marshal(c.options)
+	require.NoError(m.t, err)
+	logFile, err := os.Create(m.log)
+	require.NoError(m.t, err)
+	defer logFile.Close()
+	ready, tell, err := os.Pipe()
+	require.NoError(m.t, err)
+	defer ready.Close()
+	m.cmd = exec.Command(c.binary)
+	// The race detector lets a process wait a second before it ends.
+	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "GORACE=atexit_sleep_ms=0")
+	m.cmd.Dir = "/"
+	m.cmd.Stderr = logFile
+	m.cmd.ExtraFiles = []*os.File{tell}
+	if c.uid != 0 {
+		require.NoError(m.t, os.Chown(m.dir, c.uid, c.uid))
+		m.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}}
+	}
+	stdin, err := m.cmd.StdinPipe()
+	require.NoError(m.t, err)
+	m.stdin = stdin
+	require.NoError(m.t, m.cmd.Start())
+	tell.Close()
+	go func() {
+		_ = m.cmd.Wait()
+		close(m.ended)
+	}()
+	answer, err := io.ReadAll(io.LimitReader(ready, 6))
+	require.NoError(m.t, err)
+	if string(answer) != "ready\n" {
+		rest, _ := io.ReadAll(ready)
+		reason := string(answer) + string(rest)
+		<-m.ended
+		if strings.Contains(reason, "operation not permitted") || strings.Contains(reason, "fusermount") {
+			missing(m.t, "FUSE is not usable: %s", reason)
+		}
+		m.t.Fatalf("the mount failed: %s\n%s", reason, m.logged())
+	}
+}
+
+// stop unmounts and checks what the daemon leaves.
+func (m *mount) stop() {
+	if !m.panics {
+		m.checkDescriptors()
+	}
+	_ = m.cmd.Process.Signal(syscall.SIGTERM)
+	if !m.ends(patience) {
+		if m.mounted() {
+			m.t.Errorf("the mount could not be unmounted: something in it is in use, or the daemon hangs\n%s", m.logged())
+			_ = m.cmd.Process.Signal(syscall.SIGQUIT)
+			m.ends(time.Second)
+		} else {
+			m.t.Log("unmounted here, but another mount namespace has a copy of the mount: the daemon is killed")
+		}
+		_ = m.stdin.Close() // detaches
+		_ = m.cmd.Process.Kill()
+		<-m.ended
+	}
+	_ = unix.Unmount(m.dir, unix.MNT_DETACH) // nothing there: EINVAL
+	if log := m.logged(); !m.panics && strings.Contains(log, "panic") {
+		m.t.Errorf("the daemon panicked:\n%s", log)
+	} else if strings.Contains(log, "DATA RACE") {
+		m.t.Errorf("a race in the daemon:\n%s", log)
+	}
+}
+
+// ends waits for the daemon's end; it gives up early where the mount is gone already.
+func (m *mount) ends(patience time.Duration) bool {
+	for waited := time.Duration(0); waited < patience; waited += 2 * time.Second {
+		select {
+		case <-m.ended:
+			return true
+		case <-time.After(2 * time.Second):
+			if !m.mounted() {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// mounted reports whether the mount is in the mount table.
+func (m *mount) mounted() bool {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(m.t, err)
+	return strings.Contains(string(table), " "+m.dir+" ")
+}
+
+func (m *mount) logged() string {
+	b, err := os.ReadFile(m.log)
+	require.NoError(m.t, err)
+	return string(b)
+}
+
+// descriptors are the targets of the daemon's open descriptors that lie in SOURCE.
+func (m *mount) descriptors() (sessions map[string]int, other []string) {
+	dir := fmt.Sprintf("/proc/%d/fd", m.cmd.Process.Pid)
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil // not ours to look at, or gone
+	}
+	source, err := filepath.EvalSymlinks(m.source)
+	if err != nil {
+		return nil, nil
+	}
+	sessions = map[string]int{}
+	for _, fd := range open {
+		target, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		if err != nil || !strings.HasPrefix(target, source+"/") {
+			continue
+		}
+		if name := strings.TrimSuffix(target, " (deleted)"); strings.HasSuffix(name, ".jsonl") {
+			sessions[target]++
+		} else if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			other = append(other, target)
+		}
+	}
+	return sessions, other
+}
+
+// maxKept is how many sessions keep their file open (sessioncore, store.go).
+const maxKept = 128
+
+// checkDescriptors: with all files of the mount closed, the daemon holds one descriptor for each session
+// that it keeps, and none for anything else.
+func (m *mount) checkDescriptors() {
+	var problem string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		sessions, other := m.descriptors()
+		problem = ""
+		for name, n := range sessions {
+			if n > 1 {
+				problem = fmt.Sprintf("%d descriptors on %s", n, name)
+			}
+		}
+		if len(sessions) > maxKept {
+			problem = fmt.Sprintf("%d sessions are open", len(sessions))
+		}
+		if len(other) > 0 {
+			problem = fmt.Sprintf("open for nothing: %q", other)
+		}
+		if problem == "" {
+			return // a RELEASE may come after close
+		}
+	}
+	m.t.Errorf("the daemon leaks descriptors: %s", problem)
+}
+
+// path is a path in the mount.
+func (m *mount) path(parts ...string) string {
+	return filepath.Join(append([]string{m.dir}, parts...)...)
+}
+
+// session is a path in the directory of a session that lies in sessions/p/.
+func (m *mount) session(name string, parts ...string) string {
+	return m.path(append([]string{"sessions", "p", name}, parts...)...)
+}
+
+// toolTimeout ends a tool that hangs: generous, for slow machines.
+const toolTimeout = 5 * time.Minute
+
+// tool runs a program and returns what it prints and its error. The test is skipped where there is no
+// such program.
+func tool(t testing.TB, name string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		missing(t, "%s is not installed", name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	cmd.Dir = "/"
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(toolTimeout, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err = cmd.Wait()
+	return out.String(), problems.String(), err
+}
+
+// run is tool for programs that must succeed and complain about nothing.
+func run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, problems, err := tool(t, name, args...)
+	if err != nil || problems != "" {
+		t.Fatalf("%s %.300q: %v\n%.2000s", name, args, err, problems)
+	}
+	return out
+}
+
+// shell runs a script with arguments $1, $2, …
+func shell(t testing.TB, script string, args ...string) string {
+	t.Helper()
+	return run(t, "bash", append([]string{"-c", script, "bash"}, args...)...)
+}
+
+// python runs a program with arguments.
+func python(t testing.TB, program string, args ...string) string {
+	t.Helper()
+	return run(t, "python3", append([]string{"-c", program}, args...)...)
+}

@@ -1,0 +1,249 @@
+package fs_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/testdata"
+)
+
+// The agent directories that the tests mount.
+
+// agent is an agent directory of a test.
+type agent struct {
+	t   testing.TB
+	dir string
+}
+
+// newAgent makes an agent directory with an empty folder sessions/p.
+func newAgent(t testing.TB) agent {
+	a := agent{t, t.TempDir()}
+	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
+	return a
+}
+
+// path is a path in sessions/p.
+func (a agent) path(name string) string { return filepath.Join(a.dir, "sessions", "p", name) }
+
+// write makes or overwrites sessions/p/<name>.jsonl.
+func (a agent) write(name string, content ...string) {
+	require.NoError(a.t, os.WriteFile(a.path(name+".jsonl"), []byte(strings.Join(content, "")), 0o644))
+}
+
+// replace renames a new file over sessions/p/<name>.jsonl, as the client's rewrites do.
+func (a agent) replace(name string, content ...string) {
+	temporary := a.path("." + name + ".jsonl.0123abcd.tmp")
+	require.NoError(a.t, os.WriteFile(temporary, []byte(strings.Join(content, "")), 0o644))
+	require.NoError(a.t, os.Rename(temporary, a.path(name+".jsonl")))
+}
+
+// add appends to sessions/p/<name>.jsonl.
+func (a agent) add(name string, content ...string) {
+	f, err := os.OpenFile(a.path(name+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(a.t, err)
+	defer f.Close()
+	_, err = f.WriteString(strings.Join(content, ""))
+	require.NoError(a.t, err)
+}
+
+// header is the first line of a session.
+func header(id string) string {
+	return fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/project"}`, id) + "\n"
+}
+
+// entry is a line of a session: a user message with a text, at second n. An empty parent is none.
+func entry(n int, id, parent, text string) string {
+	if parent == "" {
+		parent = "null"
+	} else {
+		parent = `"` + parent + `"`
+	}
+	at := time.Date(2026, 2, 16, 11, 0, n, 0, time.UTC)
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"%s","mark":"%s","message":{"role":"user","content":"%s","timestamp":%d}}`,
+		id, parent, at.Format("2006-01-02T15:04:05.000Z"), mark(n), text, at.UnixMilli()) + "\n"
+}
+
+// mark is found in the content of entry n once, outside its message, and so in no context.
+func mark(n int) string { return fmt.Sprintf("MARK%08d", n) }
+
+// entryID is the id of entry n in the generated sessions.
+func entryID(n int) string { return fmt.Sprintf("%08x", n) }
+
+// unpack copies a directory tree to a new directory.
+func unpack(t testing.TB, from fs.FS) string {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, from))
+	return dir
+}
+
+func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
+
+// scratchSpace is what a copy of the biggest session takes, and more.
+const scratchSpace = 2 << 30
+
+// scratch is a temporary directory for tens of thousands of files: in memory where there is room, since
+// it is not the disk that is tested.
+func scratch(t testing.TB) string {
+	var st unix.Statfs_t
+	if unix.Statfs("/dev/shm", &st) != nil || st.Bavail*uint64(st.Bsize) < scratchSpace {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "sessionfs-test")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// The sizes that issue 2 names.
+const (
+	bigEntries  = 20_000
+	bigLine     = 12_500 // 250 MB in all
+	tipsCount   = 400
+	tipsEntries = 3_500
+	longLine    = 13 << 20
+)
+
+// small reports whether the big stores are to be smaller: on request, and under the race detector, under
+// which full sizes take minutes and find nothing more.
+func small() bool { return os.Getenv("SESSIONFS_TEST_SMALL") == "1" || raceEnabled }
+
+// scaled is n, or a tenth where stores are small.
+func scaled(n int) int {
+	if small() {
+		return n / 10
+	}
+	return n
+}
+
+var bigStore struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// big returns the agent directory with the big sessions, made once in a run: chain, fan, tips and line.
+func big(t testing.TB) string {
+	bigStore.once.Do(func() {
+		if bigStore.dir, bigStore.err = os.MkdirTemp("", "sessionfs-big"); bigStore.err == nil {
+			bigStore.err = writeBig(filepath.Join(bigStore.dir, "sessions", "p"))
+		}
+	})
+	require.NoError(t, bigStore.err)
+	return bigStore.dir
+}
+
+func removeStores() {
+	if bigStore.dir != "" {
+		_ = os.RemoveAll(bigStore.dir)
+	}
+}
+
+// bigSessions are the sessions of the big store: how many entries each has, and what its lines are.
+var bigSessions = map[string]struct {
+	entries func() int
+	line    func(n int) string
+}{
+	"chain": {func() int { return scaled(bigEntries) }, func(n int) string {
+		return entry(n, entryID(n), before(n, n-1), strings.Repeat("etaoin shrdlu ", bigLine/14))
+	}},
+	"fan": {func() int { return scaled(bigEntries) + 1 }, func(n int) string {
+		return entry(n, entryID(n), before(n, 0), "one of many")
+	}},
+	"tips": {func() int { return scaled(tipsEntries) }, func(n int) string {
+		tips := scaled(tipsCount)
+		if n <= tips { // a trunk, and a branch from each of its entries
+			return entry(n, entryID(n), before(n, n-1), "the trunk")
+		}
+		return entry(n, entryID(n), entryID(n-tips), "a branch")
+	}},
+	"line": {func() int { return 3 }, func(n int) string {
+		return entry(n, entryID(n), before(n, n-1), strings.Repeat("0123456789abcde ", 1+n%2*longLine/16))
+	}},
+}
+
+// before is the id of the entry that n hangs under; the first one is a root.
+func before(n, parent int) string {
+	if n == 0 {
+		return ""
+	}
+	return entryID(parent)
+}
+
+func writeBig(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, s := range bigSessions {
+		f, err := os.Create(filepath.Join(dir, name+".jsonl"))
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriterSize(f, 1<<20)
+		_, err = w.WriteString(header(name))
+		for n := 0; n < s.entries() && err == nil; n++ {
+			_, err = w.WriteString(s.line(n))
+		}
+		if err == nil {
+			err = w.Flush()
+		}
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markCounter counts the marks in what is written to it.
+type markCounter struct {
+	seen map[string]int
+	rest []byte
+}
+
+const markLen = len("MARK00000000")
+
+// Write implements io.Writer.
+func (c *markCounter) Write(p []byte) (int, error) {
+	if c.seen == nil {
+		c.seen = map[string]int{}
+	}
+	text := append(c.rest, p...)
+	at := 0
+	for {
+		i := bytes.Index(text[at:], []byte("MARK"))
+		if i < 0 || at+i+markLen > len(text) {
+			break
+		}
+		c.seen[string(text[at+i:at+i+markLen])]++
+		at += i + markLen
+	}
+	c.rest = bytes.Clone(text[max(at, len(text)-markLen+1):])
+	return len(p), nil
+}
+
+var _ io.Writer = (*markCounter)(nil)
+
+// each requires that every mark up to n was seen just so many times.
+func (c *markCounter) each(t testing.TB, n, times int) {
+	t.Helper()
+	require.Len(t, c.seen, n, "entries seen")
+	for i := range n {
+		require.Equal(t, times, c.seen[mark(i)], "how often entry %d was seen", i)
+	}
+}

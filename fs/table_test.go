@@ -1,0 +1,225 @@
+package fs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// row is a row of the table in nodes/doc.go.
+type row struct {
+	path     string // as written
+	unlisted bool
+	kind     fs.FileMode
+	pattern  *regexp.Regexp
+	node     string
+	file     string
+	answers  []string
+	cache    string
+}
+
+const nodesDir = "../nodes"
+
+// readTable parses the table.
+func readTable(t *testing.T) []row {
+	text, err := os.ReadFile(filepath.Join(nodesDir, "doc.go"))
+	require.NoError(t, err)
+	var rows []row
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(strings.TrimPrefix(line, "//\t"))
+		if !strings.HasPrefix(line, "//\t") || f[0] == "path" {
+			continue
+		}
+		r := row{path: f[0], node: f[1]}
+		if r.unlisted = f[1] == "(unlisted)"; r.unlisted {
+			f = slices.Delete(f, 1, 2)
+		}
+		r.node, r.file, r.answers, r.cache = f[1], f[2], f[3:len(f)-1], f[len(f)-1]
+		path := strings.TrimSuffix(strings.TrimSuffix(r.path, "@"), "/")
+		switch {
+		case strings.HasSuffix(r.path, "/"):
+			r.kind = fs.ModeDir
+		case strings.HasSuffix(r.path, "@"):
+			r.kind = fs.ModeSymlink
+		}
+		path = regexp.QuoteMeta(path)
+		path = strings.ReplaceAll(path, "…/", "(?:[^/]+/)*")
+		path = strings.ReplaceAll(path, "<session>", `([^/]+)`)
+		path = strings.ReplaceAll(path, "<sha256>", `[0-9a-f]{64}`)
+		path = regexp.MustCompile("<[a-z]+>").ReplaceAllString(path, `[^/]+`)
+		r.pattern = regexp.MustCompile("^" + path + "$")
+		rows = append(rows, r)
+	}
+	require.Greater(t, len(rows), 20)
+	return rows
+}
+
+// fits reports whether a path of the mount is of the row.
+func (r *row) fits(root, path string, kind fs.FileMode) bool {
+	at := r.pattern.FindStringSubmatchIndex(path)
+	if at == nil || kind != r.kind {
+		return false
+	}
+	if len(at) < 4 {
+		return true
+	}
+	info, err := os.Lstat(filepath.Join(root, path[:at[3]]+".jsonl")) // <session> is what has its file beside it
+	return err == nil && info.Mode().IsRegular()
+}
+
+// TestEveryPathHasItsRow: the table of package nodes tells of all that is in a mount, and of nothing else.
+func TestEveryPathHasItsRow(t *testing.T) {
+	a := demo(t)
+	long := []string{header("long")}
+	for n := range 150 {
+		long = append(long, entry(n, entryID(n), before(n, n-1), "deep"))
+	}
+	dir := filepath.Join(a, "sessions/--home-dev-tidetable--")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "long.jsonl"), []byte(strings.Join(long, "")), 0o644))
+	require.NoError(t, os.Symlink("long.jsonl", filepath.Join(dir, "link")))
+	m := mountForTest(t, a)
+	rows := readTable(t)
+	hit := map[string]int{}
+	check := func(path string, kind fs.FileMode, unlisted bool) {
+		for i := range rows {
+			if r := &rows[i]; r.unlisted == unlisted && r.fits(m.dir, path, kind) {
+				hit[r.path]++
+				return
+			}
+		}
+		t.Errorf("no row for %s (%v)", path, kind)
+	}
+	for line := range strings.Lines(run(t, "find", m.dir, "-printf", `%y %P\n`)) {
+		kind := map[byte]fs.FileMode{'d': fs.ModeDir, 'l': fs.ModeSymlink, 'f': 0}[line[0]]
+		check(strings.TrimSuffix(line[2:], "\n"), kind, false)
+	}
+	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
+	require.NoError(t, os.Symlink("entries/x.json", m.path(subagent, "waiting"))) // to be renamed to leaf
+	for _, name := range []string{"0.bash.log", "local", "waiting"} {
+		info, err := os.Lstat(m.path(subagent, name))
+		require.NoError(t, err)
+		check(subagent+"/"+name, info.Mode().Type(), true)
+	}
+	for _, r := range rows {
+		require.NotZero(t, hit[r.path], "nothing is at %s", r.path)
+	}
+}
+
+// operations are the words that the table has for what go-fuse asks.
+var operations = map[string]string{
+	"NodeGetattrer": "getattr", "NodeLookuper": "lookup", "NodeOpendirHandler": "list",
+	"NodeOpener": "open", "NodeReadlinker": "readlink", "NodeSetattrer": "setattr",
+	"NodeSymlinker": "symlink", "NodeUnlinker": "unlink", "NodeRenamer": "rename",
+}
+
+// TestTableTellsTheTruth: types, files, operations and cache rules of the table are those of the code.
+func TestTableTellsTheTruth(t *testing.T) {
+	code := readNodes(t)
+	told := map[string]bool{}
+	for _, r := range readTable(t) {
+		n := code[r.node]
+		require.NotNil(t, n, "there is no type %s", r.node)
+		told[r.node] = true
+		require.FileExists(t, filepath.Join(nodesDir, r.file))
+		if r.node != "GeneratedFile" && r.node != "ControlFile" { // whose files render and carry out
+			require.Equal(t, n.file, r.file, r.node)
+		}
+		answers := slices.Collect(maps.Keys(n.answers))
+		if n.answers["setattr"] { // what > sends: only where writing is taken
+			answers = append(answers, "write")
+		}
+		require.ElementsMatch(t, answers, r.answers, "operations of %s", r.path)
+		require.Equal(t, "cache"+strings.ToUpper(r.cache[:1])+r.cache[1:], n.cache, "cache rule of %s", r.path)
+	}
+	for name, n := range code {
+		require.True(t, len(n.answers) == 0 || told[name], "%s is not in the table", name)
+	}
+}
+
+// nodeType is what the code says of a type.
+type nodeType struct {
+	file    string
+	answers map[string]bool
+	cache   string
+	base    string // what it embeds first
+}
+
+// readNodes parses package nodes.
+func readNodes(t *testing.T) map[string]*nodeType {
+	files, err := filepath.Glob(filepath.Join(nodesDir, "*.go"))
+	require.NoError(t, err)
+	types := map[string]*nodeType{}
+	of := func(name string) *nodeType {
+		if types[name] == nil {
+			types[name] = &nodeType{answers: map[string]bool{}}
+		}
+		return types[name]
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				of(n.Name.Name).file = filepath.Base(file)
+				if s, ok := n.Type.(*ast.StructType); ok && len(s.Fields.List) > 0 && s.Fields.List[0].Names == nil {
+					if base, ok := s.Fields.List[0].Type.(*ast.Ident); ok {
+						of(n.Name.Name).base = base.Name
+					}
+				}
+			case *ast.ValueSpec: // var _ = (fusefs.NodeX)((*T)(nil))
+				if name, iface := assertion(n); name != "" && operations[iface] != "" {
+					of(name).answers[operations[iface]] = true
+				}
+			case *ast.FuncDecl: // func (*T) cache() cacheRule { return x }
+				if n.Recv != nil && n.Name.Name == "cache" {
+					name := n.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name
+					of(name).cache = n.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.Ident).Name
+				}
+			}
+			return true
+		})
+	}
+	for _, n := range types { // methods of what is embedded
+		for base := n.base; n.cache == "" && types[base] != nil; base = types[base].base {
+			n.cache = types[base].cache
+		}
+	}
+	return types
+}
+
+// assertion returns T and NodeX of var _ = (fusefs.NodeX)((*T)(nil)).
+func assertion(v *ast.ValueSpec) (name, iface string) {
+	if v.Names[0].Name != "_" || len(v.Values) != 1 {
+		return "", ""
+	}
+	outer, ok := v.Values[0].(*ast.CallExpr)
+	if !ok {
+		return "", ""
+	}
+	ast.Inspect(outer, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			iface = n.Sel.Name
+		case *ast.StarExpr:
+			if id, ok := n.X.(*ast.Ident); ok {
+				name = id.Name
+			}
+		}
+		return true
+	})
+	return name, iface
+}
