@@ -7,7 +7,7 @@
 // directories, <…> for one name; (unlisted) is found by name only. Operations are what a node answers
 // besides refusing: list is readdir with its lookups, write that open takes writing too. Cache is what
 // the kernel may remember: a second of name and attributes, or never anything; pages that it keeps are
-// another matter (openstate.go).
+// another matter (entry.go, sourcefile.go).
 //
 //	path                                      type           file           operations                                cache
 //	/                                         RootDir        root.go        getattr lookup list                       second
