@@ -65,6 +65,9 @@ func referenceParts(session, target string) ([]string, error) {
 				at = i
 			}
 		}
+		if id := len(parts) - 1; at < 0 && id > 0 && parts[id-1] == session {
+			at = id - 1
+		}
 		if at < 0 {
 			return nil, errNoReference
 		}
