@@ -1,0 +1,67 @@
+// The real client, as far as the checks use it: what its packages export.
+
+export type Entry = { type: string; id: string; parentId: string | null; [key: string]: any };
+export type TreeNode = { entry: Entry; children: TreeNode[] };
+
+/** The client's SessionManager. */
+export interface Manager {
+	appendMessage(message: object): string;
+	appendCustomEntry(customType: string, data?: unknown): string;
+	appendCustomMessageEntry(customType: string, content: unknown, display: boolean, details?: unknown): string;
+	appendThinkingLevelChange(level?: string): string;
+	appendModelChange(model: string, role?: string): string;
+	appendModeChange(mode: string, data?: object): string;
+	appendTtsrInjection(rules: string[]): string;
+	appendSessionInit(init: object): string;
+	appendServiceTierChange(tier: unknown): string;
+	appendCompaction(summary: string, short: string | undefined, firstKept: string, tokens: number): string;
+	appendLabelChange(target: string, label: string | undefined): string;
+	branch(id: string): void;
+	branchWithSummary(id: string | null, summary: string): string;
+	resetLeaf(): void;
+	createBranchedSession(id: string): string | undefined;
+	rewriteEntries(): Promise<void>;
+	setSessionName(name: string, source: "auto" | "user"): Promise<boolean>;
+	getSessionName(): string | undefined;
+	getSessionFile(): string;
+	getHeader(): any;
+	getEntries(): Entry[];
+	getBranch(): Entry[];
+	getTree(): TreeNode[];
+	getLabel(id: string): string | undefined;
+	getLeafId(): string | null;
+	buildSessionContext(): any;
+	flush(): Promise<void>;
+	close(): Promise<void>;
+}
+
+/** Ends a client's work on a session. The older one, closed with work still queued, opens the file again. */
+export async function closed(manager: Manager): Promise<void> {
+	await manager.flush();
+	await manager.close();
+}
+
+export interface Client {
+	version: string;
+	/** whether it writes title slots, tiers by provider and title_change entries, and follows the lock */
+	newer: boolean;
+	open(file: string): Promise<Manager>;
+	create(cwd: string): Manager;
+	/** What resuming the last session of a working directory gives. */
+	continueRecent(cwd: string): Promise<Manager>;
+	/** The files of all sessions of a working directory. */
+	list(cwd: string): Promise<string[]>;
+}
+
+/** dir is where its package was installed. */
+export async function loadClient(dir: string, version: string): Promise<Client> {
+	const { SessionManager } = await import(Bun.resolveSync("@oh-my-pi/pi-coding-agent/session/session-manager", dir));
+	return {
+		version,
+		newer: Number.parseInt(version) > 14,
+		open: file => SessionManager.open(file),
+		create: cwd => SessionManager.create(cwd),
+		continueRecent: cwd => SessionManager.continueRecent(cwd),
+		list: async cwd => (await SessionManager.list(cwd)).map((s: { path: string }) => s.path),
+	};
+}

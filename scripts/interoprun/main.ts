@@ -1,0 +1,27 @@
+// bun main.ts CLIENT_DIR VERSION MOUNT PROJECT
+// Checks a mount against the client: a line for each check, "ok" or "FAIL". PI_CODING_AGENT_DIR is the agent
+// directory that the mount shows, PROJECT the working directory of the sessions. The status says only whether
+// all checks were done.
+import { checkBuilt } from "./build";
+import { loadClient } from "./client";
+import { checkContinued } from "./continue";
+import { checkLive } from "./live";
+import { Mount } from "./mount";
+import { checkOld } from "./old";
+import { checkPersisted } from "./persist";
+import { check, reportFor } from "./report";
+import { checkResumed } from "./resume";
+
+const [clientDir, version, mountDir, project] = process.argv.slice(2);
+process.chdir(project);
+const client = await loadClient(clientDir, version);
+const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
+reportFor(version);
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkOld, checkLive]) {
+	try {
+		await part(client, mount, project);
+	} catch (e) {
+		await check(`${part.name} to its end`, () => Promise.reject(e));
+	}
+}
+process.exit(0); // the client may have timers
