@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -95,7 +96,7 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	h := &entryHandle{file: f}
+	h := &entryHandle{file: f, entry: e}
 	if r, ok := snap.EntryRange(e); ok {
 		snap.Retain()
 		h.snap, h.at = snap, r
@@ -116,6 +117,10 @@ type entryHandle struct {
 	snap *sessioncore.Snapshot
 	at   sessioncore.FileRange
 	doc  *sessioncore.Document
+
+	entry sessioncore.Entry
+	mu    sync.Mutex        // guards known
+	known sessioncore.Token // a later state of the file in which the entry is as it was
 }
 
 var _ = (fusefs.FileReader)((*entryHandle)(nil))
@@ -131,9 +136,15 @@ func (h *entryHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Read
 	if size <= 0 {
 		return fuse.ReadResultData(nil), 0
 	}
-	if err := h.snap.ReadFile(dest[:size], h.at.Offset+off); err != nil {
+	h.mu.Lock()
+	known := h.known
+	h.mu.Unlock()
+	if err := h.snap.ReadEntry(h.entry, dest[:size], off, &known); err != nil {
 		return nil, h.file.view.fail("read", h.file.path(), err)
 	}
+	h.mu.Lock()
+	h.known = known
+	h.mu.Unlock()
 	return fuse.ReadResultData(dest[:size]), 0
 }
 

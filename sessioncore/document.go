@@ -107,6 +107,9 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 		}
 		n += len(part)
 	}
+	if err := d.snap.unchanged(); err != nil {
+		return 0, err
+	}
 	if n < len(p) {
 		return n, io.EOF
 	}

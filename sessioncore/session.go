@@ -245,9 +245,12 @@ func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time
 	if err != nil {
 		return nil, err
 	}
-	s.index, s.resume, s.head, s.tail = x, resume, head, tail
 	snap := x.view(p, st)
 	snap.readAt, snap.headSum = readAt.UnixNano(), head
+	if snap.ends, err = snap.hashEnds(); err != nil {
+		return nil, err
+	}
+	s.index, s.resume, s.head, s.tail = x, resume, head, tail
 	s.takeMove(snap)
 	return snap, nil
 }

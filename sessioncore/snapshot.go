@@ -35,10 +35,12 @@ type Snapshot struct {
 	lastID       uint32
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
-	readAt  int64       // when the file was looked at, ns since the epoch
-	headSum uint64      // hash of its first bytes
-	serial  int64       // a number of its own among all snapshots of the process
-	settled atomic.Bool // it was looked at again after raceWindow
+	readAt  int64                 // when the file was looked at, ns since the epoch
+	headSum uint64                // hash of its first bytes
+	ends    [2]uint64             // hashes of the header and of the last bytes
+	serial  int64                 // a number of its own among all snapshots of the process
+	grown   atomic.Pointer[Token] // a later state of the file in which both are as they were
+	settled atomic.Bool           // it was looked at again after raceWindow
 
 	treeOnce  sync.Once
 	deepOnce  sync.Once
@@ -119,6 +121,58 @@ func (s *Snapshot) File() Object { return s.pin.obj }
 
 // ReadFile fills p from the pinned file, or returns ErrStale where it does not reach that far any more.
 func (s *Snapshot) ReadFile(p []byte, off int64) error { return readFull(s.pin.obj, p, off) }
+
+// unchanged returns ErrStale where the pinned file is not what was indexed with more at its end: somebody
+// overwrote it in place, which no client does but with the title slot, and what is read of it could be of
+// two versions. It looks at both ends, once for each state of the file.
+func (s *Snapshot) unchanged() error {
+	st, err := s.pin.obj.Stat()
+	if err != nil || st.Token == s.stat.Token {
+		return err
+	}
+	if known := s.grown.Load(); known != nil && *known == st.Token {
+		return nil
+	}
+	if st.Size >= s.stat.Size {
+		ends, err := s.hashEnds()
+		if err != nil {
+			return err
+		}
+		if ends == s.ends {
+			s.grown.Store(&st.Token)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: it was overwritten in place", ErrStale)
+}
+
+// hashEnds hashes the header and the last bytes of what was indexed.
+func (s *Snapshot) hashEnds() (ends [2]uint64, err error) {
+	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err != nil {
+		return ends, err
+	}
+	n := min(tailCheck, s.stat.Size)
+	ends[1], err = hashAt(s.pin.obj, s.stat.Size-n, n)
+	return ends, err
+}
+
+// ReadEntry fills p from an entry's range (EntryRange), from off on. Where the file changed since it was
+// indexed, the entry's text is looked at first: ErrStale where it is another one now. known is for the next
+// call of the same reader.
+func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *Token) error {
+	if err := s.ReadFile(p, s.records[e].off+off); err != nil {
+		return err
+	}
+	st, err := s.pin.obj.Stat()
+	if err != nil || st.Token == s.stat.Token || st.Token == *known {
+		return err
+	}
+	if _, err := s.checked(e); err != nil {
+		return err
+	}
+	*known = st.Token
+	return nil
+}
 
 // Len returns the number of entries.
 func (s *Snapshot) Len() int { return len(s.records) }
