@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -107,7 +108,12 @@ func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.p
 
 func (f *ControlFile) sync(ctx context.Context) error { return f.view.Writer.Sync(ctx, f.session) }
 
+// refused: that an id is not there is ENOENT, that the session is not there any more ESTALE (design.md
+// section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
+	if !errors.Is(err, sessioncore.ErrNotFound) {
+		err = staleIfGone(err)
+	}
 	return f.view.refuse(f.session.Name(), f.name, f.path(), err)
 }
 

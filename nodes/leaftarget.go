@@ -92,19 +92,29 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 	return snap.Find(name)
 }
 
+// currentName is the one fixed name in branches/; an id that equals it has its first byte encoded there
+// (design.md section 1, names).
+const (
+	currentName = "current"
+	currentID   = "%63urrent"
+)
+
 // branchNamed finds the entry at the end of a branch: branches/<id>, branches/.by-id/<id> or
 // branches/current.
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (sessioncore.Entry, error) {
 	if len(parts) == 2 && parts[0] == ".by-id" {
-		return snap.FindTreeName(parts[1])
+		return snap.FindName(parts[1])
 	}
 	if len(parts) != 1 {
 		return sessioncore.NoEntry, errNoReference
 	}
-	if parts[0] == "current" {
+	switch parts[0] {
+	case currentName:
 		return snap.Leaf()
+	case currentID:
+		return snap.FindName(currentName)
 	}
-	return snap.FindTreeName(parts[0])
+	return snap.FindName(parts[0])
 }
 
 // labelled finds the entry with a label, the one that was labelled last.

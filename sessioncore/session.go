@@ -191,6 +191,7 @@ func (s *Session) grow(cur *Snapshot) (snap *Snapshot, ok bool, err error) {
 	cur.pin.refs.Add(1)
 	snap, err = s.finish(s.index, resume, cur.pin, st, readAt)
 	if err != nil {
+		s.index = nil // it has what no snapshot shows
 		cur.pin.release()
 	}
 	return snap, err == nil, err
