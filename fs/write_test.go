@@ -66,16 +66,14 @@ func (w *writing) leaf() string {
 
 // record is what the tests look at of a line that was written.
 type record struct {
-	Type, ID, Timestamp     string
-	ParentID                *string
-	CustomType, TargetID    string
-	Label                   *string
-	Title, CWD              string
-	ParentSession           string
-	Version                 int
-	Data, Message           json.RawMessage
-	Source, PreviousTitle   string
-	Summary, FirstKept, How string
+	Type, ID      string
+	ParentID      *string
+	CustomType    string
+	Title, Source string
+	CWD           string
+	ParentSession string
+	Version       int
+	Data, Message json.RawMessage
 }
 
 // parent is the parentId, "" for null.

@@ -37,6 +37,8 @@ type controlHandle struct {
 	node *node
 	// empty: an empty line means something too; else it is ignored.
 	empty bool
+	// mute: nobody can read back, so that results are not kept.
+	mute bool
 
 	// mu guards what follows; it is held while lines take effect, so that they do in order.
 	mu      sync.Mutex
@@ -125,6 +127,9 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	}
 	results, done, err := h.file.apply(ctx, lines)
 	for _, r := range results {
+		if h.mute {
+			break
+		}
 		h.results = append(append(h.results, r...), '\n')
 	}
 	return done, err

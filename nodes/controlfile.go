@@ -80,12 +80,12 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // anything to show at offsets is a stream: what reading gives is what writes produced.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if f.render == nil {
-		return f.handle(), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+		return f.handle(flags), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
 	}
 	if !writes(flags) {
 		return f.GeneratedFile.Open(ctx, flags)
 	}
-	h := f.handle()
+	h := f.handle(flags)
 	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
 		shown, _, errno := f.GeneratedFile.Open(ctx, syscall.O_RDONLY)
 		if errno != 0 {
@@ -96,9 +96,12 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	return h, fuse.FOPEN_DIRECT_IO, 0
 }
 
-func (f *ControlFile) handle() *controlHandle {
-	return &controlHandle{file: f, node: &f.node, empty: f.empty}
+func (f *ControlFile) handle(flags uint32) *controlHandle {
+	return &controlHandle{file: f, node: &f.node, empty: f.empty, mute: writeOnly(flags)}
 }
+
+// writeOnly reports whether what is opened with these flags cannot be read.
+func writeOnly(flags uint32) bool { return flags&syscall.O_ACCMODE == syscall.O_WRONLY }
 
 func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
 	return f.do(ctx, f, lines)

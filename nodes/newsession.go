@@ -56,8 +56,8 @@ func (f *NewSessionFile) Setattr(_ context.Context, _ fusefs.FileHandle, in *fus
 var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
 
 // Open returns a handle that takes lines.
-func (f *NewSessionFile) Open(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return &controlHandle{file: f, node: &f.node}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+func (f *NewSessionFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return &controlHandle{file: f, node: &f.node, mute: writeOnly(flags)}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
 }
 
 func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {

@@ -1,0 +1,117 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What a write costs, and what reaches the disk.
+
+// TestSync: fsync on append, and with -o sync each line, reaches the disk.
+func TestSync(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+	const lines = 5
+	for _, sync := range []bool{false, true} {
+		w := newWriting(t, func(c *mountConfig) { c.options.Sync = sync })
+		calls := w.traced(t, "fsync,fdatasync,sync_file_range", func() {
+			for i := range lines {
+				require.NoError(t, put(w.in("append"), message(fmt.Sprint(i))+"\n"))
+			}
+			require.NoError(t, put(w.in("labels"), "e1 x\n"))
+			run(t, "ln", "-sfn", "e1", w.in("leaf"))
+		})
+		if sync {
+			require.GreaterOrEqual(t, strings.Count(calls, "fsync("), lines+2, "%s", calls)
+		} else {
+			require.NotContains(t, calls, "fsync(")
+			calls = w.traced(t, "fsync,fdatasync", func() { run(t, "sync", w.in("append")) })
+			require.Contains(t, calls, "fsync(")
+		}
+	}
+}
+
+// traced is what strace saw of the daemon's calls meanwhile.
+func (w *writing) traced(t testing.TB, calls string, meanwhile func()) string {
+	out := filepath.Join(t.TempDir(), "trace")
+	strace := exec.Command("strace", "-f", "-p", fmt.Sprint(w.m.cmd.Process.Pid), "-e", "trace="+calls, "-e", "signal=none", "-o", out)
+	var problems strings.Builder
+	strace.Stderr = &problems
+	require.NoError(t, strace.Start())
+	ended := make(chan struct{})
+	go func() { _ = strace.Wait(); close(ended) }()
+	attached := func() bool {
+		tracer := w.m.procNumber("status", "TracerPid")
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.m.cmd.Process.Pid))
+		for _, task := range tasks {
+			text, err := os.ReadFile(task)
+			if err == nil && !strings.Contains(string(text), fmt.Sprintf("TracerPid:\t%d\n", strace.Process.Pid)) {
+				return false
+			}
+		}
+		return tracer == strace.Process.Pid
+	}
+	for deadline := time.Now().Add(patience); !attached(); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-ended:
+			t.Skipf("strace cannot attach here: %s", problems.String())
+		default:
+			require.True(t, time.Now().Before(deadline), "strace does not attach")
+		}
+	}
+	meanwhile()
+	_ = strace.Process.Signal(syscall.SIGINT)
+	<-ended
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestAppendCost: an append reads and writes as much in a long session as in a short one.
+func TestAppendCost(t *testing.T) {
+	const appends = 50
+	cost := func(entries int) (read, written int) {
+		a := newAgent(t)
+		var text strings.Builder
+		text.WriteString(header("s"))
+		for n := range entries {
+			text.WriteString(entry(n, entryID(n), before(n, n-1), "etaoin shrdlu"))
+		}
+		a.write("s", text.String())
+		w := &writing{a, mountForTest(t, a.dir)}
+		fd := w.openAppend(unix.O_RDWR)
+		defer unix.Close(fd)
+		line := []byte(message("etaoin shrdlu") + "\n")
+		answer := make([]byte, 100)
+		add := func() {
+			_, err := unix.Write(fd, line)
+			require.NoError(t, err)
+			n, err := unix.Read(fd, answer)
+			require.NoError(t, err)
+			require.Equal(t, 9, n)
+		}
+		add() // the first one has to read the session
+		add()
+		read, written = w.m.procNumber("io", "rchar"), w.m.procNumber("io", "wchar")
+		for range appends {
+			add()
+		}
+		return (w.m.procNumber("io", "rchar") - read) / appends, (w.m.procNumber("io", "wchar") - written) / appends
+	}
+	shortRead, shortWritten := cost(100)
+	longRead, longWritten := cost(scaled(150_000))
+	t.Logf("bytes for each append: %d read and %d written with 100 entries, %d and %d with %d", shortRead, shortWritten, longRead, longWritten, scaled(150_000))
+	require.Less(t, longRead, 2*shortRead+8_000)
+	require.Less(t, longRead, 100_000)
+	require.InDelta(t, shortWritten, longWritten, 200)
+}

@@ -1,0 +1,238 @@
+package fs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Real faults below: the errno of design.md section 7, and the file as it was.
+
+// tmpfs mounts a small file system, which only root may do.
+func tmpfs(t testing.TB, options string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may mount a tmpfs")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skipf("a tmpfs cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// writtenIn makes a source of a directory, with the session s as newWriting does, and mounts it.
+func writtenIn(t testing.TB, dir string, content string) *writing {
+	a := agent{t, dir}
+	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
+	a.write("s", content)
+	return &writing{a, mountForTest(t, dir)}
+}
+
+// bigImage is an image whose blob takes n bytes.
+func bigImage(n int) string {
+	return `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("QUJD", n/3) + `"}]}}`
+}
+
+// TestFullDisk: on a full tmpfs of 1 MB every write that needs room is ENOSPC, the file is as it was and
+// nothing is left behind; when there is room again, they work.
+func TestFullDisk(t *testing.T) {
+	dir := tmpfs(t, "size=1m,mode=0755")
+	content := header("s") + strings.Join(writtenEntries, "") + entry(4, "e4", "e3", strings.Repeat("x", 200_000))
+	w := writtenIn(t, dir, content)
+	pending := ask(t, w.m.path("new-session"), "/somewhere/else")
+	ask(t, w.m.path(pending, "append"), message("in memory"))
+	for _, made := range []string{"blobs", "sessions/--somewhere-else--"} { // directories stay, if empty
+		require.NoError(t, os.Mkdir(filepath.Join(dir, made), 0o700))
+	}
+	filler := filepath.Join(dir, "filler")
+	fill := func(left int64) {
+		_ = os.Remove(filler)
+		var st unix.Statfs_t
+		require.NoError(t, unix.Statfs(dir, &st))
+		require.NoError(t, os.WriteFile(filler, make([]byte, max(0, int64(st.Bavail)*st.Bsize-left)), 0o600))
+	}
+	refused := func(what, path, text string, want error) {
+		t.Helper()
+		before, list := w.raw("s"), listing(t, dir)
+		require.ErrorIs(t, put(path, text), want, what)
+		w.unchanged(before, what)
+		require.Equal(t, list, listing(t, dir), "%s leaves nothing", what)
+	}
+	fill(64 << 10) // room for the lock and small lines, not for these
+	refused("a long line", w.in("append"), message(strings.Repeat("y", 100_000))+"\n", syscall.ENOSPC)
+	require.Contains(t, w.read("last-error"), "no space left on device")
+	refused("many lines", w.in("append"), strings.Repeat(message(strings.Repeat("y", 1_000))+"\n", 100), syscall.ENOSPC)
+	refused("a blob", w.in("append"), bigImage(150_000)+"\n", syscall.ENOSPC)
+	refused("a title in the header", w.in("title"), "new title\n", syscall.ENOSPC)
+	refused("a fork", w.in("fork"), "e4\n", syscall.ENOSPC)
+	require.NoError(t, put(w.in("append"), message("short")+"\n"), "what there is room for works")
+	fill(0)
+	refused("the lock", w.in("append"), message("short")+"\n", syscall.ENOSPC)
+	refused("a label", w.in("labels"), "e1 x\n", syscall.ENOSPC)
+	before, list := w.raw("s"), listing(t, dir)
+	_, problems, err := tool(t, "ln", "-sfn", "e1", w.in("leaf"))
+	require.Error(t, err)
+	require.Contains(t, problems, "No space left on device")
+	w.unchanged(before, "leaf")
+	refused("the first answer", w.m.path(pending, "append"), assistant("x")+"\n", syscall.ENOSPC)
+	_, problems, err = tool(t, "sync", w.m.path(pending, "append"))
+	require.Error(t, err)
+	require.Contains(t, problems, "No space left on device")
+	require.Equal(t, list, listing(t, dir))
+	require.Equal(t, "in memory\n", run(t, "jq", "-r", ".message.content", w.m.path(pending, "leaf")))
+
+	require.NoError(t, os.Remove(filler))
+	w.takesEveryWrite()
+	require.NoError(t, put(w.in("append"), bigImage(150_000)+"\n"))
+	require.NoError(t, put(w.m.path(pending, "append"), assistant("x")+"\n"))
+	require.FileExists(t, filepath.Join(dir, pending+".jsonl"))
+	w.wellRead()
+}
+
+// TestFileSizeLimit: RLIMIT_FSIZE is met as a full disk is, with EFBIG.
+func TestFileSizeLimit(t *testing.T) {
+	w := newWriting(t)
+	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "blobs"), 0o700))
+	size := uint64(len(w.raw("s")))
+	for _, room := range []uint64{0, 1, 100} { // in the middle of a line, or at its first byte
+		limit := unix.Rlimit{Cur: size + room, Max: unix.RLIM_INFINITY}
+		require.NoError(t, unix.Prlimit(w.m.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil))
+		before := w.raw("s")
+		list := listing(t, w.dir)
+		require.ErrorIs(t, put(w.in("append"), message(strings.Repeat("x", 300))+"\n"), syscall.EFBIG)
+		require.Contains(t, w.read("last-error"), "file too large")
+		require.ErrorIs(t, put(w.in("title"), strings.Repeat("t", 300)+"\n"), syscall.EFBIG)
+		require.ErrorIs(t, put(w.in("labels"), "e1 "+strings.Repeat("t", 300)+"\n"), syscall.EFBIG)
+		require.ErrorIs(t, put(w.in("append"), bigImage(5000)+"\n"), syscall.EFBIG)
+		w.unchanged(before, "over the limit")
+		require.Equal(t, list, listing(t, w.dir), "nothing is left behind")
+	}
+	limit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	require.NoError(t, unix.Prlimit(w.m.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil))
+	w.takesEveryWrite()
+}
+
+// plainUser is the user that a daemon runs as where we are root, which no mode stops.
+const plainUser = 65534
+
+// asPlainUser returns the options of a mount by an ordinary user, and what runs a tool as that user.
+func asPlainUser(t testing.TB, a agent) ([]mountOption, func(script string, args ...string) (string, error)) {
+	t.Helper()
+	prefix := []string{"bash"}
+	var opts []mountOption
+	if os.Geteuid() == 0 {
+		if st, err := os.Stat("/dev/fuse"); err != nil || st.Mode().Perm()&0o006 != 0o006 {
+			t.Skip("/dev/fuse is for root alone here")
+		}
+		if _, err := exec.LookPath("fusermount3"); err != nil {
+			t.Skip("an ordinary user needs fusermount3")
+		}
+		binary := filepath.Join(t.TempDir(), "daemon")
+		run(t, "cp", mustExecutable(t), binary)
+		require.NoError(t, os.Chmod(binary, 0o755))
+		require.NoError(t, filepath.WalkDir(a.dir, func(path string, _ fs.DirEntry, err error) error {
+			require.NoError(t, err)
+			return os.Lchown(path, plainUser, plainUser)
+		}))
+		for dir := a.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+			require.NoError(t, os.Chmod(dir, 0o755))
+		}
+		opts = append(opts, func(c *mountConfig) { c.binary, c.uid = binary, plainUser })
+		prefix = []string{"setpriv", "--reuid", fmt.Sprint(plainUser), "--regid", fmt.Sprint(plainUser), "--clear-groups", "bash"}
+	}
+	return opts, func(script string, args ...string) (string, error) {
+		_, problems, err := tool(t, prefix[0], append(append(prefix[1:len(prefix):len(prefix)], "-c", script, "bash"), args...)...)
+		return problems, err
+	}
+}
+
+func mustExecutable(t testing.TB) string {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return self
+}
+
+// TestReadOnlySource: a source that its user may not write to, or that lies on a file system mounted
+// read-only.
+func TestReadOnlySource(t *testing.T) {
+	for name, c := range map[string]struct{ file, dir os.FileMode }{"file": {0o444, 0o755}, "directory": {0o644, 0o555}} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t)
+			a.write("s", header("s"), strings.Join(writtenEntries, ""))
+			opts, user := asPlainUser(t, a)
+			require.NoError(t, os.Chmod(a.path("s.jsonl"), c.file))
+			require.NoError(t, os.Chmod(a.path(""), c.dir))
+			t.Cleanup(func() { _ = os.Chmod(a.path(""), 0o755) })
+			w := &writing{a, mountForTest(t, a.dir, opts...)}
+			before, list := w.raw("s"), listing(t, a.dir)
+			for what, script := range everyWrite {
+				problems, err := user(script, w.in())
+				if name == "file" && what == "fork" && err == nil {
+					t.Fatal("fork is written to, and has the session's mode")
+				}
+				require.Error(t, err, what)
+				require.Contains(t, problems, "Permission denied", what)
+				w.unchanged(before, what)
+			}
+			require.Equal(t, list, listing(t, a.dir))
+			require.NoError(t, os.Chmod(a.path("s.jsonl"), 0o644))
+			require.NoError(t, os.Chmod(a.path(""), 0o755))
+			problems, err := user(`sleep 1.1; rm -f "$1/new"; `+everyWrite["append"], w.in())
+			require.NoError(t, err, problems)
+		})
+	}
+	t.Run("file system", func(t *testing.T) {
+		dir := tmpfs(t, "size=1m,mode=0755")
+		w := writtenIn(t, dir, header("s")+strings.Join(writtenEntries, ""))
+		w.m.stop()
+		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+		w.m = mountForTest(t, dir)
+		w.refusesEveryWrite("Read-only file system")
+		path := ask(t, w.m.path("new-session"), "/in/memory")
+		require.ErrorIs(t, put(w.m.path(path, "append"), assistant("x")+"\n"), syscall.EROFS)
+	})
+}
+
+// TestFileGone: a session whose file goes away, or is one no more, while a control file is open.
+func TestFileGone(t *testing.T) {
+	w := newWriting(t)
+	fd := w.openAppend(unix.O_RDWR)
+	defer unix.Close(fd)
+	require.NoError(t, os.Remove(w.path("s.jsonl")))
+	_, err := unix.Write(fd, []byte(message("x")+"\n"))
+	require.ErrorIs(t, err, syscall.ESTALE)
+	require.NoFileExists(t, w.path("s.jsonl"), "it is not made anew")
+	w.replace("s", header("s"), strings.Join(writtenEntries, ""))
+	_, err = unix.Write(fd, []byte(message("x")+"\n"))
+	require.NoError(t, err, "a replaced file is the session, as it now is")
+	w.replace("s", "no session\n")
+	_, err = unix.Write(fd, []byte(message("x")+"\n"))
+	require.ErrorIs(t, err, syscall.ESTALE)
+	require.Equal(t, "no session\n", w.raw("s"))
+}
+
+// TestOwnerIsKept: what a daemon of root's writes belongs to the owner of the directory.
+func TestOwnerIsKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	w := newWriting(t)
+	run(t, "chown", "-R", "4321:1234", w.dir)
+	fork := ask(t, w.in("fork"), "e1")
+	path := ask(t, w.m.path("new-session"), "/made/anew")
+	require.Equal(t, "4321:1234\n", run(t, "stat", "-c", "%u:%g", w.m.path(path, "append")))
+	ask(t, w.m.path(path, "append"), assistant("x"))
+	require.NoError(t, put(w.in("title"), "x\n"))
+	require.NoError(t, put(w.in("append"), bigImage(6000)+"\n"))
+	require.Equal(t, "4321:1234\n", shell(t, `find "$1" -printf '%U:%G\n' | sort -u`, w.dir), "%s and %s", fork, path)
+}

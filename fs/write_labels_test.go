@@ -1,0 +1,86 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Writing to labels (design.md section 2).
+
+func TestLabels(t *testing.T) {
+	w := newWriting(t)
+	labels := w.in("labels")
+	require.Empty(t, w.read("labels"))
+	for _, c := range []struct {
+		script, want string
+		added        int
+		err          string
+	}{
+		{`echo "e1 two words" > "$1"`, "e1\ttwo words\n", 1, ""},
+		{`echo "e1 two words" > "$1"`, "e1\ttwo words\n", 0, ""},
+		{`printf 'e2\twith tab' >> "$1"`, "e1\ttwo words\ne2\twith tab\n", 1, ""},
+		{`printf 'e1\t two words \n' | tee "$1"`, "e2\twith tab\ne1\t two words \n", 1, ""},
+		{`cat "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e2\twith tab\ne1\t two words \n", 0, ""},
+		{`sed 's/with tab/changed/' "$1" > "$2/copy" && cp "$2/copy" "$1"`, "e1\t two words \ne2\tchanged\n", 1, ""},
+		{`echo nobody x > "$1"`, "e1\t two words \ne2\tchanged\n", 0, "No such file"},
+		{`printf 'e0 first\nnobody x\ne3 never\n' | cat > "$1"`, "e1\t two words \ne2\tchanged\ne0\tfirst\n", 1, "No such file"},
+		{`echo e2 > "$1"`, "e1\t two words \ne0\tfirst\n", 1, ""},
+		{`echo e2 > "$1"`, "e1\t two words \ne0\tfirst\n", 0, ""},
+		{`printf 'e1\t\ne0 \n' > "$1"`, "", 2, ""},
+		{`printf '\n\n' > "$1"; : > "$1"; touch "$1"; truncate -s 0 "$1"`, "", 0, ""},
+		{`printf 'e1 bad\\q\n' > "$1"`, "", 0, "Invalid argument"},
+		{`printf '%s\n' 'e1 a\tb\\c\nd\re\ud800' > "$1"`, "e1\t" + `a\tb\\c\nd\re\ud800` + "\n", 1, ""},
+		{`cat "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e1\t" + `a\tb\\c\nd\re\ud800` + "\n", 0, ""},
+		{`sed 's/a\\t/A\\t/' "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e1\t" + `A\tb\\c\nd\re\ud800` + "\n", 1, ""},
+		{`printf 'e1 \303\274 / . -\n' > "$1"`, "e1\tü / . -\n", 1, ""},
+	} {
+		before := w.raw("s")
+		_, problems, err := tool(t, "bash", "-c", "set -e; "+c.script, "bash", labels, t.TempDir())
+		if c.err == "" {
+			require.NoError(t, err, "%s: %s", c.script, problems)
+		} else {
+			require.Error(t, err, c.script)
+			require.Contains(t, problems, c.err, c.script)
+			require.Contains(t, w.read("last-error"), "labels: ", c.script)
+		}
+		require.Equal(t, c.want, w.read("labels"), c.script)
+		info, err := os.Stat(labels)
+		require.NoError(t, err)
+		require.EqualValues(t, len(c.want), info.Size(), c.script)
+		added := w.added(before)
+		require.Len(t, added, c.added, c.script)
+		for _, r := range added {
+			require.Equal(t, "label", r.Type)
+			require.Equal(t, "entries/"+added[len(added)-1].ID+".json", w.leaf(), "a label entry becomes the leaf")
+		}
+	}
+	require.Empty(t, ask(t, labels, "e1 x")[:0])
+	w.wellRead()
+}
+
+// TestLabelsOfOddIDs: what labels shows can be written back, and edited, whatever the ids are.
+func TestLabelsOfOddIDs(t *testing.T) {
+	a := newAgent(t)
+	text := header("s")
+	for i, id := range []string{`a b`, `tab\there`, `line\nhere`, `back\\slash`, `\ud83d`, `ü`, `%2F/..`, `-n`} {
+		text += entry(i, id, "", "x") + fmt.Sprintf(`{"type":"label","id":"L%d","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","targetId":"%s","label":"label %d of %s"}`, i, id, i, id) + "\n"
+	}
+	a.write("s", text)
+	w := &writing{a, mountForTest(t, a.dir)}
+	was := w.read("labels")
+	require.Equal(t, 8, strings.Count(was, "\n"))
+	copyOf := filepath.Join(t.TempDir(), "copy")
+	shell(t, `cat "$1" > "$2" && cat "$2" > "$1" && cp "$2" "$1" && dd if="$2" of="$1" bs=3 status=none`, w.in("labels"), copyOf)
+	w.unchanged(text, "labels as they were")
+	shell(t, `sed 's/\tlabel /\tLABEL /' "$2" > "$2.new" && cat "$2.new" > "$1"`, w.in("labels"), copyOf)
+	require.Equal(t, strings.ReplaceAll(was, "\tlabel ", "\tLABEL "), w.read("labels"))
+	require.Len(t, w.added(text), 8)
+	shell(t, `cut -f1 "$2" | sed 's/$/\t/' > "$1"`, w.in("labels"), copyOf)
+	require.Empty(t, w.read("labels"))
+	w.wellRead()
+}

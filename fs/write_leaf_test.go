@@ -1,0 +1,275 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Branching by writing leaf (design.md, leaf).
+
+// linkers are the ways in which tools replace a link: $1 is the session's directory, $2 the target, $3
+// an empty directory elsewhere. Those that remove leaf before they make it anew move it twice.
+var linkers = map[string]string{
+	"ln -sfn":                    `ln -sfn "$2" "$1/leaf"`,
+	"ln -sfn in the directory":   `cd "$1" && ln -sfn "$2" leaf`,
+	"ln -sfn from entries":       `cd "$1/entries" && ln -sfn "$2" ../leaf`,
+	"ln -sfT":                    `ln -sfT "$2" "$1/leaf"`,
+	"busybox ln":                 `busybox ln -sfn "$2" "$1/leaf"`,
+	"mv -T":                      `ln -s "$2" "$1/new" && mv -T "$1/new" "$1/leaf"`,
+	"mv -fT":                     `ln -s "$2" "$1/.new~" && mv -fT "$1/.new~" "$1/leaf"`,
+	"cp -P --remove-destination": `ln -s "$2" "$3/l" && cp -P --remove-destination "$3/l" "$1/leaf"`,
+	"cp -fP":                     `ln -s "$2" "$3/l" && cp -fP "$3/l" "$1/leaf"`,
+	"busybox cp":                 `ln -s "$2" "$3/l" && busybox cp -fP "$3/l" "$1/leaf"`,
+	"rsync -l":                   `ln -s "$2" "$3/leaf" && rsync -l "$3/leaf" "$1/"`,
+	"rsync -a --no-t":            `ln -s "$2" "$3/leaf" && rsync -rlpgoD "$3/leaf" "$1/"`,
+	"rm and ln":                  `rm "$1/leaf" && ln -s "$2" "$1/leaf"`,
+	"os.replace":                 `python3 -c 'import os, sys; os.symlink(sys.argv[2], sys.argv[1] + "/x"); os.replace(sys.argv[1] + "/x", sys.argv[1] + "/leaf")' "$1" "$2"`,
+	"os.unlink":                  `python3 -c 'import os, sys; l = sys.argv[1] + "/leaf"; os.unlink(l); os.symlink(sys.argv[2], l)' "$1" "$2"`,
+	"dash":                       `dash -c 'ln -sfn "$2" "$1/leaf"' dash "$1" "$2"`,
+}
+
+// requireMoves requires that what was added to the file are moves of the leaf, the last one to an entry.
+func requireMoves(t testing.TB, added []record, to string, most int) {
+	t.Helper()
+	require.NotEmpty(t, added)
+	require.LessOrEqual(t, len(added), most)
+	for _, r := range added {
+		require.Equal(t, "custom", r.Type)
+		require.Equal(t, "sessionfs/leaf", r.CustomType)
+	}
+	last := added[len(added)-1]
+	require.Equal(t, to, last.parent())
+	want := "null"
+	if to != "" {
+		want = `"` + to + `"`
+	}
+	require.JSONEq(t, `{"targetId":`+want+`}`, string(last.Data))
+}
+
+// TestLeafByTools: whatever a tool replaces the link with, the next entry hangs under the target.
+func TestLeafByTools(t *testing.T) {
+	w := newWriting(t)
+	n := 0
+	for name, script := range linkers {
+		t.Run(name, func(t *testing.T) {
+			target := []string{"e2", "e1"}[n%2]
+			n++
+			before := w.raw("s")
+			shell(t, script, w.in(), "entries/"+target+".json", t.TempDir())
+			require.Equal(t, "entries/"+target+".json", w.leaf())
+			require.Equal(t, "entries/"+target+".json\n", run(t, "readlink", w.in("leaf")))
+			require.Contains(t, w.read("leaf"), `"id":"`+target+`"`)
+			requireMoves(t, w.added(before), target, 2)
+			before = w.raw("s")
+			id := ask(t, w.in("append"), message(name))
+			added := w.added(before)
+			require.Equal(t, target, added[0].parent())
+			require.Equal(t, "entries/"+id+".json", w.leaf())
+		})
+	}
+	require.Equal(t, []string{"append", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "title", "tree"}, names(t, w.in()),
+		"no temporary name is left")
+	w.wellRead()
+}
+
+// targets are the forms in which an entry can be named; S is the session's directory.
+var targets = []string{
+	"e2", "e2.json", "entries/e2.json", "./e2", "./e2.json", "./entries/e2.json", ".//./entries//e2.json",
+	"tree/e2", "tree/e2/entry.json", "tree/e0/e1/e2", "tree/e0/e1/e2/entry.json", "./tree/e1/e2", "tree/.deep/e2",
+	"branches/e2", "branches/.by-id/e2", "./branches/e2", "by-label/two words", "./by-label/two words",
+	"S/e2", "S/e2.json", "S/entries/e2.json", "S/tree/e0/e1/e2", "S/tree/e0/e1/e2/entry.json", "S/branches/e2", "S/branches/.by-id/e2", "S/by-label/two words",
+	"../s/entries/e2.json", "../../p/s/tree/e2", "../s/e2", "/some/other/mount/sessions/p/s/entries/e2.json", "/s/s/entries/e2.json",
+	"S//entries/e2.json",
+}
+
+func TestLeafTargets(t *testing.T) {
+	w := newWriting(t)
+	require.NoError(t, put(w.in("labels"), "e2 two words\n"))
+	for _, target := range targets {
+		t.Run(target, func(t *testing.T) {
+			require.NoError(t, put(w.in("append"), message("elsewhere")+"\n"))
+			before := w.raw("s")
+			if strings.HasPrefix(target, "S") {
+				target = w.in() + target[1:]
+			}
+			_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
+			require.NoError(t, err, problems)
+			require.Equal(t, "entries/e2.json", w.leaf())
+			requireMoves(t, w.added(before), "e2", 1)
+		})
+	}
+	before := w.raw("s")
+	for _, target := range []string{"entries/e2.json", "branches/current", w.in("entries/e2.json")} {
+		run(t, "ln", "-sfn", target, w.in("leaf"))
+		w.unchanged(before, "a move to where it is")
+	}
+	run(t, "ln", "-sfnr", w.in("entries/e1.json"), w.in("leaf"))
+	require.Equal(t, "entries/e1.json", w.leaf())
+}
+
+// TestLeafWrongTargets: a target that is no entry fails, and changes nothing.
+func TestLeafWrongTargets(t *testing.T) {
+	w := newWriting(t)
+	before := w.raw("s")
+	for target, want := range map[string]error{
+		"nobody": syscall.ENOENT, "nobody.json": syscall.ENOENT, "entries/nobody.json": syscall.ENOENT, "tree/nobody": syscall.ENOENT, "tree/e0/nobody/entry.json": syscall.ENOENT,
+		"branches/nobody": syscall.ENOENT, "branches/.by-id/nobody": syscall.ENOENT, "by-label/nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, "E2": syscall.ENOENT,
+		"entries": syscall.ENOENT, "title": syscall.ENOENT, // as an id
+		"entries/e2": syscall.EINVAL, "entries/e2/x.json": syscall.EINVAL, "/": syscall.EINVAL, "..": syscall.EINVAL, "../e2": syscall.EINVAL, "/etc/passwd": syscall.EINVAL,
+		w.m.path(): syscall.EINVAL, w.m.path("sessions/p/other/entries/e2.json"): syscall.EINVAL, "entries/../entries/e2.json": syscall.EINVAL, "tree/.deep": syscall.EINVAL,
+		"artifacts/e2": syscall.EINVAL, "branches/e2/path": syscall.EINVAL, ".": syscall.EINVAL, "by-label/a/b": syscall.EINVAL, "tree/entry.json": syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
+	} {
+		require.NoError(t, unix.Symlink(target, w.in("new")), "%.99s", target)
+		got, err := os.Readlink(w.in("new"))
+		require.NoError(t, err)
+		require.Equal(t, target, got)
+		require.ErrorIs(t, unix.Rename(w.in("new"), w.in("leaf")), want, "%.99s", target)
+		require.Contains(t, w.read("last-error"), "leaf: "+target, "%.99s", target)
+		require.NoError(t, unix.Unlink(w.in("new")))
+		w.unchanged(before, target)
+		require.Equal(t, "entries/e3.json", w.leaf())
+		_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
+		require.Error(t, err, "%.99s", target)
+		require.True(t, containsAny(problems, want.Error(), "No such file or directory", "Invalid argument"), problems)
+		w.unchanged(before, target)
+	}
+	_, err := os.Lstat(w.in("new"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, unix.Symlink("e2", w.in("leaf")), syscall.EEXIST)
+	require.ErrorIs(t, unix.Symlink("e2", w.in("entries")), syscall.EEXIST)
+	require.ErrorIs(t, unix.Symlink("e2", w.in("entries/x")), syscall.EPERM)
+	require.NoError(t, unix.Symlink("e2", w.in("new")))
+	require.ErrorIs(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_NOREPLACE), syscall.EEXIST)
+	require.Error(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_EXCHANGE))
+	for _, to := range []string{"other", "title", "entries", "append"} {
+		require.Error(t, unix.Rename(w.in("new"), w.in(to)), to)
+	}
+	require.Error(t, unix.Rename(w.in("leaf"), w.in("other")))
+	require.Error(t, unix.Rename(w.in("leaf"), w.m.path("sessions/p/leaf")))
+	require.Error(t, unix.Rename(w.in("new"), w.m.path("sessions/p/leaf")))
+	w.unchanged(before, "wrong renames")
+	require.Equal(t, "entries/e3.json", w.leaf())
+	require.NoError(t, unix.Rename(w.in("new"), w.in("leaf")))
+	require.Equal(t, "entries/e2.json", w.leaf())
+	require.NoError(t, unix.Symlink("e1", w.in("new")))
+	require.Equal(t, "entries/e2.json", w.leaf(), "another link of the name that leaf was made under")
+}
+
+// TestLeafIsDurable: after a remount the leaf is where it was put; rm leaf puts it before the first entry.
+func TestLeafIsDurable(t *testing.T) {
+	w := newWriting(t)
+	run(t, "ln", "-sfn", "e1", w.in("leaf"))
+	context := w.read("context.json")
+	require.Equal(t, "one\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
+	w.remount()
+	require.Equal(t, "entries/e1.json", w.leaf())
+	require.Equal(t, context, w.read("context.json"))
+	w.remount(func(c *mountConfig) { c.options.LeafMemory = true })
+	require.Equal(t, "entries/e1.json", w.leaf(), "what is in the file counts")
+
+	w.remount()
+	before := w.raw("s")
+	run(t, "rm", w.in("leaf"))
+	requireMoves(t, w.added(before), "", 1)
+	require.Empty(t, w.leaf())
+	require.NotContains(t, names(t, w.in()), "leaf")
+	require.Equal(t, "0\n", run(t, "jq", ".messages|length", w.in("context.json")))
+	_, problems, err := tool(t, "rm", w.in("leaf"))
+	require.Error(t, err)
+	require.Contains(t, problems, "No such file")
+	w.remount()
+	require.Empty(t, w.leaf())
+	before = w.raw("s")
+	id := ask(t, w.in("append"), message("a new root"))
+	require.Nil(t, w.added(before)[0].ParentID)
+	require.Contains(t, names(t, w.in("tree")), id)
+	run(t, "rm", w.in("leaf"))
+	run(t, "ln", "-s", "tree/e0/e3", w.in("leaf"))
+	require.Equal(t, "entries/e3.json", w.leaf())
+	w.wellRead()
+}
+
+// TestLeafInMemory: with -o leaf=memory a move writes nothing and holds until something is added.
+func TestLeafInMemory(t *testing.T) {
+	w := newWriting(t, func(c *mountConfig) { c.options.LeafMemory = true })
+	before := w.raw("s")
+	for _, script := range []string{linkers["ln -sfn"], linkers["busybox ln"], linkers["rsync -l"], linkers["mv -T"]} {
+		for _, target := range []string{"e1", "e2"} {
+			shell(t, script, w.in(), target, t.TempDir())
+			require.Equal(t, "entries/"+target+".json", w.leaf())
+		}
+	}
+	run(t, "ln", "-sfn", "e1", w.in("leaf"))
+	require.Equal(t, "one\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
+	w.unchanged(before, "moves in memory")
+	ask(t, w.in("append"), message("x"))
+	added := w.added(before)
+	require.Len(t, added, 1)
+	require.Equal(t, "e1", added[0].parent())
+	before = w.raw("s")
+	run(t, "rm", w.in("leaf"))
+	require.Empty(t, w.leaf())
+	ask(t, w.in("append"), message("x"))
+	require.Nil(t, w.added(before)[0].ParentID)
+	run(t, "ln", "-sfn", "e2", w.in("leaf"))
+	w.remount()
+	require.NotEqual(t, "entries/e2.json", w.leaf(), "memory ends with the mount")
+}
+
+// TestPendingLinks: temporary names are not listed, can be removed, and are limited in number.
+func TestPendingLinks(t *testing.T) {
+	w := newWriting(t)
+	before := w.raw("s")
+	listed := names(t, w.in())
+	made := 0
+	for ; made < 1000; made++ {
+		if err := unix.Symlink("e1", w.in(fmt.Sprint("tmp", made))); err != nil {
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			break
+		}
+	}
+	require.Equal(t, 64, made)
+	require.Equal(t, listed, names(t, w.in()))
+	require.ErrorIs(t, unix.Symlink("e1", w.in("tmp0")), syscall.EEXIST)
+	for i := range made {
+		var st unix.Stat_t
+		name := w.in(fmt.Sprint("tmp", i))
+		require.NoError(t, unix.Lstat(name, &st))
+		require.EqualValues(t, 2, st.Size)
+		require.NoError(t, unix.Unlink(name))
+		require.ErrorIs(t, unix.Lstat(name, &st), syscall.ENOENT)
+	}
+	w.unchanged(before, "temporary links")
+	require.Equal(t, "entries/e3.json", w.leaf())
+	run(t, "ln", "-sfn", "e1", w.in("leaf"))
+	require.Equal(t, "entries/e1.json", w.leaf())
+}
+
+// TestLeafOfOddIDs: an id that is no plain name is named as entries/ and tree/ show it, or as it is.
+func TestLeafOfOddIDs(t *testing.T) {
+	a := newAgent(t)
+	odd := []string{"a b", "ü", "x%y", ".hidden", "-dash", "entry.json", "current", "it's"}
+	text := header("s")
+	for i, id := range odd {
+		text += entry(i, id, "", "x")
+	}
+	a.write("s", text, entry(99, "last", "", "x"))
+	w := &writing{a, mountForTest(t, a.dir)}
+	shown, roots := names(t, w.in("entries")), slices.DeleteFunc(names(t, w.in("tree")), func(n string) bool { return n == ".deep" })
+	for i, id := range odd {
+		for _, target := range []string{"entries/" + shown[i], filepath.Join(w.in("entries"), shown[i]), shown[i], "tree/" + roots[i], id} {
+			run(t, "ln", "-sfn", "last", w.in("leaf"))
+			_, problems, err := tool(t, "ln", "-sfn", "--", target, w.in("leaf"))
+			require.NoError(t, err, "%s: %s", target, problems)
+			require.Equal(t, "entries/"+shown[i], w.leaf(), target)
+		}
+	}
+}

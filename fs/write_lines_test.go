@@ -1,0 +1,307 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// How lines are cut from what is written to append (design.md section 2).
+
+// bigLines are lines of many writes: of 300 KB as one string, of 10 MB as many.
+func bigLines() map[string]string {
+	text := strings.Repeat("etaoin shrdlu ", 400_000/14)
+	block := `{"type":"text","text":"` + text + `"}`
+	return map[string]string{
+		"300 KB": message(text[:300_000]),
+		"10 MB":  `{"type":"message","message":{"role":"user","content":[` + strings.Repeat(block+",", 26) + block + `]}}`,
+	}
+}
+
+// TestLongLines: a line may come in any number of writes.
+func TestLongLines(t *testing.T) {
+	scripts := map[string]appender{
+		"jq, 4 KB": {script: `jq -c . "$2" > "$1"`},
+		"dd, 4 KB": {script: `dd if="$2" of="$1" bs=4k status=none`},
+		"cat":      {script: `cat "$2" > "$1"`},
+		"python, 4 KB": {script: `python3 -c '
+import os, sys
+fd, data = os.open(sys.argv[1], os.O_WRONLY), open(sys.argv[2], "rb").read()
+for i in range(0, len(data), 4096): assert os.write(fd, data[i:i+4096]) == len(data[i:i+4096])
+os.close(fd)' "$1" "$2"`},
+	}
+	w := newWriting(t)
+	for size, line := range bigLines() {
+		file := tempFile(t, line+"\n")
+		check := func(t *testing.T, sh, script string) {
+			before := w.raw("s")
+			_, problems, err := inShell(t, sh, script, w.in("append"), file)
+			require.NoError(t, err, problems)
+			added := w.added(before)
+			require.Len(t, added, 1)
+			require.Equal(t, len(line), len(string(added[0].Message))+len(`{"type":"message","message":}`))
+			require.Equal(t, strings.TrimPrefix(w.raw("s"), before), w.read("leaf"))
+		}
+		for name, s := range scripts {
+			if small() && size == "10 MB" && !strings.HasSuffix(name, "4 KB") || small() && name == "dd, 4 KB" {
+				continue
+			}
+			t.Run(size+"/"+name, func(t *testing.T) { check(t, "bash", s.script) })
+		}
+		if size == "300 KB" {
+			for _, sh := range shells {
+				t.Run(size+"/"+sh, func(t *testing.T) { check(t, sh, `line=$(cat "$2"); echo "$line" > "$1"`) })
+			}
+		}
+	}
+}
+
+// openAppend opens append for the system calls themselves.
+func (w *writing) openAppend(flags int) int {
+	fd, err := unix.Open(w.in("append"), flags|unix.O_CLOEXEC, 0)
+	require.NoError(w.t, err)
+	return fd
+}
+
+// TestBadLineAmongGood: what stands before a bad line takes effect, once, and what follows it does not.
+func TestBadLineAmongGood(t *testing.T) {
+	lines := []string{message("1"), message("2"), badLine, message("4"), message("5")}
+	text := strings.Join(lines, "\n") + "\n"
+	w := newWriting(t)
+	fd := w.openAppend(unix.O_RDWR)
+	before := w.raw("s")
+	n, err := unix.Write(fd, []byte(text))
+	require.NoError(t, err)
+	require.Equal(t, len(lines[0])+len(lines[1])+2, n, "the write is short after the good lines")
+	_, err = unix.Write(fd, []byte(text[n:]))
+	require.ErrorIs(t, err, syscall.EINVAL, "the retry of the rest is told")
+	added := w.added(before)
+	require.Len(t, added, 2)
+	_, err = unix.Write(fd, []byte(message("6")+"\n"))
+	require.NoError(t, err, "and the next line works")
+	require.NoError(t, unix.Close(fd))
+	require.Len(t, w.added(before), 3)
+
+	for name, script := range map[string]string{
+		"cat": `cat "$2" > "$1"`, "dd": `dd if="$2" of="$1" status=none`, "tee": `tee "$1" < "$2" >/dev/null`, "cp": `cp "$2" "$1"`,
+		"python": `python3 -c 'import sys; f = open(sys.argv[1], "a"); f.write(open(sys.argv[2]).read()); f.close()' "$1" "$2"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := w.raw("s")
+			_, problems, err := inShell(t, "bash", script, w.in("append"), tempFile(t, text))
+			require.Error(t, err)
+			require.Contains(t, problems, "Invalid argument")
+			require.Len(t, w.added(before), 2)
+			require.Contains(t, w.read("last-error"), "message.role")
+		})
+	}
+}
+
+// TestLineShapes: empty lines, carriage returns, a last line without its newline, half a line.
+func TestLineShapes(t *testing.T) {
+	w := newWriting(t)
+	for _, c := range []struct {
+		text string
+		want int
+		err  error
+	}{
+		{"", 0, nil},
+		{"\n", 0, nil},
+		{"\n\n\n" + message("a") + "\n\n" + message("b") + "\n\n", 2, nil},
+		{message("a") + "\r\n" + message("b") + "\r\n", 2, nil},
+		{" \t" + message("a") + " \t\n", 1, nil},
+		{message("a"), 1, nil},
+		{message("a") + "\n" + message("b"), 2, nil},
+		{`{"type":"message","message":{"role":"us`, 0, syscall.EINVAL},
+		{message("a") + "\n" + `{"type":`, 1, syscall.EINVAL},
+		{"hello", 0, syscall.EINVAL},
+		{message("a") + message("b") + "\n", 0, syscall.EINVAL},
+		{"[" + message("a") + "]\n", 0, syscall.EINVAL},
+		{"null\n", 0, syscall.EINVAL},
+		{`{"type":"nonsense"}` + "\n", 0, syscall.EINVAL},
+		{`{"type":"message","id":"e1","message":{"role":"user","content":"x"}}` + "\n", 0, syscall.EEXIST},
+		{`{"type":"message","parentId":"nobody","message":{"role":"user","content":"x"}}` + "\n", 0, syscall.ENOENT},
+		{`{"type":"label","targetId":"nobody","label":"x"}` + "\n", 0, syscall.ENOENT},
+		{message("\xff\xfe") + "\n", 1, nil},
+		{message("\x00") + "\n", 0, syscall.EINVAL},
+	} {
+		before := w.raw("s")
+		err := put(w.in("append"), c.text)
+		if c.err == nil {
+			require.NoError(t, err, "%.200q", c.text)
+		} else {
+			require.ErrorIs(t, err, c.err, "%.200q", c.text)
+			why := w.read("last-error")
+			require.Contains(t, why, "append: ", "%.200q", c.text)
+			require.Contains(t, why, c.err.Error(), "%.200q", c.text)
+		}
+		require.Len(t, w.added(before), c.want, "%.200q", c.text)
+	}
+	w.wellRead()
+}
+
+// TestLineTooLong: a line over 64 MiB is EFBIG and gone to its end; the next line works, on the same
+// open file too.
+func TestLineTooLong(t *testing.T) {
+	w := newWriting(t)
+	before := w.raw("s")
+	fd := w.openAppend(unix.O_WRONLY)
+	_, err := unix.Write(fd, []byte(`{"type":"message","message":{"role":"user","content":"`))
+	require.NoError(t, err)
+	chunk := []byte(strings.Repeat("x", 1<<20))
+	var failed int
+	for i := range 70 {
+		n, err := unix.Write(fd, chunk)
+		if err != nil {
+			require.ErrorIs(t, err, syscall.EFBIG)
+			require.Contains(t, w.read("last-error"), "at most 67108864 bytes")
+			failed = i + 1
+			break
+		}
+		require.Equal(t, len(chunk), n)
+	}
+	require.Equal(t, 64, failed)
+	for range 3 { // a stubborn writer goes on
+		_, err := unix.Write(fd, chunk)
+		require.NoError(t, err, "the rest is discarded")
+	}
+	_, err = unix.Write(fd, []byte(`"}}`+"\n"+message("next")+"\n"))
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(fd))
+	added := w.added(before)
+	require.Len(t, added, 1)
+	require.Equal(t, "e3", added[0].parent())
+
+	_, problems, err := tool(t, "bash", "-c", `head -c 70000000 /dev/zero | tr '\0' x > "$1"`, "bash", w.in("append"))
+	require.Error(t, err)
+	require.Contains(t, problems, "File too large")
+	require.NoError(t, put(w.in("append"), message("still")+"\n"))
+	require.Len(t, w.added(before), 2)
+}
+
+// TestAnswers: exec 3<>append, in every shell; and what can be read when.
+func TestAnswers(t *testing.T) {
+	w := newWriting(t)
+	for _, sh := range shells {
+		out, problems, err := inShell(t, sh, `exec 3<>"$1" || exit; for n in 1 2 3; do echo "$2" >&3; read -r id <&3; echo "$id"; done; exec 3>&-`, w.in("append"), message(sh))
+		require.NoError(t, err, problems)
+		ids := strings.Fields(out)
+		require.Len(t, ids, 3, sh)
+		for i, id := range ids {
+			require.Equal(t, sh, strings.TrimSpace(run(t, "jq", "-r", ".message.content", w.in("entries", id+".json"))))
+			if i > 0 {
+				require.Equal(t, ids[i-1]+"\n", run(t, "jq", "-r", ".parentId", w.in("entries", id+".json")))
+			}
+		}
+		require.Equal(t, "entries/"+ids[2]+".json", w.leaf())
+		// Written and read back by different programs on one open file; an id that was given comes back.
+		out, problems, err = inShell(t, sh, `exec 3<>"$1"; printf '%s\n' "$2" "$3" >&3; head -n 2 <&3; cat <&3`,
+			w.in("append"), `{"type":"custom","customType":"x","id":"given `+sh+`"}`, message("b"))
+		require.NoError(t, err, problems)
+		require.Equal(t, "given "+sh, strings.Split(out, "\n")[0])
+		require.Len(t, strings.Split(out, "\n"), 3)
+	}
+	require.Empty(t, run(t, "cat", w.in("append")), "a fresh open reads nothing")
+
+	fd := w.openAppend(unix.O_RDWR)
+	defer unix.Close(fd)
+	buf := make([]byte, 1000)
+	n, err := unix.Read(fd, buf)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	_, err = unix.Write(fd, []byte(`{"type":"custom","customType":"x","id":"one"}`+"\n"+`{"type":"custom","customType":"x","id":"two"}`+"\n"))
+	require.NoError(t, err)
+	_, err = unix.Write(fd, []byte(badLine+"\n"))
+	require.ErrorIs(t, err, syscall.EINVAL)
+	_, err = unix.Write(fd, []byte(`{"type":"custom","customType":"x","id":"three\nlines"}`+"\n"))
+	require.NoError(t, err)
+	n, err = unix.Read(fd, buf[:5])
+	require.NoError(t, err)
+	require.Equal(t, "one\nt", string(buf[:n]))
+	n, err = unix.Read(fd, buf)
+	require.NoError(t, err)
+	require.Equal(t, "wo\n", string(buf[:n])[:3], "in order, however it is read")
+	n, err = unix.Read(fd, buf)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// TestOpenFilesAreApart: lines are joined from writes through one open file, not from those of others;
+// several programs that share one join theirs.
+func TestOpenFilesAreApart(t *testing.T) {
+	w := newWriting(t)
+	before := w.raw("s")
+	one, two := w.openAppend(unix.O_WRONLY), w.openAppend(unix.O_WRONLY|unix.O_APPEND)
+	for i, part := range []string{`{"type":"custom","cust`, `omType":"x","id":`} {
+		for _, fd := range []int{one, two} {
+			_, err := unix.Write(fd, []byte(part))
+			require.NoError(t, err, "%d", i)
+		}
+	}
+	_, err := unix.Write(two, []byte(`"of two"}`+"\n"))
+	require.NoError(t, err)
+	_, err = unix.Write(one, []byte(`"of one"}`))
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(one))
+	require.NoError(t, unix.Close(two))
+	added := w.added(before)
+	require.Equal(t, []string{"of two", "of one"}, []string{added[0].ID, added[1].ID})
+
+	line := message("of two programs")
+	for name, cut := range map[string]int{"at a line": len(line) + 1, "before the newline": len(line), "in the line": 20} {
+		text := line + "\n" + line + "\n"
+		before := w.raw("s")
+		_, _, _ = tool(t, "bash", "-c", `(cat "$2"; cat "$3") > "$1"`, "bash", w.in("append"), tempFile(t, text[:cut]), tempFile(t, text[cut:]))
+		require.Len(t, w.added(before), 2, name)
+	}
+	shell(t, `(cat "$2"; cat "$2") > "$1"; { echo "$3"; echo "$3"; } >> "$1"`, w.in("append"), tempFile(t, line+"\n"), line)
+	w.wellRead()
+}
+
+// TestAppendersTogether: many programs append to one session at once.
+func TestAppendersTogether(t *testing.T) {
+	const writers = 8
+	lines := scaled(500)
+	w := newWriting(t)
+	before := w.raw("s")
+	program := `
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+for i in range(int(sys.argv[3])):
+    line = ('{"type":"custom","customType":"x","id":"%s-%d","data":"%s"}\n' % (sys.argv[2], i, "x" * (i * 37 % 9000))).encode()
+    half = i * 13 % len(line)
+    for part in (line[:half], line[half:]):
+        if part: assert os.write(fd, part) == len(part)
+    assert os.read(fd, 100).decode() == "%s-%d\n" % (sys.argv[2], i)
+`
+	var children []*exec.Cmd
+	for i := range writers {
+		c := exec.Command("python3", "-c", program, w.in("append"), fmt.Sprint("w", i), fmt.Sprint(lines))
+		c.Stderr = os.Stderr
+		require.NoError(t, c.Start())
+		children = append(children, c)
+	}
+	for _, c := range children {
+		require.NoError(t, c.Wait())
+	}
+	added := w.added(before)
+	require.Len(t, added, writers*lines)
+	last := "e3"
+	seen := map[string]bool{}
+	for _, r := range added {
+		require.False(t, seen[r.ID], r.ID)
+		seen[r.ID] = true
+		require.Equal(t, last, r.parent(), "each hangs under the one before")
+		last = r.ID
+	}
+	require.Equal(t, "entries/"+last+".json", w.leaf())
+	require.Empty(t, slices.DeleteFunc(names(t, filepath.Dir(w.path("s"))), func(n string) bool { return n == "s.jsonl" }), "no lock is left")
+}

@@ -1,0 +1,135 @@
+package fs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Making sessions (design.md section 2, new-session).
+
+// assistant is an assistant's message.
+func assistant(text string) string {
+	return `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"` + text + `"}]}}`
+}
+
+// TestNewSession: a new session is in the mount at once, and on disk with the first answer.
+func TestNewSession(t *testing.T) {
+	w := newWriting(t)
+	before := listing(t, w.dir)
+	for _, sh := range shells {
+		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.m.path("new-session"), "/home/dev/project")
+		require.NoError(t, err, problems)
+		require.Regexp(t, `^sessions/p/[0-9TZ-]+_[0-9a-f-]+\n$`, out, "where sessions with that cwd are")
+	}
+	path := ask(t, w.m.path("new-session"), `{"cwd":"/nowhere/yet","title":"A \"title\"","parentSession":"/x/y.jsonl"}`)
+	require.Regexp(t, `^sessions/--nowhere-yet--/[0-9TZ-]+_[0-9a-f-]+$`, path)
+	dir := w.m.path(path)
+	require.Equal(t, before, listing(t, w.dir), "nothing is on disk")
+	require.Contains(t, names(t, w.m.path("sessions")), "--nowhere-yet--")
+	require.Equal(t, []string{filepath.Base(path), filepath.Base(path) + ".jsonl"}, names(t, filepath.Dir(dir)))
+	require.Equal(t, "A \"title\"\n", run(t, "cat", dir+"/title"))
+	require.Equal(t, "/nowhere/yet /x/y.jsonl 3\n", run(t, "jq", "-r", `"\(.cwd) \(.parentSession) \(.version)"`, dir+"/header.json"))
+	_, err := os.Lstat(dir + "/leaf")
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	first := ask(t, dir+"/append", message("hello"))
+	second := ask(t, dir+"/append", `{"type":"thinking_level_change","thinkingLevel":"high"}`)
+	require.NoError(t, put(dir+"/labels", first+" start\n"))
+	require.NoError(t, put(dir+"/title", "Another\n"))
+	run(t, "ln", "-sfn", "by-label/start", dir+"/leaf")
+	require.Equal(t, "entries/"+first+".json\n", run(t, "readlink", dir+"/leaf"))
+	require.Equal(t, "Another\n", run(t, "cat", dir+"/title"))
+	require.Equal(t, "hello\n", run(t, "jq", "-r", ".messages[0].content", dir+"/context.json"))
+	require.Equal(t, "hello\n", run(t, "jq", "-r", ".message.content", dir+"/leaf"))
+	require.Equal(t, before, listing(t, w.dir), "still nothing is on disk")
+	inMemory := run(t, "cat", dir+".jsonl")
+	forked := ask(t, dir+"/fork", second)
+	require.Len(t, names(t, w.m.path(strings.TrimSuffix(forked, ".jsonl"), "entries")), 3, "two entries and a label")
+	require.Equal(t, before, listing(t, w.dir), "the fork of what is not on disk is not on disk")
+
+	third := ask(t, dir+"/append", assistant("hi"))
+	onDisk, err := os.ReadFile(filepath.Join(w.dir, path+".jsonl"))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(onDisk), inMemory), "all that was in memory")
+	list := records(t, string(onDisk))
+	require.Equal(t, third, list[len(list)-1].ID)
+	require.Equal(t, first, list[len(list)-1].parent())
+	require.Equal(t, string(onDisk), run(t, "cat", dir+".jsonl"))
+	info, err := os.Stat(filepath.Join(w.dir, path+".jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	ask(t, dir+"/append", message("and on"))
+	require.Equal(t, filepath.Base(path)+".jsonl\n", run(t, "ls", "-A", filepath.Dir(filepath.Join(w.dir, path))))
+	w.remount()
+	require.Equal(t, "Another\n", run(t, "cat", w.m.path(path, "title")))
+	require.Empty(t, run(t, "cat", w.m.path(path, "problems.jsonl")))
+	require.Equal(t, []string{"s", "s.jsonl"}, names(t, w.m.path("sessions/p")), "what was in memory is gone")
+	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), "/nowhere/yet/")))
+}
+
+// TestNewSessionToDisk: fsync on append puts a session on disk.
+func TestNewSessionToDisk(t *testing.T) {
+	w := newWriting(t)
+	for name, script := range map[string]string{
+		"os.fsync": `python3 -c 'import os, sys; fd = os.open(sys.argv[1], os.O_WRONLY); os.write(fd, sys.argv[2].encode()+b"\n"); os.fsync(fd)' "$1/append" "$2"`,
+		"dd":       `echo "$2" | dd of="$1/append" conv=fsync,notrunc status=none`,
+		"sync":     `echo "$2" > "$1/append"; sync "$1/append"`,
+	} {
+		path := ask(t, w.m.path("new-session"), "/some/where")
+		onDisk := filepath.Join(w.dir, path+".jsonl")
+		require.NoFileExists(t, onDisk)
+		shell(t, script, w.m.path(path), message(name))
+		text, err := os.ReadFile(onDisk)
+		require.NoError(t, err, name)
+		require.Len(t, records(t, string(text)), 2, name)
+		require.Equal(t, string(text), run(t, "cat", w.m.path(path)+".jsonl"))
+		id := ask(t, w.m.path(path, "append"), message("more"))
+		require.Equal(t, "entries/"+id+".json\n", run(t, "readlink", w.m.path(path, "leaf")))
+	}
+}
+
+func TestNewSessionRefusals(t *testing.T) {
+	w := newWriting(t)
+	file := w.m.path("new-session")
+	before := listing(t, w.m.path("sessions"))
+	for _, line := range []string{
+		"relative", "./x", "~/x", `{}`, `{"cwd":7}`, `{"cwd":"relative"}`, `{"cwd":"/x","title":7}`, `{"cwd":"/x"`, `{"cwd":"/x"}}`, "[]", "/a\x00b", "/\xff", `{"cwd":"/a\nb"}`,
+		"/" + strings.Repeat("x", 4096), `{"cwd":"/x","title":"` + strings.Repeat("x", 4097) + `"}`, `{"cwd":""}`, `{"cwd":"/x","parentSession":[]}`,
+	} {
+		require.ErrorIs(t, put(file, line+"\n"), syscall.EINVAL, "%.100q", line)
+		require.ErrorIs(t, put(file, line), syscall.EINVAL, "%.100q without newline", line)
+	}
+	require.Equal(t, before, listing(t, w.m.path("sessions")))
+	require.Contains(t, w.m.logged(), "expected an absolute path")
+	shell(t, `printf '%s' /home/dev/project > "$1"; printf '\n\n' > "$1"; : > "$1"; touch "$1"`, file)
+	require.Len(t, names(t, w.m.path("sessions/p")), 4)
+	require.Zero(t, func() int64 { i, err := os.Stat(file); require.NoError(t, err); return i.Size() }())
+}
+
+// TestNewSessionPlace: in the scope directory that has sessions with that cwd, whatever its name, and of
+// several in the one that was used last.
+func TestNewSessionPlace(t *testing.T) {
+	a := newAgent(t)
+	a.write("not-named-by-time", header("s"))
+	old := filepath.Join(a.dir, "sessions", "--home-dev-project--")
+	require.NoError(t, os.MkdirAll(old, 0o755))
+	name := "2026-02-16T10-20-30-000Z_a.jsonl"
+	require.NoError(t, os.WriteFile(filepath.Join(old, name), []byte(header("a")), 0o644))
+	require.NoError(t, os.WriteFile(a.path("2026-03-16T10-20-30-000Z_b.jsonl"), []byte(header("b")), 0o644))
+	m := mountForTest(t, a.dir)
+	require.Equal(t, "sessions/p", filepath.Dir(ask(t, m.path("new-session"), "/home/dev/project")))
+	require.NoError(t, os.Remove(a.path("2026-03-16T10-20-30-000Z_b.jsonl")))
+	require.NoError(t, os.Remove(a.path("not-named-by-time.jsonl")))
+	empty := newAgent(t)
+	require.NoError(t, os.RemoveAll(filepath.Join(empty.dir, "sessions")))
+	m = mountForTest(t, empty.dir)
+	path := ask(t, m.path("new-session"), "/a:b/c\\d")
+	require.Equal(t, "sessions/--a-b-c-d--", filepath.Dir(path))
+	ask(t, m.path(path, "append"), assistant("the first answer makes the directories"))
+	require.FileExists(t, filepath.Join(empty.dir, path+".jsonl"))
+}

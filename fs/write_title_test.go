@@ -1,0 +1,131 @@
+package fs_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Writing to title (design.md section 2).
+
+// slot is a title slot's line, 256 bytes.
+func slot(title string) string {
+	text := `{"type":"title","v":1,"title":"` + title + `","source":"auto","updatedAt":"2026-02-16T11:00:00.000Z","pad":"`
+	return text + strings.Repeat(" ", 256-len(text)-3) + "\"}\n"
+}
+
+// titles are the lines that are written to title and what it then is.
+var titles = []struct{ script, want string }{
+	{`echo "My title" > "$1"`, "My title\n"},
+	{`echo "My title" > "$1"`, "My title\n"},
+	{`printf 'no newline' >> "$1"`, "no newline\n"},
+	{`printf '  blanks \t and\001control\033[0m \n' > "$1"`, "blanks and control [0m\n"},
+	{`printf 'carriage return\r\n' > "$1"`, "carriage return\n"},
+	{`printf '\303\274 "quoted" \\ <\342\200\250>\n' > "$1"`, "ü \"quoted\" \\ <\u2028>\n"},
+	{`printf 'one\ntwo\n' > "$1"`, "two\n"},
+	{`: > "$1"; touch "$1"; truncate -s 0 "$1"`, "two\n"},
+	{`echo > "$1"`, ""},
+	{`echo > "$1"`, ""},
+	{`echo again | tee -a "$1" > /dev/null`, "again\n"},
+	{`printf '\n' | tee "$1" > /dev/null`, ""},
+	{`head -c 4096 /dev/zero | tr '\0' x > "$1"; echo last > "$1"`, "last\n"},
+}
+
+// TestTitle: in a file without a slot the title is in the header, which is rewritten atomically.
+func TestTitle(t *testing.T) {
+	w := newWriting(t)
+	require.NoError(t, os.Chmod(w.path("s.jsonl"), 0o640))
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(w.path("s.jsonl"), 4321, 1234))
+	}
+	var was, is unix.Stat_t
+	entries := strings.Join(writtenEntries, "")
+	require.Empty(t, w.read("title"))
+	last := ""
+	for _, c := range titles {
+		before := w.raw("s")
+		require.NoError(t, unix.Stat(w.path("s.jsonl"), &was))
+		shell(t, c.script, w.in("title"))
+		require.Equal(t, c.want, w.read("title"), c.script)
+		require.NoError(t, unix.Stat(w.path("s.jsonl"), &is))
+		info, err := os.Stat(w.in("title"))
+		require.NoError(t, err)
+		require.EqualValues(t, len(c.want), info.Size(), c.script)
+		head, rest, _ := strings.Cut(w.raw("s"), "\n")
+		require.Equal(t, entries, rest, "nothing but the header changes")
+		h := records(t, head+"\n")[0]
+		require.Equal(t, strings.TrimSuffix(c.want, "\n"), h.Title, c.script)
+		require.Equal(t, c.want == "", !strings.Contains(head, "title"), head)
+		require.Equal(t, []uint32{was.Mode, was.Uid, was.Gid}, []uint32{is.Mode, is.Uid, is.Gid}, "mode and owner are kept")
+		if c.want == last {
+			w.unchanged(before, c.script)
+			require.Equal(t, was.Ino, is.Ino, "nothing is written for the same title")
+		} else {
+			require.NotEqual(t, before, w.raw("s"))
+		}
+		last = c.want
+		require.Equal(t, "entries/e3.json", w.leaf())
+	}
+	w.refusesLongTitle()
+	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no temporary file is left")
+	w.wellRead()
+}
+
+func (w *writing) refusesLongTitle() {
+	w.t.Helper()
+	before := w.raw("s")
+	require.ErrorIs(w.t, put(w.in("title"), strings.Repeat("x", 4097)+"\n"), syscall.EINVAL)
+	require.Contains(w.t, w.read("last-error"), "title: ")
+	require.Contains(w.t, w.read("last-error"), "at most 4096 bytes")
+	w.unchanged(before, "a long title")
+}
+
+// TestTitleSlot: a slot is overwritten in place, and a title_change entry appended.
+func TestTitleSlot(t *testing.T) {
+	w := newWriting(t)
+	w.write("s", slot("old"), header("s"), strings.Join(writtenEntries, ""))
+	require.Equal(t, "old\n", w.read("title"))
+	var was, is unix.Stat_t
+	last := "old\n"
+	for _, c := range titles {
+		before := w.raw("s")
+		require.NoError(t, unix.Stat(w.path("s.jsonl"), &was))
+		shell(t, c.script, w.in("title"))
+		require.Equal(t, c.want, w.read("title"), c.script)
+		now := w.raw("s")
+		require.NoError(t, unix.Stat(w.path("s.jsonl"), &is))
+		require.Equal(t, was.Ino, is.Ino, "in place")
+		require.Equal(t, before[256:], now[256:len(before)], "nothing but the slot changes")
+		require.Equal(t, byte('\n'), now[255])
+		added := records(t, now[len(before):])
+		switch {
+		case c.want == last:
+			require.Equal(t, before, now, c.script)
+		default:
+			require.NotEmpty(t, added, c.script)
+			change := added[len(added)-1]
+			require.Equal(t, []string{"title_change", strings.TrimSuffix(c.want, "\n"), "user"}, []string{change.Type, change.Title, change.Source}, c.script)
+			require.Equal(t, "entries/"+change.ID+".json", w.leaf())
+			require.Equal(t, strings.TrimSuffix(c.want, "\n"), records(t, now[:256])[0].Title)
+		}
+		last = c.want
+	}
+	w.refusesLongTitle()
+	shell(t, `printf '%300s\n' x | tr ' ' '\374' | iconv -f latin1 -t utf8 > "$1"`, w.in("title"))
+	title := strings.TrimSuffix(w.read("title"), "\n")
+	require.NotEmpty(t, title)
+	require.Empty(t, strings.Trim(title, "ü"), "cut at a code point")
+	require.Equal(t, strings.Repeat("ü", 299)+"x", records(t, w.raw("s")[strings.LastIndex(strings.TrimSpace(w.raw("s")), "\n")+1:])[0].Title)
+	w.wellReadSlot()
+}
+
+// wellReadSlot is wellRead for a file with a title slot: a line more.
+func (w *writing) wellReadSlot() {
+	w.t.Helper()
+	require.Empty(w.t, w.read("problems.jsonl"))
+	require.Len(w.t, names(w.t, w.in("entries")), len(records(w.t, w.raw("s")))-2)
+}

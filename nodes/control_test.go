@@ -1,0 +1,195 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+)
+
+// fakeFile is a control file whose lines are kept; one that begins with "bad" is refused. A line that
+// begins with "{" is unfinished until it ends in "}".
+type fakeFile struct {
+	applied []string
+	errs    []error
+}
+
+var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
+
+func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, done int, err error) {
+	for _, line := range lines {
+		if strings.HasPrefix(string(line), "bad") {
+			return results, done, errBad
+		}
+		f.applied = append(f.applied, string(line))
+		results = append(results, "<"+string(line)+">")
+		done++
+	}
+	return results, done, nil
+}
+
+func (f *fakeFile) unfinished(line []byte) bool {
+	return strings.HasPrefix(string(line), "{") && !strings.HasSuffix(string(line), "}")
+}
+
+func (f *fakeFile) sync(context.Context) error { return nil }
+
+func (f *fakeFile) refused(err error) syscall.Errno {
+	f.errs = append(f.errs, err)
+	return errnoOf(err)
+}
+
+// step is a system call on the open file and what it answers.
+type step struct {
+	write string // what is written; "close" is a FLUSH, "read" a READ
+	n     int    // -1: all of it
+	errno syscall.Errno
+	read  string
+}
+
+// TestControlHandle: how lines are cut from writes, and what the writer is told.
+func TestControlHandle(t *testing.T) {
+	const all, none = -1, 0
+	long := strings.Repeat("x", maxControlLine)
+	for name, c := range map[string]struct {
+		empty bool
+		steps []step
+		want  []string
+	}{
+		"nothing":                 {steps: []step{{write: "close"}, {write: "", n: all}, {write: "close"}, {write: "read"}}},
+		"a line":                  {steps: []step{{write: "a\n", n: all}, {write: "close"}}, want: []string{"a"}},
+		"no newline":              {steps: []step{{write: "a", n: all}, {write: "read"}, {write: "close"}, {write: "read", read: "<a>\n"}, {write: "close"}}, want: []string{"a"}},
+		"in parts":                {steps: []step{{write: "a", n: all}, {write: "b", n: all}, {write: "\nc\nd", n: all}, {write: "e\n", n: all}}, want: []string{"ab", "c", "de"}},
+		"empty lines":             {steps: []step{{write: "\n\na\n\n\nb\n\n", n: all}, {write: "\n", n: all}, {write: "close"}}, want: []string{"a", "b"}},
+		"empty lines that count":  {empty: true, steps: []step{{write: "\na\n\n", n: all}, {write: "close"}, {write: "b", n: all}, {write: "\n", n: all}}, want: []string{"", "a", "", "b"}},
+		"carriage returns stay":   {steps: []step{{write: "a\r\n\r\n", n: all}}, want: []string{"a\r", "\r"}},
+		"a bad one":               {steps: []step{{write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
+		"a bad one in parts":      {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
+		"a bad third":             {steps: []step{{write: "a\nb\nbad\nc\nd", n: 4}, {write: "bad\nc\nd", n: none, errno: syscall.EINVAL}, {write: "close"}}, want: []string{"a", "b"}},
+		"empty lines before bad":  {steps: []step{{write: "a\n\n\nbad\n", n: 4}, {write: "bad\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"empty lines, then bad":   {steps: []step{{write: "\n\nbad\n", n: none, errno: syscall.EINVAL}}},
+		"first ends, second bad":  {steps: []step{{write: "{1", n: all}, {write: "}\nbad\nx\n", n: 2}, {write: "bad\nx\n", n: none, errno: syscall.EINVAL}}, want: []string{"{1}"}},
+		"a bad last":              {steps: []step{{write: "a\nbad", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "close"}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
+		"a beginning":             {steps: []step{{write: "{1", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "2}\n", n: all}, {write: "close"}}, want: []string{"{12}"}},
+		"whole without newline":   {steps: []step{{write: "{1}", n: all}, {write: "close"}, {write: "\n{2}\n", n: all}}, want: []string{"{1}", "{2}"}},
+		"answers":                 {steps: []step{{write: "a\nb\n", n: all}, {write: "c\nbad\n", n: 2}, {write: "read", read: "<a>\n<b>\n<c>\n"}, {write: "read"}}, want: []string{"a", "b", "c"}},
+		"the longest in parts":    {steps: []step{{write: long[1:], n: all}, {write: "x\n", n: all}}, want: []string{long}},
+		"too long":                {steps: []step{{write: long + "x\na\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
+		"too long after good":     {steps: []step{{write: "a\n" + long + "x\nb\n", n: 2}, {write: long + "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "c\n", n: all}}, want: []string{"a", "c"}},
+		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: all}, {write: "more\nb", n: all}, {write: "\n", n: all}}, want: []string{"b"}},
+		"too long, the last part": {steps: []step{{write: long, n: all}, {write: "x\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
+		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: all}}, want: []string{"b"}},
+		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: 0, errno: syscall.EINVAL}}, want: []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeFile{}
+			h := &controlHandle{file: f, empty: c.empty}
+			for i, s := range c.steps {
+				switch s.write {
+				case "close":
+					require.Equal(t, s.errno, h.Flush(t.Context()), "step %d", i)
+				case "read":
+					require.Equal(t, s.read, readAll(t, h), "step %d", i)
+				default:
+					n, errno := h.Write(t.Context(), []byte(s.write), int64(i*7))
+					require.Equal(t, s.errno, errno, "step %d", i)
+					want := s.n
+					if want < 0 {
+						want = len(s.write)
+					}
+					require.EqualValues(t, want, n, "step %d", i)
+				}
+			}
+			require.Zero(t, h.Release(t.Context()))
+			require.True(t, slices.Equal(c.want, f.applied), "want %.200q, got %.200q", c.want, f.applied)
+		})
+	}
+}
+
+func readAll(t *testing.T, h *controlHandle) string {
+	var got strings.Builder
+	for {
+		buf := make([]byte, 3)
+		r, errno := h.Read(t.Context(), buf, 0)
+		require.Zero(t, errno)
+		b, status := r.Bytes(buf)
+		require.Equal(t, fuse.OK, status)
+		if len(b) == 0 {
+			return got.String()
+		}
+		got.Write(b)
+	}
+}
+
+// TestControlRelease: what is left of a line when the last descriptor is closed is refused, for last-error
+// alone.
+func TestControlRelease(t *testing.T) {
+	f := &fakeFile{}
+	h := &controlHandle{file: f}
+	_, errno := h.Write(t.Context(), []byte("a\n{half"), 0)
+	require.Zero(t, errno)
+	require.Zero(t, h.Release(t.Context()))
+	require.Len(t, f.errs, 1)
+	require.ErrorIs(t, f.errs[0], sessioncore.ErrInvalid)
+	require.Equal(t, []string{"a"}, f.applied)
+}
+
+// TestControlWriters: however a text is cut into writes, and with a writer that retries what a short write
+// left, the lines before the first bad one take effect once, and those behind it in the same write never.
+func TestControlWriters(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 1))
+	for range 5_000 {
+		var lines []string
+		for range rnd.IntN(8) {
+			lines = append(lines, []string{"", "a", "{json}", "bad", strings.Repeat("l", rnd.IntN(20)+1)}[rnd.IntN(5)])
+		}
+		text := strings.Join(lines, "\n")
+		if rnd.IntN(2) == 0 {
+			text += "\n"
+		}
+		var want []string
+		isBad := false
+		for _, line := range lines {
+			if isBad = line == "bad"; isBad {
+				break
+			}
+			if line != "" {
+				want = append(want, line)
+			}
+		}
+		f := &fakeFile{}
+		h := &controlHandle{file: f}
+		var failed error
+		for rest := []byte(text); len(rest) > 0 && failed == nil; {
+			chunk := rest[:1+rnd.IntN(len(rest))]
+			for len(chunk) > 0 {
+				n, errno := h.Write(t.Context(), chunk, 0)
+				if errno != 0 {
+					failed = errno
+					break
+				}
+				require.NotZero(t, n, "a write that takes nothing and says nothing would be retried for ever")
+				chunk, rest = chunk[n:], rest[n:]
+			}
+		}
+		if failed == nil {
+			if errno := h.Flush(t.Context()); errno != 0 {
+				failed = errno
+			}
+		}
+		require.Equal(t, isBad, failed != nil, "%q", text)
+		if failed != nil {
+			require.True(t, errors.Is(failed, syscall.EINVAL))
+		}
+		require.Equal(t, want, f.applied, "%q", text)
+	}
+}

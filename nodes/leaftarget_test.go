@@ -1,0 +1,86 @@
+package nodes
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+)
+
+// referenceSession has ids that are plain names, one that is not, one that another name looks like, one
+// that is there twice, and labels.
+const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}
+{"type":"custom","customType":"x","id":"a","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z"}
+{"type":"custom","customType":"x","id":"b","parentId":"a","timestamp":"2026-02-16T10:20:32.000Z"}
+{"type":"custom","customType":"x","id":"x/y","parentId":"b","timestamp":"2026-02-16T10:20:33.000Z"}
+{"type":"custom","customType":"x","id":"b.json","parentId":"b","timestamp":"2026-02-16T10:20:34.000Z"}
+{"type":"custom","customType":"x","id":"entry.json","parentId":"b","timestamp":"2026-02-16T10:20:35.000Z"}
+{"type":"custom","customType":"x","id":"current","parentId":"b","timestamp":"2026-02-16T10:20:36.000Z"}
+{"type":"custom","customType":"x","id":"entries","parentId":"b","timestamp":"2026-02-16T10:20:37.000Z"}
+{"type":"custom","customType":"x","id":"my session","parentId":"b","timestamp":"2026-02-16T10:20:38.000Z"}
+{"type":"label","id":"l1","parentId":"a","timestamp":"2026-02-16T10:20:39.000Z","targetId":"a","label":"first"}
+{"type":"label","id":"l2","parentId":"a","timestamp":"2026-02-16T10:20:40.000Z","targetId":"b","label":"with/slash"}
+{"type":"label","id":"l3","parentId":"a","timestamp":"2026-02-16T10:20:41.000Z","targetId":"x/y","label":"first"}
+{"type":"label","id":"l4","parentId":"a","timestamp":"2026-02-16T10:20:42.000Z","targetId":"nobody","label":"ghost"}
+{"type":"custom","customType":"x","id":"last","parentId":"b","timestamp":"2026-02-16T10:20:43.000Z"}
+`
+
+// TestLeafTarget: the forms of a reference to an entry, and what is none.
+func TestLeafTarget(t *testing.T) {
+	storage := sessioncore.NewMemoryStorage()
+	require.NoError(t, storage.WriteFile("p/my session.jsonl", []byte(referenceSession)))
+	store := sessioncore.NewStore(storage)
+	defer store.Close()
+	snap, err := store.Session("p/my session.jsonl").Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	const missing, invalid = "ENOENT", "EINVAL"
+	for want, targets := range map[string][]string{
+		"a": {
+			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json", "tree/anything/at/all/a", "tree/.deep/a/entry.json",
+			"branches/a", "branches/.by-id/a", "/m/sessions/p/my session/entries/a.json", "/my session/entries/a.json", "../my session/tree/a", "../../p/my session/branches/a",
+			"/my session/entries/x/my session/entries/a.json", "/m/my session/a", "/m/my session/a.json", "../my session/a",
+		},
+		"b": {"b", "entries/b.json", "tree/a/b", "by-label/with%2Fslash", "/m/my session/by-label/with%2Fslash"},
+		"x/y": {
+			"x%2Fy", "x%2Fy.json", "entries/x%2Fy.json", "tree/x%2Fy", "tree/a/b/x%2Fy/entry.json", "branches/x%2Fy", "branches/.by-id/x%2Fy",
+			"by-label/first", // of two, the one that was labelled last
+		},
+		"b.json":     {"b.json.json", "entries/b.json.json", "tree/b.json"},
+		"entry.json": {"branches/entry.json", "branches/.by-id/entry.json", "entries/entry.json.json", "entry.json", "tree/%65ntry.json", "tree/a/b/%65ntry.json/entry.json"},
+		"current":    {"current", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current"},
+		"last":       {"branches/current", "/m/my session/branches/current"},
+		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json"},
+		"my session": {"my session", "/m/my session/my session", "/m/my session/entries/my session.json", "tree/my session", "/m/my session/tree/a/b/my session"},
+		missing: {
+			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
+			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/my session/nobody",
+			"entries/~1.json", // the header
+		},
+		invalid: {
+			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json", "entries/a.json/x", "tree/.deep", "tree/entry.json",
+			"branches/a/path", "branches/.by-id/a/b", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/other/entries/a.json", "/m/my session", "/my session/",
+			"/m/my session/artifacts/a.json", "/m/my session/../my session/entries/a.json/..", strings.Repeat("x/", 3000), "\x00/\x01",
+		},
+	} {
+		for _, target := range targets {
+			e, err := leafTarget(snap, "my session", target)
+			got := ""
+			switch {
+			case err != nil && errnoOf(err) == syscall.ENOENT, err == nil && e == sessioncore.NoEntry:
+				got = missing
+			case err != nil && errnoOf(err) == syscall.EINVAL:
+				got = invalid
+			case err != nil:
+				got = fmt.Sprint(err)
+			default:
+				got, _ = snap.ID(e)
+			}
+			require.Equal(t, want, got, "%.100q", target)
+		}
+	}
+}
