@@ -16,6 +16,11 @@ import (
 // maxControlLine is the longest line that a control file takes, in bytes (design.md section 2).
 const maxControlLine = sessioncore.MaxLine
 
+// uninterrupted is the context of a write. Any signal to the writer, also one that it ignores, interrupts the
+// request; but programs do not expect EINTR of a file, and no write waits for longer than a lock may be
+// held.
+func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
 // controller is what a control file does with the lines that are written to it.
 type controller interface {
 	// apply carries lines out in order and returns what reading back gives. Of lines among which one is
@@ -54,6 +59,7 @@ var _ = (fusefs.FileWriter)((*controlHandle)(nil))
 // Write takes lines. The error of a bad line fails the write that completes it; where lines before it took
 // effect, the write is short instead, and the writer's retry of the rest gets the error.
 func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32, syscall.Errno) {
+	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	end := bytes.LastIndexByte(data, '\n') + 1
@@ -143,6 +149,7 @@ var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
 // Flush comes with each close(2) of a descriptor. A last line without its newline takes effect then; the
 // mere beginning of one fails the close, but is kept: the rest may come through another descriptor.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
+	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) == 0 {
@@ -183,7 +190,7 @@ var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
 
 // Fsync makes durable what was written.
 func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
-	if err := h.file.sync(ctx); err != nil {
+	if err := h.file.sync(uninterrupted(ctx)); err != nil {
 		return h.file.refused(err)
 	}
 	return 0

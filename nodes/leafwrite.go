@@ -74,7 +74,7 @@ func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
 	case name != leafName:
 		return d.refuse("unlink", name)
 	}
-	if err := d.view.Writer.ResetLeaf(ctx, d.session); err != nil {
+	if err := d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session); err != nil {
 		return d.refused(err)
 	}
 	return 0
@@ -106,7 +106,7 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	if errno != 0 {
 		return errno
 	}
-	if err := d.view.Writer.MoveLeaf(ctx, d.session, id); err != nil {
+	if err := d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, id); err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))
 	}
 	return 0
