@@ -66,7 +66,7 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	}
 	storage := panicking{sessions}
 	store := sessioncore.NewStore(storage)
-	view := &nodes.View{Log: log, Sessions: store}
+	view := &nodes.View{Log: log}
 	root := nodes.NewRootDir(view, sessions, nodes.RootName{Name: "sessions", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 		return nodes.NewSourceDir(view, storage, store)
 	}})

@@ -46,9 +46,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	t := &tree{source: source, places: []*place{onDisk, blobs, terminals}, store: sessioncore.NewStore(sessions)}
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
-		Log:      log,
-		Sessions: t.store,
-		Blobs:    blobStore,
+		Log:   log,
+		Blobs: blobStore,
 		Writer: sessioncore.NewWriter(t.store, sessioncore.WriteOptions{
 			ReadOnly:   o.ReadOnly,
 			Sync:       o.Sync,

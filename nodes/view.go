@@ -13,9 +13,8 @@ import (
 type View struct {
 	// Log takes the reasons of refusals and what went wrong below.
 	Log *slog.Logger
-	// Sessions are the session files below SOURCE/sessions, and Blobs those of SOURCE/blobs.
-	Sessions *sessioncore.Store
-	Blobs    *blobfs.Store
+	// Blobs are those of SOURCE/blobs.
+	Blobs *blobfs.Store
 	// Writer writes to the sessions.
 	Writer *sessioncore.Writer
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).

@@ -1,9 +1,6 @@
 package sessioncore
 
-import (
-	"context"
-	"errors"
-)
+import "errors"
 
 // probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
 // and a folder of thousands of sessions is listed by reading this of each.
@@ -47,31 +44,9 @@ func (s *Session) Probe() (Stat, error) {
 
 // findHeader reads the file up to its first value.
 func (s *Session) findHeader() (bool, error) {
-	obj, err := s.store.storage.Open(s.name)
-	if err != nil {
-		return false, err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return false, err
-	}
-	x := newIndex()
-	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
-		if err := x.add(u); err != nil {
-			return err
-		}
-		if x.header.found {
-			return errStop
-		}
-		return nil
-	}}
-	switch err := l.inline(context.Background(), bomLen(obj), 0); {
-	case errors.Is(err, errStop):
-		return true, nil
-	case errors.Is(err, ErrNotSession), err == nil:
+	header, err := readHeaderOf(s.store.storage, s.name)
+	if errors.Is(err, ErrNotSession) {
 		return false, nil
-	default:
-		return false, err
 	}
+	return header != nil, err
 }
