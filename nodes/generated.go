@@ -14,8 +14,8 @@ import (
 // render makes a generated file's content from a snapshot.
 type render func(*View, *sessioncore.Snapshot) (*sessioncore.Document, error)
 
-// GeneratedFile is a file of a session's directory that is made from the session: header.json, title,
-// context.json, labels, problems.jsonl. What is read through one handle is one version, whole; so the
+// GeneratedFile is a file of a session's directory that is made from the session: header.json, context.json,
+// problems.jsonl, and what reading title and labels shows. What is read through one handle is one version, whole; so the
 // kernel keeps no pages of it (design.md section 6).
 type GeneratedFile struct {
 	node

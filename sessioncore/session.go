@@ -23,8 +23,6 @@ type Session struct {
 	mu     sync.Mutex
 	index  *index
 	resume position
-	head   uint64    // hash of the file's first bytes, up to headCheck of them
-	tail   uint64    // hash of the last bytes indexed, up to tailCheck of them
 	move   *leafMove // where the leaf was moved to in memory; nil: nowhere
 }
 
@@ -200,12 +198,11 @@ func (s *Session) grow(cur *Snapshot) (snap *Snapshot, ok bool, err error) {
 // endsUnchanged compares both ends of what was indexed.
 func (s *Session) endsUnchanged(cur *Snapshot) bool {
 	head, err := hashAt(cur.pin.obj, 0, min(headCheck, cur.stat.Size))
-	if err != nil || head != s.head {
+	if err != nil || head != cur.headSum {
 		return false
 	}
-	n := min(tailCheck, cur.stat.Size)
-	tail, err := hashAt(cur.pin.obj, cur.stat.Size-n, n)
-	return err == nil && tail == s.tail
+	ends, err := cur.hashEnds()
+	return err == nil && ends == cur.ends
 }
 
 // growthStart returns where to go on. After a last line without its newline, the growth must begin
@@ -236,22 +233,16 @@ func (s *Session) growthStart(cur *Snapshot, size int64) (position, bool, error)
 
 // finish makes the snapshot and notes what the next refresh needs.
 func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time.Time) (*Snapshot, error) {
-	n := min(headCheck, st.Size)
-	head, err := hashAt(p.obj, 0, n)
-	if err != nil {
-		return nil, err
-	}
-	n = min(tailCheck, st.Size)
-	tail, err := hashAt(p.obj, st.Size-n, n)
-	if err != nil {
-		return nil, err
-	}
 	snap := x.view(p, st)
-	snap.readAt, snap.headSum = readAt.UnixNano(), head
+	snap.readAt = readAt.UnixNano()
+	var err error
+	if snap.headSum, err = hashAt(p.obj, 0, min(headCheck, st.Size)); err != nil {
+		return nil, err
+	}
 	if snap.ends, err = snap.hashEnds(); err != nil {
 		return nil, err
 	}
-	s.index, s.resume, s.head, s.tail = x, resume, head, tail
+	s.index, s.resume = x, resume
 	s.takeMove(snap)
 	return snap, nil
 }

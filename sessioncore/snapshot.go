@@ -119,9 +119,6 @@ func (s *Snapshot) Serial() int64 { return s.serial }
 // File returns the pinned file.
 func (s *Snapshot) File() Object { return s.pin.obj }
 
-// ReadFile fills p from the pinned file, or returns ErrStale where it does not reach that far any more.
-func (s *Snapshot) ReadFile(p []byte, off int64) error { return readFull(s.pin.obj, p, off) }
-
 // unchanged returns ErrStale where the pinned file is not what was indexed with more at its end: somebody
 // overwrote it in place, which no client does but with the title slot, and what is read of it could be of
 // two versions. It looks at both ends, once for each state of the file.
@@ -160,7 +157,7 @@ func (s *Snapshot) hashEnds() (ends [2]uint64, err error) {
 // indexed, the entry's text is looked at first: ErrStale where it is another one now. known is for the next
 // call of the same reader.
 func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *Token) error {
-	if err := s.ReadFile(p, s.records[e].off+off); err != nil {
+	if err := readFull(s.pin.obj, p, s.records[e].off+off); err != nil {
 		return err
 	}
 	st, err := s.pin.obj.Stat()
