@@ -117,6 +117,9 @@ type mountConfig struct {
 
 type mountOption func(*mountConfig)
 
+// at mounts at dir.
+func at(dir string) mountOption { return func(c *mountConfig) { c.options.Mountpoint = dir } }
+
 // mountForTest mounts source and unmounts it in Cleanup, where it also looks for what the daemon left
 // open and whether it panicked.
 func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
@@ -134,7 +137,7 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	for _, o := range opts {
 		o(&c)
 	}
-	m := &mount{t: t, source: source, dir: dir, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{}), panics: c.options.Panics}
+	m := &mount{t: t, source: source, dir: c.options.Mountpoint, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{}), panics: c.options.Panics}
 	m.start(&c)
 	t.Cleanup(m.stop)
 	return m
