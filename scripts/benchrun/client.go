@@ -43,12 +43,12 @@ func newClient(dir, installed, bun string) (*client, error) {
 	return c, os.WriteFile(c.script, clientScript, 0o600)
 }
 
-// run has the client open a session file and, with what "context", build and print its context. The
-// file is a copy that belongs to the client: it may write there.
-func (c *client) run(ctx context.Context, what, file string) (clientAnswer, error) {
+// run has the client do something with an agent directory: "list" all its sessions, or "open" the session
+// file in it that follows, or open it, build its "context" and print that. A file that it opens is a copy
+// that belongs to the client: it may write there.
+func (c *client) run(ctx context.Context, agent, what string, file ...string) (clientAnswer, error) {
 	var a clientAnswer
-	agent := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	cmd := exec.CommandContext(ctx, c.bun, c.script, c.modules, agent, what, file)
+	cmd := exec.CommandContext(ctx, c.bun, append([]string{c.script, c.modules, agent, what}, file...)...)
 	cmd.Dir = c.home
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "TMPDIR=" + c.home, "TZ=UTC", "LANG=C.UTF-8"}
 	var errs bytes.Buffer
@@ -76,9 +76,22 @@ func (b *bench) clientTime(ctx context.Context, what string, s *session) (time.D
 			return 0, err
 		}
 	}
-	a, err := b.client.run(ctx, what, file)
+	a, err := b.client.run(ctx, filepath.Dir(filepath.Dir(filepath.Dir(file))), what, file)
 	if err == nil && a.Entries != s.entries {
 		err = fmt.Errorf("the client sees %d entries of %d", a.Entries, s.entries)
+	}
+	return time.Duration(a.Milliseconds * float64(time.Millisecond)), err
+}
+
+// clientList runs the client's list over an agent directory of so many sessions. Without a client it
+// returns 0.
+func (b *bench) clientList(ctx context.Context, agent string, sessions int) (time.Duration, error) {
+	if b.client == nil {
+		return 0, nil
+	}
+	a, err := b.client.run(ctx, agent, "list")
+	if err == nil && a.Entries != sessions {
+		err = fmt.Errorf("the client lists %d sessions of %d", a.Entries, sessions)
 	}
 	return time.Duration(a.Milliseconds * float64(time.Millisecond)), err
 }

@@ -16,17 +16,11 @@ var allRows = []row{
 	{"e", rowContext},
 	{"f", rowAppend},
 	{"g", rowMount},
-	{"h", missing("cat index.jsonl, 700 sessions / 1.6 GB", "index.jsonl")},
+	{"h", rowIndex},
 	{"i", rowForeignAppend},
 	{"j", rowMemory},
 	{"k", rowBlob},
 	{"l", rowTail},
-}
-
-func missing(what, name string) func(context.Context, *bench) ([]result, error) {
-	return func(context.Context, *bench) ([]result, error) {
-		return []result{{what: what, note: "not built yet: " + name}}, nil
-	}
 }
 
 const (

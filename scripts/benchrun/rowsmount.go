@@ -64,6 +64,40 @@ const (
 	storeBytes    = 1600 * megabyte
 )
 
+// rowIndex: the list of all sessions, of a daemon that has seen none of them, and again.
+func rowIndex(ctx context.Context, b *bench) ([]result, error) {
+	n := b.shrink(storeSessions)
+	bytes := int64(b.shrink(storeBytes))
+	agent, err := b.manySessions(n, storeEntries, bytes)
+	if err != nil {
+		return nil, err
+	}
+	peer := peerClient + ": SessionManager.listAll"
+	what := fmt.Sprintf("`cat index.jsonl`, %d sessions, %d MB", n, bytes/megabyte)
+	res := []result{
+		{what: what + ", cold daemon", peer: peer, goal: goal{ratio: 1}, note: b.clientNote()},
+		{what: what + ", again", peer: peer, goal: goal{ratio: 0.1}, note: b.clientNote()},
+	}
+	err = b.repeat(func(run int) error {
+		return b.withOurs(ctx, agent, &res[0].m, func(mt *mount) error {
+			var took [2]time.Duration
+			for i := range took {
+				if took[i], err = expect(ctx, mt.dir, "cat index.jsonl | wc -l", n); err != nil {
+					return err
+				}
+			}
+			client, err := b.clientList(ctx, agent, n)
+			if err != nil || run == 0 {
+				return err
+			}
+			res[0].m.addTime(took[0], client)
+			res[1].m.addTime(took[1], client)
+			return nil
+		})
+	})
+	return res, err
+}
+
 // rowMemory: what the daemon takes after every name in the store was listed and every byte read. Once:
 // memory is not timing.
 func rowMemory(ctx context.Context, b *bench) ([]result, error) {
