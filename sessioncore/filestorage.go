@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // FileStorage is a directory of the file system. No name leads out of it and no symbolic link below
 // it is ever followed (design.md section 7: contents are hostile until checked).
 type FileStorage struct {
-	dir *os.File
+	dir  *os.File
+	held heldDirs
 }
 
 var (
@@ -42,7 +44,10 @@ func OpenFileStorage(path string) (*FileStorage, error) {
 func (s *FileStorage) Path() string { return s.dir.Name() }
 
 // Close lets go of the directory.
-func (s *FileStorage) Close() error { return s.dir.Close() }
+func (s *FileStorage) Close() error {
+	s.held.close()
+	return s.dir.Close()
+}
 
 // Statfs tells about the file system below.
 func (s *FileStorage) Statfs(out *unix.Statfs_t) error {
@@ -126,25 +131,32 @@ func walkat(root int, name string, flags int) (int, error) {
 
 // Stat implements Storage.
 func (s *FileStorage) Stat(name string) (Stat, error) {
-	var st unix.Stat_t
-	if name != "" && strings.IndexByte(name, '/') < 0 {
-		if err := checkName(name); err != nil {
+	if name == "" {
+		return fstat(int(s.dir.Fd()))
+	}
+	if err := checkName(name); err != nil {
+		return Stat{}, err
+	}
+	dir, base := path.Split(name)
+	if dir == "" {
+		return place{dir: int(s.dir.Fd()), base: base, name: name}.stat()
+	}
+	if dir = dir[:len(dir)-1]; canHold(dir) {
+		d, err := s.hold(dir)
+		if err == nil {
+			defer d.release()
+			return place{dir: d.fd, base: base, name: name}.stat()
+		}
+		if !errors.Is(err, fs.ErrPermission) { // it may be one that can be walked and not be read
 			return Stat{}, err
 		}
-		if err := unix.Fstatat(int(s.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
-		}
-		return statOf(&st), nil
 	}
 	fd, err := s.openat(name, unix.O_PATH)
 	if err != nil {
 		return Stat{}, err
 	}
 	defer unix.Close(fd)
-	if err := unix.Fstat(fd, &st); err != nil {
-		return Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
-	return statOf(&st), nil
+	return fstat(fd)
 }
 
 func statOf(st *unix.Stat_t) Stat {

@@ -60,9 +60,10 @@ const (
 // place is a name in an open directory. What is done through it stays in that directory wherever the
 // directory is moved, and follows no link: base is one part.
 type place struct {
-	dir  int    // descriptor of the directory
-	base string // the name in it
-	name string // below the storage's root, for messages
+	dir  int      // descriptor of the directory
+	base string   // the name in it
+	name string   // below the storage's root, for messages
+	held *heldDir // whose descriptor dir is; nil: the place's own
 }
 
 // place opens the directory that name is in.
@@ -71,14 +72,28 @@ func (s *FileStorage) place(name string) (place, error) {
 		return place{}, err
 	}
 	dir, base := path.Split(name)
-	fd, err := s.openat(strings.TrimSuffix(dir, "/"), unix.O_RDONLY|unix.O_DIRECTORY)
+	dir = strings.TrimSuffix(dir, "/")
+	if canHold(dir) {
+		d, err := s.hold(dir)
+		if err != nil {
+			return place{}, err
+		}
+		return place{dir: d.fd, base: base, name: name, held: d}, nil
+	}
+	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return place{}, err
 	}
 	return place{dir: fd, base: base, name: name}, nil
 }
 
-func (p place) close() { _ = unix.Close(p.dir) }
+func (p place) close() {
+	if p.held != nil {
+		p.held.release()
+		return
+	}
+	_ = unix.Close(p.dir)
+}
 
 // fail wraps what a call on the place said.
 func (p place) fail(op string, err error) error {
