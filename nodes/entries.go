@@ -46,15 +46,19 @@ var _ = (fusefs.NodeLookuper)((*EntriesDir)(nil))
 
 // Lookup finds an entry's file.
 func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	base, ok := strings.CutSuffix(name, entrySuffix)
-	if !ok {
-		return nil, syscall.ENOENT
-	}
 	snap, err := d.session.Acquire()
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
+	return d.lookupName(ctx, snap, name, out)
+}
+
+func (d *EntriesDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	base, ok := strings.CutSuffix(name, entrySuffix)
+	if !ok {
+		return nil, syscall.ENOENT
+	}
 	e, err := snap.FindName(base)
 	if err != nil {
 		return nil, syscall.ENOENT
@@ -82,7 +86,7 @@ var _ = (fusefs.NodeOpendirHandler)((*EntriesDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *EntriesDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
+	return d.openSessionListing(d)
 }
 
 func (d *EntriesDir) list() ([]item, func(), error) {
@@ -101,16 +105,13 @@ func (d *EntriesDir) list() ([]item, func(), error) {
 	return items, nil, nil
 }
 
-// lookupItem answers from what the session is now: the listing may be older.
-func (d *EntriesDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	snap, err := d.session.Acquire()
-	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+it.name, err)
-	}
-	defer snap.Release()
+func (d *EntriesDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+// lookupIn answers from what the session is now: the listing may be older.
+func (d *EntriesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	e := sessioncore.Entry(it.number)
-	if int(e) < snap.Len() && snap.Name(e)+entrySuffix == it.name {
-		return d.enterEntry(ctx, it.name, snap, e, out)
+	if int(e) >= snap.Len() || snap.Name(e)+entrySuffix != it.name {
+		return d.lookupName(ctx, snap, it.name, out)
 	}
-	return d.Lookup(ctx, it.name, out)
+	return d.enterEntry(ctx, it.name, snap, e, out)
 }

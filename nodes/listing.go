@@ -7,6 +7,8 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
 )
 
 // item is a name in a listing. number is for the directory's own use: an entry's number.
@@ -17,37 +19,70 @@ type item struct {
 	number int32
 }
 
-// lister is a directory that can be listed.
-type lister interface {
+// listed is a directory that can be listed.
+type listed interface {
 	attributer
 	// list returns what is in the directory now. release, where not nil, is called when the listing is
 	// done with; the listing may look at its items through it until then.
 	list() (items []item, release func(), err error)
+}
+
+// lister is a directory whose items are looked up one by one.
+type lister interface {
+	listed
 	// lookupItem answers the lookup of a listed item, without searching for it again.
 	lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
+}
+
+// sessionLister is a directory whose items are all looked up in one session.
+type sessionLister interface {
+	listed
+	// acquire returns what the session is now; the caller releases it.
+	acquire() (*sessioncore.Snapshot, error)
+	// lookupIn is lookupItem in a snapshot of the session.
+	lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
 }
 
 // listing is an open directory: a sorted picture of it, taken when reading begins, and taken anew when
 // the reader goes back to the start.
 type listing struct {
-	dir  lister
-	node *node
+	dir    listed
+	node   *node
+	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
 
 	mu      sync.Mutex // guards what follows
 	items   []item
 	release func()
 	taken   bool
 	next    int
+
+	// A reply of READDIRPLUS answers many lookups; they see the session as it is when the first of them is
+	// answered. One request has one context.
+	request context.Context
+	snap    *sessioncore.Snapshot // what the session was in that request, nil for none
 }
 
 // openListing returns a handle on a directory. One that is gone answers ESTALE: the kernel, which may
 // remember it for a second, then looks the path up anew.
 func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return n.openListed(&listing{dir: dir, node: n, lookup: dir.lookupItem})
+}
+
+// openSessionListing is openListing for what is looked up in one session.
+func (n *node) openSessionListing(dir sessionLister) (fusefs.FileHandle, uint32, syscall.Errno) {
+	l := &listing{dir: dir, node: n}
+	l.lookup = func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+		return l.lookupInSession(ctx, dir, it, out)
+	}
+	return n.openListed(l)
+}
+
+func (n *node) openListed(l *listing) (fusefs.FileHandle, uint32, syscall.Errno) {
 	var attr fuse.Attr
-	if err := dir.fillAttr(&attr); err != nil {
+	if err := l.dir.fillAttr(&attr); err != nil {
 		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
 	}
-	return &listing{dir: dir, node: n}, 0, 0
+	return l, 0, 0
 }
 
 func (l *listing) take() syscall.Errno {
@@ -67,6 +102,7 @@ func (l *listing) drop() {
 		l.release()
 	}
 	l.items, l.release, l.taken = nil, nil, false
+	l.forgetRequest()
 }
 
 var _ = (fusefs.FileReaddirenter)((*listing)(nil))
@@ -79,6 +115,7 @@ func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 		return nil, errno
 	}
 	if l.next >= len(l.items) {
+		l.forgetRequest()
 		return nil, 0
 	}
 	it := l.items[l.next]
@@ -94,10 +131,31 @@ func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 	defer l.mu.Unlock()
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
 		if l.items[i].name == name {
-			return l.dir.lookupItem(ctx, l.items[i], out)
+			return l.lookup(ctx, l.items[i], out)
 		}
 	}
 	return nil, syscall.ENOENT
+}
+
+// lookupInSession acquires the session once for each request.
+func (l *listing) lookupInSession(ctx context.Context, dir sessionLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if l.snap == nil || l.request != ctx {
+		snap, err := dir.acquire()
+		if err != nil {
+			return nil, l.node.view.fail("lookup", l.node.path()+"/"+it.name, err)
+		}
+		l.forgetRequest()
+		l.request, l.snap = ctx, snap
+	}
+	return dir.lookupIn(ctx, l.snap, it, out)
+}
+
+// forgetRequest lets go of what the last request looked at.
+func (l *listing) forgetRequest() {
+	if l.snap != nil {
+		l.snap.Release()
+	}
+	l.request, l.snap = nil, nil
 }
 
 var _ = (fusefs.FileSeekdirer)((*listing)(nil))

@@ -54,16 +54,24 @@ var _ = (fusefs.NodeLookuper)((*TreeRoot)(nil))
 // Lookup finds the subtree under any entry.
 func (d *TreeRoot) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if name == deepName && !d.deep {
-		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFDIR)
-		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-			return &TreeRoot{directory: directory{node{view: d.view}}, session: d.session, deep: true}
-		}), out)
+		return d.enterDeep(ctx, out)
 	}
 	snap, err := d.session.Acquire()
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
+	return d.lookupName(ctx, snap, name, out)
+}
+
+func (d *TreeRoot) enterDeep(ctx context.Context, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(d.StableAttr(), kindStatic, deepName, syscall.S_IFDIR)
+	return d.enter(d.child(ctx, id, deepName, func() fusefs.InodeEmbedder {
+		return &TreeRoot{directory: directory{node{view: d.view}}, session: d.session, deep: true}
+	}), out)
+}
+
+func (d *TreeRoot) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	e, err := snap.FindTreeName(name)
 	if err != nil {
 		return nil, syscall.ENOENT
@@ -80,7 +88,7 @@ var _ = (fusefs.NodeOpendirHandler)((*TreeRoot)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *TreeRoot) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
+	return d.openSessionListing(d)
 }
 
 func (d *TreeRoot) list() ([]item, func(), error) {
@@ -104,8 +112,13 @@ func (d *TreeRoot) list() ([]item, func(), error) {
 	return items, nil, nil
 }
 
-func (d *TreeRoot) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.Lookup(ctx, it.name, out)
+func (d *TreeRoot) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+func (d *TreeRoot) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if it.name == deepName && !d.deep {
+		return d.enterDeep(ctx, out)
+	}
+	return d.lookupName(ctx, snap, it.name, out)
 }
 
 // treePlace is where a directory of tree/ lies: in its stretch of literal nesting, and how many levels
@@ -190,6 +203,10 @@ func (d *TreeDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
+	return d.lookupName(ctx, snap, e, name, out)
+}
+
+func (d *TreeDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if name == entryLinkName {
 		return d.enterLink(ctx, name, d.place.toSession()+"entries/"+snap.Name(e)+entrySuffix, snap.Stat(), snap.Time(e), out)
 	}
@@ -219,7 +236,7 @@ var _ = (fusefs.NodeOpendirHandler)((*TreeDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *TreeDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
+	return d.openSessionListing(d)
 }
 
 func (d *TreeDir) list() ([]item, func(), error) {
@@ -247,8 +264,14 @@ func (d *TreeDir) list() ([]item, func(), error) {
 	return items, nil, nil
 }
 
-func (d *TreeDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.Lookup(ctx, it.name, out)
+func (d *TreeDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+func (d *TreeDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	e, err := snap.FindTreeName(d.name)
+	if err != nil {
+		return nil, syscall.ENOENT
+	}
+	return d.lookupName(ctx, snap, e, it.name, out)
 }
 
 // TreeLink is a link in tree/: entry.json, which leads to the entry's file, or a child whose directory
