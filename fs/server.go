@@ -62,12 +62,10 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		DirectMountFlags: flags,
 		// No extended attributes: ls -l would pay for them (design.md section 8).
 		DisableXAttrs: true,
-		// Names alone are cheap; attributes come along only when somebody asks for them.
-		ExtraCapabilities: fuse.CAP_READDIRPLUS_AUTO,
-		MaxReadAhead:      maxReadAhead,
-		MaxWrite:          maxReadAhead,
-		Debug:             o.Debug,
-		Logger:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		MaxReadAhead:  maxReadAhead,
+		MaxWrite:      maxReadAhead,
+		Debug:         o.Debug,
+		Logger:        slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		PanicHandler: func(reason any) fuse.Status {
 			// One bad session never takes the mount down (design.md section 7).
 			log.Error("a bug: a request panicked and was answered with EIO", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))

@@ -17,6 +17,7 @@ const entrySuffix = ".json"
 // EntriesDir is entries/: a file for each entry, listed in file order.
 type EntriesDir struct {
 	directory
+	lookupCount
 	session *sessioncore.Session
 }
 
@@ -46,6 +47,7 @@ var _ = (fusefs.NodeLookuper)((*EntriesDir)(nil))
 
 // Lookup finds an entry's file.
 func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	d.n.Add(1)
 	snap, err := d.session.Acquire()
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)

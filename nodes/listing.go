@@ -56,6 +56,8 @@ type listing struct {
 	taken   bool
 	next    int
 
+	sparing sparing
+
 	// A reply of READDIRPLUS answers many lookups; they see the session as it is when the first of them is
 	// answered. One request has one context.
 	request context.Context
@@ -131,6 +133,9 @@ func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 	defer l.mu.Unlock()
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
 		if l.items[i].name == name {
+			if l.sparing.spare(ctx, l.dir, i) {
+				return nil, syscall.ENOENT // to the kernel: look it up yourself
+			}
 			return l.lookup(ctx, l.items[i], out)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 // it (design.md section 1).
 type SourceDir struct {
 	directory
+	lookupCount
 	storage sessioncore.Storage
 	dir     string // path in storage, "" for the root
 	// sessions hands out the sessions of storage; nil where files are shown as they are.
@@ -57,6 +58,7 @@ var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
 
 // Lookup finds a file, link or directory of SOURCE, or the directory that shows a session.
 func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	d.n.Add(1)
 	return d.lookupIn(ctx, &d.node, name, out)
 }
 
@@ -199,7 +201,7 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 	if it.number == listedSession {
 		return d.enterSession(ctx, &d.node, it.name, out)
 	}
-	return d.Lookup(ctx, it.name, out)
+	return d.lookupIn(ctx, &d.node, it.name, out)
 }
 
 // sortItems brings a listing into the order of names.

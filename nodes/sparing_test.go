@@ -1,0 +1,83 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+)
+
+// longDir is a directory of many names.
+type longDir struct {
+	directory
+	lookupCount
+	names int
+}
+
+func (d *longDir) fillAttr(*fuse.Attr) error { return nil }
+func (d *longDir) cache() cacheRule          { return cacheNever }
+
+func (d *longDir) list() ([]item, func(), error) {
+	items := make([]item, d.names)
+	for i := range items {
+		items[i].name = fmt.Sprint(i)
+	}
+	return items, nil, nil
+}
+
+func (d *longDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, 0
+}
+
+// request answers one READDIRPLUS of n names and returns how many came with their attributes.
+func request(t *testing.T, l *listing, n int) (full int) {
+	type key struct{}
+	ctx := context.WithValue(context.Background(), key{}, 0) // one of its own
+	for range n {
+		e, errno := l.Readdirent(ctx)
+		require.Zero(t, errno)
+		require.NotNil(t, e)
+		if _, errno := l.Lookup(ctx, e.Name, &fuse.EntryOut{}); errno == 0 {
+			full++
+		}
+	}
+	return full
+}
+
+// TestLongListing: beyond the first names, attributes come along for somebody who asks for them.
+func TestLongListing(t *testing.T) {
+	const batch = 100
+	open := func() (*longDir, *listing) {
+		d := &longDir{names: freeLookups + 10*batch}
+		l, _, errno := d.openListing(d)
+		require.Zero(t, errno)
+		require.Equal(t, freeLookups, request(t, l.(*listing), freeLookups))
+		return d, l.(*listing)
+	}
+	t.Run("find", func(t *testing.T) {
+		_, l := open()
+		for range 10 {
+			require.Zero(t, request(t, l, batch))
+		}
+	})
+	t.Run("ls -l", func(t *testing.T) {
+		d, l := open()
+		require.Zero(t, request(t, l, batch))
+		d.n.Add(batch)
+		for range 9 {
+			require.Equal(t, batch, request(t, l, batch), "also when nothing more is looked up")
+		}
+	})
+	t.Run("in the middle of a reply", func(t *testing.T) {
+		d, l := open()
+		d.n.Add(7) // before: by others
+		require.Zero(t, request(t, l, batch))
+		require.Zero(t, request(t, l, batch))
+		d.n.Add(1)
+		require.Equal(t, batch, request(t, l, batch))
+	})
+}
