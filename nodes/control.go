@@ -183,7 +183,7 @@ func (h *controlHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Re
 	defer h.mu.Unlock()
 	n := copy(dest, h.results)
 	h.results = h.results[n:]
-	return fuse.ReadResultData(dest[:n]), 0
+	return readBytes(dest[:n]), 0
 }
 
 var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))

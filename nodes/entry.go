@@ -26,6 +26,7 @@ type EntryFile struct {
 	state   sessioncore.EntryState
 	open    atomic.Int32              // handles
 	last    atomic.Pointer[fuse.Attr] // when it was opened last
+	stored  atomic.Bool               // the kernel was given the content
 }
 
 // find acquires the session and finds the entry in it, in the node's state or else ErrStale; the caller
@@ -100,6 +101,7 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 	if r, ok := snap.EntryRange(e); ok {
 		snap.Retain()
 		h.snap, h.at = snap, r
+		h.store()
 	} else if h.doc, err = snap.EntryDocument(e); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
@@ -136,16 +138,47 @@ func (h *entryHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Read
 	if size <= 0 {
 		return fuse.ReadResultData(nil), 0
 	}
+	if err := h.read(dest[:size], off); err != nil {
+		return nil, h.file.view.fail("read", h.file.path(), err)
+	}
+	return readBytes(dest[:size]), 0
+}
+
+func (h *entryHandle) read(p []byte, off int64) error {
 	h.mu.Lock()
 	known := h.known
 	h.mu.Unlock()
-	if err := h.snap.ReadEntry(h.entry, dest[:size], off, &known); err != nil {
-		return nil, h.file.view.fail("read", h.file.path(), err)
+	if err := h.snap.ReadEntry(h.entry, p, off, &known); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	h.known = known
 	h.mu.Unlock()
-	return fuse.ReadResultData(dest[:size]), 0
+	return nil
+}
+
+// storeLimit is the largest entry that the kernel is given at its first open: what it would ask for in one
+// read. Nearly all entries are shorter.
+const storeLimit = 128 << 10
+
+// storeBuffers hold entries on their way to the kernel.
+var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
+
+// store gives the kernel the entry's content before the answer to the first open, so that it need not ask for
+// it: who opens a file reads it, and a round trip costs more than the copy. It may: a node stands for one
+// content, and its pages are kept from open to open anyway. The kernel drops them when it likes, and asks.
+//
+// Of all notifications this one can be sent while the kernel waits for us: it takes no lock but those of the
+// file's pages, and only reads of this file hold these.
+func (h *entryHandle) store() {
+	if h.at.Size > storeLimit || h.file.stored.Swap(true) {
+		return
+	}
+	buf := storeBuffers.Get().(*[storeLimit]byte)
+	defer storeBuffers.Put(buf)
+	if h.read(buf[:h.at.Size], 0) == nil { // else whoever reads hears of it
+		_ = h.file.WriteCache(0, buf[:h.at.Size])
+	}
 }
 
 var _ = (fusefs.FileReleaser)((*entryHandle)(nil))

@@ -105,5 +105,5 @@ func (h textHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadRe
 	if off >= int64(len(h)) {
 		return fuse.ReadResultData(nil), 0
 	}
-	return fuse.ReadResultData(dest[:copy(dest, h[off:])]), 0
+	return readBytes(dest[:copy(dest, h[off:])]), 0
 }
