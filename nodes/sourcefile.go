@@ -10,6 +10,7 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
 )
@@ -113,6 +114,35 @@ func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Rea
 
 // pageSize is what the kernel's cache asks in multiples of.
 const pageSize = 4096
+
+var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
+
+// PassthroughFd gives the kernel the file itself to read from, without us: where the daemon is privileged and
+// Linux is 6.9 or later; go-fuse sees to both. The kernel takes one file for a node, and a node stands for one:
+// what is put in its place is another node.
+func (h *sourceHandle) PassthroughFd() (int, bool) {
+	file, ok := h.obj.(sessioncore.Filer)
+	if !ok {
+		return 0, false
+	}
+	fd := int(file.Fd())
+	return fd, !stacked(fd)
+}
+
+// stacked reports whether a file lies on a file system over another one. The kernel refuses these, and after one
+// refusal go-fuse asks for no file any more, not even for those that others have open already; these could then not be
+// opened at all.
+func stacked(fd int) bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return true
+	}
+	switch st.Type {
+	case unix.OVERLAYFS_SUPER_MAGIC, unix.ECRYPTFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
 

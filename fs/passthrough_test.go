@@ -1,0 +1,96 @@
+package fs_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// passthroughWorks reports whether the kernel reads files of SOURCE without the daemon here: that takes
+// Linux 6.9, root of the machine, and a file system that lies on no other.
+func passthroughWorks(t *testing.T, dir string) bool {
+	var name unix.Utsname
+	require.NoError(t, unix.Uname(&name))
+	var major, minor int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	require.NoError(t, err)
+	uids, err := os.ReadFile("/proc/self/uid_map")
+	require.NoError(t, err)
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &st))
+	return os.Geteuid() == 0 && (major > 6 || major == 6 && minor >= 9) &&
+		strings.Join(strings.Fields(string(uids)), " ") == "0 0 4294967295" &&
+		st.Type != unix.OVERLAYFS_SUPER_MAGIC
+}
+
+// TestLargeFiles: blobs and raw files come byte for byte, in any order and through mmap, and where the kernel can
+// it reads them without the daemon.
+func TestLargeFiles(t *testing.T) {
+	a := newAgent(t)
+	a.write("big", header("big"), entry(0, "e0", "", strings.Repeat("x", 3_000_000)))
+	blob := bytes.Repeat([]byte("0123456789abcde\n"), 600_000/16*10+7)
+	sum := sha256.Sum256(blob)
+	name := hex.EncodeToString(sum[:])
+	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "blobs"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "blobs", name), blob, 0o644))
+	m := mountForTest(t, a.dir)
+	before := m.procNumber("io", "rchar")
+	for at, real := range map[string]string{
+		"blobs/" + name:        filepath.Join(a.dir, "blobs", name),
+		"sessions/p/big.jsonl": a.path("big.jsonl"),
+	} {
+		require.Equal(t, "same\n", run(t, "python3", "-c", `
+import mmap, os, sys
+want = open(sys.argv[2], "rb").read()
+f, g = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[1], os.O_RDONLY)
+assert os.fstat(f).st_size == len(want)
+assert mmap.mmap(f, 0, prot=mmap.PROT_READ)[:] == want, "mmap"
+for off in range(len(want) - 5, -1, -99_991):
+    for fd in f, g:
+        assert os.pread(fd, 4096, off) == want[off:off+4096], off
+os.close(f)
+assert open(sys.argv[1], "rb").read() == want, "whole"
+assert os.pread(g, 100, len(want)) == b"", "behind the end"
+print("same")`, m.path(at), real))
+	}
+	if passthroughWorks(t, a.dir) {
+		require.Less(t, m.procNumber("io", "rchar")-before, 1_000_000, "bytes that the daemon read")
+	}
+}
+
+// TestReplacedWhileOpen: who has a file open goes on reading it, and who opens its name meanwhile reads what
+// was put in its place, however often that happens.
+func TestReplacedWhileOpen(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s"), entry(0, "e0", "", "0"))
+	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "blobs"), 0o755))
+	blob := filepath.Join(a.dir, "blobs", strings.Repeat("ab", 32))
+	require.NoError(t, os.WriteFile(blob, []byte("blob"), 0o644))
+	m := mountForTest(t, a.dir)
+	run(t, "python3", "-c", `
+import os, sys
+for shown, real in (sys.argv[1:3], sys.argv[3:5]):
+    opened = []
+    for i in range(30):
+        want = b"%d " % i * (i % 5 * 3000 + 1)
+        with open(real + ".tmp", "wb") as f: f.write(want)
+        os.rename(real + ".tmp", real)
+        opened.append((os.open(shown, os.O_RDONLY), want))
+        for fd, want in opened:
+            got = os.pread(fd, 1 << 20, 0)
+            if got != want: raise SystemExit("%s, round %d: %r, not %r" % (shown, i, got[:20], want[:20]))
+        with open(real, "ab") as f: f.write(b"more")
+        opened[-1] = opened[-1][0], want + b"more"
+        got = os.pread(opened[-1][0], 1 << 20, 0)
+        if got != want + b"more": raise SystemExit("%s, round %d: growth is not seen" % (shown, i))
+        if i % 3 == 2: os.close(opened.pop(0)[0])
+`, m.path("sessions/p/s.jsonl"), a.path("s.jsonl"), m.path("blobs/"+filepath.Base(blob)), blob)
+}
