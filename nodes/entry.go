@@ -24,9 +24,7 @@ type EntryFile struct {
 	session *sessioncore.Session
 	name    string // in entries/, without its ending
 	state   sessioncore.EntryState
-	open    atomic.Int32              // handles
-	last    atomic.Pointer[fuse.Attr] // when it was opened last
-	stored  atomic.Bool               // the kernel was given the content
+	stored  atomic.Bool // the kernel was given the content
 }
 
 // find acquires the session and finds the entry in it, in the node's state or else ErrStale; the caller
@@ -53,10 +51,6 @@ func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 func (f *EntryFile) fillAttr(out *fuse.Attr) error {
 	snap, e, err := f.find()
 	if err != nil {
-		if last := f.last.Load(); last != nil && f.open.Load() > 0 {
-			*out = *last // who has it open goes on seeing it
-			return nil
-		}
 		return err
 	}
 	defer snap.Release()
@@ -77,9 +71,17 @@ func (f *EntryFile) cache() cacheRule { return cacheSecond }
 
 var _ = (fusefs.NodeGetattrer)((*EntryFile)(nil))
 
-// Getattr tells size and time of the entry.
-func (f *EntryFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
+// Getattr tells size and time of the entry; who has it open goes on seeing it when it was rewritten.
+func (f *EntryFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	err := f.fillAttr(&out.Attr)
+	if h, ok := fh.(*entryHandle); ok && err != nil {
+		out.Attr, err = h.attr, nil
+	}
+	if err != nil {
+		return f.view.fail("stat", f.path(), staleIfGone(err))
+	}
+	out.SetTimeout(f.cache().attr)
+	return 0
 }
 
 var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
@@ -105,10 +107,7 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 	} else if h.doc, err = snap.EntryDocument(e); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	var attr fuse.Attr
-	fillEntry(snap, e, f.state, &attr)
-	f.last.Store(&attr)
-	f.open.Add(1)
+	fillEntry(snap, e, f.state, &h.attr)
 	return h, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 
@@ -116,6 +115,7 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 // rendered.
 type entryHandle struct {
 	file *EntryFile
+	attr fuse.Attr // when it was opened
 	snap *sessioncore.Snapshot
 	at   sessioncore.FileRange
 	doc  *sessioncore.Document
@@ -185,7 +185,6 @@ var _ = (fusefs.FileReleaser)((*entryHandle)(nil))
 
 // Release lets the pinned file go.
 func (h *entryHandle) Release(context.Context) syscall.Errno {
-	h.file.open.Add(-1)
 	if h.doc != nil {
 		h.doc.Close()
 	} else {

@@ -23,8 +23,6 @@ type SourceFile struct {
 	file    string            // path in storage
 	object  sessioncore.Token // which file; of the token only what tells that
 
-	open   atomic.Int32                      // handles
-	last   atomic.Pointer[sessioncore.Stat]  // when it was opened last
 	cached atomic.Pointer[sessioncore.Token] // of the content that the kernel may have pages of
 }
 
@@ -42,24 +40,30 @@ func (f *SourceFile) stat() (sessioncore.Stat, error) {
 
 func (f *SourceFile) fillAttr(out *fuse.Attr) error {
 	st, err := f.stat()
-	if err != nil {
-		last := f.last.Load()
-		if last == nil || f.open.Load() == 0 {
-			return err
-		}
-		st = *last // who has it open goes on seeing it
+	if err == nil {
+		fillSource(out, st)
 	}
+	return err
+}
+
+func fillSource(out *fuse.Attr, st sessioncore.Stat) {
 	fillFile(out, st, st.Size)
 	out.Mode = syscall.S_IFREG | st.Mode
-	return nil
 }
 
 func (f *SourceFile) cache() cacheRule { return cacheNever }
 
 var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 
-// Getattr mirrors the file.
-func (f *SourceFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+// Getattr mirrors the file; who has it open goes on seeing it when its name is another's. All handles of a node
+// are of one file.
+func (f *SourceFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	if h, ok := fh.(*sourceHandle); ok {
+		if st, err := h.obj.Stat(); err == nil {
+			fillSource(&out.Attr, st)
+			return 0
+		}
+	}
 	return f.getattr(f, out)
 }
 
@@ -86,8 +90,6 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	if before := f.cached.Swap(&st.Token); before != nil && *before == st.Token {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
 	}
-	f.last.Store(&st)
-	f.open.Add(1)
 	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
 }
 
@@ -148,7 +150,6 @@ var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
 
 // Release lets the file go.
 func (h *sourceHandle) Release(context.Context) syscall.Errno {
-	h.file.open.Add(-1)
 	return errnoOf(h.obj.Close())
 }
 
