@@ -20,6 +20,7 @@ type record struct {
 	before  uint32
 	msgOff  uint32 // of the value of the key "message" in the text
 	msgSize uint32 // 0: there is none
+	what    symbol // the word for what it is (what.go)
 	kind    EntryType
 	role    roleCode
 	flags   recordFlags
@@ -63,6 +64,7 @@ type labelRecord struct {
 type index struct {
 	symbols      symbolTable
 	records      []record
+	whats        knownWhats
 	labels       []labelRecord
 	problems     []Problem
 	problemCount int64    // all of them, also those beyond maxProblems
@@ -149,6 +151,7 @@ func (x *index) addEntry(u *unit) {
 	if x.version < 3 && rec.kind == TypeMessage && rec.role == roleHookMessage {
 		rec.flags |= recMigrated
 	}
+	rec.what = x.whatOf(&rec, u)
 	switch rec.kind {
 	case TypeLabel:
 		x.addLabel(u, n)

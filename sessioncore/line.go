@@ -32,10 +32,10 @@ type lineInfo struct {
 	crc    uint32 // CRC-32C of the value's text
 	value  part
 	// The members of an entry that the index needs; the last of repeated ones.
-	typ, id, parent, time, message, role part
-	class                                lineClass
-	flags                                scanFlags
-	payload                              bool // message has a key providerPayload
+	typ, id, parent, time, message, role, tool part
+	class                                      lineClass
+	flags                                      scanFlags
+	payload                                    bool // message has a key providerPayload
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -44,7 +44,7 @@ func checksum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
 
 // rebase makes the parts count from start on.
 func (l *lineInfo) rebase(start uint32) {
-	for _, p := range [...]*part{&l.typ, &l.id, &l.parent, &l.time, &l.message, &l.role} {
+	for _, p := range [...]*part{&l.typ, &l.id, &l.parent, &l.time, &l.message, &l.role, &l.tool} {
 		if p.end != 0 {
 			p.start -= start
 			p.end -= start
@@ -103,13 +103,15 @@ func (s *scanner) scanText(text []byte, start int, out *lineInfo) (int, scanStat
 
 // scanMessage validates the value of an entry's key "message" and notes what the index needs of it.
 func (s *scanner) scanMessage(text []byte, start int, out *lineInfo) (end int, st scanStatus) {
-	out.role, out.payload = part{}, false // of repeated keys the last counts
+	out.role, out.tool, out.payload = part{}, part{}, false // of repeated keys the last counts
 	if text[start] == '{' {
 		end, st = s.scanMembers(text, start, func(key []byte, i int) (int, scanStatus) {
 			end, st := s.skipValue(text, i)
 			switch string(key) {
 			case `"role"`:
 				out.role = part{uint32(i), uint32(end)}
+			case `"toolName"`, `"tool_name"`:
+				out.tool = part{uint32(i), uint32(end)}
 			case `"providerPayload"`:
 				out.payload = true
 			}

@@ -1,0 +1,118 @@
+package sessioncore
+
+// This file makes the word that stands in branches/…/path/ for what an entry is, so that a listing of the
+// path reads like a table of contents (design.md section 1, branches/).
+
+// maxWhat is how long such a word may be, in bytes: it leaves the eye, and the 255 bytes that file systems
+// allow, room for the id behind it.
+const maxWhat = 40
+
+// The roles of a tool's result in a message, as the dialects write them, and the word that both are shown
+// as.
+const (
+	toolResultRole  = "toolResult"
+	toolResultSnake = "tool_result"
+)
+
+// knownWhats are the words of entries whose type is enough, and of the roles that most messages have:
+// made once for each session.
+type knownWhats struct {
+	kinds [len(typeNames)]symbol
+	roles [roleHookMessage + 1]symbol
+}
+
+// whatOf returns the word for an entry: the role of its message, "toolResult-<tool>" for a tool's result,
+// else the text of its type; encoded as a name and cut.
+func (x *index) whatOf(rec *record, u *unit) symbol {
+	if rec.kind != TypeMessage || u.info.role.end == 0 {
+		if rec.kind == TypeUnknown {
+			text, _ := u.info.typ.of(u.text).bytes()
+			return x.what("", text)
+		}
+		return x.known(&x.whats.kinds[rec.kind], typeNames[rec.kind])
+	}
+	switch known := &x.whats.roles[rec.role]; {
+	case rec.role == roleUser:
+		return x.known(known, "user")
+	case rec.role == roleAssistant:
+		return x.known(known, "assistant")
+	case rec.flags&recMigrated != 0 && rec.role == roleHookMessage:
+		return x.known(known, "custom") // as its file shows it
+	}
+	role := u.info.role.of(u.text)
+	if rec.role == roleToolResult || role.is(toolResultSnake) {
+		if tool, ok := u.info.tool.of(u.text).bytes(); ok && len(tool) > 0 {
+			return x.what(toolResultRole+"-", tool)
+		}
+		return x.what(toolResultRole, nil)
+	}
+	if text, ok := role.bytes(); ok && len(text) > 0 {
+		return x.what("", text)
+	}
+	return x.known(&x.whats.kinds[TypeMessage], typeNames[TypeMessage])
+}
+
+// known returns the word for a plain text, made when first asked for.
+func (x *index) known(known *symbol, text string) symbol {
+	if *known == 0 {
+		*known = x.symbols.intern([]byte(text))
+	}
+	return *known
+}
+
+// what returns the word for a text that begins with a plain prefix.
+func (x *index) what(prefix string, text []byte) symbol {
+	var buf [maxWhat]byte
+	return x.symbols.intern(appendCutName(append(buf[:0], prefix...), text, maxWhat))
+}
+
+// appendCutName appends text encoded as a name (names.go) to the beginning of one, up to a limit in bytes
+// that falls neither in a %XX nor in a character.
+func appendCutName(dst, text []byte, limit int) []byte {
+	if len(dst)+len(text) == 0 {
+		return append(dst, '%') // the empty name
+	}
+	for len(text) > 0 {
+		r, n := wtf8Rune(text)
+		leading := len(dst) == 0 && (r == '.' || r == '-')
+		if plainRune(r, n) && !leading {
+			if len(dst)+n > limit {
+				return dst
+			}
+			dst = append(dst, text[:n]...)
+		} else {
+			for i := range n {
+				if len(dst)+len("%XX") > limit {
+					return dst
+				}
+				dst = appendPercent(dst, string(text[i:i+1]))
+			}
+		}
+		text = text[n:]
+	}
+	return dst
+}
+
+// cutWhat shortens a word further, for a name that would be too long with it.
+func cutWhat(what string, limit int) string {
+	if len(what) <= limit {
+		return what
+	}
+	at := 0
+	for at < limit {
+		n := len("%XX")
+		if what[at] != '%' || len(what) == 1 {
+			_, n = wtf8Rune([]byte(what[at:]))
+		}
+		if at+n > limit {
+			break
+		}
+		at += n
+	}
+	return what[:at]
+}
+
+// What returns the word that branches/…/path/ has for what an entry is: the role of its message
+// ("toolResult-<tool>" for a tool's result) or else the text of its type, encoded as a name and cut at 40
+// bytes (design.md, branches/).
+func (s *Snapshot) What(e Entry) string { return string(s.symbols.text(s.records[e].what)) }

@@ -1,0 +1,130 @@
+package sessioncore
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRecordSize: the index keeps 56 bytes an entry (design.md section 10: a few tens).
+func TestRecordSize(t *testing.T) {
+	require.EqualValues(t, 56, unsafe.Sizeof(record{}))
+}
+
+// snapshotOf returns a snapshot of a session's text.
+func snapshotOf(t testing.TB, content string) *Snapshot {
+	t.Helper()
+	storage := NewMemoryStorage()
+	require.NoError(t, storage.WriteFile("s.jsonl", []byte(content)))
+	store := NewStore(storage)
+	t.Cleanup(store.Close)
+	snap, err := store.Session("s.jsonl").Acquire()
+	require.NoError(t, err)
+	t.Cleanup(snap.Release)
+	return snap
+}
+
+func TestWhat(t *testing.T) {
+	long := strings.Repeat("x", 50)
+	for _, c := range []struct{ entry, want string }{
+		{`"type":"message","message":{"role":"user"}`, "user"},
+		{`"type":"message","message":{"role":"assistant"}`, "assistant"},
+		{`"type":"message","message":{"content":[{"role":"x"}],"role":"\u0075ser"}`, "user"},
+		{`"type":"message","message":{"role":"user","role":"developer"}`, "developer"},
+		{`"type":"message","message":{"role":"user"},"message":{}`, "message"},
+		{`"type":"message","message":{"role":"bashExecution"}`, "bashExecution"},
+		{`"type":"message","message":{"role":"hookMessage"}`, "hookMessage"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"bash"}`, "toolResult-bash"},
+		{`"type":"message","message":{"toolName":"read","role":"toolResult"}`, "toolResult-read"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"x","toolName":"read"}`, "toolResult-read"},
+		{`"type":"message","message":{"role":"tool_result","tool_name":"read"}`, "toolResult-read"},
+		{`"type":"message","message":{"role":"toolResult","tool_name":"read"}`, "toolResult-read"},
+		{`"type":"message","message":{"role":"toolResult"}`, "toolResult"},
+		{`"type":"message","message":{"role":"toolResult","toolName":""}`, "toolResult"},
+		{`"type":"message","message":{"role":"tool_result","toolName":7}`, "toolResult"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"../etc/passwd"}`, "toolResult-..%2Fetc%2Fpasswd"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"a\nb\u0000"}`, "toolResult-a%0Ab%00"},
+		{`"type":"message","message":{"role":"user","toolName":"bash"}`, "user"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"` + long + `"}`, "toolResult-" + long[:29]},
+		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:28] + `é"}`, "toolResult-" + long[:28]},
+		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:27] + `é"}`, "toolResult-" + long[:27] + "é"},
+		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:27] + `/"}`, "toolResult-" + long[:27]},
+		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:26] + `/"}`, "toolResult-" + long[:26] + "%2F"},
+		{`"type":"message","message":{"role":""}`, "message"},
+		{`"type":"message","message":{"role":7}`, "message"},
+		{`"type":"message","message":null`, "message"},
+		{`"type":"message"`, "message"},
+		{`"type":"message","message":{"role":".hidden"}`, "%2Ehidden"},
+		{`"type":"message","message":{"role":"-rf"}`, "%2Drf"},
+		{`"type":"message","message":{"role":"%"}`, "%25"},
+		{`"type":"message","message":{"role":"~"}`, "%7E"},
+		{`"type":"message","message":{"role":"` + strings.Repeat("/", 20) + `"}`, strings.Repeat("%2F", 13)},
+		{`"type":"message","message":{"role":"` + strings.Repeat("🌱", 20) + `"}`, strings.Repeat("🌱", 10)},
+		{`"type":"message","message":{"role":"\ud800"}`, "%ED%A0%80"},
+		{`"type":"message","message":{"role":"ab` + strings.Repeat(`\ud800`, 20) + `"}`, "ab" + strings.Repeat("%ED%A0%80", 4)},
+		{`"type":"compaction"`, "compaction"},
+		{`"type":"custom","message":{"role":"user"}`, "custom"},
+		{`"type":"custom","customType":"sessionfs/leaf"`, "custom"},
+		{`"type":"model_usage"`, "model_usage"},
+		{`"type":"a b/c"`, "a b%2Fc"},
+		{`"type":"` + long + `"`, long[:40]},
+		{`"type":""`, "%"},
+		{`"type":7`, "%"},
+		{`"x":1`, "%"},
+	} {
+		snap := snapshotOf(t, testHeader+`{"id":"a",`+c.entry+`}`+"\n")
+		require.Equal(t, c.want, snap.What(0), c.entry)
+	}
+}
+
+// TestWhatOfOldMessages: what is shown migrated is called what it is shown as.
+func TestWhatOfOldMessages(t *testing.T) {
+	hook := `{"id":"a","type":"message","message":{"role":"hookMessage"}}` + "\n"
+	for version, want := range map[string]string{"1": "custom", "2": "custom", "3": "hookMessage"} {
+		require.Equal(t, want, snapshotOf(t, strings.Replace(testHeader, `"version":3`, `"version":`+version, 1)+hook).What(0))
+	}
+}
+
+// whatByTheBook is the rule of design.md (branches/) to the letter, from the text that an entry's file shows.
+func whatByTheBook(text value) string {
+	what, _ := text.member("type").text()
+	role, _ := text.member("message").member("role").text()
+	if what == "message" && role != "" {
+		what = role
+		if role == "toolResult" || role == "tool_result" {
+			what = "toolResult"
+			tool := value(nil)
+			text.member("message").eachMember(func(m member) bool {
+				if m.keyIs("toolName") || m.keyIs("tool_name") {
+					tool = m.value
+				}
+				return true
+			})
+			if name, _ := tool.text(); name != "" {
+				what += "-" + name
+			}
+		}
+	}
+	name := encodeName(what)
+	for i := min(len(name), maxWhat); ; i-- {
+		if i == len(name) || utf8.RuneStart(name[i]) && !strings.Contains(name[max(0, i-2):i], "%") {
+			return name[:i]
+		}
+	}
+}
+
+func TestCutWhat(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		limit int
+		want  string
+	}{
+		{"user", 40, "user"}, {"user", 4, "user"}, {"user", 3, "use"}, {"a%2Fb", 5, "a%2Fb"}, {"a%2Fb", 4, "a%2F"}, {"a%2Fb", 3, "a"},
+		{"aéb", 3, "aé"}, {"aéb", 2, "a"}, {"%", 1, "%"}, {"%2F", 2, ""},
+	} {
+		require.Equal(t, c.want, cutWhat(c.what, c.limit), "%s at %d", c.what, c.limit)
+	}
+}
