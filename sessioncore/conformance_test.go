@@ -186,6 +186,7 @@ func (a *answers) check() {
 	}
 	a.compare("entries", a.entries())
 	a.compare("tree", a.tree())
+	a.checkBranches()
 	a.checkContext("context", a.want.member("context"), leaf)
 	if sum, ok := a.want.member("contextSha256").text(); ok && !a.differs("contextSha256") && !a.differs("context") {
 		doc, err := a.snap.Context(leaf, a.blobs)
@@ -205,6 +206,15 @@ func (a *answers) check() {
 		a.checkContext("contexts", m.value, at)
 		return true
 	})
+}
+
+// checkBranches: entries.jsonl of every tip is the files of the entries on its path one behind the other.
+func (a *answers) checkBranches() {
+	tips := a.snap.Tips()
+	for _, e := range tips {
+		require.Equal(a.t, concatenated(a.t, a.snap, a.snap.Path(e)), string(wholeBranch(a.t, a.snap.Branch(e))), "the branch to %s", a.id(e))
+	}
+	checkRows(a.t, a.snap, tips)
 }
 
 func (a *answers) find(id string) Entry {

@@ -2,6 +2,9 @@ package sessioncore
 
 import "bytes"
 
+// recRendered are the flags of entries that are not shown with the bytes of the file.
+const recRendered = recMigrated | recManyLines
+
 // FileRange is a piece of the backing file.
 type FileRange struct{ Offset, Size int64 }
 
@@ -9,8 +12,7 @@ type FileRange struct{ Offset, Size int64 }
 // is false for the few entries that are rendered.
 func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
-	const rendered = recMigrated | recManyLines
-	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&rendered == 0 && rec.flags&recEndsLine != 0
+	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
 }
 
 // EntryState is what tells one content of an entry's file from another.
@@ -33,7 +35,7 @@ func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 // EntryDocument returns an entry's file: the text as persisted and a newline (design.md, entries/).
 func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	rec := &s.records[e]
-	if rec.flags&(recMigrated|recManyLines) == 0 {
+	if rec.flags&recRendered == 0 {
 		d := newDocument(s, nil)
 		if r, ok := s.EntryRange(e); ok {
 			d.fileRange(r.Offset, r.Size)

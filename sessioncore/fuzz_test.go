@@ -157,7 +157,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 			r.Size = state.Size
 			r.Offset = s.records[e].off
 		}
-		out = append(out, fmt.Sprintf("%q %v %q %v %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.Time(e), s.Parent(e), r, state, wholeDocument(t, doc)))
+		out = append(out, fmt.Sprintf("%q %v %q %v %q %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.What(e), s.Time(e), s.Parent(e), r, state, wholeDocument(t, doc)))
 	}
 	tree := s.Tree()
 	for e := range Entry(s.Len()) {
@@ -172,7 +172,10 @@ func describe(t *testing.T, s *Snapshot) []string {
 	require.NoError(t, err)
 	ctx, err := s.Context(leaf, nil)
 	require.NoError(t, err)
-	for _, doc := range []*Document{header, title, ctx, s.LabelsDocument(), s.ProblemsDocument()} {
+	branches, err := s.BranchesDocument()
+	require.NoError(t, err)
+	out = append(out, fmt.Sprint(s.ByLabel()))
+	for _, doc := range []*Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument()} {
 		out = append(out, string(wholeDocument(t, doc)))
 	}
 	return out
@@ -343,7 +346,7 @@ func checkChunks(t *testing.T, data []byte) {
 		l := &loader{obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, emit: func(u *unit) error {
 			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.kind, u.reason, u.line, u.off, u.size, u.text, u.endsLine, u.trailing))
 			if u.info != nil {
-				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v", u.info.crc, u.info.typ, u.info.id, u.info.parent, u.info.time, u.info.message, u.info.role))
+				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.info.crc, u.info.typ, u.info.id, u.info.parent, u.info.time, u.info.message, u.info.role, u.info.tool))
 			}
 			return nil
 		}}

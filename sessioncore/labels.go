@@ -22,18 +22,26 @@ func (s *Snapshot) LabelOf(e Entry) string {
 }
 
 func (s *Snapshot) findLabels() {
+	s.labelOf = make(map[symbol]string)
+	for _, l := range s.labelsInEffect() {
+		s.labels = append(s.labels, Label{Target: s.idText(l.target), Label: l.label})
+		s.labelOf[l.target] = l.label
+	}
+}
+
+// labelsInEffect returns the label entries that decide, in file order.
+func (s *Snapshot) labelsInEffect() []labelRecord {
 	deciding := make(map[symbol]int, len(s.labelRecords))
 	for i, l := range s.labelRecords {
 		deciding[l.target] = i
 	}
-	s.labelOf = make(map[symbol]string)
+	var list []labelRecord
 	for i, l := range s.labelRecords {
-		if deciding[l.target] != i || l.label == "" {
-			continue
+		if deciding[l.target] == i && l.label != "" {
+			list = append(list, l)
 		}
-		s.labels = append(s.labels, Label{Target: s.idText(l.target), Label: l.label})
-		s.labelOf[l.target] = l.label
 	}
+	return list
 }
 
 // LabelsDocument returns the file labels: "<id>\t<label>" a line (design.md section 2).

@@ -48,9 +48,13 @@ type Snapshot struct {
 	labelOnce sync.Once
 	labels    []Label
 	labelOf   map[symbol]string
+	byLabel   labelNames
 	leafOnce  sync.Once
 	leaf      Entry
 	leafErr   error
+
+	branchMu sync.Mutex // guards branches
+	branches []*Branch  // those asked for last, the newest last
 }
 
 // pin is an open file that several snapshots share.

@@ -1,0 +1,226 @@
+package sessioncore
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+)
+
+// branches/<id>/entries.jsonl is the entries of a branch one behind the other, with the bytes that their
+// files in entries/ have. It is never held: what lies together in the session file is read with one call.
+
+// branchLayout is where the content of entries.jsonl comes from.
+type branchLayout struct {
+	runs  []branchRun
+	state BranchState
+}
+
+// branchRun is a piece of entries.jsonl, up to the next one: entries that follow each other in the path
+// and in the session file, newline and all; or one entry alone that does not end its line or is rendered.
+type branchRun struct {
+	at    int64 // where it begins in the document
+	first int32 // the place of its first entry in the path
+}
+
+// BranchState is what tells one content of a branch's entries.jsonl from another.
+type BranchState struct {
+	Size int64  // in bytes
+	Sum  uint64 // made of the checksums of the entries
+}
+
+// EntriesState returns the state of a branch's entries.jsonl. Entries are read only where a migration
+// changes them.
+func (b *Branch) EntriesState() (BranchState, error) {
+	l, err := b.laidOut()
+	if err != nil {
+		return BranchState{}, err
+	}
+	return l.state, nil
+}
+
+func (b *Branch) laidOut() (*branchLayout, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.layout == nil {
+		l := &branchLayout{}
+		end := int64(-1) // of the run, in the file; -1: it cannot go on
+		for place, e := range b.entries {
+			state, err := b.snap.EntryState(e)
+			if err != nil {
+				return nil, err
+			}
+			r, whole := b.snap.EntryRange(e)
+			if !whole || r.Offset != end {
+				l.runs = append(l.runs, branchRun{l.state.Size, int32(place)})
+			}
+			if end = r.Offset + r.Size; !whole {
+				end = -1
+			}
+			l.state.Size += state.Size
+			l.state.Sum = mixSum(mixSum(l.state.Sum, uint64(state.Size)), uint64(state.Sum))
+		}
+		b.layout = l
+	}
+	return b.layout, nil
+}
+
+// mixSum takes a number into a sum for which order counts (FNV-1a, 8 bytes at a time).
+func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
+
+// BranchEntries reads a branch's entries.jsonl. It shows one snapshot, which it keeps until Close. It is safe
+// for concurrent use.
+type BranchEntries struct {
+	snap   *Snapshot
+	path   []Entry
+	layout *branchLayout
+
+	mu sync.Mutex // guards what follows
+	// rendered is the text of the entry that was rendered last, newline and all.
+	rendered   []byte
+	renderedOf Entry
+	// checked is the entry that was last found to be as indexed in a later state of the file.
+	checked   Entry
+	checkedIn Token
+}
+
+// OpenEntries opens entries.jsonl.
+func (b *Branch) OpenEntries() (*BranchEntries, error) {
+	layout, err := b.laidOut()
+	if err != nil {
+		return nil, err
+	}
+	b.snap.Retain()
+	return &BranchEntries{snap: b.snap, path: b.entries, layout: layout, renderedOf: NoEntry, checked: NoEntry}, nil
+}
+
+// Size returns the size in bytes.
+func (r *BranchEntries) Size() int64 { return r.layout.state.Size }
+
+// Close lets the snapshot go.
+func (r *BranchEntries) Close() { r.snap.Release() }
+
+// ReadAt implements io.ReaderAt. Errors: ErrStale where what it shows is not there any more.
+func (r *BranchEntries) ReadAt(p []byte, off int64) (n int, err error) {
+	want := len(p)
+	p = p[:min(int64(want), max(0, r.Size()-off))]
+	for run := r.runAt(off); n < len(p); run++ {
+		at, end := r.layout.runs[run].at, r.endOf(run)
+		part := p[n:min(int64(len(p)), end-off)]
+		if err := r.readRun(run, part, off+int64(n)-at); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	if err := r.check(p, off); err != nil {
+		return 0, err
+	}
+	if n < want {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// runAt returns the run that an offset lies in.
+func (r *BranchEntries) runAt(off int64) int {
+	return sort.Search(len(r.layout.runs), func(i int) bool { return r.layout.runs[i].at > off }) - 1
+}
+
+// endOf returns where a run ends in the document.
+func (r *BranchEntries) endOf(run int) int64 {
+	if run+1 < len(r.layout.runs) {
+		return r.layout.runs[run+1].at
+	}
+	return r.Size()
+}
+
+// readRun fills p from a run, from off on.
+func (r *BranchEntries) readRun(run int, p []byte, off int64) error {
+	e := r.path[r.layout.runs[run].first]
+	rec := &r.snap.records[e]
+	if rec.flags&recRendered != 0 {
+		return r.readRendered(e, p, off)
+	}
+	if _, whole := r.snap.EntryRange(e); !whole && off+int64(len(p)) > int64(rec.size) {
+		p[len(p)-1] = '\n'
+		p = p[:len(p)-1]
+	}
+	return readFull(r.snap.pin.obj, p, rec.off+off)
+}
+
+// readRendered fills p from an entry that is not shown with the bytes of the file.
+func (r *BranchEntries) readRendered(e Entry, p []byte, off int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.renderedOf != e {
+		text, err := r.snap.shown(e)
+		if err != nil {
+			return err
+		}
+		r.rendered, r.renderedOf = append(text, '\n'), e
+	}
+	if copy(p, r.rendered[min(off, int64(len(r.rendered))):]) < len(p) {
+		return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, r.snap.Name(e))
+	}
+	return nil
+}
+
+// check makes sure of what was read from off on, where the file changed since it was indexed: each entry
+// that p shows must have the text that it had (see Snapshot.ReadEntry).
+func (r *BranchEntries) check(p []byte, off int64) error {
+	st, err := r.snap.pin.obj.Stat()
+	if err != nil || st.Token == r.snap.stat.Token || len(p) == 0 {
+		return err
+	}
+	for run := r.runAt(off); run < len(r.layout.runs) && r.layout.runs[run].at < off+int64(len(p)); run++ {
+		if err := r.checkRun(run, p, off, st.Token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *BranchEntries) checkRun(run int, p []byte, off int64, now Token) error {
+	first, last := r.layout.runs[run].first, int32(len(r.path))
+	if run+1 < len(r.layout.runs) {
+		last = r.layout.runs[run+1].first
+	}
+	entries := r.path[first:last]
+	start := r.snap.records[entries[0]].off
+	toDocument := r.layout.runs[run].at - start // from an offset in the file
+	skip := sort.Search(len(entries), func(i int) bool { return r.snap.records[entries[i]].off+toDocument > off })
+	for _, e := range entries[max(0, skip-1):] {
+		rec := &r.snap.records[e]
+		from := rec.off + toDocument - off // in p
+		to := from + int64(rec.size)
+		switch {
+		case from >= int64(len(p)):
+			return nil
+		case rec.flags&recRendered != 0: // checked when it was rendered
+		case from >= 0 && to <= int64(len(p)):
+			if checksum(p[from:to]) != rec.crc {
+				return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, r.snap.Name(e))
+			}
+		default:
+			if err := r.checkEntry(e, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkEntry makes sure of an entry that a read shows a part of, once for a state of the file as long as
+// reads go on in it.
+func (r *BranchEntries) checkEntry(e Entry, now Token) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.checked == e && r.checkedIn == now {
+		return nil
+	}
+	if _, err := r.snap.checked(e); err != nil {
+		return err
+	}
+	r.checked, r.checkedIn = e, now
+	return nil
+}

@@ -1,0 +1,177 @@
+package sessioncore
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wholeBranch reads a branch's entries.jsonl to its end and checks its size.
+func wholeBranch(t testing.TB, b *Branch) []byte {
+	t.Helper()
+	r, err := b.OpenEntries()
+	require.NoError(t, err)
+	defer r.Close()
+	state, err := b.EntriesState()
+	require.NoError(t, err)
+	require.Equal(t, state.Size, r.Size())
+	text := make([]byte, r.Size()+1)
+	n, err := r.ReadAt(text, 0)
+	require.Equal(t, io.EOF, err)
+	require.EqualValues(t, r.Size(), n)
+	return text[:n]
+}
+
+// concatenated is what entries.jsonl must be: the files of its entries, one behind the other.
+func concatenated(t testing.TB, s *Snapshot, path []Entry) string {
+	t.Helper()
+	var out strings.Builder
+	for _, e := range path {
+		doc, err := s.EntryDocument(e)
+		require.NoError(t, err)
+		text := make([]byte, doc.Size())
+		_, err = doc.ReadAt(text, 0)
+		require.NoError(t, err)
+		out.Write(text)
+		doc.Close()
+	}
+	return out.String()
+}
+
+// entriesCases are sessions with entries of every kind that entries.jsonl puts together.
+var entriesCases = map[string]string{
+	"together":         testHeader + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
+	"apart":            testHeader + at(1, "a", "", "") + at(2, "x", "a", "") + at(3, "b", "a", "") + at(4, "y", "x", "") + at(5, "c", "b", ""),
+	"backwards":        testHeader + at(3, "c", "b", "") + at(2, "b", "a", "") + at(1, "a", "", ""),
+	"no final newline": testHeader + at(1, "a", "", "") + strings.TrimSuffix(at(2, "b", "a", ""), "\n"),
+	"CR LF":            strings.ReplaceAll(testHeader+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "b", ""), "\n", "\r\n"),
+	"blank lines":      testHeader + at(1, "a", "", "") + "\n \n" + at(2, "b", "a", "") + "\t" + at(3, "c", "b", ""),
+	"over lines":       testHeader + at(1, "a", "", "") + strings.ReplaceAll(at(2, "b", "a", ""), ",", ",\r\n") + at(3, "c", "b", ""),
+	"torn":             testHeader + at(1, "a", "", "") + "{\"type\":\n" + at(2, "b", "a", ""),
+	"version 1":        strings.Replace(testHeader, `"version":3`, `"version":1`, 1) + at(1, "a", "", "") + at(2, "b", "", "") + at(3, "c", "", ""),
+	"version 2":        strings.Replace(testHeader, `"version":3`, `"version":2`, 1) + at(1, "a", "", "") + `{"id":"h","parentId":"a","type":"message","message":{"role":"hookMessage"}}` + "\n" + at(3, "c", "h", ""),
+	"circle":           testHeader + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
+	"repeated id":      testHeader + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
+	"one":              testHeader + at(1, "a", "", ""),
+}
+
+func TestBranchEntries(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for name, text := range entriesCases {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(t, text)
+			for e := range Entry(s.Len()) {
+				b := s.Branch(e)
+				want := concatenated(t, s, s.Path(e))
+				require.Equal(t, want, string(wholeBranch(t, b)))
+				r, err := b.OpenEntries()
+				require.NoError(t, err)
+				for range 50 {
+					off := rnd.IntN(len(want) + 2)
+					p := make([]byte, rnd.IntN(len(want)+2))
+					n, err := r.ReadAt(p, int64(off))
+					require.Equal(t, want[min(off, len(want)):min(off+len(p), len(want))], string(p[:n]), "%d at %d", len(p), off)
+					require.Equal(t, n < len(p), err == io.EOF, "%v", err)
+				}
+				r.Close()
+			}
+		})
+	}
+}
+
+// TestBranchEntriesTogether: entries that follow each other in the file are read with one call.
+func TestBranchEntriesTogether(t *testing.T) {
+	for name, runs := range map[string]int{"together": 1, "apart": 3, "backwards": 3, "no final newline": 2, "over lines": 3, "version 1": 3, "torn": 2} {
+		s := snapshotOf(t, entriesCases[name])
+		l, err := s.Branch(Entry(s.lastID - 1)).laidOut()
+		if name == "backwards" {
+			l, err = s.Branch(0).laidOut()
+		}
+		require.NoError(t, err)
+		require.Len(t, l.runs, runs, name)
+	}
+}
+
+// TestBranchEntriesReadNothing: neither size nor reading takes memory for content, but for what is rendered.
+func TestBranchEntriesAllocateNothing(t *testing.T) {
+	s := snapshotOf(t, entriesCases["together"]).Branch(2)
+	r, err := s.OpenEntries()
+	require.NoError(t, err)
+	defer r.Close()
+	p := make([]byte, r.Size())
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.ReadAt(p, 0) }))
+}
+
+// TestBranchEntriesOfChangedFile: growth changes nothing for who reads; a file that is overwritten in place is
+// stale wherever an entry that is read has another text now.
+func TestBranchEntriesOfChangedFile(t *testing.T) {
+	text := testHeader
+	for i := range 30 {
+		text += at(i, fmt.Sprintf("e%02d", i), map[bool]string{true: "", false: fmt.Sprintf("e%02d", i-1)}[i == 0], "")
+	}
+	for name, c := range map[string]struct {
+		change string // in the text, of the same length
+		stale  func(off, end int, want string) bool
+	}{
+		"growth":     {"", func(int, int, string) bool { return false }},
+		"the header": {"/w", func(int, int, string) bool { return false }},
+		"an entry": {"e17", func(off, end int, want string) bool {
+			first, last := strings.Index(want, `{"type":"custom","id":"e17"`), strings.Index(want, `{"type":"custom","id":"e19"`)
+			return off < last && end > first // e17, and e18, which names it
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestSession(t, text)
+			snap, err := s.session.Acquire()
+			require.NoError(t, err)
+			defer snap.Release()
+			r, err := snap.Branch(29).OpenEntries()
+			require.NoError(t, err)
+			defer r.Close()
+			want := text[len(testHeader):]
+			if c.change == "" {
+				s.append(at(40, "new", "e29", ""))
+			} else {
+				f, err := os.OpenFile(s.file, os.O_WRONLY, 0)
+				require.NoError(t, err)
+				_, err = f.WriteAt([]byte(strings.ReplaceAll(text, c.change, strings.Repeat("x", len(c.change)))), 0)
+				require.NoError(t, err)
+				require.NoError(t, f.Close())
+			}
+			size := 100
+			for off := 0; off < len(want); off += size / 3 {
+				p := make([]byte, size)
+				n, err := r.ReadAt(p, int64(off))
+				end := min(off+size, len(want))
+				if c.stale(off, end, want) {
+					require.ErrorIs(t, err, ErrStale, "at %d", off)
+					continue
+				}
+				if err != io.EOF {
+					require.NoError(t, err, "at %d", off)
+				}
+				require.Equal(t, want[off:end], string(p[:n]))
+			}
+		})
+	}
+}
+
+// TestBranchState: two contents have two states; growth elsewhere leaves a state as it is.
+func TestBranchState(t *testing.T) {
+	state := func(text string, e Entry) BranchState {
+		s, err := snapshotOf(t, testHeader+text).Branch(e).EntriesState()
+		require.NoError(t, err)
+		return s
+	}
+	one := at(1, "a", "", "") + at(2, "b", "a", "")
+	require.Equal(t, state(one, 1), state(one+at(3, "c", "b", ""), 1))
+	require.Equal(t, state(one, 1), state(at(9, "x", "", "")+one, 2), "wherever it lies")
+	require.NotEqual(t, state(one, 1), state(at(1, "a", "", "")+at(3, "b", "a", ""), 1))
+	require.NotEqual(t, state(one, 1), state(at(3, "a", "", "")+at(2, "b", "a", ""), 1))
+	require.NotEqual(t, state(one, 1), state(one, 0))
+}

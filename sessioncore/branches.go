@@ -1,0 +1,172 @@
+package sessioncore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// branchNames are the names in branches/ that are no ids and that an id could look like.
+var branchNames = []string{"current"}
+
+// BranchName returns the name that branches/ has for the path to an entry: that of its file in entries/,
+// with fixed names out of the way.
+func (s *Snapshot) BranchName(e Entry) string {
+	name := s.Name(e)
+	if slices.Contains(branchNames, name) {
+		return escapeFirst(name)
+	}
+	return name
+}
+
+// FindBranchName returns the entry whose path branches/ has under a name, or ErrNotFound.
+func (s *Snapshot) FindBranchName(name string) (Entry, error) {
+	for _, fixed := range branchNames {
+		switch name {
+		case fixed:
+			return NoEntry, fmt.Errorf("%w: %q is no id", ErrNotFound, name)
+		case escapeFirst(fixed):
+			return s.FindBranch(fixed)
+		}
+	}
+	return s.FindBranch(name)
+}
+
+// FindBranch returns the entry whose path branches/.by-id/ has under a name: that of its file in entries/.
+// An entry without an id is in no path (format.md, loading): ErrNotFound.
+func (s *Snapshot) FindBranch(name string) (Entry, error) {
+	e, err := s.FindName(name)
+	if err == nil && s.records[e].id == 0 {
+		return NoEntry, fmt.Errorf("%w: %q has no id", ErrNotFound, name)
+	}
+	return e, err
+}
+
+// Tips returns the ends of all branches, newest first: the nodes of the tree that have no children. A
+// recorded move of the leaf that nothing hangs under is none (design.md, leaf).
+func (s *Snapshot) Tips() []Entry {
+	tree := s.Tree()
+	var tips []Entry
+	for e := range Entry(len(s.records)) {
+		if tree.Has(e) && len(tree.Children(e)) == 0 {
+			tips = append(tips, e)
+		}
+	}
+	slices.SortFunc(tips, s.newestFirst)
+	return tips
+}
+
+// newestFirst orders entries by time; of equal times the later one in the file is the newer.
+func (s *Snapshot) newestFirst(a, b Entry) int {
+	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
+}
+
+// CurrentTip returns the tip of the current branch: the leaf itself where that is a tip, and where it stands
+// in the middle of branches, the newest of the tips that come after it, which is where the conversation went
+// on last. NoEntry where the leaf is before the first entry.
+func (s *Snapshot) CurrentTip() (Entry, error) {
+	leaf, err := s.Leaf()
+	if err != nil || leaf == NoEntry {
+		return NoEntry, err
+	}
+	tree := s.Tree()
+	at := NoEntry
+	for _, e := range slices.Backward(s.Path(leaf)) { // the leaf can be the record of a move, which is no node
+		if tree.Has(e) {
+			at = e
+			break
+		}
+	}
+	tip := NoEntry
+	for stack := []Entry{at}; at != NoEntry && len(stack) > 0; {
+		e := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		kids := tree.Children(e)
+		stack = append(stack, kids...)
+		if len(kids) == 0 && (tip == NoEntry || s.newestFirst(e, tip) < 0) {
+			tip = e
+		}
+	}
+	return tip, nil
+}
+
+// pathLengths returns how many entries the path to each of those entries has, without walking what paths
+// share more than once: the length at each entry that is on one of them, 0 elsewhere.
+func (s *Snapshot) pathLengths(ends []Entry) []int32 {
+	length := make([]int32, len(s.records)) // below 0: on this walk, at -1 - its place
+	var walk []Entry
+	for _, e := range ends {
+		walk = walk[:0]
+		for ; e != NoEntry && length[e] == 0; e = s.Parent(e) {
+			walk = append(walk, e)
+			length[e] = -int32(len(walk))
+		}
+		n := int32(0)
+		if e != NoEntry {
+			n = length[e]
+		}
+		rest := len(walk)
+		if n < 0 { // the walk closed a circle: from each entry of it a path goes around once
+			rest = int(-n) - 1
+			n = int32(len(walk) - rest)
+			for _, e := range walk[rest:] {
+				length[e] = n
+			}
+		}
+		for i := rest - 1; i >= 0; i-- {
+			n++
+			length[walk[i]] = n
+		}
+	}
+	return length
+}
+
+// BranchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, else that
+// of the nearest entry before it that has one and that no other branch goes through; "" for none.
+func (s *Snapshot) BranchLabel(tip Entry) string {
+	tree := s.Tree()
+	for e := tip; e != NoEntry; e = tree.Parent(e) {
+		if len(tree.Children(e)) > 1 {
+			break
+		}
+		if label := s.LabelOf(e); label != "" {
+			return label
+		}
+	}
+	return ""
+}
+
+// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (design.md,
+// branches/). The columns: the tip's name in branches/, how many entries its path has, its time (ISO 8601,
+// UTC, milliseconds), its branch's label with the escapes of the file labels ("-" for none), and whether
+// it is the current branch ("yes" or "no").
+//
+// One row says yes, whether the leaf stands at the tip of its branch or in the middle of it (CurrentTip),
+// and none where the leaf is before the first entry.
+func (s *Snapshot) BranchesDocument() (*Document, error) {
+	current, err := s.CurrentTip()
+	if err != nil {
+		return nil, err
+	}
+	tips := s.Tips()
+	length := s.pathLengths(tips)
+	out := []byte("id\tentries\ttime\tlabel\tcurrent\n")
+	for _, e := range tips {
+		out = append(append(out, s.BranchName(e)...), '\t')
+		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
+		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, timestampLayout), '\t')
+		if label := s.BranchLabel(e); label != "" {
+			out = appendLabelField(out, label)
+		} else {
+			out = append(out, '-')
+		}
+		if e == current {
+			out = append(out, "\tyes\n"...)
+		} else {
+			out = append(out, "\tno\n"...)
+		}
+	}
+	return textDocument(s, out), nil
+}

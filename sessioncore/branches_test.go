@@ -1,0 +1,219 @@
+package sessioncore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// at is an entry at second n under a parent.
+func at(n int, id, parent, more string) string {
+	p := "null"
+	if parent != "" {
+		p = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"custom","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:%02d.000Z"%s}`+"\n", id, p, n, more)
+}
+
+func labelAt(n int, id, parent, target, label string) string {
+	return strings.Replace(at(n, id, parent, `,"targetId":"`+target+`","label":"`+label+`"`), `"custom"`, `"label"`, 1)
+}
+
+func moveAt(n int, id, parent, target string) string {
+	if target != "null" {
+		target = `"` + target + `"`
+	}
+	return at(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
+}
+
+// rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00.
+func rows(t *testing.T, s *Snapshot) []string {
+	doc, err := s.BranchesDocument()
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(wholeDocument(t, doc)), "\n")
+	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\n", lines[0])
+	require.Empty(t, lines[len(lines)-1])
+	var out []string
+	for _, line := range lines[1 : len(lines)-1] {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		require.Len(t, f, 5, line)
+		require.Regexp(t, `^2026-01-05T09:00:\d\d\.000Z$`, f[2])
+		out = append(out, strings.Join(slices.Delete(f, 2, 3), " "))
+	}
+	return out
+}
+
+func TestBranchesDocument(t *testing.T) {
+	// a – b – c   and d under b, e under a
+	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "a", "")
+	for name, c := range map[string]struct {
+		entries string
+		want    []string
+	}{
+		"no entries":              {"", nil},
+		"one":                     {at(1, "a", "", ""), []string{"a 1 - yes"}},
+		"chain":                   {at(1, "a", "", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
+		"branches":                {tree, []string{"e 2 - yes", "d 3 - no", "c 3 - no"}},
+		"leaf at another tip":     {tree + moveAt(6, "m", "c", "c"), []string{"e 2 - no", "d 3 - no", "c 3 - yes"}},
+		"leaf in the middle":      {tree + moveAt(6, "m", "b", "b"), []string{"e 2 - no", "d 3 - yes", "c 3 - no"}},
+		"leaf at the root":        {tree + moveAt(6, "m", "a", "a"), []string{"e 2 - yes", "d 3 - no", "c 3 - no"}},
+		"leaf before all":         {tree + moveAt(6, "m", "", "null"), []string{"e 2 - no", "d 3 - no", "c 3 - no"}},
+		"leaf unknown":            {tree + moveAt(6, "m", "c", "nobody"), []string{"e 2 - no", "d 3 - no", "c 3 - yes"}},
+		"leaf unknown at no root": {tree + moveAt(6, "m", "", "nobody"), []string{"e 2 - no", "d 3 - no", "c 3 - no"}},
+		"move with a child":       {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + at(3, "b", "m", ""), []string{"b 3 - yes"}},
+		"a move below a move":     {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + moveAt(3, "n", "m", "a"), []string{"a 1 - yes"}},
+		"moves in a circle":       {at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x"), []string{"a 1 - no"}},
+		"roots":                   {at(1, "a", "", "") + at(2, "b", "", ""), []string{"b 1 - yes", "a 1 - no"}},
+		"equal times":             {at(1, "a", "", "") + at(1, "b", "", "") + at(1, "c", "", ""), []string{"c 1 - yes", "b 1 - no", "a 1 - no"}},
+		"older ones later":        {at(9, "a", "", "") + at(5, "b", "", "") + at(7, "c", "", ""), []string{"a 1 - no", "c 1 - yes", "b 1 - no"}},
+		"orphan":                  {at(1, "a", "", "") + at(2, "b", "gone", ""), []string{"b 1 - yes", "a 1 - no"}},
+		"own parent":              {at(1, "a", "a", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
+		"own parent alone":        {at(1, "a", "a", ""), []string{"a 1 - yes"}},
+		"forward parents":         {at(3, "c", "b", "") + at(2, "b", "a", "") + at(1, "a", "", ""), []string{"c 3 - yes"}},
+		"circle":                  {at(1, "a", "c", "") + at(2, "b", "a", "") + at(3, "c", "b", ""), []string{"c 3 - yes"}},
+		"branch off a circle":     {at(1, "a", "c", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "d", ""), []string{"e 5 - yes", "c 3 - no"}},
+		"repeated id":             {at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "", "") + at(4, "c", "a", ""), []string{"c 2 - yes", "b 2 - no"}},
+		"entries without id":      {at(1, "a", "", "") + `{"type":"custom","parentId":"a"}` + "\n", []string{"a 1 - yes"}},
+		"odd ids":                 {at(1, "current", "", "") + at(2, "x/y z", "", "") + at(3, `\n`, "", "") + at(4, "", "", ""), []string{"% 1 - yes", "%0A 1 - no", "x%2Fy z 1 - no", "%63urrent 1 - no"}},
+		"long id":                 {at(1, strings.Repeat("x", 300), "", ""), []string{strings.Repeat("x", 200) + "~" + nameHash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(t, testHeader+c.entries)
+			require.Equal(t, c.want, rows(t, s))
+			checkBranches(t, s)
+		})
+	}
+}
+
+func TestBranchLabels(t *testing.T) {
+	// a – b – c – d   and e under b
+	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "c", "") + at(5, "e", "b", "")
+	for name, c := range map[string]struct {
+		labels string
+		want   []string
+	}{
+		"the tip's":          {labelAt(9, "l", "e", "d", "x"), []string{"l 4 - yes", "d 4 x no"}},
+		"one before the tip": {labelAt(9, "l", "e", "c", "x"), []string{"l 4 - yes", "d 4 x no"}},
+		"nearest":            {labelAt(8, "l", "e", "c", "far") + labelAt(9, "m", "l", "d", "near"), []string{"m 5 - yes", "d 4 near no"}},
+		"where it joins":     {labelAt(9, "l", "e", "b", "x"), []string{"l 4 - yes", "d 4 - no"}},
+		"below that":         {labelAt(9, "l", "e", "e", "x"), []string{"l 4 x yes", "d 4 - no"}},
+		"the last decides":   {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", "y"), []string{"m 5 - yes", "d 4 y no"}},
+		"cleared":            {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", ""), []string{"m 5 - yes", "d 4 - no"}},
+		"escapes":            {labelAt(9, "l", "e", "d", `a\tb\n\\c\r\ud800 é`), []string{`l 4 - yes`, `d 4 a\tb\n\\c\r\ud800 é no`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshotOf(t, testHeader+tree+c.labels)
+			require.Equal(t, c.want, rows(t, s))
+			checkBranches(t, s)
+		})
+	}
+}
+
+func TestByLabel(t *testing.T) {
+	s := snapshotOf(t, testHeader+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
+		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+
+		labelAt(7, "l4", "b", "nobody", "first")+labelAt(8, "l5", "b", "nobody", "ghost")+labelAt(9, "l6", "b", "l1", "")+
+		labelAt(10, "l7", "b", "l2", "../x")+labelAt(11, "l8", "b", "l3", strings.Repeat("é", 300)))
+	var got []string
+	for _, l := range s.ByLabel() {
+		got = append(got, fmt.Sprintf("%s %s %d", l.Name, s.Name(l.Entry), l.Time.Second()))
+		found, err := s.FindLabelName(l.Name)
+		require.NoError(t, err)
+		require.Equal(t, l, found)
+	}
+	require.Equal(t, []string{"with%2Fslash b 5", "first a%2Fb 6", "%2E.%2Fx l2 10", FileName(strings.Repeat("é", 300)) + " l3 11"}, got)
+	for _, name := range []string{"ghost", "", "with/slash", "second", "first "} {
+		_, err := s.FindLabelName(name)
+		require.ErrorIs(t, err, ErrNotFound, name)
+	}
+}
+
+// TestBranchNames: what branches/ has, and what it does not have.
+func TestBranchNames(t *testing.T) {
+	s := snapshotOf(t, testHeader+at(1, "current", "", "")+at(2, "a", "", "")+`{"type":"custom"}`+"\n"+at(3, "a", "", ""))
+	for name, want := range map[string]Entry{"%63urrent": 0, "a~3": 1, "a": 3} {
+		e, err := s.FindBranchName(name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, e, name)
+		require.Equal(t, name, s.BranchName(e))
+	}
+	e, err := s.FindBranch("current")
+	require.NoError(t, err)
+	require.Equal(t, Entry(0), e)
+	for _, name := range []string{"current", "~4", "a~2", "b", "%61", ".by-id", ""} {
+		_, err := s.FindBranchName(name)
+		require.ErrorIs(t, err, ErrNotFound, name)
+	}
+	_, err = s.FindBranch("%63urrent")
+	require.ErrorIs(t, err, ErrNotFound)
+}
+
+func TestPathNames(t *testing.T) {
+	long := strings.Repeat("i", 300)
+	text := testHeader + `{"id":"a","type":"message","message":{"role":"user"}}` + "\n" +
+		`{"id":"x/y","parentId":"a","type":"message","message":{"role":"toolResult","toolName":"bash"}}` + "\n" +
+		`{"id":"` + long + `","parentId":"x/y","type":"` + strings.Repeat("%", 20) + `"}` + "\n"
+	s := snapshotOf(t, text)
+	b := s.Branch(2)
+	require.Equal(t, []Entry{0, 1, 2}, b.Entries())
+	require.Equal(t, "000001-user-a.json", b.PathName(0))
+	require.Equal(t, "000002-toolResult-bash-x%2Fy.json", b.PathName(1))
+	require.Equal(t, "000003-"+strings.Repeat("%25", 8)+"-"+FileName(long)+".json", b.PathName(2))
+	require.LessOrEqual(t, len(b.PathName(2)), 255)
+	for place := range b.Entries() {
+		got, err := b.FindPathName(b.PathName(place))
+		require.NoError(t, err)
+		require.Equal(t, place, got)
+	}
+	for _, name := range []string{"", "a", "1-user-a.json", "000000-user-a.json", "000001-user-a", "000001-assistant-a.json", "000002-user-a.json",
+		"000004-user-a.json", "-1-user-a.json", "+00001-user-a.json", "0000001-user-a.json", "99999999999999999999-user-a.json"} {
+		_, err := b.FindPathName(name)
+		require.ErrorIs(t, err, ErrNotFound, name)
+	}
+}
+
+// TestBranchesAreKept: the paths asked for last are made once, and no more than those are kept.
+func TestBranchesAreKept(t *testing.T) {
+	text := testHeader
+	for i := range 10 {
+		text += at(i, fmt.Sprint("e", i), "", "")
+	}
+	s := snapshotOf(t, text)
+	first := s.Branch(0)
+	for e := Entry(1); e < maxBranches; e++ {
+		s.Branch(e)
+	}
+	require.Same(t, first, s.Branch(0))
+	s.Branch(maxBranches)
+	require.Same(t, first, s.Branch(0), "looked at just before")
+	for e := range Entry(10) {
+		require.Equal(t, []Entry{e}, s.Branch(e).Entries())
+		require.LessOrEqual(t, len(s.branches), maxBranches)
+	}
+	require.NotSame(t, first, s.Branch(0))
+}
+
+// TestManyTips: what is told of all tips costs no more than the session is long.
+func TestManyTips(t *testing.T) {
+	const trunk, tips = 30_000, 30_000
+	var text strings.Builder
+	text.WriteString(testHeader)
+	for i := range trunk {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprint(i - 1)
+		}
+		text.WriteString(at(1, fmt.Sprint(i), parent, ""))
+	}
+	for i := range tips {
+		text.WriteString(at(2, fmt.Sprint(trunk+i), fmt.Sprint(trunk-1), ""))
+	}
+	s := snapshotOf(t, text.String())
+	list := rows(t, s) // walking each path would be 900 million steps
+	require.Len(t, list, tips)
+	require.Equal(t, fmt.Sprintf("%d %d - yes", trunk+tips-1, trunk+1), list[0])
+	require.Equal(t, fmt.Sprintf("%d %d - no", trunk, trunk+1), list[tips-1])
+}

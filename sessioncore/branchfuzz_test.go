@@ -1,0 +1,162 @@
+package sessioncore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzBranches: whatever is in a file, its branches are listed, named, labelled and measured as the design
+// says; the oracle walks each path by itself.
+func FuzzBranches(f *testing.F) {
+	pool := addSeeds(f, func(data []byte) { f.Add(data, uint64(0)); f.Add(data, uint64(len(data))) })
+	for _, text := range entriesCases {
+		f.Add([]byte(text), uint64(0))
+	}
+	for i, text := range []string{
+		at(1, "a", "b", "") + at(2, "b", "c", "") + at(3, "c", "a", "") + at(4, "d", "c", "") + at(5, "e", "d", "") + at(6, "f", "b", ""), // a circle with branches
+		at(1, "a", "a", "") + at(2, "a", "b", "") + at(3, "b", "a", "") + at(4, "a", "gone", ""),
+		at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x") + at(4, "b", "n", ""),
+		at(1, "a", "", "") + moveAt(2, "m", "a", "a") + labelAt(3, "l", "m", "m", "current") + labelAt(4, "current", "l", "a", "current"),
+		at(1, "current", "", "") + at(2, "current", "current", "") + at(3, "%63urrent", "", "") + labelAt(4, "l", "", "l", `\t\n\\\r\ud800`),
+	} {
+		f.Add([]byte(testHeader+text), uint64(0))
+		f.Add([]byte(testHeader+text), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
+		_, session := fuzzSession(t, pool.mixed(data, mix))
+		snap, err := session.Acquire()
+		if err != nil {
+			require.ErrorIs(t, err, ErrNotSession)
+			return
+		}
+		defer snap.Release()
+		checkBranches(t, snap)
+	})
+}
+
+// checkBranches checks all that is told of a session's branches.
+func checkBranches(t *testing.T, s *Snapshot) {
+	tips := s.Tips()
+	isTip := map[Entry]bool{}
+	for i, e := range tips {
+		require.False(t, isTip[e], "a tip is listed twice")
+		isTip[e] = true
+		if i > 0 {
+			before := tips[i-1]
+			require.False(t, s.Time(e).After(s.Time(before)) || s.Time(e).Equal(s.Time(before)) && e > before, "newest first")
+		}
+	}
+	lengths := s.pathLengths(tips)
+	seen := map[string]bool{}
+	for e := range Entry(s.Len()) {
+		require.Equal(t, s.Tree().Has(e) && len(s.Tree().Children(e)) == 0, isTip[e], "entry %d is a tip", e)
+		require.NotEmpty(t, s.What(e))
+		require.LessOrEqual(t, len(s.What(e)), maxWhat)
+		text, err := s.shown(e)
+		require.NoError(t, err)
+		require.Equal(t, whatByTheBook(text), s.What(e), "%s", text)
+		name := s.BranchName(e)
+		found, err := s.FindBranchName(name)
+		if _, ok := s.ID(e); !ok {
+			require.ErrorIs(t, err, ErrNotFound)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, e, found, name)
+		require.False(t, seen[name], "two branches are called %q", name)
+		seen[name] = true
+		checkFileName(t, name)
+		require.NotEqual(t, "current", name)
+		if lengths[e] != 0 {
+			require.EqualValues(t, len(s.Path(e)), lengths[e], "length of the path to entry %d", e)
+		}
+		checkBranch(t, s, e)
+	}
+	checkRows(t, s, tips)
+	checkByLabel(t, s)
+}
+
+// checkBranch checks the names in path/, and entries.jsonl.
+func checkBranch(t *testing.T, s *Snapshot, e Entry) {
+	b := s.Branch(e)
+	require.Equal(t, s.Path(e), b.Entries())
+	for place, at := range b.Entries() {
+		name := b.PathName(place)
+		require.True(t, utf8.ValidString(name))
+		require.LessOrEqual(t, len(name), 255)
+		checkFileName(t, name)
+		require.True(t, strings.HasPrefix(name, fmt.Sprintf("%06d-", place+1)) && strings.HasSuffix(name, "-"+s.Name(at)+".json"), name)
+		got, err := b.FindPathName(name)
+		require.NoError(t, err)
+		require.Equal(t, place, got)
+	}
+	require.Equal(t, concatenated(t, s, b.Entries()), string(wholeBranch(t, b)))
+}
+
+// checkRows compares branches.tsv with what walks of each path tell.
+func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
+	doc, err := s.BranchesDocument()
+	require.NoError(t, err)
+	lines := strings.Split(string(wholeDocument(t, doc)), "\n")
+	require.Len(t, lines, len(tips)+2)
+	yes := NoEntry
+	for i, e := range tips {
+		f := strings.Split(lines[i+1], "\t")
+		require.Len(t, f, 5, lines[i+1])
+		require.True(t, utf8.ValidString(lines[i+1]))
+		require.Equal(t, s.BranchName(e), f[0])
+		require.Equal(t, fmt.Sprint(len(s.Path(e))), f[1])
+		want := "-"
+		for at := e; at != NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
+			if label := s.LabelOf(at); label != "" {
+				want = string(appendLabelField(nil, label))
+				break
+			}
+		}
+		require.Equal(t, want, f[3])
+		require.Contains(t, []string{"yes", "no"}, f[4])
+		if f[4] == "yes" {
+			require.Equal(t, NoEntry, yes, "one is current")
+			yes = e
+		}
+	}
+	leaf, err := s.Leaf()
+	require.NoError(t, err)
+	if leaf != NoEntry && s.Tree().Has(leaf) {
+		require.NotEqual(t, NoEntry, yes, "one is current")
+		at := yes
+		for at != leaf && at != NoEntry {
+			at = s.Tree().Parent(at)
+		}
+		require.Equal(t, leaf, at, "the leaf is on its path")
+	}
+}
+
+// checkByLabel: a name leads to an entry that has the label.
+func checkByLabel(t *testing.T, s *Snapshot) {
+	names := map[string]bool{}
+	for _, l := range s.ByLabel() {
+		require.False(t, names[l.Name])
+		names[l.Name] = true
+		checkFileName(t, l.Name)
+		require.Equal(t, l.Name, FileName(s.LabelOf(l.Entry)))
+		found, err := s.FindLabelName(l.Name)
+		require.NoError(t, err)
+		require.Equal(t, l, found)
+	}
+	for _, l := range slices.Backward(s.Labels()) {
+		e, err := s.Find(l.Target)
+		if name := FileName(l.Label); err == nil && names[name] {
+			found, err := s.FindLabelName(name)
+			require.NoError(t, err)
+			require.Equal(t, e, found.Entry, "the last one that got it")
+			delete(names, name)
+		}
+	}
+	require.Empty(t, names)
+}

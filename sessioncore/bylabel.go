@@ -1,0 +1,58 @@
+package sessioncore
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Labelled is a name in by-label/: a label in effect on an entry of the session.
+type Labelled struct {
+	Name  string
+	Entry Entry
+	Time  time.Time // when the label was set
+}
+
+// labelNames are the names in by-label/, made when first asked for.
+type labelNames struct {
+	once sync.Once
+	list []Labelled
+	at   map[string]int
+}
+
+// ByLabel returns what is in by-label/, in the order in which the labels were set. Of entries with the same
+// label the one that got it last has the name. A label whose target is not in the file is not here.
+func (s *Snapshot) ByLabel() []Labelled {
+	s.byLabel.once.Do(s.nameLabels)
+	return s.byLabel.list
+}
+
+// FindLabelName returns what by-label/ has under a name, or ErrNotFound.
+func (s *Snapshot) FindLabelName(name string) (Labelled, error) {
+	s.byLabel.once.Do(s.nameLabels)
+	if i, ok := s.byLabel.at[name]; ok {
+		return s.byLabel.list[i], nil
+	}
+	return Labelled{}, fmt.Errorf("%w: no entry has the label %q", ErrNotFound, name)
+}
+
+func (s *Snapshot) nameLabels() {
+	names := &s.byLabel
+	names.at = map[string]int{}
+	last := map[string]uint32{} // the label entry that gave a label last
+	inEffect := s.labelsInEffect()
+	for _, l := range inEffect {
+		if s.newest(l.target) != NoEntry {
+			last[l.label] = l.entry
+		}
+	}
+	for _, l := range inEffect {
+		e := s.newest(l.target)
+		if e == NoEntry || last[l.label] != l.entry {
+			continue
+		}
+		name := FileName(l.label)
+		names.at[name] = len(names.list)
+		names.list = append(names.list, Labelled{name, e, s.Time(Entry(l.entry))})
+	}
+}
