@@ -3,6 +3,7 @@ package fs_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -118,6 +119,7 @@ func checkAgainst(t *testing.T, dir, wantFile string, diff object) {
 	if want, ok := s.expect("tree"); ok {
 		sameJSON(t, "tree/", s.named(want), s.tree(filepath.Join(dir, "tree")))
 	}
+	s.checkBranch()
 	s.checkContext(context)
 }
 
@@ -288,6 +290,27 @@ func (s *shown) tree(dir string) any {
 		out = append(out, object{"name": name, "children": s.tree(path)})
 	}
 	return out
+}
+
+// checkBranch: branches/current leads along the expected path, and entries.jsonl is its entries.
+func (s *shown) checkBranch() {
+	want, ok := s.expect("branch")
+	if list, isList := want.([]any); !ok || !isList || len(list) == 0 {
+		require.False(s.t, ok && slices.Contains(names(s.t, filepath.Join(s.dir, "branches")), "current"))
+		return
+	}
+	flat := ""
+	path := names(s.t, filepath.Join(s.dir, "branches/current/path"))
+	require.Len(s.t, path, len(want.([]any)))
+	for i, id := range want.([]any) {
+		name := nameOf(s.id(id.(string)))
+		require.Regexp(s.t, fmt.Sprintf(`^%06d-.+-%s\.json$`, i+1, regexp.QuoteMeta(name)), path[i])
+		target, err := os.Readlink(filepath.Join(s.dir, "branches/current/path", path[i]))
+		require.NoError(s.t, err)
+		require.Equal(s.t, "../../../../entries/"+name+".json", target)
+		flat += s.file("entries/" + name + ".json")
+	}
+	require.Equal(s.t, flat, s.file("branches/current/entries.jsonl"))
 }
 
 // checkContext compares the context at the leaf.

@@ -117,6 +117,8 @@ func checkFind(t *testing.T, dir string, entries int) {
 		require.Empty(t, inodes[f[2]], "the inode number of %s", f[3])
 		inodes[f[2]] = f[3]
 		switch {
+		case strings.HasPrefix(f[3], "branches/"):
+			require.Equal(t, f[1] == "d", f[3] == "branches/.by-id", "%s: a link, or the empty place where links lead", f[3])
 		case strings.HasPrefix(f[3], "entries/"):
 			require.Equal(t, "f", f[1], f[3])
 			files++

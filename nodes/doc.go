@@ -6,8 +6,8 @@
 // one. A path that ends in / is a directory, in @ a symbolic link. … stands for any number of
 // directories, <…> for one name; (unlisted) is found by name only. Operations are what a node answers
 // besides refusing: list is readdir with its lookups, write that open takes writing too. Cache is what
-// the kernel may remember: a second of name and attributes, or never anything; pages that it keeps are
-// another matter (entry.go, sourcefile.go).
+// the kernel may remember: a second of name and attributes, of attributes alone, or never anything; pages that
+// it keeps are another matter (entry.go, entriesfile.go, sourcefile.go).
 //
 //	path                                      type           file           operations                                cache
 //	/                                         RootDir        root.go        getattr lookup list                       second
@@ -20,6 +20,18 @@
 //	…/<session>/                              SessionDir     session.go     getattr lookup list symlink unlink rename second
 //	…/<session>/append                        ControlFile    controlfile.go getattr setattr open write                never
 //	…/<session>/artifacts/                    SourceDir      source.go      getattr lookup list                       second
+//	…/<session>/branches/                     BranchesDir    branches.go    getattr lookup list                       second
+//	…/<session>/branches/.by-id/              BranchIDsDir   branches.go    getattr lookup list                       second
+//	…/.by-id/<id>/ (unlisted)                 BranchDir      branch.go      getattr lookup list                       second
+//	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  branch.go      getattr open                              never
+//	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go getattr open                              attr
+//	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go  getattr lookup list                       second
+//	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/branches/current@             MovingLink     movinglink.go  getattr readlink                          never
+//	…/<session>/branches/<id>@                FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/branches.tsv                  GeneratedFile  branchestsv.go getattr open                              never
+//	…/<session>/by-label/                     ByLabelDir     bylabel.go     getattr lookup list                       second
+//	…/<session>/by-label/<label>@             MovingLink     movinglink.go  getattr readlink                          never
 //	…/<session>/context.json                  GeneratedFile  context.go     getattr open                              never
 //	…/<session>/entries/                      EntriesDir     entries.go     getattr lookup list                       second
 //	…/<session>/entries/<id>.json             EntryFile      entry.go       getattr open                              second
@@ -33,11 +45,11 @@
 //	…/<session>/tree/                         TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/                   TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/…/<id>/            TreeDir        tree.go        getattr lookup list                       second
-//	…/<session>/tree/.deep/…/<id>/entry.json@ TreeLink       tree.go        getattr readlink                          second
-//	…/<session>/tree/.deep/…/<id>/<id>@       TreeLink       tree.go        getattr readlink                          second
+//	…/<session>/tree/.deep/…/<id>/entry.json@ FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/tree/.deep/…/<id>/<id>@       FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/tree/…/<id>/                  TreeDir        tree.go        getattr lookup list                       second
-//	…/<session>/tree/…/<id>/entry.json@       TreeLink       tree.go        getattr readlink                          second
-//	…/<session>/tree/…/<id>/<id>@             TreeLink       tree.go        getattr readlink                          second
+//	…/<session>/tree/…/<id>/entry.json@       FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/tree/…/<id>/<id>@             FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go   getattr readlink                          never
 //	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go      getattr lookup list                       second
 //	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go  getattr open                              never

@@ -22,6 +22,10 @@ const (
 	kindTreeDir
 	kindTreeLink
 	kindPendingLink // a link that waits to be renamed to leaf
+	kindBranch
+	kindBranchLink // a branch in branches/
+	kindPathLink
+	kindLabelLink
 )
 
 // stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the

@@ -12,7 +12,7 @@ import (
 var errNoReference = fmt.Errorf("%w: the target of leaf must be an entry: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>", sessioncore.ErrInvalid)
 
 // places are the directories below a session's that a reference can lead through.
-var places = []string{"entries", "tree", "branches", "by-label"}
+var places = []string{"entries", "tree", branchesName, byLabelName}
 
 // leafTarget finds the entry that a link's target names, in any way that a script would have it at hand
 // (design.md, leaf). session is the name of the session's directory.
@@ -40,19 +40,26 @@ func leafTarget(snap *sessioncore.Snapshot, session, target string) (sessioncore
 			return sessioncore.NoEntry, errNoReference
 		}
 		return snap.FindTreeName(last)
-	case "branches":
+	case branchesName:
 		return branchNamed(snap, parts[1:])
-	case "by-label":
+	case byIDName: // as the links in branches/ say it
+		return branchNamed(snap, parts)
+	case byLabelName:
 		if len(parts) != 2 {
 			return sessioncore.NoEntry, errNoReference
 		}
-		return labelled(snap, last)
+		l, err := snap.FindLabelName(last)
+		if err != nil {
+			return sessioncore.NoEntry, err
+		}
+		return l.Entry, nil
 	}
 	return sessioncore.NoEntry, errNoReference
 }
 
 // referenceParts cuts a target into its parts below the session's directory. An absolute path, or one
-// that goes up, counts from the session's directory on.
+// that goes up, counts from the session's directory on; what the links in the session's directory say goes
+// up to that directory and does not name it.
 func referenceParts(session, target string) ([]string, error) {
 	for strings.HasPrefix(target, "./") {
 		target = strings.TrimLeft(target[1:], "/")
@@ -67,6 +74,10 @@ func referenceParts(session, target string) ([]string, error) {
 		}
 		if id := len(parts) - 1; at < 0 && id > 0 && parts[id-1] == session {
 			at = id - 1
+		}
+		up := slices.IndexFunc(parts, func(p string) bool { return p != ".." })
+		if at < 0 && up > 0 && up+1 < len(parts) && slices.Contains(places, parts[up]) {
+			at = up - 1
 		}
 		if at < 0 {
 			return nil, errNoReference
@@ -92,37 +103,26 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 	return snap.Find(name)
 }
 
-// currentName is the one fixed name in branches/; an id that equals it has its first byte encoded there
-// (design.md section 1, names).
-const (
-	currentName = "current"
-	currentID   = "%63urrent"
-)
-
-// branchNamed finds the entry at the end of a branch: branches/<id>, branches/.by-id/<id> or
-// branches/current.
-func branchNamed(snap *sessioncore.Snapshot, parts []string) (sessioncore.Entry, error) {
-	if len(parts) == 2 && parts[0] == ".by-id" {
-		return snap.FindName(parts[1])
+// branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the one of a name in
+// the branch's path/.
+func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
+	find := snap.FindBranchName
+	if len(parts) > 1 && parts[0] == byIDName {
+		find, parts = snap.FindBranch, parts[1:]
+	} else if len(parts) > 0 && parts[0] == currentName {
+		find = func(string) (sessioncore.Entry, error) { return snap.Leaf() }
 	}
-	if len(parts) != 1 {
+	inPath := len(parts) == 3 && parts[1] == pathName
+	if len(parts) != 1 && !inPath || parts[0] == byIDName {
 		return sessioncore.NoEntry, errNoReference
 	}
-	switch parts[0] {
-	case currentName:
-		return snap.Leaf()
-	case currentID:
-		return snap.FindName(currentName)
+	if e, err = find(parts[0]); err != nil || e == sessioncore.NoEntry || !inPath {
+		return e, err
 	}
-	return snap.FindName(parts[0])
-}
-
-// labelled finds the entry with a label, the one that was labelled last.
-func labelled(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
-	for _, l := range slices.Backward(snap.Labels()) {
-		if sessioncore.FileName(l.Label) == name {
-			return snap.Find(l.Target)
-		}
+	branch := snap.Branch(e)
+	place, err := branch.FindPathName(parts[2])
+	if err != nil {
+		return sessioncore.NoEntry, err
 	}
-	return sessioncore.NoEntry, fmt.Errorf("%w: no entry has the label %q", sessioncore.ErrNotFound, name)
+	return branch.Entries()[place], nil
 }

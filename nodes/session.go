@@ -53,6 +53,9 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 	sessionFiles = []sessionFile{
 		{"append", syscall.S_IFREG, nil, control("append", appendLines, sessioncore.Unfinished, nil)},
 		{"artifacts", syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
+		{branchesName, syscall.S_IFDIR, nil, makeBranches},
+		{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches)},
+		{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
 		{"context.json", syscall.S_IFREG, nil, generated(renderContext)},
 		{"entries", syscall.S_IFDIR, nil, makeEntries},
 		{"fork", syscall.S_IFREG, nil, control("fork", forkLines, nil, nil)},

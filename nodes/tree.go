@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"syscall"
 	"time"
@@ -223,13 +222,7 @@ func (d *TreeDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, e 
 
 func (d *TreeDir) enterLink(ctx context.Context, name, target string, st sessioncore.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindTreeLink, name, syscall.S_IFLNK)
-	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &TreeLink{node: node{view: d.view}, session: d.session, target: target, time: t}
-	})
-	fillLink(&out.Attr, st, target)
-	fillTimes(&out.Attr, t, t)
-	setTimeouts(out, cacheSecond)
-	return child, 0
+	return d.enterFixedLink(ctx, d.session, id, name, target, st, t, out)
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*TreeDir)(nil))
@@ -273,36 +266,3 @@ func (d *TreeDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it i
 	}
 	return d.lookupName(ctx, snap, e, it.name, out)
 }
-
-// TreeLink is a link in tree/: entry.json, which leads to the entry's file, or a child whose directory
-// is in .deep. What it leads to follows from its place alone.
-type TreeLink struct {
-	node
-	session *sessioncore.Session
-	target  string
-	time    time.Time // of the entry
-}
-
-func (l *TreeLink) fillAttr(out *fuse.Attr) error {
-	st, err := l.session.Probe()
-	if err != nil {
-		return fmt.Errorf("the session of %s: %w", l.target, err)
-	}
-	fillLink(out, st, l.target)
-	fillTimes(out, l.time, l.time)
-	return nil
-}
-
-func (l *TreeLink) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*TreeLink)(nil))
-
-// Getattr tells the length of the target.
-func (l *TreeLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return l.getattr(l, out)
-}
-
-var _ = (fusefs.NodeReadlinker)((*TreeLink)(nil))
-
-// Readlink returns the target.
-func (l *TreeLink) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }

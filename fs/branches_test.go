@@ -1,0 +1,237 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// branches/, branches.tsv and by-label/ (design.md section 1) as tools see them. The session of newWriting has
+// the tips e3, where the leaf is, and e2.
+
+func TestBranches(t *testing.T) {
+	w := newWriting(t)
+	require.Equal(t, []string{".by-id", "current", "e3", "e2"}, names(t, w.in("branches")))
+	require.Equal(t, "current\ne2\ne3\n", run(t, "ls", w.in("branches")))
+	require.Equal(t, ".by-id/e3\n.by-id/e3\n.by-id/e2\n", run(t, "readlink", w.in("branches/current"), w.in("branches/e3"), w.in("branches/e2")))
+	require.Equal(t, "id  entries  time                      label  current\ne3  2        2026-02-16T11:00:03.000Z  -      yes\ne2  3        2026-02-16T11:00:02.000Z  -      no\n",
+		strings.ReplaceAll(run(t, "column", "-t", w.in("branches.tsv")), " \n", "\n"))
+	require.Equal(t, "context.json\nentries.jsonl\npath\n", run(t, "ls", w.in("branches/e2/")))
+	require.Equal(t, "000001-user-e0.json\n000002-user-e1.json\n000003-user-e2.json\n", run(t, "ls", w.in("branches/e2/path")))
+	require.Equal(t, writtenEntries[0]+writtenEntries[1]+writtenEntries[2], w.read("branches/e2/entries.jsonl"))
+	require.Equal(t, writtenEntries[1], w.read("branches/e2/path/000002-user-e1.json"))
+	require.Equal(t, "two\n", run(t, "jq", "-r", ".messages[-1].content", w.in("branches/e2/context.json")))
+	require.Equal(t, w.read("context.json"), w.read("branches/current/context.json"))
+	diff, _, err := tool(t, "diff", w.in("branches/e2/entries.jsonl"), w.in("branches/e3/entries.jsonl"))
+	require.Error(t, err, "they differ")
+	require.Equal(t, "2,3c2\n< "+writtenEntries[1]+"< "+writtenEntries[2]+"---\n> "+writtenEntries[3], diff)
+
+	ask(t, w.in("append"), `{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[],"isError":false}}`)
+	require.Equal(t, 1, strings.Count(shell(t, `ls "$1"/branches/current/path/*-toolResult-bash-*`, w.in()), "\n"))
+	require.Equal(t, 2, strings.Count(shell(t, `ls "$1"/branches/current/path/*-user-*`, w.in()), "\n"))
+	require.Equal(t, "3\n", shell(t, `ls "$1"/branches/current/path/*.json | wc -l`, w.in()))
+}
+
+// TestBranchesFollow: what is appended, moved or labelled shows in the very next look.
+func TestBranchesFollow(t *testing.T) {
+	w := newWriting(t)
+	for range 20 {
+		id := ask(t, w.in("append"), message("next"))
+		require.Equal(t, ".by-id/"+id+"\n", run(t, "readlink", w.in("branches/current")))
+		require.Equal(t, id, names(t, w.in("branches"))[2])
+		require.Contains(t, w.read("branches.tsv"), id+"\t")
+		require.True(t, strings.HasSuffix(w.read("branches/current/entries.jsonl"), w.read("leaf")))
+	}
+	run(t, "ln", "-sfn", "branches/e2", w.in("leaf"))
+	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))
+	require.Regexp(t, `(?m)^e2\t3\t.*\tyes$`, w.read("branches.tsv"))
+	require.Len(t, names(t, w.in("branches")), 4, "a move is no tip")
+	require.NoError(t, put(w.in("labels"), "e2 x\ne1 y\n"))
+	require.Equal(t, []string{"x", "y"}, names(t, w.in("by-label")))
+	require.NoError(t, put(w.in("labels"), "e0 x\ne1\n"))
+	require.Equal(t, []string{"x"}, names(t, w.in("by-label")), "the one labelled last has it")
+	require.Equal(t, "../entries/e0.json\n", run(t, "readlink", w.in("by-label/x")))
+	require.NoError(t, put(w.in("labels"), "e0\n"))
+	require.Equal(t, "../entries/e2.json\n", run(t, "readlink", w.in("by-label/x")))
+	require.NoError(t, put(w.in("labels"), "e2\n"))
+	_, err := os.Readlink(w.in("by-label/x"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	run(t, "rm", w.in("leaf"))
+	_, err = os.Lstat(w.in("branches/current"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NotContains(t, names(t, w.in("branches")), "current")
+	require.NotContains(t, w.read("branches.tsv"), "yes")
+	w.replace("s", header("s"))
+	require.Equal(t, []string{".by-id"}, names(t, w.in("branches")))
+	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\n", w.read("branches.tsv"))
+	require.Empty(t, names(t, w.in("by-label")))
+}
+
+// TestBranchOfAnyEntry: every entry has a branch, by name; .by-id lists none of them.
+func TestBranchOfAnyEntry(t *testing.T) {
+	w := newWriting(t)
+	w.add("s", `{"type":"custom"}`+"\n", entry(5, "e3", "e2", "again"))
+	require.Empty(t, names(t, w.in("branches/.by-id")))
+	for id, lines := range map[string][]int{"e0": {0}, "e1": {0, 1}, "e3~5": {0, 3}} {
+		flat := ""
+		for _, n := range lines {
+			flat += writtenEntries[n]
+		}
+		for _, way := range []string{"branches/" + id, "branches/.by-id/" + id} {
+			require.Equal(t, flat, w.read(way, "entries.jsonl"), way)
+			require.Len(t, names(t, w.in(way, "path")), len(lines))
+		}
+	}
+	require.Equal(t, "000002-user-e3~5.json", names(t, w.in("branches/e3~5/path"))[1])
+	for _, no := range []string{"nobody", "~6", "e1.json", "E1", "%65%31", "e3~4", ".by-id/.by-id", ".by-id/current", ".by-id/nobody", "e1/path/000001-user-e1.json", "e1/path/e1", "e1/path/000003-user-e2.json", "e1/none"} {
+		_, err := os.Lstat(w.in("branches", no))
+		require.ErrorIs(t, err, os.ErrNotExist, no)
+	}
+	for _, readOnly := range []string{"branches/e1", "branches/new", "branches/current", "branches/e1/path/000001-user-e0.json", "by-label/new"} {
+		require.ErrorIs(t, os.Remove(w.in(readOnly)), map[bool]error{true: syscall.ENOENT, false: syscall.EPERM}[strings.HasSuffix(readOnly, "/new")], readOnly)
+	}
+	require.ErrorIs(t, os.Symlink("x", w.in("branches/new")), syscall.EPERM)
+	_, err := os.OpenFile(w.in("branches/e1/entries.jsonl"), os.O_WRONLY, 0)
+	require.ErrorIs(t, err, syscall.EPERM)
+}
+
+// TestLeafByListedNames: whatever branches/, path/ and by-label/ list is a target for leaf, also the links
+// themselves when they are copied.
+func TestLeafByListedNames(t *testing.T) {
+	w := newWriting(t)
+	require.NoError(t, put(w.in("labels"), "e1 two words\ne0 ../x\n"))
+	var targets []string
+	for _, dir := range []string{"branches", "by-label", "branches/e2/path", "branches/.by-id/e3/path"} {
+		for _, name := range names(t, w.in(dir)) {
+			if name != ".by-id" {
+				targets = append(targets, dir+"/"+name)
+			}
+		}
+	}
+	require.Len(t, targets, 10)
+	for _, target := range targets {
+		file := target
+		if filepath.Dir(target) == "branches" {
+			file += "/entries.jsonl"
+		}
+		want := w.read(file)
+		want = want[strings.LastIndexByte(want[:len(want)-1], '\n')+1:]
+		for _, script := range []string{`cd "$1" && ln -sfn "$2" leaf`, `cd "$1" && cp -fP "$2" leaf`, `cd "$1" && ln -sfn "$1/$2" leaf`} {
+			if strings.Contains(script, "cp") && target == "branches/current" {
+				continue // cp removes leaf before it reads the link, which then is not there any more
+			}
+			shell(t, script, w.in(), target)
+			require.Equal(t, want, w.read("leaf"), "%s %s", script, target)
+		}
+	}
+	w.wellRead()
+}
+
+// TestBranchRewritten: a rewrite of the same size shows at the next open; who has it open reads the old one to
+// its end, and growth elsewhere changes neither content nor times.
+func TestBranchRewritten(t *testing.T) {
+	a := newAgent(t)
+	text := func(c string) string { return entry(0, "a", "", c) + entry(1, "b", "a", strings.Repeat(c, 300_000)) }
+	a.write("s", header("s"), text("x"))
+	m := mountForTest(t, a.dir)
+	file := m.session("s", "branches/b/entries.jsonl")
+	require.Equal(t, sum256(text("x")), sum256(run(t, "cat", file)))
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	times := run(t, "stat", "-L", "-c", "%i %s %y %z", file, filepath.Dir(file), m.session("s", "branches/b/path/000001-user-a.json"), m.session("s", "branches/b"))
+	a.add("s", entry(2, "c", "a", "more"))
+	require.Equal(t, times, run(t, "stat", "-L", "-c", "%i %s %y %z", file, filepath.Dir(file), m.session("s", "branches/b/path/000001-user-a.json"), m.session("s", "branches/b")))
+	require.Equal(t, sum256(text("x")), sum256(run(t, "cat", file)))
+	for _, c := range []string{"y", "z", "y"} {
+		a.replace("s", header("s"), text(c))
+		require.Equal(t, sum256(text(c)), sum256(run(t, "cat", file)))
+		require.NotEqual(t, times, run(t, "stat", "-L", "-c", "%i %s %y %z", file), "a backup notices")
+	}
+	old := make([]byte, len(text("x")))
+	_, err = f.ReadAt(old, 0)
+	require.NoError(t, err)
+	require.Equal(t, sum256(text("x")), sum256(string(old)))
+	a.replace("s", header("s"), entry(0, "a", "", "x"))
+	_, err = os.ReadFile(file)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestLongBranch: every name of a long path can be looked at, and the whole be copied.
+func TestLongBranch(t *testing.T) {
+	m, n := mountForTest(t, big(t)), bigSessions["chain"].entries()
+	branch := m.session("chain", "branches/current/")
+	require.Equal(t, fmt.Sprintln(n), shell(t, `ls -l "$1/path/" | grep -c ' -> '`, branch))
+	require.Empty(t, run(t, "find", branch+"/path/", "-size", "+1"))
+	require.Equal(t, fmt.Sprintln(n), shell(t, `ls "$1/path" | wc -l`, branch))
+	require.Equal(t, fmt.Sprintln(n), shell(t, `tar -C "$1" -cf - path | tar -t | grep -c json`, branch))
+	var seen markCounter
+	crawlTool(t, &seen, "cat", branch+"/entries.jsonl")
+	seen.each(t, n, 1)
+	info, err := os.Stat(branch + "/entries.jsonl")
+	require.NoError(t, err)
+	raw, err := os.Stat(m.path("sessions/p/chain.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, raw.Size()-int64(len(header("chain"))), info.Size())
+	tips := names(t, m.session("tips", "branches"))
+	require.Len(t, tips, scaled(tipsCount)+2)
+	require.Equal(t, fmt.Sprintln(scaled(tipsCount)+1), shell(t, `wc -l <"$1"`, m.session("tips", "branches.tsv")))
+}
+
+// TestHostileBranches: ids and labels of any kind break no name, listing or table, and lead nowhere else.
+func TestHostileBranches(t *testing.T) {
+	odd := []string{"../x", "..", ".", "current", "%63urrent", ".by-id", "a\nb", "a\tb", strings.Repeat("h", 300), strings.Repeat("é", 150), "\xED\xA0\xBC", "", "-rf", "/etc/passwd", "a\x00b", "\x1b[2J", "yes", " "}
+	hostile(t, func(a agent) {
+		lines := []string{header("bad")}
+		for i, id := range odd {
+			lines = append(lines, strings.Replace(entry(i, "ID", "", "x"), `"ID"`, quoted(id), 1))
+		}
+		for i, id := range odd {
+			lines = append(lines, fmt.Sprintf(`{"type":"label","id":"l%d","parentId":%s,"targetId":%s,"label":%s}`+"\n", i, quoted(id), quoted(id), quoted(id)))
+		}
+		a.write("bad", lines...)
+	}, func(t *testing.T, a agent, m *mount) {
+		dir := m.session("bad")
+		list := names(t, filepath.Join(dir, "branches"))
+		require.Equal(t, []string{".by-id", "current"}, list[:2])
+		labels := names(t, filepath.Join(dir, "by-label"))
+		for _, id := range odd {
+			branch := nameOf(id)
+			if id == "current" {
+				branch = "%63urrent"
+			}
+			if id == "" { // an empty parentId means none, so that nothing hangs under it; an empty label clears
+				require.Contains(t, list, branch)
+			} else {
+				require.Contains(t, labels, nameOf(id))
+				target, err := os.Readlink(filepath.Join(dir, "by-label", nameOf(id)))
+				require.NoError(t, err)
+				require.Equal(t, "../entries/"+nameOf(id)+".json", target)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "branches", branch, "entries.jsonl"))
+			require.NoError(t, err, "%q", id)
+			require.Equal(t, id, parseJSON(t, string(text)).(object)["id"])
+			require.Equal(t, []string{"000001-user-" + nameOf(id) + ".json"}, names(t, filepath.Join(dir, "branches", branch, "path")))
+		}
+		require.Len(t, labels, len(odd)-1)
+		table, err := os.ReadFile(filepath.Join(dir, "branches.tsv"))
+		require.NoError(t, err)
+		rows := strings.Split(strings.TrimSuffix(string(table), "\n"), "\n")
+		require.Len(t, rows, len(list)-1)
+		for i, row := range rows[1:] {
+			f := strings.Split(row, "\t")
+			require.Len(t, f, 5)
+			require.Equal(t, list[i+2], f[0], "the order of the listing")
+		}
+		require.Equal(t, fmt.Sprintln(len(rows)), shell(t, `column -ts $'\t' "$1" | wc -l`, filepath.Join(dir, "branches.tsv")))
+		run(t, "grep", "-rc", "", dir)
+		run(t, "tar", "-C", dir, "-cf", "/dev/null", "branches", "by-label", "branches.tsv")
+		require.Empty(t, run(t, "find", dir, "-name", "passwd*"))
+		shell(t, `cd "$1" && for b in branches/[!.]*; do ln -sfn "$b" leaf; done`, dir)
+	})
+}

@@ -1,0 +1,148 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
+type BranchDir struct {
+	directory
+	session *sessioncore.Session
+	name    string // that entries/ has for the entry, without its ending
+}
+
+// branchFile is a fixed name in a branch's directory.
+type branchFile struct {
+	name string
+	mode uint32 // file type bits
+	make makeBranchFile
+}
+
+// makeBranchFile makes the node of a fixed name for a branch that ends at an entry. A node that stands for
+// one content alone has a number that tells that from others; for all others it is 0.
+type makeBranchFile func(*BranchDir, *sessioncore.Snapshot, sessioncore.Entry) (n fusefs.InodeEmbedder, content uint64, err error)
+
+// branchFiles are the fixed names, in order: the one list that drives Lookup and listing.
+var branchFiles = []branchFile{
+	{"context.json", syscall.S_IFREG, branchGenerated(renderBranchContext)},
+	{"entries.jsonl", syscall.S_IFREG, makeBranchEntries},
+	{"path", syscall.S_IFDIR, makeBranchPath},
+}
+
+// renderBranch makes a generated file's content from a snapshot, at the entry where a branch ends.
+type renderBranch func(*View, *sessioncore.Snapshot, sessioncore.Entry) (*sessioncore.Document, error)
+
+func branchGenerated(r renderBranch) makeBranchFile {
+	return func(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+		render := func(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+			e, err := snap.FindBranch(d.name)
+			if err != nil {
+				return nil, err
+			}
+			return r(v, snap, e)
+		}
+		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: render}, 0, nil
+	}
+}
+
+// renderBranchContext makes context.json: what the model would be sent from the branch's end.
+func renderBranchContext(v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+	return snap.Context(e, v.contextBlobs())
+}
+
+// findBranch acquires a session and finds the branch in it that .by-id/ has under a name; the caller releases
+// the snapshot.
+func findBranch(session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := session.Acquire()
+	if err != nil {
+		return nil, 0, err
+	}
+	e, err := snap.FindBranch(name)
+	if err != nil {
+		snap.Release()
+		return nil, 0, err
+	}
+	return snap, e, nil
+}
+
+// fillBranchDir: what a branch holds does not change any more, so its time is that of the entry where it
+// ends.
+func fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
+	fillDir(out, snap.Stat())
+	t := snap.Time(e)
+	fillTimes(out, t, t)
+}
+
+func fillBranch(session *sessioncore.Session, name string, out *fuse.Attr) error {
+	snap, e, err := findBranch(session, name)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	fillBranchDir(snap, e, out)
+	return nil
+}
+
+func (d *BranchDir) fillAttr(out *fuse.Attr) error { return fillBranch(d.session, d.name, out) }
+
+func (d *BranchDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*BranchDir)(nil))
+
+// Getattr tells the time of the branch's end.
+func (d *BranchDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*BranchDir)(nil))
+
+// Lookup finds a fixed name.
+func (d *BranchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	for i := range branchFiles {
+		if branchFiles[i].name == name {
+			return d.enterFixed(ctx, &branchFiles[i], out)
+		}
+	}
+	return nil, syscall.ENOENT
+}
+
+func (d *BranchDir) enterFixed(ctx context.Context, f *branchFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	snap, e, err := findBranch(d.session, d.name)
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+f.name, err)
+	}
+	defer snap.Release()
+	made, content, err := f.make(d, snap, e)
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+f.name, err)
+	}
+	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
+	id.Gen ^= content // another content is another file to the kernel
+	return d.enter(d.child(ctx, id, f.name, func() fusefs.InodeEmbedder { return made }), out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*BranchDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *BranchDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *BranchDir) list() ([]item, func(), error) {
+	items := make([]item, 0, len(branchFiles))
+	for i, f := range branchFiles {
+		id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
+		items = append(items, item{name: f.name, mode: f.mode, ino: id.Ino, number: int32(i)})
+	}
+	return items, nil, nil
+}
+
+func (d *BranchDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.enterFixed(ctx, &branchFiles[it.number], out)
+}
