@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -17,8 +18,35 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.name)
 	}
-	drafts, bad := w.drafts(lines)
-	if drafts, err = w.withBlobs(s, drafts); err != nil {
+	for range staleTries {
+		d, err := s.dialect()
+		if err != nil {
+			return nil, err
+		}
+		if ids, err = w.appendAs(ctx, s, d, lines); !errors.Is(err, errDialect) {
+			return ids, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", ErrStale, errDialect)
+}
+
+// errDialect: since the lines were held against a dialect, the file became one of another.
+var errDialect = errors.New("the session's dialect changed")
+
+// dialect returns the dialect that the session is of.
+func (s *Session) dialect() (*dialect, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	return snap.dialect, nil
+}
+
+// appendAs is Append to a session of a dialect.
+func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][]byte) (ids []string, err error) {
+	drafts, bad := w.drafts(d, lines)
+	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
 		bad = err
 	}
 	if len(drafts) == 0 {
@@ -26,6 +54,9 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 	}
 	var misfit error
 	err = w.change(ctx, s, func(c *change) error {
+		if c.snap.dialect != d {
+			return errDialect
+		}
 		b, err := w.batch(c.snap)
 		if err != nil {
 			return err
@@ -50,14 +81,14 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 }
 
 // drafts takes lines up to the first one that no session would take.
-func (w *Writer) drafts(lines [][]byte) ([]*draft, error) {
+func (w *Writer) drafts(d *dialect, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
 	for _, line := range lines {
-		d, err := parseDraft(line, w.opts.Blobs != nil)
+		draft, err := parseDraft(line, d, w.opts.Blobs != nil)
 		if err != nil {
 			return drafts, err
 		}
-		drafts = append(drafts, d)
+		drafts = append(drafts, draft)
 	}
 	return drafts, nil
 }
@@ -77,7 +108,7 @@ func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 // withBlobs stores the blobs of lines, and returns the lines before the first one for which that
 // failed. It is done before the lock is taken, since storing takes longer than others would wait; so
 // that no blob is left of a line that is refused, the lines are held against the session before.
-func (w *Writer) withBlobs(s *Session, drafts []*draft) ([]*draft, error) {
+func (w *Writer) withBlobs(s *Session, d *dialect, drafts []*draft) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
@@ -86,6 +117,9 @@ func (w *Writer) withBlobs(s *Session, drafts []*draft) ([]*draft, error) {
 		return nil, err
 	}
 	defer snap.Release()
+	if snap.dialect != d {
+		return nil, errDialect
+	}
 	b, err := w.batch(snap)
 	if err != nil {
 		return nil, err

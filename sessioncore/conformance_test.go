@@ -90,6 +90,29 @@ func TestOwnCases(t *testing.T) {
 	}
 }
 
+// storeFiles are the sessions of the stores in testdata that are operator's, xcsh's and pi's.
+func storeFiles(t testing.TB) (files []string) {
+	for _, pattern := range []string{"operator/sessions/*.jsonl", "xcsh/sessions/*/*.jsonl", "pi/sessions/*/*.jsonl"} {
+		found, err := filepath.Glob("../testdata/" + pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		files = append(files, found...)
+	}
+	return files
+}
+
+// TestOtherStores: the same for the stores of other clients.
+func TestOtherStores(t *testing.T) {
+	for _, file := range storeFiles(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile("../testdata/wants/" + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".want.json")
+			require.NoError(t, err)
+			store, _, _ := strings.Cut(file, "/sessions/")
+			checkSession(t, file, store+"/blobs", value(strings.TrimSpace(string(want))), difference{})
+		})
+	}
+}
+
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*Snapshot, error) {
 	storage, err := OpenFileStorage(filepath.Dir(file))
@@ -291,7 +314,8 @@ func (a *answers) entries() string {
 		text, err := a.snap.shown(e)
 		require.NoError(a.t, err)
 		var fields []string
-		for _, key := range []string{"id", "parentId", "type"} {
+		parent := a.snap.dialect.parent
+		for _, key := range []string{"id", parent, "type"} {
 			v := text.member(key)
 			if v == nil {
 				continue
@@ -300,7 +324,7 @@ func (a *answers) entries() string {
 			if a.normalize && key == "id" {
 				shown = a.id(e)
 			}
-			if a.normalize && key == "parentId" && !v.missing() {
+			if a.normalize && key == parent && !v.missing() {
 				shown = a.id(a.snap.Parent(e))
 			}
 			fields = append(fields, fmt.Sprintf("%q:%s", key, shown))

@@ -10,7 +10,7 @@ import (
 // context). Blob references are resolved through blobs, or left alone where blobs is nil. The document
 // keeps the snapshot until it is closed.
 func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
-	c := &contextBuilder{s: s, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
+	c := &contextBuilder{s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -26,6 +26,7 @@ func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
 // contextBuilder writes a context along a path.
 type contextBuilder struct {
 	s        *Snapshot
+	words    *contextWords
 	doc      *Document
 	resolver resolver
 	path     []Entry
@@ -85,7 +86,7 @@ func (c *contextBuilder) kept(at int, compaction value) []Entry {
 	var first symbol
 	if index := compaction.member(oldKeptKey); c.s.version < 2 && index.isNumber() {
 		first, _ = c.s.keptByIndex(index)
-	} else if id, ok := compaction.member(keptKey).bytes(); ok {
+	} else if id, ok := compaction.member(c.s.dialect.kept).bytes(); ok {
 		first = c.s.symbols.find(id)
 	}
 	if first == 0 {
@@ -106,7 +107,9 @@ func (c *contextBuilder) writeEntries(entries []Entry) error {
 		case TypeMessage:
 			err = c.writeMessage(e)
 		case TypeCustomMessage:
-			err = c.writeCustomMessage(e)
+			if c.words.customMessages {
+				err = c.writeCustomMessage(e)
+			}
 		case TypeBranchSummary:
 			err = c.writeBranchSummary(e)
 		}
@@ -136,7 +139,7 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	}
 	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
 	hook := rec.role == roleHookMessage && c.s.version < 3
-	payload := rec.role == roleAssistant && rec.flags&recPayload != 0
+	payload := rec.role == roleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
 	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
 		c.separate()
@@ -209,6 +212,16 @@ func (c *contextBuilder) writeFields(e Entry, text value, fields ...field) error
 	return nil
 }
 
+// writeKeys is writeFields for members that keep their keys.
+func (c *contextBuilder) writeKeys(e Entry, text value, keys []string) error {
+	for _, key := range keys {
+		if err := c.writeFields(e, text, field{key, text.member(key)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeValue writes v, a part of entry e's text.
 func (c *contextBuilder) writeValue(e Entry, text, v value) error {
 	rec := &c.s.records[e]
@@ -250,10 +263,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry) error {
 	}
 	c.separate()
 	c.doc.text(`{"role":"custom"`)
-	err = c.writeFields(e, text,
-		field{"customType", text.member("customType")}, field{"content", text.member("content")},
-		field{"display", text.member("display")}, field{"details", text.member("details")},
-		field{"attribution", text.member("attribution")})
+	err = c.writeKeys(e, text, []string{"customType", "content", "display", "details", "attribution"})
 	c.writeTime(e)
 	return err
 }
@@ -264,8 +274,8 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 		return err
 	}
 	c.separate()
-	c.doc.text(`{"role":"branchSummary"`)
-	err = c.writeFields(e, text, field{"summary", text.member("summary")}, field{"fromId", text.member("fromId")})
+	c.doc.text(`{"role":"` + c.words.branchRole + `"`)
+	err = c.writeKeys(e, text, c.words.branchKeys)
 	c.writeTime(e)
 	return err
 }
@@ -274,14 +284,14 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 // keeps the history: then nothing before the compaction is sent.
 func (c *contextBuilder) writeCompaction(e Entry, text value) (remote bool, err error) {
 	c.separate()
-	c.doc.text(`{"role":"compactionSummary"`)
-	err = c.writeFields(e, text,
-		field{"summary", text.member("summary")}, field{"shortSummary", text.member("shortSummary")},
-		field{"tokensBefore", text.member("tokensBefore")})
-	if err != nil {
+	c.doc.text(`{"role":"` + c.words.compactionRole + `"`)
+	if err := c.writeKeys(e, text, c.words.compactionKeys); err != nil {
 		return false, err
 	}
-	history := text.member("preserveData").member("openaiRemoteCompaction")
+	var history value
+	if c.words.providerHistory {
+		history = text.member("preserveData").member("openaiRemoteCompaction")
+	}
 	provider, items := history.member("provider"), history.member("replacementHistory")
 	if remote = provider.isString() && provider.truthy() && items.isArray(); remote {
 		c.doc.text(`,"providerPayload":{"type":"openaiResponsesHistory"`)

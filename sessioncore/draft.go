@@ -1,6 +1,9 @@
 package sessioncore
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // draft is a line to be written, looked at as far as that needs no session.
 type draft struct {
@@ -14,8 +17,8 @@ type draft struct {
 	answered bool // an assistant's message
 }
 
-// parseDraft takes one line of what a writer sent.
-func parseDraft(line []byte, useBlobs bool) (*draft, error) {
+// parseDraft takes one line of what a writer sent to a session of a dialect.
+func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooBig, len(line), MaxLine)
 	}
@@ -28,11 +31,15 @@ func parseDraft(line []byte, useBlobs bool) (*draft, error) {
 	if text = text[:end]; !text.isObject() {
 		return nil, &FieldError{Want: "one JSON object", Got: text.kind().String()}
 	}
-	kind, err := checkEntry(text)
+	kind, err := d.checkEntry(text)
 	if err != nil {
 		return nil, err
 	}
-	p, err := persist(withUsage(kind, oneLine(text)), useBlobs)
+	text = oneLine(text)
+	if kind == TypeMessage && d.messages != nil {
+		text = withUsage(text)
+	}
+	p, err := persist(text, useBlobs)
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +49,15 @@ func parseDraft(line []byte, useBlobs bool) (*draft, error) {
 	}
 	return &draft{
 		kind: kind, text: p.text, blobs: p.blobs,
-		id: p.text.member("id"), parent: p.text.member("parentId"), timed: p.text.member("timestamp") != nil,
+		id: p.text.member("id"), parent: p.text.member(d.parent), timed: p.text.member("timestamp") != nil,
 		answered: kind == TypeMessage && p.text.member("message").member("role").is("assistant"),
 	}, nil
 }
 
 // withUsage gives an assistant's message that has no usage one of zeros.
-func withUsage(kind EntryType, text value) value {
+func withUsage(text value) value {
 	message := text.member("message")
-	if kind != TypeMessage || !message.member("role").is("assistant") || message.member("usage") != nil {
+	if !message.member("role").is("assistant") || message.member("usage") != nil {
 		return text
 	}
 	var edits editList
@@ -78,14 +85,21 @@ func notJSON(text value, at int) string {
 type batch struct {
 	w        *Writer
 	snap     *Snapshot
+	dialect  *dialect
+	now      time.Time // that is filled in, in the form that the file has
+	form     timeForm
 	ids      map[string]struct{} // of the lines so far, WTF-8
 	leaf     *string             // nil: none
 	lines    []byte
 	answered bool // an assistant's message is among them
 }
 
+func (w *Writer) emptyBatch(snap *Snapshot) *batch {
+	return &batch{w: w, snap: snap, dialect: snap.dialect, now: w.opts.Now(), form: snap.form, ids: map[string]struct{}{}}
+}
+
 func (w *Writer) batch(snap *Snapshot) (*batch, error) {
-	b := &batch{w: w, snap: snap, ids: map[string]struct{}{}}
+	b := w.emptyBatch(snap)
 	leaf, err := snap.Leaf()
 	if err == nil && leaf != NoEntry {
 		id, _ := snap.ID(leaf)
@@ -126,6 +140,17 @@ func (b *batch) newID() string {
 	}
 }
 
+// appendNow appends the time as JSON.
+func (b *batch) appendNow(dst []byte) []byte { return b.form.append(dst, b.now) }
+
+// begin begins an entry, up to its own fields, as clients do.
+func (b *batch) begin(kind EntryType, id string, parent *string) []byte {
+	line := appendQuoted([]byte(`{"type":`), kind.String())
+	line = appendQuoted(append(line, `,"id":`...), id)
+	line = appendReference(append(line, `,"`+b.dialect.parent+`":`...), parent)
+	return b.appendNow(append(line, `,"timestamp":`...))
+}
+
 // add takes a line into the batch and returns its id. After an error the batch is as before.
 func (b *batch) add(d *draft) (id string, err error) {
 	if d.id != nil {
@@ -138,10 +163,12 @@ func (b *batch) add(d *draft) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if d.kind == TypeLabel {
-		target, _ := d.text.member("targetId").text()
-		if err := b.mustHave(target); err != nil {
-			return "", fmt.Errorf("targetId: %w", err)
+	if d.kind == TypeLabel || d.kind == TypeLeaf {
+		key := b.dialect.target
+		if target, ok := d.text.member(key).text(); ok {
+			if err := b.mustHave(target); err != nil {
+				return "", fmt.Errorf("%s: %w", key, err)
+			}
 		}
 	}
 	var fill completion
@@ -150,12 +177,12 @@ func (b *batch) add(d *draft) (id string, err error) {
 		fill.id = appendQuoted([]byte(`"id":`), id)
 	}
 	if d.parent == nil {
-		fill.parent = appendReference([]byte(`"parentId":`), parent)
+		fill.parent = appendReference([]byte(`"`+b.dialect.parent+`":`), parent)
 	}
 	if !d.timed {
-		fill.time = appendQuoted([]byte(`"timestamp":`), b.w.timestamp())
+		fill.time = b.appendNow([]byte(`"timestamp":`))
 	}
-	b.lines = append(append(b.lines, fill.into(d.text, d.kind)...), '\n')
+	b.lines = append(append(b.lines, fill.into(d.text, d.kind, b.dialect)...), '\n')
 	b.ids[id] = struct{}{}
 	b.leaf = b.leafAfter(d, id)
 	b.answered = b.answered || d.answered
@@ -164,13 +191,13 @@ func (b *batch) add(d *draft) (id string, err error) {
 
 // parentOf returns the id of the entry that a line hangs under, nil for none.
 func (b *batch) parentOf(d *draft) (*string, error) {
-	field, v := "parentId", d.parent
+	field, v := b.dialect.parent, d.parent
 	switch {
 	case v == nil && d.kind != TypeBranchSummary:
 		return b.leaf, nil
 	case v == nil: // as branchWithSummary does (design.md section 2)
-		field, v = "fromId", d.text.member("fromId")
-		if v.is(rootID) {
+		field = b.dialect.from
+		if v = d.text.member(field); v.is(rootID) || v.isNull() {
 			return nil, nil
 		}
 	case !v.isString():
@@ -193,17 +220,23 @@ const rootID = "root"
 
 // leafAfter returns the leaf that a new line makes: its entry, or the target of a move (design.md, leaf).
 func (b *batch) leafAfter(d *draft, id string) *string {
-	if d.kind != TypeCustom || !d.text.member("customType").is(leafMoveType) {
+	if d.kind != b.dialect.moveType {
 		return &id
 	}
-	target := d.text.member("data").member("targetId")
-	if len(target) > 0 && target[0] == 'n' {
+	target, isMove := b.dialect.moveTarget(d.text)
+	if !isMove {
+		return &id
+	}
+	if target.isNull() {
 		return nil
 	}
 	if text, ok := target.text(); ok && b.has(text) {
 		return &text
 	}
-	return &id
+	if b.dialect.ownLeaf {
+		return &id
+	}
+	return b.leaf
 }
 
 // appendReference appends an id as JSON, null for none.
@@ -217,9 +250,9 @@ func appendReference(dst []byte, id *string) []byte {
 // completion is the members that a line lacks, as JSON; nil for those that it has.
 type completion struct{ id, parent, time []byte }
 
-// into puts the members where the client has them: in the order type, id, parentId, timestamp, and for
-// custom entries and messages at the end, in the same order.
-func (c *completion) into(text value, kind EntryType) []byte {
+// into puts the members where clients have them: in the order type, id, parentId, timestamp, and for
+// omp's custom entries and messages at the end, in the same order.
+func (c *completion) into(text value, kind EntryType, d *dialect) []byte {
 	var typeEnd, idEnd, parentEnd, last int
 	text.eachMember(func(m member) bool {
 		switch {
@@ -227,13 +260,13 @@ func (c *completion) into(text value, kind EntryType) []byte {
 			typeEnd = m.end
 		case m.keyIs("id"):
 			idEnd = m.end
-		case m.keyIs("parentId"):
+		case m.keyIs(d.parent):
 			parentEnd = m.end
 		}
 		last = m.end
 		return true
 	})
-	atEnd := kind == TypeCustom || kind == TypeCustomMessage
+	atEnd := d.dataFirst && (kind == TypeCustom || kind == TypeCustomMessage)
 	at := typeEnd
 	var edits editList
 	for _, part := range []struct {

@@ -21,6 +21,11 @@ const (
 	TypeServiceTierChange
 	TypeMCPToolSelection
 	TypeTitleChange
+	// Of the operator dialect alone, which says branch for TypeBranchSummary and custom_info for TypeCustom.
+	TypeLeaf        // a move of the leaf
+	TypeSessionInfo // the session's title
+
+	typeHeader // no entry; to omp, session_header is an unknown type like any other (format.md, loading)
 )
 
 var typeNames = [...]string{
@@ -39,33 +44,38 @@ var typeNames = [...]string{
 	TypeServiceTierChange:   "service_tier_change",
 	TypeMCPToolSelection:    "mcp_tool_selection",
 	TypeTitleChange:         "title_change",
+	TypeLeaf:                "leaf",
+	TypeSessionInfo:         "session_info",
+	typeHeader:              "session",
 }
 
-var typesByName = func() map[string]EntryType {
-	m := make(map[string]EntryType, len(typeNames))
-	for t, name := range typeNames[1:] {
-		m[name] = EntryType(t + 1)
+// String returns the type as files write it, "" for an unknown one; where dialects have two words for
+// one type, omp's.
+func (t EntryType) String() string { return typeNames[t] }
+
+// ompTypes are the types by the words of omp.
+var ompTypes = func() map[string]EntryType {
+	m := map[string]EntryType{"session": typeHeader}
+	for t := TypeMessage; t <= TypeTitleChange; t++ {
+		m[t.String()] = t
 	}
 	return m
 }()
 
-// String returns the type as files write it, "" for an unknown one.
-func (t EntryType) String() string { return typeNames[t] }
-
-// typeOf returns the type that a JSON value names.
-func typeOf(v value) EntryType {
-	if !v.isString() {
-		return TypeUnknown
-	}
-	if t, ok := typesByName[string(v[1:len(v)-1])]; ok {
-		return t
-	}
-	text, _ := v.text()
-	return typesByName[text]
+// operatorTypes are the types by the words of operator (format.md, operator dialect).
+var operatorTypes = map[string]EntryType{
+	"session": typeHeader, "session_header": typeHeader,
+	"message":               TypeMessage,
+	"compaction":            TypeCompaction,
+	"branch":                TypeBranchSummary,
+	"leaf":                  TypeLeaf,
+	"label":                 TypeLabel,
+	"thinking_level_change": TypeThinkingLevelChange,
+	"model_change":          TypeModelChange,
+	"session_info":          TypeSessionInfo,
+	"custom_info":           TypeCustom,
+	"custom_message":        TypeCustomMessage,
 }
 
-// headerType and titleType are the types of the lines that are no entries.
-const (
-	headerType = "session"
-	titleType  = "title"
-)
+// titleType is the type of a title slot, which is no entry.
+const titleType = "title"

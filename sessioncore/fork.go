@@ -8,14 +8,17 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
 // the storage (design.md section 2, fork). As the client's createBranchedSession does, it leaves the
 // label entries of the path out, writes the labels in effect anew at the end, and names the session
 // that it comes from; and unlike that, it hangs what stood under a label entry under the entry before,
-// so that no entry loses its parent. Where there is a title slot, the title comes along, as with the
-// newer client. ErrNotFound: no entry has that id.
+// so that no entry loses its parent. operator's leaf entries, whose targets would be missing, are left out
+// likewise. Where there is a title slot, the title comes along, as with the newer client. ErrNotFound: no
+// entry has that id.
 func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, err error) {
 	err = w.change(ctx, s, func(c *change) error {
 		leaf, err := c.snap.Find(id)
@@ -43,12 +46,13 @@ func (c *change) fork(leaf Entry) (newFile, error) {
 	if err != nil {
 		return newFile{}, err
 	}
-	kept := slices.DeleteFunc(c.snap.Path(leaf), func(e Entry) bool { return c.snap.Kind(e) == TypeLabel })
-	b := &batch{w: c.w, snap: c.snap, ids: map[string]struct{}{}}
+	kept := slices.DeleteFunc(c.snap.Path(leaf), c.snap.pointsOnly)
+	b := c.w.emptyBatch(c.snap)
 	for _, e := range kept {
 		b.ids[c.snap.idText(c.snap.records[e].id)] = struct{}{}
 	}
 	file := newFile{
+		dialect: c.snap.dialect, form: c.snap.form,
 		cwd: header.member("cwd"), parent: path.Join(c.w.opts.Root, c.s.name),
 		labels: b.forkedLabels(kept),
 		write:  func(out io.Writer) error { return c.snap.writePath(out, kept) },
@@ -59,6 +63,9 @@ func (c *change) fork(leaf Entry) (newFile, error) {
 	}
 	return file, nil
 }
+
+// pointsOnly reports whether an entry is but a pointer to another one.
+func (s *Snapshot) pointsOnly(e Entry) bool { return s.Kind(e) == TypeLabel || s.Kind(e) == TypeLeaf }
 
 // forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
 // entry.
@@ -106,19 +113,19 @@ func (s *Snapshot) labelsInOrderSet() []labelRecord {
 }
 
 // writePath writes the entries of a path as they are shown, a line each. An entry whose parent is not
-// the one before it, since label entries between them were left out, is hung under that.
+// the one before it, since what pointsOnly was left out between them, is hung under that.
 func (s *Snapshot) writePath(out io.Writer, path []Entry) error {
 	for i, e := range path {
 		text, err := s.shown(e)
 		if err != nil {
 			return err
 		}
-		if parent := s.Parent(e); parent != NoEntry && s.Kind(parent) == TypeLabel {
+		if parent := s.Parent(e); parent != NoEntry && s.pointsOnly(parent) {
 			var above *string
 			if i > 0 {
 				above = new(s.idText(s.records[path[i-1]].id))
 			}
-			text = setMembers(text, []headerField{{"parentId", string(appendReference(nil, above))}})
+			text = setMembers(text, []headerField{{s.dialect.parent, string(appendReference(nil, above))}})
 		}
 		if _, err := out.Write(append(text, '\n')); err != nil {
 			return err
@@ -129,34 +136,54 @@ func (s *Snapshot) writePath(out io.Writer, path []Entry) error {
 
 // newFile is what a session file to be made holds.
 type newFile struct {
-	cwd    value // JSON; nil: none
-	parent string
-	title  string
-	slot   bool // the title stands in a slot
-	write  func(out io.Writer) error
-	labels []byte
+	dialect *dialect
+	form    timeForm
+	cwd     value // JSON; nil: none
+	parent  string
+	title   string
+	slot    bool // the title stands in a slot
+	write   func(out io.Writer) error
+	labels  []byte
 }
 
-// content writes the file.
-func (f *newFile) content(out io.Writer, id, now string) error {
-	var text []byte
-	if f.slot {
-		text = titleSlot(f.title, now)
+// header is the file's header, without its end.
+func (f *newFile) header(id string, now time.Time) []byte {
+	text := appendQuoted([]byte(`{"type":`), f.dialect.headerType)
+	if f.dialect.versioned {
+		text = strconv.AppendInt(append(text, `,"version":`...), currentVersion, 10)
 	}
-	text = append(text, `{"type":"session","version":3,"id":`...)
-	text = appendQuoted(append(appendQuoted(text, id), `,"timestamp":`...), now)
+	text = appendQuoted(append(text, `,"id":`...), id)
+	text = f.form.append(append(text, `,"timestamp":`...), now)
 	if f.cwd != nil {
 		text = append(append(text, `,"cwd":`...), f.cwd...)
 	}
 	if f.parent != "" {
-		text = appendQuoted(append(text, `,"parentSession":`...), f.parent)
+		text = appendQuoted(append(text, `,"`+f.dialect.parentSession+`":`...), f.parent)
 	}
-	if f.title != "" {
+	return text
+}
+
+// content writes the file. nameID is the id of the entry that has the title, where the dialect has one for
+// it.
+func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
+	var text []byte
+	if f.slot {
+		text = titleSlot(f.title, now.UTC().Format(timestampLayout))
+	}
+	text = append(text, f.header(id, now)...)
+	switch {
+	case f.title == "":
+		text = append(text, "}\n"...)
+	case f.dialect.titleEntry:
+		b := &batch{dialect: f.dialect, now: now, form: f.form}
+		text = append(append(text, "}\n"...), b.nameLine(nameID, nil, f.title)...)
+	default:
 		for _, field := range titleFields(f.title) {
 			text = append(text, `,"`+field.key+`":`+field.json...)
 		}
+		text = append(text, "}\n"...)
 	}
-	if _, err := out.Write(append(text, "}\n"...)); err != nil {
+	if _, err := out.Write(text); err != nil {
 		return err
 	}
 	if f.write != nil {
@@ -178,9 +205,9 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)
-		name = path.Join(dir, sessionFileName(now, id))
+		name = path.Join(dir, f.dialect.sessionFileName(now, id))
 		err = w.createNamed(ctx, name, wait, func(out io.Writer) error {
-			return f.content(out, id, now.UTC().Format(timestampLayout))
+			return f.content(out, id, w.opts.NewID(), now)
 		})
 		if !errors.Is(err, fs.ErrExist) {
 			break

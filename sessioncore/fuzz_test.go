@@ -22,18 +22,19 @@ import (
 )
 
 // The fuzz targets: whatever is in a file, it loads without a panic, and what is loaded keeps its
-// promises. Seeds are testdata/cases; the oracles here are encoding/json and the text of the design.
+// promises. Seeds are the sessions of testdata; the oracles here are encoding/json and the text of the design.
 
 const fuzzName = "fuzz.jsonl"
 
 // jsonDepth is the nesting up to which encoding/json can judge for us; it refuses more than 10,000.
 const jsonDepth = 9_000
 
-// addSeeds calls add with every session of testdata/cases, and fills the pool that mixed draws from.
+// addSeeds calls add with every session of testdata's cases and stores, and fills the pool that mixed draws from.
 func addSeeds(f *testing.F, add func(data []byte)) (pool mixPool) {
 	files, err := filepath.Glob("../testdata/cases/*.jsonl")
 	require.NoError(f, err)
 	require.NotEmpty(f, files)
+	files = append(files, storeFiles(f)...)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(f, err)
@@ -257,7 +258,7 @@ func checkObjectLines(t *testing.T, s *Snapshot, data []byte) {
 			continue
 		}
 		var object map[string]any
-		if json.Unmarshal(text, &object) != nil || object["type"] == headerType {
+		if json.Unmarshal(text, &object) != nil || object["type"] == "session" || object["type"] == "session_header" {
 			continue
 		}
 		e := s.atLine(number)
@@ -346,7 +347,7 @@ func checkChunks(t *testing.T, data []byte) {
 		l := &loader{obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, emit: func(u *unit) error {
 			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.kind, u.reason, u.line, u.off, u.size, u.text, u.endsLine, u.trailing))
 			if u.info != nil {
-				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.info.crc, u.info.typ, u.info.id, u.info.parent, u.info.time, u.info.message, u.info.role, u.info.tool))
+				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.info.crc, u.info.typ, u.info.id, u.info.parents, u.info.time, u.info.message, u.info.role, u.info.tool))
 			}
 			return nil
 		}}
@@ -423,7 +424,7 @@ func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs Blobs, off, size 
 	require.True(t, bytes.HasSuffix(whole, []byte("\n")))
 	require.True(t, utf8.Valid(whole), "%q", whole)
 	if bytes.Count(whole, []byte{'{'})+bytes.Count(whole, []byte{'['}) < jsonDepth {
-		checkContextKeys(t, whole)
+		checkContextKeys(t, whole, snap.dialect)
 	}
 	start := int(off % uint(len(whole)+2))
 	part := make([]byte, size%uint(len(whole)+2))
@@ -433,7 +434,7 @@ func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs Blobs, off, size 
 	require.Equal(t, n < len(part), err == io.EOF, "%v", err)
 }
 
-func checkContextKeys(t *testing.T, whole []byte) {
+func checkContextKeys(t *testing.T, whole []byte, d *dialect) {
 	var ctx map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(whole, &ctx), "%q", whole)
 	var messages []json.RawMessage
@@ -441,7 +442,11 @@ func checkContextKeys(t *testing.T, whole []byte) {
 	for _, m := range messages {
 		require.NotEqual(t, "null", string(m))
 	}
-	for _, key := range []string{"messages", "thinkingLevel", "models", "injectedTtsrRules", "selectedMCPToolNames", "hasPersistedMCPToolSelection"} {
+	keys := map[*dialect][]string{
+		omp:      {"messages", "thinkingLevel", "models", "injectedTtsrRules", "selectedMCPToolNames", "hasPersistedMCPToolSelection"},
+		operator: {"messages", "thinking_level"},
+	}
+	for _, key := range keys[d] {
 		require.Contains(t, ctx, key)
 	}
 }

@@ -15,20 +15,25 @@ func (x *index) addHeader(u *unit) error {
 		x.header.slotOff, x.header.slot = u.off, u.size
 		return nil
 	}
-	id := v.member("id")
-	if u.kind != unitObject || !v.member("type").is(headerType) || !id.isString() {
+	d := dialectOf(v)
+	if d == nil || x.header.slot > 0 && !d.versioned {
 		return ErrNotSession
 	}
+	x.dialect = d
 	x.header.found = true
 	x.header.off, x.header.size = u.off, u.size
 	x.header.end = u.off + u.size
-	x.version = versionOf(v.member("version"))
+	x.version = currentVersion
+	if d.versioned {
+		x.version = versionOf(v.member("version"))
+	}
 	x.values = 1
 	if x.version < 2 {
-		x.seed, _ = id.text()
+		x.seed, _ = v.member("id").text()
 	}
-	if t, ok := timeOf(v.member("timestamp")); ok {
-		x.lastNow = t
+	x.form = d.form
+	if t, form, ok := d.time(v.member("timestamp")); ok {
+		x.lastNow, x.form = t, form
 	}
 	x.header.time = x.lastNow
 	return nil
@@ -109,8 +114,12 @@ func (s *Snapshot) SessionID() (string, error) {
 }
 
 // Title returns the session's title, WTF-8, "" for none. A title slot overrides the header (format.md,
-// title slot).
+// title slot); operator's title is the name in the last session_info entry, and null, an empty name and
+// none at all mean that there is no title.
 func (s *Snapshot) Title() (string, error) {
+	if s.dialect.titleEntry {
+		return s.name()
+	}
 	header, slot, err := s.readHeader()
 	if err != nil {
 		return "", err
@@ -121,6 +130,16 @@ func (s *Snapshot) Title() (string, error) {
 	}
 	title, _ := header.member("title").text()
 	return title, nil
+}
+
+// name is the name in the last session_info entry.
+func (s *Snapshot) name() (string, error) {
+	if s.titleEntry == 0 {
+		return "", nil
+	}
+	text, err := s.checked(Entry(s.titleEntry - 1))
+	name, _ := text.member("name").text()
+	return name, err
 }
 
 // TitleDocument returns the file title: the title in UTF-8 and a newline, nothing where there is none.

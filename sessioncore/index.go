@@ -46,7 +46,7 @@ const (
 	recBigNumber                         // a number may overflow a double
 	recPayload                           // the message has a providerPayload
 	recManyLines                         // the text runs over several lines
-	recLeafMove                          // a custom entry of type sessionfs/leaf
+	recLeafMove                          // it records a move of the leaf
 	recMigrated                          // a migration changes the entry
 	recEndsLine                          // the byte behind the text is a newline
 )
@@ -74,9 +74,13 @@ type index struct {
 	ordinals []uint32
 
 	header  headerRef
-	values  int64 // values read, the header being 0, a title slot not counted
-	lastID  uint32
-	lastNow int64 // the time of the entry before, for entries without one
+	dialect *dialect
+	values  int64  // values read, the header being 0, a title slot not counted
+	lastID  uint32 // 1 + the number of the last entry with an id, 0 for none
+	leaf    symbol // the id of the leaf, 0 for none
+	title   uint32 // 1 + the number of the entry that has the title, 0 for none
+	lastNow int64  // the time of the entry before, for entries without one
+	form    timeForm
 	version int
 	seed    string // of version 1: the header's id, from which ids are made
 }
@@ -113,28 +117,28 @@ func (x *index) add(u *unit) error {
 		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
 		return nil
 	}
-	if value(u.info.typ.of(u.text)).is(headerType) {
+	kind := x.dialect.typeOf(u.info.typ.of(u.text))
+	if kind == typeHeader {
 		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemHeader, Why: "a second session header is no entry"})
 		return nil
 	}
 	if len(x.records) >= maxEntries || x.symbols.full() {
 		return fmt.Errorf("%w: too many entries or too long ids to index", ErrNotSession)
 	}
-	x.addEntry(u)
+	x.addEntry(u, kind)
 	return nil
 }
 
 // addEntry indexes an entry.
-func (x *index) addEntry(u *unit) {
+func (x *index) addEntry(u *unit, kind EntryType) {
 	info := u.info
 	rec := record{
-		off: u.off, size: uint32(u.size), line: uint32(u.line), crc: info.crc,
-		kind: typeOf(info.typ.of(u.text)),
+		off: u.off, size: uint32(u.size), line: uint32(u.line), crc: info.crc, kind: kind,
 	}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
-	if t, ok := timeOf(info.time.of(u.text)); ok {
-		rec.time = t
+	if t, form, ok := x.dialect.time(info.time.of(u.text)); ok {
+		rec.time, x.form = t, form
 		rec.flags |= recTimed
 	}
 	x.lastNow = rec.time
@@ -155,11 +159,10 @@ func (x *index) addEntry(u *unit) {
 	switch rec.kind {
 	case TypeLabel:
 		x.addLabel(u, n)
-	case TypeCustom:
-		if value(u.text).member("customType").is(leafMoveType) {
-			rec.flags |= recLeafMove
-		}
+	case TypeSessionInfo:
+		x.title = n + 1
 	}
+	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)
 	if rec.id == 0 {
 		x.odd = append(x.odd, n)
@@ -171,8 +174,34 @@ func (x *index) addEntry(u *unit) {
 	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
 }
 
-// leafMoveType is the customType of the entry that records a move of the leaf (design.md, leaf).
-const leafMoveType = "sessionfs/leaf"
+// moveLeaf notes the leaf that a record which is about to be added leads to: its own entry, or the target
+// of a move (design.md, leaf; format.md, operator dialect). Entries without an id do not count.
+func (x *index) moveLeaf(rec *record, u *unit) {
+	var target value
+	if rec.kind == x.dialect.moveType {
+		var isMove bool
+		if target, isMove = x.dialect.moveTarget(u.text); isMove {
+			rec.flags |= recLeafMove
+		}
+	}
+	switch {
+	case rec.id == 0:
+	case rec.flags&recLeafMove == 0:
+		x.leaf = rec.id
+	case target.isNull():
+		x.leaf = 0
+	default:
+		if id, ok := target.bytes(); ok {
+			if s := x.symbols.find(id); s != 0 && x.symbols.symbols[s].last != 0 {
+				x.leaf = s
+				return
+			}
+		}
+		if x.dialect.ownLeaf {
+			x.leaf = rec.id
+		}
+	}
+}
 
 func textFlags(u *unit) recordFlags {
 	var f recordFlags
@@ -211,12 +240,12 @@ func roleOf(v value) roleCode {
 	return roleOther
 }
 
-// link notes an entry's id and parentId as the file gives them.
+// link notes an entry's id and parent as the file gives them.
 func (x *index) link(rec *record, u *unit) {
 	if id, ok := u.info.id.of(u.text).bytes(); ok {
 		x.setID(rec, id)
 	}
-	if parent, ok := u.info.parent.of(u.text).bytes(); ok && len(parent) > 0 {
+	if parent, ok := u.info.parents[x.dialect.spelling].of(u.text).bytes(); ok && len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -238,7 +267,7 @@ func (x *index) setID(rec *record, id []byte) {
 // addLabel notes a label entry (format.md, loading: an absent, null or empty label clears).
 func (x *index) addLabel(u *unit, n uint32) {
 	v := value(u.text)
-	target, ok := v.member("targetId").text()
+	target, ok := v.member(x.dialect.target).text()
 	if !ok {
 		return
 	}

@@ -38,12 +38,14 @@ func (w *Writer) SetLabel(ctx context.Context, s *Session, id, label string) err
 
 // labelLine is a label entry as the client writes it.
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
-	line := appendQuoted([]byte(`{"type":"label","id":`), id)
-	line = appendReference(append(line, `,"parentId":`...), parent)
-	line = appendQuoted(append(line, `,"timestamp":`...), b.w.timestamp())
-	line = appendQuoted(append(line, `,"targetId":`...), target)
-	if label != "" {
+	d := b.dialect
+	line := b.begin(TypeLabel, id, parent)
+	line = appendQuoted(append(line, `,"`+d.target+`":`...), target)
+	switch {
+	case label != "":
 		line = appendQuoted(append(line, `,"label":`...), label)
+	case d.nullLabel:
+		line = append(line, `,"label":null`...)
 	}
 	return append(line, "}\n"...)
 }

@@ -32,18 +32,46 @@ func (w *Writer) moveLeaf(ctx context.Context, s *Session, target *string) error
 		if err != nil {
 			return err
 		}
-		line := appendQuoted([]byte(`{"type":"custom","customType":`), leafMoveType)
-		line = appendReference(append(line, `,"data":{"targetId":`...), target)
-		line = appendReference(append(line, `},"id":`...), new(b.newID()))
-		line = appendReference(append(line, `,"parentId":`...), target)
-		line = appendQuoted(append(line, `,"timestamp":`...), w.timestamp())
 		written = true
-		return c.commit(append(line, "}\n"...), false)
+		return c.commit(c.snap.dialect.moveLine(b, b.newID(), target), false)
 	})
 	if !written {
 		return err
 	}
 	return w.synced(s, err)
+}
+
+// leafMoveType is the customType of omp's entries that record a move of the leaf (design.md, leaf).
+const leafMoveType = "sessionfs/leaf"
+
+// ompMoveTarget: a custom entry of our own, since omp has none for it.
+func ompMoveTarget(text value) (target value, isMove bool) {
+	if !text.member("customType").is(leafMoveType) {
+		return nil, false
+	}
+	return text.member("data").member("targetId"), true
+}
+
+// ompMoveLine is a move to a target. It hangs under that: omp, which resumes at the last line, goes on there.
+func ompMoveLine(b *batch, id string, target *string) []byte {
+	line := appendQuoted([]byte(`{"type":"custom","customType":`), leafMoveType)
+	line = appendReference(append(line, `,"data":{"targetId":`...), target)
+	line = appendQuoted(append(line, `},"id":`...), id)
+	line = appendReference(append(line, `,"parentId":`...), target)
+	line = b.appendNow(append(line, `,"timestamp":`...))
+	return append(line, "}\n"...)
+}
+
+// operatorMoveTarget: operator's leaf entry is nothing but a move (format.md, operator dialect).
+func operatorMoveTarget(text value) (target value, isMove bool) {
+	return text.member("target_id"), true
+}
+
+// operatorMoveLine is a leaf entry. It hangs under the leaf before, as in the seed.
+func operatorMoveLine(b *batch, id string, target *string) []byte {
+	line := b.begin(TypeLeaf, id, b.leaf)
+	line = appendReference(append(line, `,"`+b.dialect.target+`":`...), target)
+	return append(line, "}\n"...)
 }
 
 // moves reports whether a target is another position than the current one.

@@ -32,10 +32,13 @@ type lineInfo struct {
 	crc    uint32 // CRC-32C of the value's text
 	value  part
 	// The members of an entry that the index needs; the last of repeated ones.
-	typ, id, parent, time, message, role, tool part
-	class                                      lineClass
-	flags                                      scanFlags
-	payload                                    bool // message has a key providerPayload
+	typ, id, time, message, role, tool part
+	// parents are parentId and parent_id: which one counts is up to the file's header, which whoever
+	// classifies a line does not know.
+	parents [spellings]part
+	class   lineClass
+	flags   scanFlags
+	payload bool // message has a key providerPayload
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -44,7 +47,7 @@ func checksum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
 
 // rebase makes the parts count from start on.
 func (l *lineInfo) rebase(start uint32) {
-	for _, p := range [...]*part{&l.typ, &l.id, &l.parent, &l.time, &l.message, &l.role, &l.tool} {
+	for _, p := range [...]*part{&l.typ, &l.id, &l.parents[camelCase], &l.parents[snakeCase], &l.time, &l.message, &l.role, &l.tool} {
 		if p.end != 0 {
 			p.start -= start
 			p.end -= start
@@ -93,7 +96,9 @@ func (s *scanner) scanText(text []byte, start int, out *lineInfo) (int, scanStat
 		case `"id"`:
 			out.id = v
 		case `"parentId"`:
-			out.parent = v
+			out.parents[camelCase] = v
+		case `"parent_id"`:
+			out.parents[snakeCase] = v
 		case `"timestamp"`:
 			out.time = v
 		}

@@ -65,8 +65,9 @@ func (n *NewSession) check() error {
 }
 
 // NewSession makes a session and returns its name in the storage. With a PendingStorage it lives in
-// memory until the first message of an assistant, or until Sync. It goes where sessions of that working
-// directory are, else into the directory with the documented name (format.md, Files).
+// memory until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
+// beside the others (flat.go); else where sessions of that working directory are, or into the directory
+// with the documented name (format.md, Files).
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", ErrReadOnly)
@@ -75,13 +76,17 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 		return "", err
 	}
 	n.CWD = path.Clean(n.CWD)
-	dir, err := scopeDir(w.store.storage, n.CWD)
-	if err != nil {
+	file := newFile{cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title)}
+	if file.dialect, file.form, err = w.storeDialect(); err != nil {
 		return "", err
 	}
-	return w.create(ctx, dir, newFile{
-		cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title),
-	}, true)
+	dir := ""
+	if file.dialect == omp {
+		if dir, err = scopeDir(w.store.storage, n.CWD); err != nil {
+			return "", err
+		}
+	}
+	return w.create(ctx, dir, file, true)
 }
 
 // createNamed writes a new file.
@@ -110,10 +115,10 @@ func (w *Writer) createNamed(ctx context.Context, name string, wait bool, write 
 // sessionEnding is what the names of session files end in.
 const sessionEnding = ".jsonl"
 
-// sessionFileName names a session's file as the client does: the time with the characters that some file
+// sessionFileName names a session's file as clients do: the time with the characters that some file
 // systems forbid replaced, and the id.
-func sessionFileName(now time.Time, id string) string {
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(timestampLayout))
+func (d *dialect) sessionFileName(now time.Time, id string) string {
+	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(d.fileTime))
 	return stamp + "_" + id + sessionEnding
 }
 

@@ -4,10 +4,8 @@ import "unicode/utf8"
 
 // writeSettings writes the state that the settings entries of the path lead to (format.md, context).
 func (c *contextBuilder) writeSettings() error {
-	for _, write := range []func() error{
-		c.writeThinkingLevel, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode,
-	} {
-		if err := write(); err != nil {
+	for _, write := range c.words.settings {
+		if err := write(c); err != nil {
 			return err
 		}
 	}
@@ -29,11 +27,22 @@ func (c *contextBuilder) writeThinkingLevel() error {
 	if err != nil {
 		return err
 	}
-	if level := text.member("thinkingLevel"); !level.missing() {
-		return c.writeFields(e, text, field{"thinkingLevel", level})
+	key := c.s.dialect.thinkingLevel
+	if level := text.member(key); !level.missing() {
+		return c.writeFields(e, text, field{key, level})
 	}
-	c.doc.text(`,"thinkingLevel":"off"`)
+	c.doc.text(`,"` + key + `":"off"`)
 	return nil
+}
+
+// writeModelID writes the model of the operator dialect, which has one for all roles; nothing where the
+// path chooses none.
+func (c *contextBuilder) writeModelID() error {
+	e, text, err := c.lastText(TypeModelChange)
+	if model := text.member("model_id"); err == nil && !model.missing() {
+		err = c.writeFields(e, text, field{"model_id", model})
+	}
+	return err
 }
 
 func (c *contextBuilder) writeServiceTier() error {

@@ -31,8 +31,12 @@ type Snapshot struct {
 	odd          []uint32
 	ordinals     []uint32
 	header       headerRef
+	dialect      *dialect
 	version      int
 	lastID       uint32
+	leafID       symbol    // the leaf as the file says, 0 for none
+	titleEntry   uint32    // 1 + the number of the entry that has the title, 0 for none
+	form         timeForm  // of the last timestamp
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
 	readAt  int64                 // when the file was looked at, ns since the epoch
@@ -49,9 +53,6 @@ type Snapshot struct {
 	labels    []Label
 	labelOf   map[symbol]string
 	byLabel   labelNames
-	leafOnce  sync.Once
-	leaf      Entry
-	leafErr   error
 
 	branchMu sync.Mutex // guards branches
 	branches []*Branch  // those asked for last, the newest last
@@ -84,7 +85,8 @@ func (x *index) view(p *pin, st Stat) *Snapshot {
 		symbols: x.symbols, records: x.records[:len(x.records):len(x.records)],
 		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
-		header: x.header, version: x.version, lastID: x.lastID,
+		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
+		leafID: x.leaf, titleEntry: x.title, form: x.form,
 	}
 	s.serial = serials.Add(1)
 	s.refs.Store(1)
@@ -316,37 +318,15 @@ func (s *Snapshot) checked(e Entry) (value, error) {
 }
 
 // Leaf returns the current position of the conversation, NoEntry before the first entry: the last
-// entry with an id, and where that one records a move of the leaf, its target (design.md, leaf).
+// entry with an id, or where that one records a move of the leaf, its target (design.md, leaf).
 func (s *Snapshot) Leaf() (Entry, error) {
-	s.leafOnce.Do(func() { s.leaf, s.leafErr = s.findLeaf() })
-	return s.leaf, s.leafErr
-}
-
-func (s *Snapshot) findLeaf() (Entry, error) {
-	if s.move != nil {
-		if s.move.target == nil {
-			return NoEntry, nil
-		}
-		return s.Find(*s.move.target)
-	}
-	last := Entry(s.lastID) - 1
-	if last == NoEntry || s.records[last].flags&recLeafMove == 0 {
-		return last, nil
-	}
-	v, err := s.checked(last)
-	if err != nil {
-		return NoEntry, err
-	}
-	target := v.member("data").member("targetId")
-	if len(target) > 0 && target[0] == 'n' {
+	switch {
+	case s.move == nil:
+		return s.newest(s.leafID), nil
+	case s.move.target == nil:
 		return NoEntry, nil
 	}
-	if id, ok := target.bytes(); ok {
-		if e := s.newest(s.symbols.find(id)); e != NoEntry {
-			return e, nil
-		}
-	}
-	return last, nil
+	return s.Find(*s.move.target)
 }
 
 // Path returns the entries from the root to e. A walk stops at the first entry that comes again.

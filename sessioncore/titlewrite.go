@@ -18,7 +18,8 @@ const (
 
 // SetTitle sets the session's title as its user's choice, or clears it (design.md section 2, title): in
 // place where the file has a title slot, with an appended entry that records the change, as the newer
-// client does; otherwise by a rewrite of the header. The title, WTF-8, is cleaned as the client cleans
+// client does; otherwise by a rewrite of the header; in the operator dialect by an appended session_info
+// entry. The title, WTF-8, is cleaned as the client cleans
 // it: no control characters, no runs of blanks. The title that it has already writes nothing.
 func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 	if len(title) > maxTitle {
@@ -27,6 +28,11 @@ func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 	title = cleanTitle(title)
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
+		if c.snap.dialect.titleEntry {
+			var err error
+			written, err = c.setName(title)
+			return err
+		}
 		header, slot, err := c.snap.readHeader()
 		if err != nil {
 			return err
@@ -47,6 +53,25 @@ func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 		return err
 	}
 	return w.synced(s, err)
+}
+
+// setName appends the entry that has the title, unless that is the title already.
+func (c *change) setName(title string) (written bool, err error) {
+	old, err := c.snap.Title()
+	if err != nil || old == title {
+		return false, err
+	}
+	b, err := c.w.batch(c.snap)
+	if err != nil {
+		return false, err
+	}
+	return true, c.commit(b.nameLine(b.newID(), b.leaf, title), false)
+}
+
+// nameLine is operator's session_info entry.
+func (b *batch) nameLine(id string, parent *string, title string) []byte {
+	line := appendQuoted(append(b.begin(TypeSessionInfo, id, parent), `,"name":`...), title)
+	return append(line, "}\n"...)
 }
 
 // cleanTitle makes a title what the client makes of it.
@@ -96,12 +121,15 @@ func titleIs(header, slot value, title string) bool {
 
 // setSlot writes the title slot, and an entry that records the change.
 func (c *change) setSlot(title string) error {
-	now := c.w.timestamp()
-	slot := titleSlot(title, now)
-	line, err := c.titleChange(title, now)
+	b, err := c.w.batch(c.snap)
 	if err != nil {
 		return err
 	}
+	line, err := b.titleChange(title)
+	if err != nil {
+		return err
+	}
+	slot := titleSlot(title, b.now.UTC().Format(timestampLayout))
 	if c.snap.version >= currentVersion {
 		done, err := c.overwriteSlot(slot, line)
 		if done || err != nil {
@@ -149,19 +177,12 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 }
 
 // titleChange is the entry that records a change of the title, as the newer client writes it.
-func (c *change) titleChange(title, now string) ([]byte, error) {
-	previous, err := c.snap.Title()
+func (b *batch) titleChange(title string) ([]byte, error) {
+	previous, err := b.snap.Title()
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.w.batch(c.snap)
-	if err != nil {
-		return nil, err
-	}
-	line := appendQuoted([]byte(`{"type":"title_change","id":`), b.newID())
-	line = appendReference(append(line, `,"parentId":`...), b.leaf)
-	line = appendQuoted(append(line, `,"timestamp":`...), now)
-	line = appendQuoted(append(line, `,"title":`...), title)
+	line := appendQuoted(append(b.begin(TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
 	line = append(line, `,"source":"user"`...)
 	if previous != "" {
 		line = appendQuoted(append(line, `,"previousTitle":`...), previous)

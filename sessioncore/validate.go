@@ -239,36 +239,39 @@ func (r *fieldRule) check(path string, v value) error {
 }
 
 // checkEntry holds an object against what the format says of its type, and returns that.
-func checkEntry(line value) (EntryType, error) {
-	if err := check(line, "", commonRules); err != nil {
+func (d *dialect) checkEntry(line value) (EntryType, error) {
+	if err := check(line, "", d.common); err != nil {
 		return TypeUnknown, err
 	}
-	kind := typeOf(line.member("type"))
-	rules, ok := entryRules[kind]
+	kind := d.typeOf(line.member("type"))
+	rules, ok := d.entries[kind]
 	if !ok {
 		return kind, &FieldError{Field: "type", Want: "one that can be appended", Got: shortened(line.member("type"))}
 	}
+	if err := d.checkSpelling(line, rules); err != nil {
+		return kind, err
+	}
 	if t := line.member("timestamp"); t != nil {
-		if _, ok := timeOf(t); !ok {
+		if _, _, ok := d.time(t); !ok {
 			return kind, &FieldError{Field: "timestamp", Want: "a time as 2026-02-16T10:20:30.000Z", Got: shortened(t)}
 		}
 	}
-	if kind == TypeModelChange && line.member("model") == nil && line.member("provider") != nil {
+	if d == omp && kind == TypeModelChange && line.member("model") == nil && line.member("provider") != nil {
 		rules = oldModelRules
 	}
 	if err := check(line, "", rules); err != nil {
 		return kind, err
 	}
-	if kind == TypeMessage {
-		return kind, checkMessage(line.member("message"))
+	if kind == TypeMessage && d.messages != nil {
+		return kind, d.checkMessage(line.member("message"))
 	}
 	return kind, nil
 }
 
-func checkMessage(message value) error {
+func (d *dialect) checkMessage(message value) error {
 	const path = "message"
 	role, _ := message.member("role").text()
-	if err := check(message, path, messageRules[role]); err != nil {
+	if err := check(message, path, d.messages[role]); err != nil {
 		return err
 	}
 	// The client counts what a subagent used as well.

@@ -16,6 +16,8 @@ func (v value) isNumber() bool {
 	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }
 
+func (v value) isNull() bool { return len(v) > 0 && v[0] == 'n' }
+
 // missing: absent or null, what JavaScript's ?? passes over.
 func (v value) missing() bool { return len(v) == 0 || v[0] == 'n' }
 

@@ -25,7 +25,7 @@ type knownWhats struct {
 // else the text of its type; encoded as a name and cut.
 func (x *index) whatOf(rec *record, u *unit) symbol {
 	if rec.kind != TypeMessage || u.info.role.end == 0 {
-		if rec.kind == TypeUnknown {
+		if rec.kind == TypeUnknown || x.dialect != omp { // which has words of its own for some types
 			text, _ := u.info.typ.of(u.text).bytes()
 			return x.what("", text)
 		}

@@ -21,8 +21,12 @@ func FuzzAppend(f *testing.F) {
 		"{\"type\":\"mode_change\",\"mode\":\"\xff\"}", `{"type":"label","targetId":"a","label":"\ud800"}`, `{"type":"mode_change",` + "\n" + `"mode":"x","id":"y"}`,
 		`{"type":"custom","customType":"x","content":[{"type":"image","data":"` + longBase64 + `"}]}`, `{"type":"branch_summary","fromId":"root","summary":""}`,
 		`{"type":"mode_change","mode":"x","type":"mode_change","id":"q","id":"\ud800"}`, `{"parentId":"a","type":"mode_change","mode":"x"} `, `{}`, `{"type":"session"}`,
+		`{"type":"leaf","target_id":"a"}`, `{"type":"leaf","target_id":null}`, `{"type":"branch","from_id":null,"summary":""}`, `{"type":"custom_info","custom_type":"x","parent_id":"a","timestamp":1e9}`,
+		`{"type":"compaction","summary":"s","first_kept_entry_id":"a"}`, `{"type":"label","target_id":"b","label":null}`, `{"type":"session_info","name":"\ud800"}`,
 	} {
 		f.Add(plainFile, seed)
+		f.Add(opFile, seed)
+		f.Add(opHeader+`{"torn":`, seed)
 		f.Add(plainHeader+`{"torn":`, seed)
 		f.Add(oldFile, seed)
 	}

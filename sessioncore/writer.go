@@ -65,11 +65,6 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// timestampLayout is how the client writes a time: ISO 8601, UTC, milliseconds.
-const timestampLayout = "2006-01-02T15:04:05.000Z"
-
-func (w *Writer) timestamp() string { return w.opts.Now().UTC().Format(timestampLayout) }
-
 const (
 	// staleTries: how often a write is begun anew when somebody who does not follow the lock replaces the
 	// file under it.

@@ -25,6 +25,7 @@ type want struct {
 	Labels        map[string]string
 	Branch        []string
 	Context       *wantContext
+	Contexts      map[string]*wantContext // of other tips
 	Entries       []map[string]any
 	Tree          []wantNode
 }
@@ -38,6 +39,8 @@ type wantContext struct {
 	HasPersistedSelection bool     `json:"hasPersistedMCPToolSelection"`
 	Mode                  string
 	ModeData, ServiceTier any
+	Level                 any    `json:"thinking_level"` // operator's
+	ModelID               string `json:"model_id"`
 }
 
 type wantNode struct {
@@ -54,6 +57,9 @@ func inconsistent(w *want, session []byte) (problems []string) {
 	for _, e := range w.Entries {
 		if id, ok := e["id"].(string); ok {
 			parents[id], _ = e["parentId"].(string)
+			if parent, ok := e["parent_id"].(string); ok {
+				parents[id] = parent
+			}
 		}
 	}
 	at := ""
@@ -108,7 +114,9 @@ func inconsistent(w *want, session []byte) (problems []string) {
 // isMove tells whether an entry of a case is a durable move of the leaf.
 func isMove(session []byte, id string) bool {
 	for line := range bytes.Lines(session) {
-		if bytes.Contains(line, []byte(`"customType":"sessionfs/leaf"`)) && bytes.Contains(line, []byte(`"id":"`+id+`"`)) {
+		line = bytes.ReplaceAll(line, []byte(`": `), []byte(`":`)) // Python's way
+		move := bytes.Contains(line, []byte(`"customType":"sessionfs/leaf"`)) || bytes.Contains(line, []byte(`"type":"leaf"`))
+		if move && bytes.Contains(line, []byte(`"id":"`+id+`"`)) {
 			return true
 		}
 	}
@@ -130,21 +138,64 @@ func TestCasesAreConsistent(t *testing.T) {
 			assert.Contains(t, string(readme), "\n- `"+name+"`: ")
 			session, err := os.ReadFile(file)
 			require.NoError(t, err)
-			data, err := os.ReadFile("cases/" + name + ".want.json")
-			require.NoError(t, err)
-			var w want
-			dec := json.NewDecoder(bytes.NewReader(data))
-			dec.DisallowUnknownFields()
-			require.NoError(t, dec.Decode(&w))
 			if strings.HasPrefix(name, "refused-") {
+				data, err := os.ReadFile("cases/" + name + ".want.json")
+				require.NoError(t, err)
 				assert.JSONEq(t, `{"refused":true}`, string(data))
 				return
 			}
+			w := readWant(t, "cases/"+name+".want.json")
 			assert.Equal(t, "session", w.Header["type"])
 			require.NotNil(t, w.Context)
-			assert.Empty(t, inconsistent(&w, session))
+			assert.Empty(t, inconsistent(w, session))
 		})
 	}
+}
+
+func readWant(t *testing.T, file string) *want {
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	w := new(want)
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(w))
+	return w
+}
+
+// TestStoresAreConsistent: the stores of other clients, with their wants.
+func TestStoresAreConsistent(t *testing.T) {
+	wants, err := filepath.Glob("wants/*.want.json")
+	require.NoError(t, err)
+	sessions := 0
+	for store, headerType := range map[string]string{"operator": "session_header", "xcsh": "session", "pi": "session"} {
+		var all []byte
+		require.NoError(t, filepath.WalkDir(store+"/sessions", func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			sessions++
+			session, err := os.ReadFile(path)
+			require.NoError(t, err)
+			all = append(all, session...)
+			name := strings.TrimSuffix(d.Name(), ".jsonl")
+			w := readWant(t, "wants/"+name+".want.json")
+			assert.Equal(t, headerType, w.Header["type"])
+			assert.True(t, strings.HasSuffix(name, fmt.Sprint("_", w.Header["id"])), name)
+			assert.Equal(t, store == "operator", filepath.Dir(path) == store+"/sessions", "operator's lie flat")
+			assert.Empty(t, inconsistent(w, session))
+			return nil
+		}))
+		blobs, err := filepath.Glob(store + "/blobs/*")
+		require.NoError(t, err)
+		for _, blob := range blobs {
+			data, err := os.ReadFile(blob)
+			require.NoError(t, err)
+			sum := sha256.Sum256(data)
+			assert.Equal(t, hex.EncodeToString(sum[:]), filepath.Base(blob))
+			assert.Contains(t, string(all), "blob:sha256:"+filepath.Base(blob))
+		}
+	}
+	require.Len(t, wants, sessions)
 }
 
 func TestCaseBlobsAreNamedAfterTheirContent(t *testing.T) {

@@ -1,0 +1,132 @@
+package sessioncore
+
+// dialect is how a program words the one model that sessioncore has (design.md section 9). The header
+// says of which dialect a file is, from its first line to its last; whatever differs between dialects is
+// asked of the table that is here.
+type dialect struct {
+	headerType string
+	types      map[string]EntryType
+	spelling   spelling
+
+	// The keys of members that both have.
+	parent, target, from, kept, thinkingLevel, parentSession string
+
+	// versioned: the header has a version, by which old files are migrated, and a title slot may stand
+	// before it.
+	versioned bool
+	// titleEntry: the session's title is the name of the last session_info entry, not the header's.
+	titleEntry bool
+	// time reads a timestamp.
+	time func(v value) (ms int64, form timeForm, ok bool)
+	// form is that of timestamps in a file that has none to go by.
+	form timeForm
+
+	// moveType is the type of entries that can move the leaf; moveTarget returns where to, and whether an
+	// entry of that type is a move at all.
+	moveType   EntryType
+	moveTarget func(text value) (target value, isMove bool)
+	// ownLeaf: a move to nowhere makes itself the leaf; else it is as if it were not there.
+	ownLeaf  bool
+	moveLine func(b *batch, id string, target *string) []byte
+
+	context contextWords
+
+	// What can be appended: fields of all entries, fields by type, and of messages by role (nil: messages
+	// are not looked into).
+	common   []fieldRule
+	entries  map[EntryType][]fieldRule
+	messages map[string][]fieldRule
+	// dataFirst: custom entries and messages begin with their own fields.
+	dataFirst bool
+	// nullLabel: a label entry that clears says so with null; else it has no label.
+	nullLabel bool
+	// fileTime is the layout of the time that file names begin with.
+	fileTime string
+}
+
+// contextWords are how a context is worded (format.md, context).
+type contextWords struct {
+	settings       []func(*contextBuilder) error // what follows the messages, in order
+	branchRole     string
+	branchKeys     []string
+	compactionRole string
+	compactionKeys []string
+	// customMessages: custom_message entries are for the model, not for the user interface alone.
+	customMessages bool
+	// providerHistory: a provider may keep the history, and messages carry it as a payload.
+	providerHistory bool
+}
+
+// spelling is how keys of more than one word are written.
+type spelling uint8
+
+// The spellings, as places in lineInfo.parents.
+const (
+	camelCase spelling = iota
+	snakeCase
+	spellings
+)
+
+var (
+	// omp is the dialect of omp, xcsh and pi.
+	omp = &dialect{
+		headerType: "session", types: ompTypes, spelling: camelCase,
+		parent: "parentId", target: "targetId", from: "fromId", kept: keptKey,
+		thinkingLevel: "thinkingLevel", parentSession: "parentSession",
+		versioned: true, time: ompTime, form: timeZulu,
+		moveType: TypeCustom, moveTarget: ompMoveTarget, ownLeaf: true, moveLine: ompMoveLine,
+		context: contextWords{
+			settings: []func(*contextBuilder) error{
+				(*contextBuilder).writeThinkingLevel, (*contextBuilder).writeServiceTier, (*contextBuilder).writeModels,
+				(*contextBuilder).writeRules, (*contextBuilder).writeTools, (*contextBuilder).writeMode,
+			},
+			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
+			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
+			customMessages: true, providerHistory: true,
+		},
+		common: commonRules, entries: entryRules, messages: messageRules,
+		dataFirst: true, fileTime: timestampLayout,
+	}
+	// operator is the dialect of operator (format.md, operator dialect; seed operator-session-manager).
+	operator = &dialect{
+		headerType: "session_header", types: operatorTypes, spelling: snakeCase,
+		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
+		thinkingLevel: "thinking_level", parentSession: "parent_session",
+		titleEntry: true, time: operatorTime, form: timeOffset,
+		moveType: TypeLeaf, moveTarget: operatorMoveTarget, moveLine: operatorMoveLine,
+		context: contextWords{
+			settings:   []func(*contextBuilder) error{(*contextBuilder).writeThinkingLevel, (*contextBuilder).writeModelID},
+			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
+			compactionRole: "compaction_summary", compactionKeys: []string{"summary", "tokens_before"},
+		},
+		common: operatorCommonRules, entries: operatorEntryRules,
+		nullLabel: true, fileTime: "2006-01-02T15:04:05.000000",
+	}
+)
+
+// dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
+// of the types of headers and a string id, which may be empty (format.md, loading).
+func dialectOf(v value) *dialect {
+	typ := v.member("type")
+	if !v.member("id").isString() {
+		return nil
+	}
+	for _, d := range []*dialect{omp, operator} {
+		if typ.is(d.headerType) {
+			return d
+		}
+	}
+	return nil
+}
+
+// typeOf returns the type that a JSON value names.
+func (d *dialect) typeOf(v value) EntryType {
+	if !v.isString() {
+		return TypeUnknown
+	}
+	if t, ok := d.types[string(v[1:len(v)-1])]; ok {
+		return t
+	}
+	text, _ := v.text()
+	return d.types[text]
+}
