@@ -144,5 +144,8 @@ func (d *BranchDir) list() ([]item, func(), error) {
 }
 
 func (d *BranchDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if costlyNames[it.name] {
+		return nil, syscall.ENOENT // as in SessionDir
+	}
 	return d.enterFixed(ctx, &branchFiles[it.number], out)
 }
