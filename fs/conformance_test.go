@@ -200,9 +200,13 @@ func (s *shown) checkEntries() {
 		return
 	}
 	got := []any{}
+	parentKey := "parentId"
+	if h, _ := s.want["header"].(object); h["type"] == "session_header" {
+		parentKey = "parent_id"
+	}
 	for i, e := range s.all {
 		part := object{}
-		for _, key := range []string{"id", "parentId", "type"} {
+		for _, key := range []string{"id", parentKey, "type"} {
 			if v, ok := e[key]; ok {
 				part[key] = v
 			}

@@ -31,8 +31,8 @@ type dialect struct {
 
 	context contextWords
 
-	// What can be appended: fields of all entries, fields by type, and of messages by role (nil: messages
-	// are not looked into).
+	// What can be appended: fields of all entries, fields by type, and of messages by role; nil where no
+	// client fails on what a message lacks.
 	common   []fieldRule
 	entries  map[EntryType][]fieldRule
 	messages map[string][]fieldRule

@@ -36,7 +36,7 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 		return nil, err
 	}
 	text = oneLine(text)
-	if kind == TypeMessage && d.messages != nil {
+	if kind == TypeMessage && d.messages != nil { // operator's client does without
 		text = withUsage(text)
 	}
 	p, err := persist(text, useBlobs)

@@ -1,0 +1,111 @@
+package fs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The roots of other clients: operator, xcsh, pi (design.md section 9).
+
+// clients are the stores in testdata, and below what their agent directories are called in a home.
+var clients = map[string]string{"operator": ".operator/profiles/work", "xcsh": ".xcsh/agent", "pi": ".pi/agent"}
+
+// clientStore copies a client's store to where it would lie.
+func clientStore(t testing.TB, client string) string {
+	dir := filepath.Join(t.TempDir(), clients[client])
+	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../testdata/"+client)))
+	return dir
+}
+
+// sessionsOf are the paths of a store's session files, from its root.
+func sessionsOf(t testing.TB, dir string) (list []string) {
+	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "sessions"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".jsonl") && !d.IsDir() {
+			list = append(list, strings.TrimPrefix(path, dir+"/"))
+		}
+		return err
+	}))
+	require.NotEmpty(t, list)
+	return list
+}
+
+// TestClients: each root works as it is, and shows in the mount what its sessions hold; nothing of it changes.
+func TestClients(t *testing.T) {
+	for client := range clients {
+		t.Run(client, func(t *testing.T) {
+			dir := clientStore(t, client)
+			before := treeSum(t, dir)
+			m := mountForTest(t, dir)
+			for _, file := range sessionsOf(t, dir) {
+				name := strings.TrimSuffix(file, ".jsonl")
+				checkAgainst(t, m.path(name), "../testdata/wants/"+filepath.Base(name)+".want.json", nil)
+				require.Equal(t, run(t, "cat", filepath.Join(dir, file)), run(t, "cat", m.path(file)))
+				checkSizes(t, m.path(name))
+			}
+			run(t, "tar", "-C", m.dir, "-cf", "/dev/null", ".")
+			for _, blob := range names(t, m.path("blobs")) {
+				require.Equal(t, blob+"  -\n", shell(t, `sha256sum < "$1"`, m.path("blobs", blob)))
+			}
+			if client == "xcsh" {
+				require.Equal(t, []string{"pts-7"}, names(t, m.path("terminal-sessions")))
+			}
+			m.stop()
+			require.Equal(t, before, treeSum(t, dir), "reading changes nothing")
+		})
+	}
+}
+
+// TestXcshAndPiWriting: what omp's sessions can, theirs can.
+func TestXcshAndPiWriting(t *testing.T) {
+	for client, session := range map[string]string{
+		"xcsh": "sessions/--home-dev-kiln--/2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234",
+		"pi":   "sessions/--home-dev-almanac--/2024-12-03T14-00-00-000Z_8c1e7b42-90d3-4f6a-b1c7-3e5a2d9f6b44",
+	} {
+		t.Run(client, func(t *testing.T) {
+			dir := clientStore(t, client)
+			m := mountForTest(t, dir)
+			at := m.path(session)
+			raw := func() string { return run(t, "cat", filepath.Join(dir, session+".jsonl")) }
+			before, shown := raw(), shell(t, `cd "$1/entries" && ls -U | xargs cat`, at)
+			answer := run(t, "jq", "-r", `select(.message.role == "assistant") | .id`, at+".jsonl")
+			first, _, _ := strings.Cut(answer, "\n")
+
+			run(t, "ln", "-sfn", "entries/"+first+".json", at+"/leaf")
+			require.Equal(t, "entries/"+first+".json\n", run(t, "readlink", at+"/leaf"))
+			after := raw()
+			if client == "xcsh" {
+				require.True(t, strings.HasPrefix(after, before))
+			} else {
+				require.True(t, strings.HasPrefix(after, strings.Replace(shellHead(before), `"version":2`, `"version":3`, 1)), "the first write migrates")
+				require.Contains(t, after, `"role":"custom","customType":"tides"`)
+			}
+			require.Equal(t, shown, shell(t, `cd "$1/entries" && ls -U | head -n -1 | xargs cat`, at), "entries stay as they were shown")
+			shell(t, `echo "$2" >> "$1/append" && echo "$3 found it" >> "$1/labels" && echo "A new title" > "$1/title"`, at, assistant("Here."), first)
+			require.Equal(t, first+"\n", run(t, "jq", "-r", `select(.message.content == [{"type":"text","text":"Here."}]) | .parentId`, at+".jsonl"))
+			require.Contains(t, run(t, "cat", at+"/labels"), first+"\tfound it\n")
+			require.Equal(t, "A new title\n", run(t, "cat", at+"/title"))
+			require.Equal(t, "Here.\n", run(t, "jq", "-r", ".messages[-1].content[0].text", at+"/context.json"))
+			forked := m.path(ask(t, at+"/fork", first))
+			require.Equal(t, filepath.Dir(at), filepath.Dir(forked))
+			require.Equal(t, filepath.Join(dir, session+".jsonl")+"\n", run(t, "jq", "-r", ".parentSession", strings.TrimSuffix(forked, ".jsonl")+"/header.json"))
+			cwd := strings.TrimSpace(run(t, "jq", "-r", ".cwd", at+"/header.json"))
+			made := ask(t, m.path("new-session"), cwd)
+			require.Equal(t, filepath.Dir(session), filepath.Dir(made))
+			ask(t, m.path(made, "append"), assistant("Hello."))
+			require.Equal(t, "session 3\n", shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.version)"'`, filepath.Join(dir, made+".jsonl")))
+			require.Empty(t, run(t, "cat", at+"/problems.jsonl"))
+		})
+	}
+}
+
+// shellHead is a header up to where its version ends.
+func shellHead(text string) string {
+	head, _, _ := strings.Cut(text, `,"id":`)
+	return head
+}
