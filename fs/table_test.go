@@ -87,6 +87,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	dir := filepath.Join(a, "sessions/--home-dev-tidetable--")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "long.jsonl"), []byte(strings.Join(long, "")), 0o644))
 	require.NoError(t, os.Symlink("long.jsonl", filepath.Join(dir, "link")))
+	require.NoError(t, os.CopyFS(filepath.Join(a, "sessions"), os.DirFS("../testdata/operator/sessions"))) // which lie flat
 	m := mountForTest(t, a)
 	rows := readTable(t)
 	hit := map[string]int{}
