@@ -3,7 +3,7 @@ import * as fs from "node:fs";
 import { reopened, shownAfter } from "./build";
 import { type Client, closed } from "./client";
 import { assistant, user } from "./messages";
-import type { Mount, Session } from "./mount";
+import { type Mount, type Session, shell } from "./mount";
 import { check, expect } from "./report";
 
 export async function checkResumed(client: Client, mount: Mount, project: string): Promise<void> {
@@ -28,6 +28,7 @@ export async function checkResumed(client: Client, mount: Mount, project: string
 		"its entry's file": `entries/${good}.json`,
 		"its id": good,
 		"its label": "by-label/good",
+		"its branch": `branches/${good}`,
 		"its place in the tree": `tree${tree}/entry.json`,
 		"an absolute path": `${session.dir}/entries/${good}.json`,
 	};
@@ -39,6 +40,20 @@ export async function checkResumed(client: Client, mount: Mount, project: string
 			return found.concat(await standsOn(client, session, deadEnd, "dead end"));
 		});
 	}
+	await check("a lost branch is found and resumed with the three commands of the README", async () => {
+		const rows = shell(session.dir, "column -t branches.tsv").trimEnd().split("\n").map(row => row.split(/ +/));
+		const [id, entries, , label, current] = rows.find(row => row[3] === "good") ?? [];
+		const found = expect(rows[0].join() === "id,entries,time,label,current", `the columns are ${rows[0]}`)
+			.concat(expect(rows.length === 3 && rows[1][4] === "yes" && rows[1][0] === deadEnd, "the dead end is not the current one, first"))
+			.concat(expect(current === "no" && label === "good" && Number(entries) === 7, `the lost branch is shown as ${id} ${entries} ${label} ${current}`));
+		shell(session.dir, `ln -sfn "branches/$1" leaf`, id);
+		const resumed = await client.continueRecent(project);
+		found.push(...expect(resumed.getSessionFile() === session.file, `it resumed ${resumed.getSessionFile()}`));
+		found.push(...expect(resumed.getBranch().some(e => e.id === good), "it resumed another branch"));
+		await closed(resumed);
+		session.moveLeaf(deadEnd);
+		return found;
+	});
 	await check("a lost branch: the client continues it, and both branches are whole", async () => {
 		session.moveLeaf(good);
 		const resumed = await client.continueRecent(project);
