@@ -54,6 +54,15 @@ var _ = (fusefs.NodeLookuper)((*BranchesDir)(nil))
 
 // Lookup finds the branch to any entry, by a link.
 func (d *BranchesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	}
+	defer snap.Release()
+	return d.lookupName(ctx, snap, name, out)
+}
+
+func (d *BranchesDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	switch name {
 	case byIDName:
 		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFDIR)
@@ -66,11 +75,6 @@ func (d *BranchesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 			return &MovingLink{node: node{view: d.view}, session: d.session, find: currentBranch}
 		}), out)
 	}
-	snap, err := d.session.Acquire()
-	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	}
-	defer snap.Release()
 	e, err := snap.FindBranchName(name)
 	if err != nil {
 		return nil, syscall.ENOENT
@@ -95,7 +99,7 @@ var _ = (fusefs.NodeOpendirHandler)((*BranchesDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *BranchesDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
+	return d.openSessionListing(d)
 }
 
 func (d *BranchesDir) list() ([]item, func(), error) {
@@ -124,8 +128,10 @@ func (d *BranchesDir) list() ([]item, func(), error) {
 	return items, nil, nil
 }
 
-func (d *BranchesDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.Lookup(ctx, it.name, out)
+func (d *BranchesDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.lookupName(ctx, snap, it.name, out)
 }
 
 // BranchIDsDir is branches/.by-id/: the branch to every entry, by the name that entries/ has for it. It

@@ -42,11 +42,19 @@ var _ = (fusefs.NodeLookuper)((*BranchPathDir)(nil))
 
 // Lookup finds an entry of the branch by its place, what it is and its name, all of which must be right.
 func (d *BranchPathDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	snap, end, err := findBranch(d.session, d.name)
+	snap, err := d.session.Acquire()
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
+	return d.lookupName(ctx, snap, name, out)
+}
+
+func (d *BranchPathDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	end, err := snap.FindBranch(d.name)
+	if err != nil {
+		return nil, syscall.ENOENT
+	}
 	branch := snap.Branch(end)
 	place, err := branch.FindPathName(name)
 	if err != nil {
@@ -61,7 +69,7 @@ var _ = (fusefs.NodeOpendirHandler)((*BranchPathDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *BranchPathDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
+	return d.openSessionListing(d)
 }
 
 func (d *BranchPathDir) list() ([]item, func(), error) {
@@ -80,6 +88,8 @@ func (d *BranchPathDir) list() ([]item, func(), error) {
 	return items, nil, nil
 }
 
-func (d *BranchPathDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.Lookup(ctx, it.name, out)
+func (d *BranchPathDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.lookupName(ctx, snap, it.name, out)
 }

@@ -14,10 +14,10 @@ const (
 	toolResultSnake = "tool_result"
 )
 
-// knownWhats are the words of entries whose type is enough, and of the roles that most messages have:
-// made once for each session.
+// knownWhats are the words of known types, and of the roles that most messages have: made once for each
+// session.
 type knownWhats struct {
-	kinds [len(typeNames)]symbol
+	types [len(typeNames)]symbol
 	roles [roleHookMessage + 1]symbol
 }
 
@@ -25,13 +25,10 @@ type knownWhats struct {
 // else the text of its type; encoded as a name and cut.
 func (x *index) whatOf(rec *record, u *unit) symbol {
 	if rec.kind != TypeMessage || u.info.role.end == 0 {
-		if rec.kind == TypeUnknown || x.dialect != omp { // which has words of its own for some types
-			text, _ := u.info.typ.of(u.text).bytes()
-			return x.what("", text)
-		}
-		return x.known(&x.whats.kinds[rec.kind], typeNames[rec.kind])
+		return x.whatOfType(rec.kind, u)
 	}
-	switch known := &x.whats.roles[rec.role]; {
+	known := &x.whats.roles[rec.role]
+	switch {
 	case rec.role == roleUser:
 		return x.known(known, "user")
 	case rec.role == roleAssistant:
@@ -44,18 +41,28 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 		if tool, ok := u.info.tool.of(u.text).bytes(); ok && len(tool) > 0 {
 			return x.what(toolResultRole+"-", tool)
 		}
-		return x.what(toolResultRole, nil)
+		return x.known(known, toolResultRole)
 	}
 	if text, ok := role.bytes(); ok && len(text) > 0 {
 		return x.what("", text)
 	}
-	return x.known(&x.whats.kinds[TypeMessage], typeNames[TypeMessage])
+	return x.whatOfType(rec.kind, u)
 }
 
-// known returns the word for a plain text, made when first asked for.
-func (x *index) known(known *symbol, text string) symbol {
+// whatOfType returns the word for a type. What the model knows as one type has one text in a file.
+func (x *index) whatOfType(kind EntryType, u *unit) symbol {
+	known := &x.whats.types[kind]
+	if kind == TypeUnknown || *known == 0 {
+		text, _ := u.info.typ.of(u.text).bytes()
+		*known = x.what("", text)
+	}
+	return *known
+}
+
+// known returns the word for the role that messages mostly have, made when first asked for.
+func (x *index) known(known *symbol, role string) symbol {
 	if *known == 0 {
-		*known = x.symbols.intern([]byte(text))
+		*known = x.symbols.intern([]byte(role))
 	}
 	return *known
 }
