@@ -22,5 +22,17 @@ func MountRoot(root *nodes.RootDir, o mountopts.Options, log *slog.Logger) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	return &Server{fuse: server, tree: t}, server.WaitMount()
+	return &Server{fuse: server, tree: t, gone: make(chan struct{})}, server.WaitMount()
+}
+
+// MountFew is Mount that gives nodes back to the kernel when there are more than that.
+func MountFew(limit int) func(mountopts.Options, *slog.Logger) (*Server, error) {
+	return func(o mountopts.Options, log *slog.Logger) (*Server, error) {
+		t, err := openTree(o, log)
+		if err != nil {
+			return nil, err
+		}
+		t.root.KeepNodes(limit)
+		return mountTree(t, o, log)
+	}
 }

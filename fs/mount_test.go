@@ -49,6 +49,8 @@ type daemonOptions struct {
 	mountopts.Options
 	// Panics mounts a storage that panics (panic_test.go).
 	Panics bool
+	// MaxNodes, where not 0, is how many nodes the mount keeps (prune_test.go).
+	MaxNodes int
 }
 
 // runDaemon serves one mount until it is unmounted, or until the test that started it is gone.
@@ -62,6 +64,10 @@ func runDaemon(options string) int {
 	mountIt := fs.Mount
 	if o.Panics {
 		mountIt = mountPanicking
+	}
+	if o.MaxNodes > 0 {
+		mountIt = fs.MountFew(o.MaxNodes)
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	s, err := mountIt(o.Options, log)
 	if err != nil {

@@ -18,6 +18,7 @@ type Server struct {
 	fuse *fuse.Server
 	tree *tree
 	done sync.Once
+	gone chan struct{} // closed when the mount is gone
 }
 
 // maxReadAhead lets the kernel ask for as much at once as it will, in bytes: large sequential reads
@@ -31,6 +32,10 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
 	}
+	return mountTree(t, o, log)
+}
+
+func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	raw := fusefs.NewNodeFS(t.root, &fusefs.Options{
 		NullPermissions: true, // a mode of 0 is a mode
 		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
@@ -40,8 +45,9 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 		t.close()
 		return nil, err
 	}
-	s := &Server{fuse: server, tree: t}
+	s := &Server{fuse: server, tree: t, gone: make(chan struct{})}
 	go server.Serve()
+	go t.root.Prune(s.gone)
 	if err := server.WaitMount(); err != nil {
 		_ = s.Unmount()
 		return nil, err
@@ -77,7 +83,10 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 // Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u.
 func (s *Server) Wait() {
 	s.fuse.Wait()
-	s.done.Do(s.tree.close)
+	s.done.Do(func() {
+		close(s.gone)
+		s.tree.close()
+	})
 }
 
 // Unmount unmounts. It fails where something in the mount is in use.

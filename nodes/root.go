@@ -26,6 +26,7 @@ type RootDir struct {
 
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source sessioncore.Storage, names ...RootName) *RootDir {
+	view.crowd.init(maxNodes)
 	return &RootDir{directory: directory{node{view: view}}, source: source, names: names}
 }
 

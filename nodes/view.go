@@ -23,6 +23,7 @@ type View struct {
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
+	crowd    crowd
 }
 
 // contextBlobs returns the blobs that contexts resolve references with, nil for none.

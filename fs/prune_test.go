@@ -1,0 +1,55 @@
+package fs_test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNodesAreGivenBack: however much is crawled, few nodes stay, and nobody who uses one notices: open files
+// and directories, a working directory, links that wait to become leaf.
+func TestNodesAreGivenBack(t *testing.T) {
+	const limit, sessions, entries = 1000, 5, 400
+	a := newAgent(t)
+	for _, name := range strings.Split("abcde", "") {
+		lines := []string{header(name)}
+		for n := range entries {
+			lines = append(lines, entry(n, entryID(n), before(n, n-1), name+" "+strconv.Itoa(n)))
+		}
+		a.write(name, lines...)
+	}
+	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes = limit })
+	run(t, "python3", "-c", `
+import json, os, subprocess, sys
+mount, a = sys.argv[1], os.path.join(sys.argv[1], "sessions/p/a")
+def text(b): return json.loads(b)["message"]["content"]
+os.chdir(os.path.join(a, "tree"))
+names = sorted(os.listdir(os.path.join(a, "entries")))
+files = {n: os.open(os.path.join(a, "entries", n), os.O_RDONLY) for n in names[::40]}
+want = {n: os.pread(fd, 1 << 16, 0) for n, fd in files.items()}
+stream = os.scandir(os.path.join(a, "entries"))
+listed = [next(stream).name for _ in range(3)]
+os.symlink("entries/" + names[0], os.path.join(a, "CuXXXXXX"))
+for round in range(3):
+    found = subprocess.run(["find", mount, "-type", "f", "-path", "*/entries/*", "-exec", "cat", "{}", "+"], check=True, stdout=subprocess.PIPE).stdout
+    assert sorted(map(text, found.splitlines())) == sorted("%s %d" % (s, n) for s in "abcde" for n in range(400)), "content"
+    subprocess.run(["find", mount, "-printf", "%s %t"], check=True, stdout=subprocess.DEVNULL)
+    for n, fd in files.items():
+        assert os.pread(fd, 1 << 16, 0) == want[n] and os.fstat(fd).st_size == len(want[n]), n
+assert os.getcwd() == os.path.join(a, "tree") and os.listdir("."), "working directory"
+listed += [e.name for e in stream]
+assert sorted(listed) == names, "listing"
+os.rename(os.path.join(a, "CuXXXXXX"), os.path.join(a, "leaf"))
+assert os.readlink(os.path.join(a, "leaf")) == "entries/" + names[0], "leaf"
+`, m.dir)
+	given := regexp.MustCompile(`nodes were given back" before=(\d+) left=(\d+)`).FindAllStringSubmatch(m.logged(), -1)
+	require.NotEmpty(t, given, "nodes were never given back")
+	for _, g := range given {
+		left, err := strconv.Atoi(g[2])
+		require.NoError(t, err)
+		require.Less(t, left, 4*limit, "of the 3 times %d nodes of all entries", sessions*entries)
+	}
+}
