@@ -122,9 +122,9 @@ func (p place) temporary() (*temporary, error) {
 	return t, nil
 }
 
-// create makes a file of mode 0600, open for writing, that was not there before.
+// create makes a file of mode 0600, open for reading and writing, that was not there before.
 func (p place) create(base string) (fd int, err error) {
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = uninterrupted(func() error {
 		fd, err = unix.Openat(p.dir, base, flags, newFileMode)
 		return err

@@ -142,7 +142,7 @@ func (s *FileStorage) Stat(name string) (Stat, error) {
 		return place{dir: int(s.dir.Fd()), base: base, name: name}.stat()
 	}
 	if dir = dir[:len(dir)-1]; canHold(dir) {
-		d, err := s.hold(dir)
+		d, _, err := s.hold(dir)
 		if err == nil {
 			defer d.release()
 			return place{dir: d.fd, base: base, name: name}.stat()

@@ -64,6 +64,7 @@ type place struct {
 	base string   // the name in it
 	name string   // below the storage's root, for messages
 	held *heldDir // whose descriptor dir is; nil: the place's own
+	was  Stat     // of held, when the place was found
 }
 
 // place opens the directory that name is in.
@@ -74,17 +75,25 @@ func (s *FileStorage) place(name string) (place, error) {
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
 	if canHold(dir) {
-		d, err := s.hold(dir)
+		d, was, err := s.hold(dir)
 		if err != nil {
 			return place{}, err
 		}
-		return place{dir: d.fd, base: base, name: name, held: d}, nil
+		return place{dir: d.fd, base: base, name: name, held: d, was: was}, nil
 	}
 	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return place{}, err
 	}
 	return place{dir: fd, base: base, name: name}, nil
+}
+
+// dirStat is what the directory is.
+func (p place) dirStat() (Stat, error) {
+	if p.held != nil {
+		return p.was, nil
+	}
+	return fstat(p.dir)
 }
 
 func (p place) close() {

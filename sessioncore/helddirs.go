@@ -102,29 +102,28 @@ func (h *heldDirs) close() {
 // files are. Each level more would be one more name to compare.
 func canHold(dir string) bool { return dir != "" && strings.IndexByte(dir, '/') < 0 }
 
-// hold returns the open directory that stands under a name at this moment; the caller releases it. Only for
-// names for which canHold.
-func (s *FileStorage) hold(name string) (*heldDir, error) {
+// hold returns the open directory that stands under a name at this moment, and what it is; the caller releases
+// it. Only for names for which canHold.
+func (s *FileStorage) hold(name string) (*heldDir, Stat, error) {
 	if d := s.held.find(name); d != nil {
-		var st unix.Stat_t
-		err := uninterrupted(func() error { return unix.Fstatat(int(s.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
-		if err == nil && uint64(st.Dev) == d.id.Device && st.Ino == d.id.Inode {
-			return d, nil
+		st, err := place{dir: int(s.dir.Fd()), base: name, name: name}.stat()
+		if err == nil && st.SameObject(d.id) {
+			return d, st, nil
 		}
 		s.held.drop(name, d)
 		d.release()
 	}
 	fd, err := s.openat(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, err
+		return nil, Stat{}, err
 	}
 	st, err := fstat(fd)
 	if err != nil {
 		_ = unix.Close(fd)
-		return nil, err
+		return nil, Stat{}, err
 	}
 	d := &heldDir{fd: fd, id: st.Token}
 	d.refs.Store(1)
 	s.held.put(name, d)
-	return d, nil
+	return d, st, nil
 }

@@ -59,7 +59,7 @@ func (s *FileStorage) Lock(ctx context.Context, name string) (unlock func() erro
 	if err != nil {
 		return nil, err
 	}
-	dir, err := fstat(p.dir)
+	dir, err := p.dirStat()
 	if err != nil {
 		p.close()
 		return nil, err
@@ -96,6 +96,7 @@ type lockFile struct {
 	place        // of the lock file
 	owner Stat   // of the directory
 	fd    int    // the file, kept open so that no other file gets its inode number
+	made  Token  // of the file when it was made, of which only what tells which one it is
 	text  string // what we wrote into it
 }
 
@@ -146,8 +147,16 @@ func (l *lockFile) create() error {
 	}
 	l.fd = fd
 	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
-	// A lock that stays root's works as well, as long as its few milliseconds go.
-	_ = giveToOwner(fd, l.owner)
+	made, err := fstat(fd)
+	if err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	l.made = made.Token
+	if made.UID != l.owner.UID || made.GID != l.owner.GID {
+		// A lock that stays root's works as well, as long as its few milliseconds go.
+		_ = giveToOwner(fd, l.owner)
+	}
 	if n, err := kernel.writeOnce(fd, []byte(l.text)); err != nil || n < len(l.text) {
 		if err == nil {
 			err = unix.ENOSPC // the one reason for which a file system takes a part of 20 bytes
@@ -158,30 +167,21 @@ func (l *lockFile) create() error {
 	return nil
 }
 
-// ours reports whether the lock file is the one that we made and reads as we wrote it.
+// ours reports whether the lock file is the one that we made and reads as we wrote it. Where the name stands for
+// the file that we have open, that is the one to be read.
 func (l *lockFile) ours() bool {
-	made, err := fstat(l.fd)
-	if err != nil {
+	if l.stillNames(l.made) != nil {
 		return false
 	}
-	fd, st, err := l.open(unix.O_RDONLY)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	text, err := readLock(fd)
-	return err == nil && st.SameObject(made.Token) && text == l.text
+	text, err := readLock(l.fd)
+	return err == nil && text == l.text
 }
 
 // remove lets go of the lock, and of its file if the name still stands for that. It needs no further
 // descriptor: a process that has run out of them must not leave its locks behind.
 func (l *lockFile) remove() error {
 	defer unix.Close(l.fd)
-	made, err := fstat(l.fd)
-	if err != nil {
-		return err
-	}
-	switch err := l.stillNames(made.Token); {
+	switch err := l.stillNames(l.made); {
 	case errors.Is(err, ErrStale):
 		return fmt.Errorf("%w: the lock of %s was broken by another process", ErrStale, l.name)
 	case err != nil:

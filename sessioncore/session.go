@@ -44,6 +44,7 @@ func (s *Session) Name() string { return s.name }
 // Acquire returns a snapshot of what the file is now; the caller gives it back with Release. Errors:
 // ErrNotSession, fs.ErrNotExist, ErrNotRegular, those of the storage.
 func (s *Session) Acquire() (*Snapshot, error) {
+	cur := s.current.Load()
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
 		s.drop()
@@ -54,10 +55,10 @@ func (s *Session) Acquire() (*Snapshot, error) {
 		return nil, ErrNotRegular
 	}
 	s.lastUsed.Store(s.store.clock.Add(1))
-	if cur := s.current.Load(); cur != nil && cur.isOf(st) && cur.retain() {
+	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	return s.refresh()
+	return s.refresh(cur, st)
 }
 
 // isOf reports whether the snapshot shows the state that st tells of.
@@ -90,14 +91,20 @@ func hashAt(obj Object, off, n int64) (uint64, error) {
 	return maphash.Bytes(hashSeed, buf[:n]), nil
 }
 
-// refresh reads the file, or what was added to it.
-func (s *Session) refresh() (*Snapshot, error) {
+// refresh reads the file, or what was added to it. seen is what it was just now, when cur was the current
+// snapshot.
+func (s *Session) refresh(cur *Snapshot, seen Stat) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	for range readTries {
+	for try := range readTries {
+		if try > 0 || s.current.Load() != cur { // another goroutine was faster
+			if seen, err = s.store.storage.Stat(s.name); err != nil {
+				break
+			}
+		}
 		var snap *Snapshot
-		if snap, err = s.readOnce(); err == nil {
+		if snap, err = s.readOnce(seen); err == nil {
 			s.install(snap)
 			return snap, nil
 		}
@@ -110,17 +117,13 @@ func (s *Session) refresh() (*Snapshot, error) {
 }
 
 // readOnce returns a snapshot with one reference for the caller.
-func (s *Session) readOnce() (*Snapshot, error) {
-	st, err := s.store.storage.Stat(s.name)
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) readOnce(st Stat) (*Snapshot, error) {
 	if st.Kind != KindFile {
 		return nil, ErrNotRegular
 	}
 	cur := s.current.Load()
 	if cur != nil && cur.isOf(st) && cur.retain() {
-		return cur, nil // another goroutine was faster
+		return cur, nil
 	}
 	if cur != nil && s.index != nil && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
@@ -160,7 +163,7 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 	if !x.header.found {
 		return nil, ErrNotSession
 	}
-	return s.finish(x, resume, p, st, readAt)
+	return s.finish(x, resume, p, st, readAt, nil)
 }
 
 func newIndex() *index { return &index{symbols: newSymbolTable()} }
@@ -187,7 +190,7 @@ func (s *Session) grow(cur *Snapshot) (snap *Snapshot, ok bool, err error) {
 		return nil, false, err
 	}
 	cur.pin.refs.Add(1)
-	snap, err = s.finish(s.index, resume, cur.pin, st, readAt)
+	snap, err = s.finish(s.index, resume, cur.pin, st, readAt, cur)
 	if err != nil {
 		s.index = nil // it has what no snapshot shows
 		cur.pin.release()
@@ -201,8 +204,17 @@ func (s *Session) endsUnchanged(cur *Snapshot) bool {
 	if err != nil || head != cur.headSum {
 		return false
 	}
+	if cur.headCoversHeader() {
+		tail, err := cur.hashTail()
+		return err == nil && tail == cur.ends[1]
+	}
 	ends, err := cur.hashEnds()
 	return err == nil && ends == cur.ends
+}
+
+// headCoversHeader reports whether the header lies within the bytes that headSum is of.
+func (s *Snapshot) headCoversHeader() bool {
+	return s.header.off+s.header.size <= min(headCheck, s.stat.Size)
 }
 
 // growthStart returns where to go on. After a last line without its newline, the growth must begin
@@ -231,15 +243,19 @@ func (s *Session) growthStart(cur *Snapshot, size int64) (position, bool, error)
 	return from, false, nil
 }
 
-// finish makes the snapshot and notes what the next refresh needs.
-func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time.Time) (*Snapshot, error) {
+// finish makes the snapshot and notes what the next refresh needs. grown, where not nil, is the snapshot that
+// the file grew from, whose beginning was found unchanged.
+func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time.Time, grown *Snapshot) (*Snapshot, error) {
 	snap := x.view(p, st)
 	snap.readAt = readAt.UnixNano()
 	var err error
-	if snap.headSum, err = hashAt(p.obj, 0, min(headCheck, st.Size)); err != nil {
-		return nil, err
+	if grown != nil && grown.stat.Size >= headCheck {
+		snap.headSum, snap.ends[0] = grown.headSum, grown.ends[0]
+		snap.ends[1], err = snap.hashTail()
+	} else if snap.headSum, err = hashAt(p.obj, 0, min(headCheck, st.Size)); err == nil {
+		snap.ends, err = snap.hashEnds()
 	}
-	if snap.ends, err = snap.hashEnds(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	s.index, s.resume = x, resume

@@ -151,12 +151,16 @@ func (s *Snapshot) unchanged() error {
 
 // hashEnds hashes the header and the last bytes of what was indexed.
 func (s *Snapshot) hashEnds() (ends [2]uint64, err error) {
-	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err != nil {
-		return ends, err
+	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
+		ends[1], err = s.hashTail()
 	}
-	n := min(tailCheck, s.stat.Size)
-	ends[1], err = hashAt(s.pin.obj, s.stat.Size-n, n)
 	return ends, err
+}
+
+// hashTail hashes the last bytes of what was indexed.
+func (s *Snapshot) hashTail() (uint64, error) {
+	n := min(tailCheck, s.stat.Size)
+	return hashAt(s.pin.obj, s.stat.Size-n, n)
 }
 
 // ReadEntry fills p from an entry's range (EntryRange), from off on. Where the file changed since it was
