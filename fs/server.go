@@ -21,10 +21,6 @@ type Server struct {
 	gone chan struct{} // closed when the mount is gone
 }
 
-// maxReadAhead lets the kernel ask for as much at once as it will, in bytes: large sequential reads
-// then cost few round trips.
-const maxReadAhead = 1 << 20
-
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It costs the same for one
 // session and for thousands: nothing of SOURCE is read but the directory itself.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
@@ -51,6 +47,9 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 	if err := server.WaitMount(); err != nil {
 		_ = s.Unmount()
 		return nil, err
+	}
+	if err := raiseReadAhead(o.Mountpoint); err != nil {
+		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}
 	return s, nil
 }
