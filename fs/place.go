@@ -24,6 +24,7 @@ type place struct {
 
 var (
 	_ sessioncore.Storage      = (*place)(nil)
+	_ sessioncore.StatLister   = (*place)(nil)
 	_ sessioncore.Linker       = (*place)(nil)
 	_ sessioncore.DirMaker     = (*place)(nil)
 	_ sessioncore.WriterFinder = (*place)(nil)
@@ -69,6 +70,30 @@ func (p *place) List(dir string) ([]sessioncore.Item, error) {
 		return nil, err
 	}
 	return s.List(dir)
+}
+
+// ListStat implements sessioncore.StatLister.
+func (p *place) ListStat(dir string, want func(sessioncore.Item) bool) ([]sessioncore.StatItem, error) {
+	s, err := p.storage()
+	if dir == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.ListStat(dir, want)
+}
+
+// StatNames implements sessioncore.StatLister.
+func (p *place) StatNames(dir string, names []string) ([]sessioncore.Stat, error) {
+	s, err := p.storage()
+	if dir == "" && len(names) == 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.StatNames(dir, names)
 }
 
 // Stat implements sessioncore.Storage.

@@ -186,11 +186,10 @@ func statOf(st *unix.Stat_t) Stat {
 
 // List implements Storage.
 func (s *FileStorage) List(dir string) ([]Item, error) {
-	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	f, err := s.openDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), filepath.Join(s.Path(), dir))
 	defer f.Close()
 	entries, err := f.ReadDir(-1)
 	if err != nil {

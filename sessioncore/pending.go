@@ -164,10 +164,8 @@ func inMemory(st Stat, owner Stat) Stat {
 
 // Stat implements Storage. A directory changes with the files in memory below it.
 func (p *PendingStorage) Stat(name string) (Stat, error) {
-	if owner, ok := p.waiting(name); ok {
-		if st, err := p.memory.Stat(name); err == nil {
-			return inMemory(st, owner), nil
-		}
+	if st, ok := p.waitingStat(name); ok {
+		return st, nil
 	}
 	st, err := p.Storage.Stat(name)
 	if !p.any(name) {

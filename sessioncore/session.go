@@ -17,7 +17,8 @@ type Session struct {
 
 	current  atomic.Pointer[Snapshot]
 	probed   atomic.Pointer[probed]
-	lastUsed atomic.Int64 // the store's clock when last acquired
+	parent   atomic.Pointer[parentRef] // breadcrumb.go
+	lastUsed atomic.Int64              // the store's clock when last acquired
 
 	// mu is held while the file is read. It guards what follows. Lock order: Session.mu, Store.mu.
 	mu     sync.Mutex

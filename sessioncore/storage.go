@@ -83,6 +83,22 @@ func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode
 // ModTime is the time of the last change of content.
 func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
 
+// StatItem is a name in a directory and what the storage knows of it.
+type StatItem struct {
+	Name string
+	Stat
+}
+
+// StatLister is a storage that tells the states of many names in a directory for less than a Stat of
+// each.
+type StatLister interface {
+	// ListStat returns the names in dir ("" for the root) that want wants, in no order. A name that
+	// goes away meanwhile is left out.
+	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
+	// StatNames returns the states of names in dir, in their order; the zero Stat for one that is gone.
+	StatNames(dir string, names []string) ([]Stat, error)
+}
+
 // Linker is a storage that has symbolic links.
 type Linker interface {
 	// Readlink returns a link's target as stored.

@@ -1,0 +1,118 @@
+package sessioncore
+
+import (
+	"fmt"
+	"hash/maphash"
+	"io"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// appendLine appends the session's line of index.jsonl. All ten keys are in every line, in this order, so
+// that tools which take columns from the first line find them; what is not there is null. A lone
+// surrogate, which clients leave where they cut a title, is U+FFFD: jq ends at its escape, and the sessions
+// behind it would be lost.
+func (i *SessionInfo) appendLine(dst []byte) []byte {
+	text := func(key, text string, there bool) {
+		dst = append(append(append(dst, `,"`...), key...), `":`...)
+		if there {
+			dst = appendQuoted(dst, TextUTF8(text))
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	number := func(key string, n int64) {
+		dst = strconv.AppendInt(append(append(append(dst, `,"`...), key...), `":`...), n, 10)
+	}
+	dst = appendQuoted(append(dst, `{"id":`...), TextUTF8(i.ID))
+	text("path", string(appendUTF8([]byte("sessions/"), []byte(i.DirName()))), true)
+	text("cwd", i.CWD, true)
+	text("title", i.Title, i.flags&infoTitle != 0)
+	text("created", isoTime(i.created), i.flags&infoCreated != 0)
+	text("modified", isoTime(i.Stat.ModTime().UnixMilli()), true)
+	number("messageCount", int64(i.MessageCount))
+	text("firstMessage", i.first, true)
+	text("parentSession", i.Parent, i.flags&infoParent != 0)
+	number("size", i.Stat.Size)
+	return append(dst, "}\n"...)
+}
+
+// isoTime is JavaScript's toISOString: a year of more than four digits has a sign and six.
+func isoTime(ms int64) string {
+	t := time.UnixMilli(ms).UTC()
+	year := t.Year()
+	if year >= 0 && year <= 9999 {
+		return t.Format(timestampLayout)
+	}
+	sign := '+'
+	if year < 0 {
+		sign, year = '-', -year
+	}
+	return fmt.Sprintf("%c%06d%s", sign, year, t.Format("-01-02T15:04:05.000Z"))
+}
+
+// IndexDocument is index.jsonl as it was at one moment: a line for each session, newest first. It is made
+// while it is read.
+type IndexDocument struct {
+	listing *Listing
+	infos   []*SessionInfo
+	ends    []int64 // where each line ends
+}
+
+// Index returns index.jsonl for what the look found.
+func (s *Sessions) Index() *IndexDocument {
+	d := &IndexDocument{listing: s.listing, infos: s.infos, ends: make([]int64, len(s.infos))}
+	end := int64(0)
+	for i, info := range s.infos {
+		end += int64(info.lineSize)
+		d.ends[i] = end
+	}
+	return d
+}
+
+// Size returns the document's size in bytes.
+func (d *IndexDocument) Size() int64 {
+	if len(d.ends) == 0 {
+		return 0
+	}
+	return d.ends[len(d.ends)-1]
+}
+
+// ReadAt implements io.ReaderAt. Errors: ErrStale where a first message that is too long to be kept is
+// another one by now.
+func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
+	var line []byte
+	at := sort.Search(len(d.ends), func(i int) bool { return d.ends[i] > off })
+	for ; at < len(d.ends) && n < len(p); at++ {
+		info := d.infos[at]
+		if line, err = d.listing.line(line[:0], info); err != nil {
+			return n, err
+		}
+		start := d.ends[at] - int64(info.lineSize)
+		n += copy(p[n:], line[off+int64(n)-start:])
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// line appends the line of a session, for which a long first message is read again.
+func (l *Listing) line(dst []byte, info *SessionInfo) ([]byte, error) {
+	if info.flags&infoCut == 0 {
+		return info.appendLine(dst), nil
+	}
+	var buf [listPrefix]byte
+	prefix, _, err := readPrefix(l.store.storage, info.Name, buf[:])
+	if err != nil {
+		return dst, fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	now := parseListInfo(prefix)
+	if now == nil || maphash.String(hashSeed, now.first) != info.firstSum {
+		return dst, fmt.Errorf("%w: the first message of %s", ErrStale, info.Name)
+	}
+	whole := *info
+	whole.first = now.first
+	return whole.appendLine(dst), nil
+}

@@ -1,0 +1,136 @@
+package sessioncore
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newListing returns the listing of a storage.
+func newListing(t testing.TB, storage Storage) *Listing {
+	store := NewStore(storage)
+	t.Cleanup(store.Close)
+	return NewListing(store, "/home/dev/.omp/agent/sessions")
+}
+
+// listDir returns the listing of a directory on disk.
+func listDir(t testing.TB, dir string) *Listing {
+	storage, err := OpenFileStorage(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = storage.Close() })
+	return newListing(t, storage)
+}
+
+// indexLine is a line of index.jsonl.
+type indexLine struct {
+	ID, Path, CWD, FirstMessage   string
+	Title, Created, ParentSession *string
+	Modified                      string
+	MessageCount                  int
+	Size                          int64
+}
+
+// readIndex reads index.jsonl, in pieces, and sees that every line is one of valid JSON.
+func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
+	sessions, err := l.Look()
+	require.NoError(t, err)
+	doc := sessions.Index()
+	require.Equal(t, sessions.IndexSize(), doc.Size())
+	for off := int64(0); off < doc.Size(); {
+		var piece [1000]byte
+		n, err := doc.ReadAt(piece[:], off)
+		require.Positive(t, n)
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+		}
+		text = append(text, piece[:n]...)
+		off += int64(n)
+	}
+	require.Len(t, text, int(doc.Size()))
+	for i, line := range splitLines(text) {
+		require.True(t, validObject(value(line)), "line %d: %s", i, line)
+		var parsed indexLine
+		require.NoError(t, json.Unmarshal(line, &parsed))
+		lines = append(lines, parsed)
+	}
+	return text, lines
+}
+
+func splitLines(text []byte) [][]byte {
+	var lines [][]byte
+	for len(text) > 0 {
+		for i, c := range text {
+			if c == '\n' {
+				lines = append(lines, text[:i])
+				text = text[i+1:]
+				break
+			}
+		}
+	}
+	return lines
+}
+
+// copyAgent copies the sessions of a case and sets their times.
+func copyAgent(t *testing.T, caseDir string) string {
+	to := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(to, "sessions"), os.DirFS(filepath.Join(caseDir, "agent/sessions"))))
+	times := map[string]time.Time{}
+	text, err := os.ReadFile(filepath.Join(caseDir, "mtimes.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &times))
+	for file, at := range times {
+		require.NoError(t, os.Chtimes(filepath.Join(to, file), at, at))
+	}
+	return to
+}
+
+// listedAs returns a key of a line, null where it is not there, lone surrogates as the index shows them.
+func listedAs(line value, key string) string {
+	v := line.member(key)
+	if v == nil {
+		return "null"
+	}
+	if text, ok := v.text(); ok {
+		return string(appendQuoted(nil, TextUTF8(text)))
+	}
+	return canonical(v)
+}
+
+// TestListConformance: the list of each case is the client's.
+func TestListConformance(t *testing.T) {
+	dir := conformanceDir(t)
+	expected, err := filepath.Glob(filepath.Join(dir, "*/*/expected/list.json"))
+	require.NoError(t, err)
+	flat, err := filepath.Glob(filepath.Join(dir, "*/expected/list.json")) // a folder of cases by itself
+	require.NoError(t, err)
+	expected = append(expected, flat...)
+	require.NotEmpty(t, expected)
+	for _, file := range expected {
+		caseDir := filepath.Dir(filepath.Dir(file))
+		name, err := filepath.Rel(dir, caseDir)
+		require.NoError(t, err)
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, caseDir), "sessions")))
+			got := splitLines(index)
+			n := 0
+			value(bytes.TrimSpace(text)).member("sessions").eachElement(func(want value, _ int) bool {
+				require.Less(t, n, len(got), "%s is not listed", want)
+				require.Equal(t, listedAs(want, "file"), `"`+filepath.Base(lines[n].Path)+sessionEnding+`"`)
+				for _, key := range []string{"id", "cwd", "title", "messageCount", "firstMessage", "parentSession"} {
+					require.Equal(t, listedAs(want, key), listedAs(got[n], key), "%s of %s", key, lines[n].Path)
+				}
+				n++
+				return true
+			})
+			require.Equal(t, len(got), n, "sessions in the list")
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package sessioncore
+
+import "bytes"
+
+// operatorHeader is the type of the header of the operator dialect (format.md).
+const operatorHeader = "session_header"
+
+// parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
+// file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
+// and it knows the keys of the operator dialect.
+func parseListInfo(prefix []byte) *SessionInfo {
+	content := appendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
+	p := listParse{content: content, values: prefixValues(content)}
+	if !p.header() || !p.entries() {
+		return nil
+	}
+	if p.first == "" {
+		p.first = firstMessageText(content, p.flags&infoSlot != 0)
+	}
+	if p.first == "" {
+		p.first = noMessages
+	}
+	p.MessageCount = max(p.MessageCount, countMessageMarkers(content))
+	if p.flags&infoTitle == 0 && p.summary != nil {
+		p.setTitle(*p.summary)
+	}
+	info := p.SessionInfo // a copy, since p holds the prefix
+	return &info
+}
+
+// listParse is the reading of one prefix.
+type listParse struct {
+	SessionInfo
+	content []byte
+	values  []value
+	summary *string // what stands for the title where the header has none
+}
+
+func (p *listParse) setTitle(title string) {
+	p.Title = title
+	p.flags |= infoTitle
+}
+
+// header finds the header: the first value, or the one behind a title slot; else by a search of its line,
+// which may be longer than the prefix.
+func (p *listParse) header() bool {
+	if !p.hasSlot() {
+		if len(p.values) > 0 && p.parsedHeader(p.values[0]) {
+			return true
+		}
+		line, _, _ := bytes.Cut(p.content, []byte("\n"))
+		return p.searchedHeader(line)
+	}
+	title, _ := p.values[0].member("title").text()
+	p.slotTitle(title)
+	if len(p.values) > 1 && p.parsedHeader(p.values[1]) {
+		return true
+	}
+	_, rest, _ := bytes.Cut(p.content, []byte("\n"))
+	for line := range bytes.Lines(rest) {
+		if text := trimmed(string(line)); text != "" {
+			return p.searchedHeader([]byte(text))
+		}
+	}
+	return false
+}
+
+// hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a
+// slot too, but no client loads them.
+func (p *listParse) hasSlot() bool {
+	return len(p.values) > 0 && isTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].offsetIn(p.content)], '\n') < 0
+}
+
+// slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
+func (p *listParse) slotTitle(title string) {
+	p.flags |= infoSlot
+	if trimmed(title) != "" {
+		p.setTitle(title)
+	}
+}
+
+// parsedHeader takes v where it is a header.
+func (p *listParse) parsedHeader(v value) bool {
+	typ, id := v.member("type"), v.member("id")
+	operator := typ.is(operatorHeader)
+	if !operator && !typ.is(headerType) || !id.isString() {
+		return false
+	}
+	p.ID, _ = id.text()
+	timestamp := v.member("timestamp")
+	if operator || timestamp.isString() { // operator's may be a number
+		p.setCreated(timestamp)
+	}
+	p.fields(operator, func(key string) (string, bool) { return v.member(key).text() })
+	return true
+}
+
+// searchedHeader takes a line that looks like a header where it could not be parsed.
+func (p *listParse) searchedHeader(line []byte) bool {
+	p.flags |= infoSearched
+	typ, _ := textString(line, "type", 0)
+	operator := typ == operatorHeader
+	if p.ID, _ = textString(line, "id", 0); !operator && typ != headerType || p.ID == "" {
+		return false
+	}
+	if text, ok := textString(line, "timestamp", 0); ok {
+		p.setCreated(value(appendQuoted(nil, text)))
+	}
+	p.fields(operator, func(key string) (string, bool) { return textString(line, key, 0) })
+	return true
+}
+
+func (p *listParse) setCreated(timestamp value) {
+	var ok bool
+	if p.created, ok = timeOf(timestamp); ok {
+		p.flags |= infoCreated
+	}
+}
+
+// fields takes what a header of either dialect says in strings.
+func (p *listParse) fields(operator bool, text func(key string) (string, bool)) {
+	parentKey := "parentSession"
+	if operator {
+		p.flags |= infoOperator
+		parentKey = "parent_session"
+	}
+	p.CWD, _ = text("cwd")
+	if parent, ok := text(parentKey); ok {
+		p.Parent = parent
+		p.flags |= infoParent
+	}
+	if title, ok := text("title"); ok && p.flags&infoSlot == 0 {
+		p.setTitle(title)
+	}
+}
+
+// entries looks at all values but the first, which is the header or its slot. It returns false where the
+// client stumbles, and so does not list the file.
+func (p *listParse) entries() bool {
+	for i, v := range p.values {
+		if i == 0 {
+			continue
+		}
+		var typ, message, summary, name value
+		v.eachMember(func(m member) bool {
+			for _, f := range [...]struct {
+				key string
+				to  *value
+			}{{"type", &typ}, {"message", &message}, {"shortSummary", &summary}, {"name", &name}} {
+				if m.keyIs(f.key) {
+					*f.to = m.value
+				}
+			}
+			return true
+		})
+		switch {
+		case string(v) == "null":
+			return false
+		case typ.is("compaction"):
+			p.setSummary(summary)
+		case typ.is("session_info") && p.flags&infoOperator != 0:
+			p.setSummary(name)
+		case typ.is("message") && message.truthy():
+			if !p.message(message) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (p *listParse) setSummary(v value) {
+	if text, ok := v.text(); ok {
+		p.summary = &text
+	}
+}
+
+// message counts a message and takes its text if it is the first of a user.
+func (p *listParse) message(v value) bool {
+	p.MessageCount++
+	role := v.member("role")
+	user := role.is("user")
+	if !user && !role.is("assistant") {
+		return true
+	}
+	text, ok := contentText(v.member("content"))
+	if ok && user && p.first == "" {
+		p.first = string(text)
+	}
+	return ok
+}
+
+// contentText returns the texts of a message's content with blanks between them. ok is false where the
+// client throws.
+func contentText(content value) (text []byte, ok bool) {
+	if !content.isArray() {
+		s, ok := content.text()
+		return []byte(s), ok
+	}
+	ok, first := true, true
+	content.eachElement(func(block value, _ int) bool {
+		if string(block) == "null" {
+			ok = false
+		}
+		if block.member("type").is("text") {
+			if !first {
+				text = append(text, ' ')
+			}
+			first = false
+			if inner := block.member("text"); inner.isArray() {
+				part, _ := joined(inner)
+				text = append(text, part...)
+			} else {
+				text = appendJoined(text, inner)
+			}
+		}
+		return ok
+	})
+	return text, ok
+}

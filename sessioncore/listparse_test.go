@@ -1,0 +1,144 @@
+package sessioncore
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.
+var listCases = map[string]struct {
+	prefix string
+	id     string // "-": not listed
+	cwd    string
+	title  string // "-": none
+	count  int
+	first  string
+}{
+	"empty":             {"", "-", "", "", 0, ""},
+	"header alone":      {headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
+	"empty id":          {`{"type":"session","id":""}`, "", "", "-", 0, noMessages},
+	"id is a number":    {`{"type":"session","id":5}`, "-", "", "", 0, ""},
+	"no strings":        {`{"type":"session","id":"a","cwd":5,"title":null,"timestamp":7}`, "a", "", "-", 0, noMessages},
+	"empty title":       {`{"type":"session","id":"a","title":""}` + "\n" + `{"type":"compaction","shortSummary":"s"}`, "a", "", "", 0, noMessages},
+	"summaries":         {`{"type":"session","id":"a"}` + "\n" + `{"type":"compaction","shortSummary":"s"}` + "\n" + `{"type":"compaction","shortSummary":"t"}`, "a", "", "t", 0, noMessages},
+	"byte order mark":   {"\xEF\xBB\xBF" + headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
+	"cut header":        {`{"type":"session","id":"a\u0062","title":"x\ny","cwd":"/w`, "ab", "/w", "x\ny", 0, noMessages},
+	"cut empty id":      {`{"type":"session","id":"`, "-", "", "", 0, ""},
+	"cut escape":        {`{"type":"session","id":"a","cwd":"/w\`, "a", "/w", "-", 0, noMessages},
+	"bad escape":        {`{"type":"session","id":"a","cwd":"\x\n\\`, "a", "\\x\n\\", "-", 0, noMessages},
+	"garbage first":     {"garbage\n" + headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
+	"value first":       {"7\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
+	"message":           {headerLine("a", "/w") + message(`"hi"`), "a", "/w", "-", 1, "hi"},
+	"blocks":            {headerLine("a", "/w") + message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "-", 1, "x y,,1.5 "},
+	"no user":           {headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "-", 1, noMessages},
+	"content missing":   {headerLine("a", "/w") + `{"type":"message","message":{"role":"user"}}`, "-", "", "", 0, ""},
+	"null block":        {headerLine("a", "/w") + message(`[null]`), "-", "", "", 0, ""},
+	"null value":        {headerLine("a", "/w") + "null\n", "-", "", "", 0, ""},
+	"other role":        {headerLine("a", "/w") + strings.Replace(message(`{}`), "user", "tool", 1), "a", "/w", "-", 1, noMessages},
+	"no message":        {headerLine("a", "/w") + `{"type":"message","message":0}`, "a", "/w", "-", 1, noMessages},
+	"types anywhere":    {headerLine("a", "/w") + `{"type":"custom","data":[{"type":"message"},{"type" : "message"}]}`, "a", "/w", "-", 2, noMessages},
+	"cut message":       {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"the beginning of`, "a", "/w", "-", 1, "the beginning of"},
+	"cut block":         {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"be\tg`, "a", "/w", "-", 1, "be\tg"},
+	"cut in a rune":     {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"é` + "\xF0\x9F", "a", "/w", "-", 1, "é\uFFFD"},
+	"torn line":         {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
+	"torn, then two":    {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`) + message(`"ho"`), "a", "/w", "-", 2, "hi"},
+	"two on a line":     {headerLine("a", "/w") + `{}{"type":"x"}` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
+	"slot":              {string(titleSlot("T", "now")) + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
+	"empty slot":        {string(titleSlot(" ", "now")) + `{"type":"session","id":"a","title":"H"}`, "a", "", "-", 0, noMessages},
+	"no slot":           {`{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}` + "\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
+	"slot, second line": {"\n" + string(titleSlot("T", "now")) + headerLine("a", "/w"), "-", "", "", 0, ""},
+	"slot, cut header":  {string(titleSlot("T", "now")) + "\n \n" + `{"type":"session","id":"a","title":"H","cwd":"/w`, "a", "/w", "T", 0, noMessages},
+	"slot, no user":     {string(titleSlot("T", "now")) + headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "T", 1, "hi"},
+}
+
+// message is a line with a user's message.
+func message(content string) string {
+	return `{"type":"message","message":{"role":"user","content":` + content + "}}\n"
+}
+
+func TestListCases(t *testing.T) {
+	for name, c := range listCases {
+		t.Run(name, func(t *testing.T) {
+			info := parseListInfo([]byte(c.prefix))
+			if c.id == "-" {
+				require.Nil(t, info)
+				return
+			}
+			require.NotNil(t, info)
+			title := info.Title
+			if info.flags&infoTitle == 0 {
+				require.Empty(t, title)
+				title = "-"
+			}
+			require.Equal(t, []any{c.id, c.cwd, c.title, c.count, c.first}, []any{info.ID, info.CWD, title, info.MessageCount, info.first})
+		})
+	}
+}
+
+func TestDisplayNames(t *testing.T) {
+	for name, c := range map[string]struct{ title, first, id, want string }{
+		"title":          {"A title", "first", "id", "A title"},
+		"first":          {"", "first", "id", "first"},
+		"no messages":    {"", noMessages, "id", "id"},
+		"file":           {"\x00 \n", noMessages, "\x7f", "2026_x"},
+		"one line":       {"one\r\ntwo", "", "", "one"},
+		"empty line":     {"\ntwo", "first", "", "first"},
+		"control":        {"a\x1b[2Jb\u0085c\x00", "", "", "a[2Jbc"},
+		"40 characters":  {strings.Repeat("é", 41), "", "", strings.Repeat("é", 40)},
+		"cut at a blank": {strings.Repeat("x", 39) + " y", "", "", strings.Repeat("x", 39)},
+		"blanks":         {"\u00a0 a \ufeff", "", "", "a"},
+		"surrogate":      {"a\xED\xA0\xBD", "", "", "a\xED\xA0\xBD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := SessionInfo{Name: "p/2026_x.jsonl", Title: c.title, first: c.first, ID: c.id}
+			require.Equal(t, c.want, info.DisplayName())
+		})
+	}
+}
+
+func TestIsoTime(t *testing.T) {
+	for ms, want := range map[int64]string{
+		0: "1970-01-01T00:00:00.000Z", -1: "1969-12-31T23:59:59.999Z", 8_640_000_000_000_000: "+275760-09-13T00:00:00.000Z",
+		-62_198_755_200_000: "-000001-01-01T00:00:00.000Z", -62_167_219_200_000: "0000-01-01T00:00:00.000Z",
+	} {
+		require.Equal(t, want, isoTime(ms))
+	}
+}
+
+// FuzzListPrefix: no prefix makes the list panic, or break a line of the index or a name.
+func FuzzListPrefix(f *testing.F) {
+	for _, c := range listCases {
+		f.Add([]byte(c.prefix))
+	}
+	f.Add([]byte(strings.Repeat(`"type":`, 500)))
+	f.Add([]byte(strings.Repeat("[1,\n", 1000) + "x"))
+	f.Fuzz(func(t *testing.T, prefix []byte) {
+		info := parseListInfo(prefix[:min(len(prefix), listPrefix)])
+		if info == nil {
+			return
+		}
+		info.Name = "p/x.jsonl"
+		line := info.appendLine(nil)
+		require.True(t, utf8.Valid(line))
+		require.True(t, validObject(value(line[:len(line)-1])), "%s", line)
+		require.NotContains(t, string(line[:len(line)-1]), "\n")
+		name := FileName("01-" + info.DisplayName())
+		require.True(t, utf8.ValidString(name))
+		require.LessOrEqual(t, len(name), maxName+1+hashLength)
+		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
+		require.LessOrEqual(t, total, 5*3*listPrefix, "bounded memory")
+		l := newListing(t, NewMemoryStorage())
+		require.NoError(t, l.store.storage.(*MemoryStorage).WriteFile(info.Name, prefix))
+		found, err := l.Resume(FileName(info.ID))
+		if l.HasDirectory(info) {
+			require.NoError(t, err)
+			require.Equal(t, info.ID, found.ID)
+		} else {
+			require.ErrorIs(t, err, ErrNotFound)
+		}
+		checkCwds(t, l)
+	})
+}
