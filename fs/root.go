@@ -22,6 +22,15 @@ const (
 	terminalsName = "terminal-sessions"
 )
 
+// The names under which sessions are found (design.md section 5).
+const (
+	byIDName     = "by-id"
+	byCwdName    = "by-cwd"
+	recentName   = "recent"
+	continueName = "continue"
+	indexName    = "index.jsonl"
+)
+
 // newSessionName is the control file that makes a session.
 const newSessionName = "new-session"
 
@@ -56,12 +65,18 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Root:       onDisk.path,
 			Blobs:      blobStore,
 		}),
+		Listing:  sessioncore.NewListing(t.store, onDisk.path),
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),
 	}
 	t.root = nodes.NewRootDir(view, source,
 		nodes.RootName{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		nodes.RootName{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByCwdDir(view) }},
+		nodes.RootName{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByIDDir(view) }},
+		nodes.RootName{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewContinueDir(view, terminals) }},
+		nodes.RootName{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
 		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, source) }},
+		nodes.RootName{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewRecentDir(view) }},
 		nodes.RootName{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
 		nodes.RootName{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)

@@ -119,6 +119,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		require.NoError(t, err)
 		check(subagent+"/"+name, info.Mode().Type(), true)
 	}
+	check("by-id/019d3d", fs.ModeSymlink, true)
 	for _, r := range rows {
 		require.NotZero(t, hit[r.path], "nothing is at %s", r.path)
 	}

@@ -36,6 +36,18 @@ func fillDir(out *fuse.Attr, st sessioncore.Stat) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
+// fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
+// to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
+// less open than the directory is.
+func fillPrivate(out *fuse.Attr, st sessioncore.Stat, kind uint32, size int64) {
+	if kind == syscall.S_IFDIR {
+		fillDir(out, st)
+	} else {
+		fillFile(out, st, size)
+	}
+	out.Mode &^= 0o077
+}
+
 // fillLink sets the attributes of a symbolic link to target.
 func fillLink(out *fuse.Attr, st sessioncore.Stat, target string) {
 	out.Mode = syscall.S_IFLNK | 0o777

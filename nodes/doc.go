@@ -6,14 +6,25 @@
 // one. A path that ends in / is a directory, in @ a symbolic link. … stands for any number of
 // directories, <…> for one name; (unlisted) is found by name only. Operations are what a node answers
 // besides refusing: list is readdir with its lookups, write that open takes writing too. Cache is what
-// the kernel may remember: a second of name and attributes, of attributes alone, or never anything; pages that
-// it keeps are another matter (entry.go, entriesfile.go, sourcefile.go).
+// the kernel may remember: a second of name and attributes, of the attributes alone that a lookup brought, or
+// never anything; pages that it keeps are another matter (entry.go, entriesfile.go, sourcefile.go).
 //
 //	path                                      type           file           operations                                cache
 //	/                                         RootDir        root.go        getattr lookup list                       second
 //	blobs/                                    SourceDir      source.go      getattr lookup list                       second
 //	blobs/<sha256>                            SourceFile     sourcefile.go  getattr open                              never
+//	by-cwd/                                   ByCwdDir       bycwd.go       getattr lookup list                       second
+//	by-cwd/…/<name>@                          SessionLink    sessionlink.go getattr readlink                          attr
+//	by-cwd/…/<dir>/                           ByCwdDir       bycwd.go       getattr lookup list                       second
+//	by-id/                                    ByIDDir        byid.go        getattr lookup list                       second
+//	by-id/<id>@                               SessionLink    sessionlink.go getattr readlink                          attr
+//	by-id/<key>@ (unlisted)                   SessionLink    sessionlink.go getattr readlink                          attr
+//	continue/                                 ContinueDir    continue.go    getattr lookup list                       second
+//	continue/<terminal>@                      SessionLink    sessionlink.go getattr readlink                          attr
+//	index.jsonl                               IndexFile      indexjsonl.go  getattr open                              never
 //	new-session                               NewSessionFile newsession.go  getattr setattr open write                never
+//	recent/                                   RecentDir      recent.go      getattr lookup list                       second
+//	recent/<name>@                            SessionLink    sessionlink.go getattr readlink                          attr
 //	terminal-sessions/                        SourceDir      source.go      getattr lookup list                       second
 //	terminal-sessions/<terminal>              SourceFile     sourcefile.go  getattr open                              never
 //	sessions/                                 SourceDir      source.go      getattr lookup list                       second
@@ -40,6 +51,7 @@
 //	…/<session>/labels                        ControlFile    labels.go      getattr setattr open write                never
 //	…/<session>/last-error                    LastErrorFile  lasterror.go   getattr open                              never
 //	…/<session>/leaf@                         LeafLink       leaf.go        getattr readlink                          never
+//	…/<session>/parent@                       SessionLink    sessionlink.go getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go    getattr open                              never
 //	…/<session>/title                         ControlFile    title.go       getattr setattr open write                never
 //	…/<session>/tree/                         TreeRoot       tree.go        getattr lookup list                       second

@@ -26,6 +26,8 @@ const (
 	kindBranchLink // a branch in branches/
 	kindPathLink
 	kindLabelLink
+	kindSessionLink // a link that finds a session
+	kindCwdDir
 )
 
 // stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the

@@ -63,6 +63,7 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 		{"labels", syscall.S_IFREG, nil, control("labels", labelLines, nil, renderLabels)},
 		{"last-error", syscall.S_IFREG, nil, makeLastError},
 		{leafName, syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
+		{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
 		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
 		{"title", syscall.S_IFREG, nil, makeTitle},
 		{"tree", syscall.S_IFDIR, nil, makeTree},

@@ -17,6 +17,8 @@ type View struct {
 	Blobs *blobfs.Store
 	// Writer writes to the sessions.
 	Writer *sessioncore.Writer
+	// Listing finds sessions; nil in a mount that only shows files.
+	Listing *sessioncore.Listing
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
 	// Statfs tells about the backing file system.

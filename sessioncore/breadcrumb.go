@@ -142,9 +142,9 @@ func (s *Session) parentText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, ok := header.member("parentSession").text()
-	if !ok {
-		text, _ = header.member("parent_session").text()
+	text := ""
+	if d := dialectOf(header); d != nil {
+		text, _ = header.member(d.parentSession).text()
 	}
 	s.parent.Store(&parentRef{st.Token, now, text})
 	return text, nil

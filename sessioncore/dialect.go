@@ -107,14 +107,19 @@ var (
 // dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
 // of the types of headers and a string id, which may be empty (format.md, loading).
 func dialectOf(v value) *dialect {
-	typ := v.member("type")
-	if !v.member("id").isString() {
-		return nil
+	if typ, ok := v.member("type").text(); ok && v.member("id").isString() {
+		return dialectOfType(typ)
 	}
-	for _, d := range []*dialect{omp, operator} {
-		if typ.is(d.headerType) {
-			return d
-		}
+	return nil
+}
+
+// dialectOfType returns the dialect whose headers are of a type, nil for none.
+func dialectOfType(typ string) *dialect {
+	switch typ {
+	case omp.headerType:
+		return omp
+	case operator.headerType:
+		return operator
 	}
 	return nil
 }

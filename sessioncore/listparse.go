@@ -2,9 +2,6 @@ package sessioncore
 
 import "bytes"
 
-// operatorHeader is the type of the header of the operator dialect (format.md).
-const operatorHeader = "session_header"
-
 // parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
 // file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
 // and it knows the keys of the operator dialect.
@@ -81,17 +78,16 @@ func (p *listParse) slotTitle(title string) {
 
 // parsedHeader takes v where it is a header.
 func (p *listParse) parsedHeader(v value) bool {
-	typ, id := v.member("type"), v.member("id")
-	operator := typ.is(operatorHeader)
-	if !operator && !typ.is(headerType) || !id.isString() {
+	d := dialectOf(v)
+	if d == nil {
 		return false
 	}
-	p.ID, _ = id.text()
+	p.ID, _ = v.member("id").text()
 	timestamp := v.member("timestamp")
-	if operator || timestamp.isString() { // operator's may be a number
-		p.setCreated(timestamp)
+	if !d.versioned || timestamp.isString() { // omp's client reads strings alone
+		p.setCreated(d, timestamp)
 	}
-	p.fields(operator, func(key string) (string, bool) { return v.member(key).text() })
+	p.fields(d, func(key string) (string, bool) { return v.member(key).text() })
 	return true
 }
 
@@ -99,33 +95,31 @@ func (p *listParse) parsedHeader(v value) bool {
 func (p *listParse) searchedHeader(line []byte) bool {
 	p.flags |= infoSearched
 	typ, _ := textString(line, "type", 0)
-	operator := typ == operatorHeader
-	if p.ID, _ = textString(line, "id", 0); !operator && typ != headerType || p.ID == "" {
+	d := dialectOfType(typ)
+	if p.ID, _ = textString(line, "id", 0); d == nil || p.ID == "" {
 		return false
 	}
 	if text, ok := textString(line, "timestamp", 0); ok {
-		p.setCreated(value(appendQuoted(nil, text)))
+		p.setCreated(d, value(appendQuoted(nil, text)))
 	}
-	p.fields(operator, func(key string) (string, bool) { return textString(line, key, 0) })
+	p.fields(d, func(key string) (string, bool) { return textString(line, key, 0) })
 	return true
 }
 
-func (p *listParse) setCreated(timestamp value) {
+func (p *listParse) setCreated(d *dialect, timestamp value) {
 	var ok bool
-	if p.created, ok = timeOf(timestamp); ok {
+	if p.created, _, ok = d.time(timestamp); ok {
 		p.flags |= infoCreated
 	}
 }
 
 // fields takes what a header of either dialect says in strings.
-func (p *listParse) fields(operator bool, text func(key string) (string, bool)) {
-	parentKey := "parentSession"
-	if operator {
+func (p *listParse) fields(d *dialect, text func(key string) (string, bool)) {
+	if d == operator {
 		p.flags |= infoOperator
-		parentKey = "parent_session"
 	}
 	p.CWD, _ = text("cwd")
-	if parent, ok := text(parentKey); ok {
+	if parent, ok := text(d.parentSession); ok {
 		p.Parent = parent
 		p.flags |= infoParent
 	}

@@ -1,0 +1,242 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Finding sessions: by-id/, by-cwd/, recent/ and index.jsonl (design.md section 5).
+
+// tick is longer than it takes the clock of files to go on: of two files written in one tick neither is
+// the newer one.
+const tick = 11 * time.Millisecond
+
+// sessionOf is a session with a title in a working directory.
+func sessionOf(id, cwd, title string) string {
+	return fmt.Sprintf(`{"type":"session","version":3,"id":%s,"timestamp":"2026-02-16T10:20:30.000Z","cwd":%s,"title":%s}`, quoted(id), quoted(cwd), quoted(title)) + "\n"
+}
+
+// age sets when a session of sessions/p was modified: that many minutes ago.
+func (a agent) age(name string, minutes int) {
+	at := time.Now().Add(-time.Duration(minutes) * time.Minute)
+	require.NoError(a.t, os.Chtimes(a.path(name+".jsonl"), at, at))
+}
+
+// TestByID: a link for each id, and every key of --resume.
+func TestByID(t *testing.T) {
+	a := newAgent(t)
+	a.write("2026-01-01T00-00-00-000Z_0197aaaa", sessionOf("0197aaaa", "/w", "old"))
+	a.write("2026-01-02T00-00-00-000Z_0197bbbb", sessionOf("0197bbbb", "/w", "new"))
+	a.write("odd", sessionOf("../../etc/passwd", "/w", ""))
+	a.write("twin", sessionOf("0197bbbb", "/w", "a copy"))
+	for i, name := range []string{"2026-01-02T00-00-00-000Z_0197bbbb", "2026-01-01T00-00-00-000Z_0197aaaa", "twin", "odd"} {
+		a.age(name, i)
+	}
+	m := mountForTest(t, a.dir)
+	require.Equal(t, []string{"%2E./../etc/passwd", "0197aaaa", "0197bbbb"}, fromNames(names(t, m.path("by-id"))))
+	for key, want := range map[string]string{
+		"0197aaaa": "2026-01-01T00-00-00-000Z_0197aaaa", "0197AA": "2026-01-01T00-00-00-000Z_0197aaaa", "0197": "2026-01-02T00-00-00-000Z_0197bbbb",
+		"2026-01-01t": "2026-01-01T00-00-00-000Z_0197aaaa", "Tw": "twin", "odd": "odd", nameOf("../../etc/passwd"): "odd",
+	} {
+		require.Equal(t, "../sessions/p/"+want, link(t, m.path("by-id", key)), key)
+	}
+	require.Equal(t, "new\n", run(t, "cat", m.path("by-id/0197bbbb/title")))
+	_, err := os.Lstat(m.path("by-id/zzz"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	a.add("2026-01-01T00-00-00-000Z_0197aaaa", "{}\n")
+	require.Equal(t, "../sessions/p/2026-01-01T00-00-00-000Z_0197aaaa", link(t, m.path("by-id/0197")), "modified last")
+	time.Sleep(tick)
+	a.add("twin", "{}\n")
+	require.Equal(t, "../sessions/p/twin", link(t, m.path("by-id/0197bbbb")), "of two with one id")
+	require.NoError(t, os.Remove(a.path("odd.jsonl")))
+	_, err = os.Readlink(m.path("by-id/odd"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// fromNames shows what is percent-encoded as slashes, to be read.
+func fromNames(list []string) []string {
+	for i := range list {
+		list[i] = strings.ReplaceAll(list[i], "%2F", "/")
+	}
+	return list
+}
+
+// link reads a link, whose size is that of its target.
+func link(t testing.TB, path string) string {
+	target, err := os.Readlink(path)
+	require.NoError(t, err)
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, len(target), int(info.Size()), path)
+	require.False(t, filepath.IsAbs(target))
+	return target
+}
+
+// TestByCwd: the shell's own directory is a path in by-cwd/, whatever it is called.
+func TestByCwd(t *testing.T) {
+	a, real := newAgent(t), t.TempDir()
+	dirs := []string{"plain", "with blank", ".hidden", "-rf", "~", "100%", "%41", "é🌱", "a'b\"c", "$HOME", "*", "new\nline", "tab\t", "\\", "latest", "deep/" + strings.Repeat("d/", 100) + "end", strings.Repeat("n", 250)}
+	for n, dir := range dirs {
+		dir = filepath.Join(real, dir)
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		a.write(fmt.Sprintf("s%d", n), sessionOf(fmt.Sprintf("id%d", n), dir, fmt.Sprintf("title %d", n)))
+	}
+	m := mountForTest(t, a.dir)
+	for n, dir := range dirs {
+		out := shell(t, `cd -- "$1" && cd "$2/by-cwd/$PWD/latest" && cat title`, filepath.Join(real, dir), m.dir)
+		require.Equal(t, fmt.Sprintf("title %d\n", n), out, "%q", dir)
+	}
+	require.Equal(t, []string{"latest", "s0"}, names(t, m.path("by-cwd", real, "plain")))
+	listed := names(t, m.path("by-cwd", real))
+	for _, name := range []string{".hidden", "-rf", "%6Catest", "new%0Aline", "tab%09", nameOf(strings.Repeat("n", 250)), "*", "100%"} {
+		require.Contains(t, listed, name)
+	}
+	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "plain/s0/title")))
+
+	a.write("later", sessionOf("later", filepath.Join(real, "plain"), "later"))
+	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))), "a new one is there at once")
+	time.Sleep(tick)
+	a.add("s0", "{}\n")
+	require.Equal(t, "s0", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
+	a.write("s0", sessionOf("id0", filepath.Join(real, "moved"), "title 0"))
+	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "moved/latest/title")))
+	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
+}
+
+// TestByCwdHostile: working directories that are none do no harm, and no name is listed that is not found.
+func TestByCwdHostile(t *testing.T) {
+	a := newAgent(t)
+	for n, cwd := range []string{
+		"", "relative", "./x", "../../etc", "/../../etc", "C:\\Users\\x", "//x//y/", "/", "/a\x00b", "/\x1b[2J\n", "/\xED\xA0\xBD", "/w/./..", "/latest", "/latest/latest",
+		"/%0A", "/\n", "/" + strings.Repeat("x", 1000), strings.Repeat("/a", 1500), strings.Repeat("/b", 900), strings.Repeat("/"+strings.Repeat("c", 150), 20),
+	} {
+		a.write(fmt.Sprintf("s%d", n), sessionOf(fmt.Sprintf("id%d", n), cwd, cwd))
+	}
+	a.write("etc", sessionOf("a session called as a directory", "/", ""))
+	a.write("latest", sessionOf("one called latest", "/", ""))
+	m := mountForTest(t, a.dir)
+	found := run(t, "find", m.path("by-cwd"), "-printf", `%y %d %l %P\n`)
+	require.NotContains(t, found, "\x1b")
+	require.Contains(t, found, "d 1  etc\n")
+	for line := range strings.Lines(found) {
+		require.LessOrEqual(t, len(line), 2600)
+	}
+	for _, path := range []string{"latest", "etc/latest", "x/y/latest", strings.Repeat("b/", 900) + "latest"} {
+		require.FileExists(t, m.path("by-cwd", path, "header.json"))
+	}
+	shell(t, `tar -C "$1" -cf - by-cwd by-id recent continue index.jsonl | tar -tf - | sort | uniq -d | grep . && exit 1 || exit 0`, m.dir)
+	python(t, `
+import os, sys
+for d, dirs, files in os.walk(sys.argv[1]):
+    for n in dirs + files:
+        p = os.path.join(d, n)
+        if os.path.islink(p) and not os.path.isdir(p): raise SystemExit("leads nowhere: %r" % p)
+`, m.path("by-cwd"))
+}
+
+// TestRecent: the 20 that were modified last, called as the client's lists call them.
+func TestRecent(t *testing.T) {
+	a := newAgent(t)
+	for n := range 25 {
+		name := fmt.Sprintf("s%02d", n)
+		a.write(name, sessionOf(name, "/w", "Title of "+name))
+		a.age(name, n)
+	}
+	a.write("s03", header("s03"), entry(0, "e0", "", "The first prompt, which is longer than forty characters"))
+	a.age("s03", 3)
+	a.write("s04", sessionOf("a/b", "/w", "\x1b[31mred\x07 \u0085../"))
+	a.age("s04", 4)
+	a.write("s05", header("%id"))
+	a.age("s05", 5)
+	m := mountForTest(t, a.dir)
+	recent := func() []string { return names(t, m.path("recent")) }
+	list := recent()
+	require.Len(t, list, 20)
+	require.Equal(t, []string{
+		"01-Title of s00", "02-Title of s01", "03-Title of s02", "04-The first prompt, which is longer than f",
+		"05-[31mred ..%2F", "06-%25id", "07-Title of s06",
+	}, list[:7])
+	require.Equal(t, "20-Title of s19", list[19])
+	for n, name := range list {
+		require.Equal(t, fmt.Sprintf("../sessions/p/s%02d", n), link(t, m.path("recent", name)))
+	}
+	require.Equal(t, "%id\n", run(t, "jq", "-r", ".id", m.path("recent/06-%25id/header.json")))
+	for n := range 50 { // an appended-to session is first at the next look
+		time.Sleep(tick)
+		a.add(fmt.Sprintf("s%02d", n%25), "{}\n")
+		require.Equal(t, fmt.Sprintf("s%02d", n%25), filepath.Base(link(t, m.path("recent", recent()[0]))))
+	}
+	_, err := os.Lstat(m.path("recent", "02-Title of s00"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	time.Sleep(tick)
+	a.replace("s24", sessionOf("s24", "/w", "renamed"))
+	require.Equal(t, "01-renamed", recent()[0])
+	require.NoError(t, os.Remove(a.path("s24.jsonl")))
+	require.Equal(t, "01-Title of s23", recent()[0])
+}
+
+// TestIndex: index.jsonl is valid JSON with all keys in each line, newest first; one version a handle.
+func TestIndex(t *testing.T) {
+	a := newAgent(t)
+	a.write("a", `{"type":"session","id":"a"}`+"\n")
+	a.write("b", header("b"), entry(0, "e0", "", "hi"), entry(1, "e1", "e0", "ho"))
+	a.write("c", sessionOf("\x00\"\\\u2028", "/\xED\xA0\xBD", "\x1b\n"))
+	a.write("d", `{"type":"session","id":"d","cwd":"`+"\xff"+`","parentSession":"b","timestamp":"never"}`+"\n")
+	a.write("not", "nothing\n")
+	for n, name := range []string{"d", "c", "b", "a"} {
+		a.age(name, n)
+	}
+	m := mountForTest(t, a.dir)
+	index := m.path("index.jsonl")
+	require.Equal(t, `["cwd","created","firstMessage","id","messageCount","modified","parentSession","path","size","title"]`+"\n",
+		shell(t, `jq -c 'keys_unsorted - ["cwd"] | sort | ["cwd"] + .' "$1" | sort -u`, index))
+	require.Equal(t, "d null never\nc \"\\u001b\\n\" null\nb null 2026\na null null\n",
+		shell(t, `jq -r '"\(.path | ltrimstr("sessions/p/")) \(.title | tojson) \(if .id == "d" then "never" else (.created // "null")[:4] end)"' "$1" | sed '2s/2026/null/'`, index))
+	require.Equal(t, "2 hi /home/dev/project\n", shell(t, `jq -r 'select(.id == "b") | "\(.messageCount) \(.firstMessage) \(.cwd)"' "$1"`, index))
+	require.Equal(t, "b null\n", shell(t, `jq -r 'select(.path | endswith("/d")) | "\(.parentSession) \(.created)"' "$1"`, index))
+	python(t, `
+import json, os, sys
+p, raw = sys.argv[1:]
+f = open(p, "rb")
+first = f.read(10)
+with open(raw, "a") as s: s.write('{}\n')
+rest = f.read()
+lines = (first + rest).decode("utf-8").split("\n")[:-1]
+if [json.loads(l)["path"][-1] for l in lines] != ["d", "c", "b", "a"]: raise SystemExit(lines)
+for n in range(100):
+    with open(raw, "a") as s: s.write('{}\n')
+    with open(p, "rb") as f: text = f.read()
+    if os.stat(p).st_size != len(text): raise SystemExit("size")
+    line = json.loads(text.split(b"\n")[0])
+    if line["path"] != "sessions/p/a" or line["size"] != os.stat(raw).st_size: raise SystemExit(line)
+`, index, a.path("a.jsonl"))
+	require.Error(t, os.WriteFile(index, nil, 0o644))
+	info, err := os.Stat(index)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "it shows what is in files of any mode")
+}
+
+// TestManySessions: finding works in a store of thousands, and waits for nothing.
+func TestManySessions(t *testing.T) {
+	dir := scratch(t)
+	n := scaled(10_000)
+	for i := range n {
+		p := filepath.Join(dir, "sessions", fmt.Sprintf("p%d", i%20))
+		require.NoError(t, os.MkdirAll(p, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(p, fmt.Sprintf("2026_%05d.jsonl", i)), []byte(sessionOf(fmt.Sprintf("%05d", i), fmt.Sprintf("/w/%d", i%100), "t")), 0o644))
+	}
+	m := mountForTest(t, dir)
+	for _, look := range []string{"wc -l < index.jsonl", "ls by-id | wc -l", "find by-cwd -mindepth 3 ! -name latest | wc -l", "wc -l < index.jsonl"} {
+		start := time.Now()
+		require.Equal(t, fmt.Sprintf("%d\n", n), shell(t, `cd "$1" && `+look, m.dir))
+		t.Logf("%-50s %v", look, time.Since(start))
+	}
+	require.Equal(t, "../sessions/p2/2026_00042", link(t, m.path("by-id/00042")))
+	t.Logf("%d kB resident", m.procNumber("status", "VmRSS"))
+}

@@ -1,0 +1,98 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// ContinueDir is continue/: for each terminal a link to the session that its breadcrumb leads to. A
+// breadcrumb that leads to no session of this store is not there.
+type ContinueDir struct {
+	directory
+	crumbs sessioncore.Storage
+}
+
+// NewContinueDir returns continue/ for the breadcrumbs in a storage.
+func NewContinueDir(view *View, crumbs sessioncore.Storage) *ContinueDir {
+	return &ContinueDir{directory: directory{node{view: view}}, crumbs: crumbs}
+}
+
+func (d *ContinueDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.crumbs.Stat("")
+	if err != nil {
+		return err
+	}
+	fillPrivate(out, st, syscall.S_IFDIR, 0)
+	return nil
+}
+
+func (d *ContinueDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*ContinueDir)(nil))
+
+// Getattr mirrors the directory of breadcrumbs.
+func (d *ContinueDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+// follow returns what the link of a terminal shows.
+func (d *ContinueDir) follow(terminal string) (string, sessioncore.Stat, error) {
+	if terminal[0] == '.' {
+		return "", sessioncore.Stat{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
+	}
+	st, err := d.crumbs.Stat(terminal)
+	if err != nil {
+		return "", st, err
+	}
+	file, err := sessioncore.ReadBreadcrumb(d.crumbs, terminal)
+	if err != nil {
+		return "", st, err
+	}
+	session, err := d.view.Listing.Locate(file)
+	if err != nil {
+		return "", st, err
+	}
+	return linkTarget(strings.TrimSuffix(session.Name(), sessionSuffix), 1), st, nil
+}
+
+var _ = (fusefs.NodeLookuper)((*ContinueDir)(nil))
+
+// Lookup follows the breadcrumb of a terminal.
+func (d *ContinueDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) { return d.follow(name) }, out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*ContinueDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *ContinueDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *ContinueDir) list() ([]item, func(), error) {
+	crumbs, err := d.crumbs.List("")
+	if err != nil {
+		return nil, nil, err
+	}
+	var items []item
+	for _, crumb := range crumbs {
+		if crumb.Kind != sessioncore.KindFile {
+			continue
+		}
+		if _, _, err := d.follow(crumb.Name); err == nil {
+			items = append(items, d.sessionLinkItem(crumb.Name))
+		}
+	}
+	return items, nil, nil
+}
+
+func (d *ContinueDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return noLookup()
+}

@@ -1,0 +1,63 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// IndexFile is index.jsonl: one line a session, newest first (design.md section 5). As with other
+// generated files, what is read through one handle is one version.
+type IndexFile struct{ node }
+
+// NewIndexFile returns index.jsonl.
+func NewIndexFile(view *View) *IndexFile { return &IndexFile{node{view: view}} }
+
+func (f *IndexFile) fillAttr(out *fuse.Attr) error {
+	sessions, err := f.view.Listing.Look()
+	if err != nil {
+		return err
+	}
+	fillPrivate(out, sessions.Stat(), syscall.S_IFREG, sessions.IndexSize())
+	return nil
+}
+
+func (f *IndexFile) cache() cacheRule { return cacheNever }
+
+var _ = (fusefs.NodeGetattrer)((*IndexFile)(nil))
+
+// Getattr tells the exact size.
+func (f *IndexFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return f.getattr(f, out)
+}
+
+var _ = (fusefs.NodeOpener)((*IndexFile)(nil))
+
+// Open looks at all sessions; the lines are made while they are read.
+func (f *IndexFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if writes(flags) {
+		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+	}
+	sessions, err := f.view.Listing.Look()
+	if err != nil {
+		return nil, 0, f.view.fail("open", f.path(), err)
+	}
+	return &indexHandle{node: &f.node, doc: sessions.Index()}, forReading | fuse.FOPEN_DIRECT_IO, 0
+}
+
+// indexHandle is an open index.jsonl.
+type indexHandle struct {
+	node *node
+	doc  *sessioncore.IndexDocument
+}
+
+var _ = (fusefs.FileReader)((*indexHandle)(nil))
+
+// Read reads a part of the index.
+func (h *indexHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	return readAt(h.doc, dest, off, h.node)
+}

@@ -1,0 +1,105 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// recentCount is how many sessions recent/ holds (design.md section 5).
+const recentCount = 20
+
+// RecentDir is recent/: links to the sessions that were modified last, called by their place and what the
+// client's short lists call them.
+type RecentDir struct{ directory }
+
+// NewRecentDir returns recent/.
+func NewRecentDir(view *View) *RecentDir { return &RecentDir{directory{node{view: view}}} }
+
+func (d *RecentDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.view.Listing.Stat()
+	if err != nil {
+		return err
+	}
+	fillPrivate(out, st, syscall.S_IFDIR, 0)
+	return nil
+}
+
+func (d *RecentDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*RecentDir)(nil))
+
+// Getattr tells when a session came or went last.
+func (d *RecentDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+// recentSession is a session in recent/.
+type recentSession struct {
+	name string
+	info *sessioncore.SessionInfo
+}
+
+func (d *RecentDir) recent() ([]recentSession, error) {
+	sessions, err := d.view.Listing.Look()
+	if err != nil {
+		return nil, err
+	}
+	var recent []recentSession
+	for _, info := range sessions.All() {
+		if len(recent) == recentCount {
+			break
+		}
+		if d.view.Listing.HasDirectory(info) {
+			name := sessioncore.FileName(fmt.Sprintf("%02d-%s", len(recent)+1, info.DisplayName()))
+			recent = append(recent, recentSession{name, info})
+		}
+	}
+	return recent, nil
+}
+
+var _ = (fusefs.NodeLookuper)((*RecentDir)(nil))
+
+// Lookup finds a link by its name.
+func (d *RecentDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+		recent, err := d.recent()
+		if err != nil {
+			return "", sessioncore.Stat{}, err
+		}
+		for _, r := range recent {
+			if r.name == name {
+				return linkTarget(r.info.DirName(), 1), r.info.Stat, nil
+			}
+		}
+		return "", sessioncore.Stat{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+	}, out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*RecentDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *RecentDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *RecentDir) list() ([]item, func(), error) {
+	recent, err := d.recent()
+	if err != nil {
+		return nil, nil, err
+	}
+	items := make([]item, 0, len(recent))
+	for _, r := range recent {
+		items = append(items, d.sessionLinkItem(r.name))
+	}
+	return items, nil, nil
+}
+
+func (d *RecentDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return noLookup()
+}

@@ -1,0 +1,81 @@
+package nodes
+
+import (
+	"context"
+	"path"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// SessionLink is a link to the directory of a session, in by-id/, by-cwd/, recent/ and continue/, and
+// parent. Which session that is is found out each time somebody asks. The target is relative, so it holds
+// wherever the mount is.
+type SessionLink struct {
+	node
+	find linkFinder
+}
+
+// linkFinder finds what a link leads to: the target, and the file whose owner and times the link has.
+type linkFinder func() (target string, st sessioncore.Stat, err error)
+
+// linkTarget leads to a session from up directories below the root. dir is the session's directory below
+// sessions/.
+func linkTarget(dir string, up int) string {
+	return strings.Repeat("../", up) + path.Join(sessionsRoot, dir)
+}
+
+// enterSessionLink answers the lookup of a link.
+func (n *node) enterSessionLink(ctx context.Context, name string, find linkFinder, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return n.enter(n.sessionLink(ctx, name, find), out)
+}
+
+func (n *node) sessionLink(ctx context.Context, name string, find linkFinder) *fusefs.Inode {
+	id := stableAttr(n.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
+	return n.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return &SessionLink{node: node{view: n.view}, find: find}
+	})
+}
+
+// sessionLinkItem is a link in a listing.
+func (n *node) sessionLinkItem(name string) item {
+	id := stableAttr(n.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
+	return item{name: name, mode: id.Mode, ino: id.Ino}
+}
+
+// noLookup answers READDIRPLUS for a link: no attributes. The kernel looks the name up when somebody wants
+// them, and would do that also if it had them, since it may not remember the name.
+func noLookup() (*fusefs.Inode, syscall.Errno) { return nil, syscall.ENOENT }
+
+func (l *SessionLink) fillAttr(out *fuse.Attr) error {
+	target, st, err := l.find()
+	if err != nil {
+		return err
+	}
+	fillLink(out, st, target)
+	return nil
+}
+
+func (l *SessionLink) cache() cacheRule { return cacheAttr }
+
+var _ = (fusefs.NodeGetattrer)((*SessionLink)(nil))
+
+// Getattr tells the length of the target.
+func (l *SessionLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return l.getattr(l, out)
+}
+
+var _ = (fusefs.NodeReadlinker)((*SessionLink)(nil))
+
+// Readlink returns the session that it is now.
+func (l *SessionLink) Readlink(context.Context) ([]byte, syscall.Errno) {
+	target, _, err := l.find()
+	if err != nil {
+		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
+	}
+	return []byte(target), 0
+}
