@@ -85,15 +85,12 @@ func (p *place) ListStat(dir string, want func(sessioncore.Item) bool) ([]sessio
 }
 
 // StatNames implements sessioncore.StatLister.
-func (p *place) StatNames(dir string, names []string) ([]sessioncore.Stat, error) {
+func (p *place) StatNames(dir string, names []string, f func(i int, st sessioncore.Stat)) error {
 	s, err := p.storage()
-	if dir == "" && len(names) == 0 && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.StatNames(dir, names)
+	return s.StatNames(dir, names, f)
 }
 
 // Stat implements sessioncore.Storage.

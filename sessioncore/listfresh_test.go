@@ -29,9 +29,9 @@ func (c *countingStorage) ListStat(dir string, want func(Item) bool) ([]StatItem
 	return ListStat(c.MemoryStorage, dir, want)
 }
 
-func (c *countingStorage) StatNames(dir string, names []string) ([]Stat, error) {
+func (c *countingStorage) StatNames(dir string, names []string, f func(int, Stat)) error {
 	c.named.Add(1)
-	return StatNames(c.MemoryStorage, dir, names)
+	return StatNames(c.MemoryStorage, dir, names, f)
 }
 
 func (c *countingStorage) Open(name string) (Object, error) {

@@ -188,9 +188,10 @@ type dirLook struct {
 	stat  Stat
 	at    int64 // ns since the epoch
 	err   error
-	same  bool       // its names are those that are known
-	stats []Stat     // then: of its files, where all are looked at
-	items []StatItem // else: what is in it
+	same  bool          // its names are those that are known
+	stale []*listedFile // then: its files that are others now, where all are looked at
+	gone  []*listedFile // likewise those that are no files any more
+	items []StatItem    // else: what is in it
 }
 
 // fetch looks at a directory. It changes nothing.
@@ -208,7 +209,14 @@ func (l *Listing) fetch(name string, all bool) (k dirLook) {
 	k.same = d != nil && d.stat == k.stat && !racy(k.stat.Token, d.readAt)
 	switch {
 	case k.same && all && len(d.names) > 0:
-		k.stats, k.err = StatNames(storage, name, d.names)
+		k.err = StatNames(storage, name, d.names, func(i int, st Stat) {
+			switch f := d.files[i]; {
+			case st.Kind != KindFile:
+				k.gone = append(k.gone, f)
+			case f.differs(st.Token):
+				k.stale = append(k.stale, f)
+			}
+		})
 	case !k.same:
 		k.items, k.err = ListStat(storage, name, func(item Item) bool {
 			return isSessionFile(item) || name == "" && isScope(item)
@@ -231,14 +239,10 @@ func (l *Listing) apply(name string, k dirLook, stale *[]*listedFile) (*listedDi
 		d.stat, d.readAt = k.stat, k.at
 		l.take(d, k.items, stale)
 	}
-	for i, st := range k.stats {
-		switch f := d.files[i]; {
-		case st.Kind != KindFile:
-			l.install(f, readFile{})
-		case f.differs(st.Token):
-			*stale = append(*stale, f)
-		}
+	for _, f := range k.gone {
+		l.install(f, readFile{})
 	}
+	*stale = append(*stale, k.stale...)
 	return d, nil
 }
 

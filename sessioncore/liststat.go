@@ -42,19 +42,20 @@ func (s *FileStorage) ListStat(dir string, want func(Item) bool) ([]StatItem, er
 }
 
 // StatNames implements StatLister.
-func (s *FileStorage) StatNames(dir string, names []string) ([]Stat, error) {
-	f, err := s.openDir(dir)
+func (s *FileStorage) StatNames(dir string, names []string, f func(i int, st Stat)) error {
+	d, err := s.openDir(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	stats := make([]Stat, len(names))
+	defer d.Close()
 	for i, name := range names {
-		if stats[i], err = statIn(f, name); err != nil {
-			return nil, err
+		st, err := statIn(d, name)
+		if err != nil {
+			return err
 		}
+		f(i, st)
 	}
-	return stats, nil
+	return nil
 }
 
 func (s *FileStorage) openDir(dir string) (*os.File, error) {
@@ -110,20 +111,26 @@ func (p *PendingStorage) ListStat(dir string, want func(Item) bool) ([]StatItem,
 }
 
 // StatNames implements StatLister.
-func (p *PendingStorage) StatNames(dir string, names []string) ([]Stat, error) {
-	stats, err := StatNames(p.Storage, dir, names)
+func (p *PendingStorage) StatNames(dir string, names []string, f func(i int, st Stat)) error {
 	if !p.any(dir) {
-		return stats, err
+		return StatNames(p.Storage, dir, names, f)
 	}
-	if err != nil { // the directory may be in memory only
-		stats = make([]Stat, len(names))
-	}
-	for i, name := range names {
-		if st, ok := p.waitingStat(path.Join(dir, name)); ok {
-			stats[i] = st
+	onDisk := false
+	here := func(i int, st Stat) {
+		onDisk = true
+		if waiting, ok := p.waitingStat(path.Join(dir, names[i])); ok {
+			st = waiting
 		}
+		f(i, st)
 	}
-	return stats, nil
+	err := StatNames(p.Storage, dir, names, here)
+	if onDisk || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for i := range names { // the directory is in memory only
+		here(i, Stat{})
+	}
+	return nil
 }
 
 // waitingStat is Stat for a file in memory.
@@ -161,17 +168,16 @@ func ListStat(storage Storage, dir string, want func(Item) bool) ([]StatItem, er
 }
 
 // StatNames tells the states of names in a directory, as StatLister says, whatever the storage.
-func StatNames(storage Storage, dir string, names []string) ([]Stat, error) {
+func StatNames(storage Storage, dir string, names []string, f func(i int, st Stat)) error {
 	if lister, ok := storage.(StatLister); ok {
-		return lister.StatNames(dir, names)
+		return lister.StatNames(dir, names, f)
 	}
-	stats := make([]Stat, len(names))
 	for i, name := range names {
 		st, err := storage.Stat(path.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
-		stats[i] = st
+		f(i, st)
 	}
-	return stats, nil
+	return nil
 }

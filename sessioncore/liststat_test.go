@@ -36,7 +36,11 @@ func TestListStat(t *testing.T) {
 		for _, item := range all {
 			names = append(names, item.Name)
 		}
-		stats, err := StatNames(s, dir, append(names, "no such name"))
+		var stats []Stat
+		err = StatNames(s, dir, append(names, "no such name"), func(i int, st Stat) {
+			require.Len(t, stats, i)
+			stats = append(stats, st)
+		})
 		require.NoError(t, err)
 		require.Len(t, stats, len(names)+1)
 		require.Equal(t, Stat{}, stats[len(names)])

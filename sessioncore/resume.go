@@ -71,19 +71,16 @@ func startingWith(keys []resumeKey, prefix string) []resumeKey {
 	return keys[from : from+n]
 }
 
-// candidates returns the files that a key means where it is a whole id; else ok is false. A beginning may
-// be that of any file, which only a look at all can tell.
-func (x *resumeIndex) candidates(key string) (files []*listedFile, ok bool) {
+// candidates returns the files that a key means, and whether it is a whole id. A beginning may be that of
+// any file by now, which only a look at all can tell.
+func (x *resumeIndex) candidates(key string) (files []*listedFile, whole bool) {
 	ids := startingWith(x.ids, key)
-	if len(ids) == 0 || ids[0].key != key {
-		return nil, false
-	}
 	for _, keys := range [...][]resumeKey{ids, startingWith(x.files, key), startingWith(x.suffixes, key)} {
 		for _, k := range keys {
 			files = append(files, k.file) // a file may be there twice: it is looked at once more
 		}
 	}
-	return files, true
+	return files, len(ids) > 0 && ids[0].key == key
 }
 
 // resumes reports whether a lowered key of --resume means the session: a beginning of its id, of its
@@ -110,8 +107,8 @@ func (l *Listing) Resume(name string) (*SessionInfo, error) {
 			}
 		}
 		key = lowered(key)
-		files, exact := x.candidates(key)
-		return files, exact, func(i *SessionInfo) bool { return i.resumes(key) }
+		files, whole := x.candidates(key)
+		return files, whole, func(i *SessionInfo) bool { return i.resumes(key) }
 	})
 }
 
@@ -158,13 +155,9 @@ func (l *Listing) choose(find finder) (*SessionInfo, error) {
 	if err := l.look(true); err != nil {
 		return nil, err
 	}
-	if l.sessions == nil {
-		l.sessions = l.collect()
-	}
-	for _, info := range l.sessions.infos {
-		if fits(info) && l.HasDirectory(info) {
-			return info, nil
-		}
+	files, _, fits = find()
+	if best := l.newestOf(files, fits); best != nil {
+		return best, nil
 	}
 	return nil, fmt.Errorf("%w: no such session", ErrNotFound)
 }
@@ -181,7 +174,7 @@ func (l *Listing) count() int {
 func (l *Listing) newestOf(files []*listedFile, fits func(*SessionInfo) bool) *SessionInfo {
 	var best *SessionInfo
 	for _, f := range files {
-		if f.info != nil && fits(f.info) && (best == nil || f.info.compare(best) < 0) && l.HasDirectory(f.info) {
+		if f.info != nil && (best == nil || f.info.compare(best) < 0) && fits(f.info) && l.HasDirectory(f.info) {
 			best = f.info
 		}
 	}

@@ -95,8 +95,9 @@ type StatLister interface {
 	// ListStat returns the names in dir ("" for the root) that want wants, in no order. A name that
 	// goes away meanwhile is left out.
 	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
-	// StatNames returns the states of names in dir, in their order; the zero Stat for one that is gone.
-	StatNames(dir string, names []string) ([]Stat, error)
+	// StatNames calls f with the state of each of the names in dir, in their order; the zero Stat for one
+	// that is gone.
+	StatNames(dir string, names []string, f func(i int, st Stat)) error
 }
 
 // Linker is a storage that has symbolic links.
