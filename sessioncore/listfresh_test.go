@@ -261,10 +261,40 @@ func TestListingDirectories(t *testing.T) {
 	}
 }
 
-// TestLongFirstMessages: they are not kept, and read again when the index is; whole or not at all.
+// TestKeptLong: what is kept of long first messages beyond their beginnings is counted right, whatever comes
+// and goes, and bounded.
+func TestKeptLong(t *testing.T) {
+	storage := NewMemoryStorage()
+	l := newListing(t, storage)
+	write := func(name string, n int) {
+		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
+		require.NoError(t, storage.WriteFile(name, []byte(text)))
+		_, err := l.Look()
+		require.NoError(t, err)
+	}
+	write("p/a.jsonl", maxKeptFirst+100)
+	write("p/b.jsonl", maxKeptFirst+20)
+	write("p/c.jsonl", 10)
+	require.Equal(t, 120, l.long)
+	write("p/a.jsonl", maxKeptFirst+7)
+	require.Equal(t, 27, l.long)
+	write("p/c.jsonl", maxKeptFirst+1)
+	require.Equal(t, 28, l.long)
+	require.NoError(t, storage.Remove("p/b.jsonl"))
+	_, err := l.Look()
+	require.NoError(t, err)
+	require.Equal(t, 8, l.long)
+	l.long = maxKeptLong
+	write("p/d.jsonl", maxKeptFirst+1)
+	require.Equal(t, maxKeptLong, l.long)
+}
+
+// TestLongFirstMessages: where too many would have to be kept they are not, and read again when the index is;
+// whole or not at all.
 func TestLongFirstMessages(t *testing.T) {
 	storage := NewMemoryStorage()
 	l := newListing(t, storage)
+	l.long = maxKeptLong
 	session := func(text string) []byte {
 		return []byte(headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + text + `"}}` + "\n")
 	}

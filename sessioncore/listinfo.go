@@ -12,9 +12,11 @@ const (
 	// listPrefix is how much of a file the client reads to list it, in bytes (seed omp-session-switching).
 	// What lies behind is not looked at, also where we could: the lists agree.
 	listPrefix = 4 << 10
-	// maxKeptFirst is how much of a first message is kept in memory, in bytes. A longer one is read again
-	// when somebody reads it, so that ten thousand long ones do not fill the memory.
+	// maxKeptFirst is how much of a first message is kept in memory in any case, in bytes, and maxKeptLong is
+	// how much is kept beyond that, of all sessions together. What is not kept is read again when somebody
+	// reads it, so that ten thousand long ones do not fill the memory.
 	maxKeptFirst = 1 << 10
+	maxKeptLong  = 8 << 20
 	// noMessages is the first message of a session without one.
 	noMessages = "(no messages)"
 )
@@ -101,11 +103,23 @@ func readListInfo(storage Storage, name string, buf []byte) (*SessionInfo, Stat,
 	info.Name, info.Stat = name, st
 	info.lineSize = len(info.appendLine(nil))
 	info.firstSum = maphash.String(hashSeed, info.first)
-	if len(info.first) > maxKeptFirst {
-		info.first = strings.Clone(info.first[:maxKeptFirst])
-		info.flags |= infoCut
-	}
 	return info, st, nil
+}
+
+// long is how much is kept of a first message beyond maxKeptFirst, in bytes.
+func (i *SessionInfo) long() int {
+	if i == nil {
+		return 0
+	}
+	return max(0, len(i.first)-maxKeptFirst)
+}
+
+// cut keeps no more than the beginning of a long first message. Only for an info that nobody else has yet.
+func (i *SessionInfo) cut() {
+	if i.long() > 0 {
+		i.first = strings.Clone(i.first[:maxKeptFirst])
+		i.flags |= infoCut
+	}
 }
 
 // maxDisplayName is how long a display name is, in characters (seed omp-session-switching).

@@ -35,6 +35,7 @@ type Listing struct {
 	// unsettled are files that are looked at each time: they may become sessions, or others, by growth.
 	unsettled map[*listedFile]bool
 	sessions  *Sessions // nil: to be made anew
+	long      int       // bytes of long first messages that are kept
 	lookup    lookup
 }
 
@@ -303,6 +304,7 @@ func (l *Listing) forget(d *listedDir) {
 func (l *Listing) drop(f *listedFile) {
 	delete(l.unsettled, f)
 	if f.info != nil {
+		l.long -= f.info.long()
 		f.info = nil
 		l.sessions, l.lookup = nil, lookup{}
 	}

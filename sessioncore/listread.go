@@ -75,12 +75,16 @@ func (l *Listing) readOne(name string) readFile {
 func (l *Listing) install(f *listedFile, r readFile) {
 	f.token, f.readAt = r.token, r.at
 	old := f.info
+	if r.info != nil && (old != nil && old.flags&infoCut != 0 || l.long-old.long()+r.info.long() > maxKeptLong) {
+		r.info.cut()
+	}
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || (old.flags|r.info.flags)&infoSearched != 0:
 		l.lookup = lookup{}
 	}
+	l.long += r.info.long() - old.long()
 	f.info = r.info
 	l.sessions = nil
 	if f.info == nil || f.info.flags&infoSearched != 0 {
