@@ -84,7 +84,7 @@ func (p *listParse) parsedHeader(v value) bool {
 	}
 	p.ID, _ = v.member("id").text()
 	timestamp := v.member("timestamp")
-	if !d.versioned || timestamp.isString() { // omp's client reads strings alone
+	if timestamp.isString() || d == operator && timestamp.isNumber() {
 		p.setCreated(d, timestamp)
 	}
 	p.fields(d, func(key string) (string, bool) { return v.member(key).text() })
@@ -123,7 +123,7 @@ func (p *listParse) fields(d *dialect, text func(key string) (string, bool)) {
 		p.Parent = parent
 		p.flags |= infoParent
 	}
-	if title, ok := text("title"); ok && p.flags&infoSlot == 0 {
+	if title, ok := text("title"); ok && p.flags&(infoSlot|infoOperator) == 0 {
 		p.setTitle(title)
 	}
 }
@@ -150,10 +150,15 @@ func (p *listParse) entries() bool {
 		switch {
 		case string(v) == "null":
 			return false
-		case typ.is("compaction"):
-			p.setSummary(summary)
-		case typ.is("session_info") && p.flags&infoOperator != 0:
-			p.setSummary(name)
+		case p.flags&infoOperator != 0 && typ.is("session_info"): // the last one names the session, or not
+			p.summary = nil
+			if text, _ := name.text(); text != "" {
+				p.summary = &text
+			}
+		case p.flags&infoOperator == 0 && typ.is("compaction"):
+			if text, ok := summary.text(); ok {
+				p.summary = &text
+			}
 		case typ.is("message") && message.truthy():
 			if !p.message(message) {
 				return false
@@ -161,12 +166,6 @@ func (p *listParse) entries() bool {
 		}
 	}
 	return true
-}
-
-func (p *listParse) setSummary(v value) {
-	if text, ok := v.text(); ok {
-		p.summary = &text
-	}
 }
 
 // message counts a message and takes its text if it is the first of a user.

@@ -46,6 +46,9 @@ var listCases = map[string]struct {
 	"torn line":         {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
 	"torn, then two":    {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`) + message(`"ho"`), "a", "/w", "-", 2, "hi"},
 	"two on a line":     {headerLine("a", "/w") + `{}{"type":"x"}` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
+	"operator":          {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + message(`"hi"`), "o", "/w", "N", 1, "hi"},
+	"operator, no name": {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + `{"type":"session_info","name":null}`, "o", "/w", "-", 0, noMessages},
+	"operator, cut":     {`{"type": "session_header", "id": "o", "title": "T", "cwd": "/w`, "o", "/w", "-", 0, noMessages},
 	"slot":              {string(titleSlot("T", "now")) + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
 	"empty slot":        {string(titleSlot(" ", "now")) + `{"type":"session","id":"a","title":"H"}`, "a", "", "-", 0, noMessages},
 	"no slot":           {`{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}` + "\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
@@ -53,6 +56,8 @@ var listCases = map[string]struct {
 	"slot, cut header":  {string(titleSlot("T", "now")) + "\n \n" + `{"type":"session","id":"a","title":"H","cwd":"/w`, "a", "/w", "T", 0, noMessages},
 	"slot, no user":     {string(titleSlot("T", "now")) + headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "T", 1, "hi"},
 }
+
+const operatorListLine = `{"type": "session_header", "id": "o", "timestamp": 1770106500.25, "cwd": "/w", "title": "T"}` + "\n"
 
 // message is a line with a user's message.
 func message(content string) string {
@@ -97,6 +102,22 @@ func TestDisplayNames(t *testing.T) {
 			require.Equal(t, c.want, info.DisplayName())
 		})
 	}
+}
+
+// TestCreated: a header's timestamp; operator's may be a number of seconds or milliseconds.
+func TestCreated(t *testing.T) {
+	for timestamp, want := range map[string]string{
+		`"2026-02-03T08:15:00.250Z"`: "2026-02-03T08:15:00.250Z", `1770106500.25`: "2026-02-03T08:15:00.250Z", `1770106500250`: "2026-02-03T08:15:00.250Z",
+		`"2026-02-03T08:15:00.250000+00:00"`: "2026-02-03T08:15:00.250Z", `null`: "-", `"never"`: "-", `1e300`: "-", `[]`: "-",
+	} {
+		info := parseListInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
+		created := "-"
+		if info.flags&infoCreated != 0 {
+			created = isoTime(info.created)
+		}
+		require.Equal(t, want, created, timestamp)
+	}
+	require.Zero(t, parseListInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).flags&infoCreated, "omp's is a string")
 }
 
 func TestIsoTime(t *testing.T) {
