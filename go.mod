@@ -4,9 +4,14 @@ go 1.26.0
 
 require (
 	github.com/hanwen/go-fuse/v2 v2.12.1
+	github.com/ncruces/go-sqlite3 v0.35.6
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sys v0.49.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/ncruces/go-sqlite3-wasm/v6 v6.3.35304 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)

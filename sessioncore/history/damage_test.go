@@ -1,0 +1,165 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+)
+
+// memoryFiles are files in memory.
+type memoryFiles map[string][]byte
+
+func (m memoryFiles) Stat(name string) (sessioncore.Stat, error) {
+	content, ok := m[name]
+	if !ok {
+		return sessioncore.Stat{}, fs.ErrNotExist
+	}
+	return sessioncore.Stat{Kind: sessioncore.KindFile, Token: sessioncore.Token{
+		Device: 1, Inode: uint64(len(name)), Size: int64(len(content)), Modified: 1, Changed: 1,
+	}}, nil
+}
+
+func (m memoryFiles) Open(name string) (sessioncore.Object, error) {
+	st, err := m.Stat(name)
+	return memoryFile{bytes.NewReader(m[name]), st}, err
+}
+
+type memoryFile struct {
+	io.ReaderAt
+	stat sessioncore.Stat
+}
+
+func (f memoryFile) Stat() (sessioncore.Stat, error) { return f.stat, nil }
+func (f memoryFile) Close() error                    { return nil }
+
+// sound returns the files of a database: a part of the prompts is in the log alone.
+func sound(t testing.TB) memoryFiles {
+	dir := database(t, schema18, fill(40))
+	conn := connect(t, dir)
+	defer conn.Close()
+	run(t, conn, "PRAGMA wal_autocheckpoint=0; INSERT INTO history(prompt) VALUES ('fix what is in the log'); INSERT INTO history(prompt) VALUES ('fix it')")
+	files := memoryFiles{}
+	for _, name := range []string{databaseName, walName, shmName} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		files[name] = content
+	}
+	return files
+}
+
+// searches go through the index in different ways; the first lists all.
+var searches = []string{"", "fix", "w*", `"fix it" OR word`, "NEAR(word 1) NOT fix", "^word"}
+
+// check reads files of any content: it ends, soon, with JSON lines or with a reason.
+func check(t testing.TB, files memoryFiles, searches ...string) {
+	h := New(files)
+	for _, match := range searches {
+		text, m, err := h.Render(match, 0)
+		if err != nil {
+			known := errors.Is(err, ErrUnreadable) || errors.Is(err, ErrTooBig) || errors.Is(err, ErrQuery) && match != ""
+			require.True(t, known && !isLost(err), "%q: %v", match, err)
+			continue
+		}
+		require.Len(t, text, int(m.Size))
+		for line := range strings.Lines(string(text)) {
+			require.True(t, json.Valid([]byte(line)), line)
+		}
+	}
+	require.Empty(t, h.reads, "a read keeps its place")
+}
+
+// TestDamage changes some bytes at a time, thousands of times.
+func TestDamage(t *testing.T) {
+	const patience = 2 * time.Second
+	good := sound(t)
+	check(t, good, searches...)
+	tries := 0
+	for began := time.Now(); time.Since(began) < patience; tries++ {
+		files := damaged(good, int64(tries))
+		if !t.Run(fmt.Sprint(tries), func(t *testing.T) { check(t, files, searches...) }) {
+			break
+		}
+	}
+	t.Log(tries, "variants")
+}
+
+// damaged returns a copy of files with a few bytes changed, most of them where the structure is.
+func damaged(files memoryFiles, seed int64) memoryFiles {
+	r := rand.New(rand.NewSource(seed))
+	files = maps.Clone(files)
+	for _, name := range [][]string{{databaseName}, {walName}, {databaseName, walName, shmName}}[r.Intn(3)] {
+		b := bytes.Clone(files[name])
+		for range 1 + r.Intn(30) {
+			at := r.Intn(len(b))
+			if r.Intn(2) == 0 {
+				at = at&^4095 + r.Intn(200) // the head of a page
+			}
+			at = min(at, len(b)-1)
+			switch r.Intn(4) {
+			case 0:
+				b[at] ^= 1 << r.Intn(8)
+			case 1:
+				b[at] = byte(r.Intn(256))
+			case 2:
+				b[at] = []byte{0, 0xff, 0x7f, 0x80, 1}[r.Intn(5)]
+			case 3:
+				copy(b[at:], b[r.Intn(len(b)):][:1]) // what is right elsewhere
+			}
+		}
+		if r.Intn(10) == 0 {
+			b = b[:r.Intn(len(b))]
+		}
+		if name == walName && r.Intn(2) == 0 {
+			resum(b)
+		}
+		files[name] = b
+	}
+	return files
+}
+
+// resum makes the checksums of a log right again, so that what it has is read (SQLite's file format, section 4.2).
+func resum(wal []byte) {
+	const frameHeader, page = 24, 4096
+	if len(wal) < walHeaderSize {
+		return
+	}
+	var sum [2]uint32
+	add := func(b []byte) {
+		for ; len(b) >= 8; b = b[8:] {
+			sum[0] += le(b) + sum[1]
+			sum[1] += le(b[4:]) + sum[0]
+		}
+	}
+	put := func(b []byte) {
+		for i, s := range sum {
+			b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(s>>24), byte(s>>16), byte(s>>8), byte(s)
+		}
+	}
+	copy(wal, []byte{0x37, 0x7f, 0x06, 0x82, 0, 0x2d, 0xe2, 0x18, 0, 0, page >> 8, 0})
+	add(wal[:24])
+	put(wal[24:])
+	for frame := wal[walHeaderSize:]; len(frame) >= frameHeader+page; frame = frame[frameHeader+page:] {
+		copy(frame[8:16], wal[16:24])
+		add(frame[:8])
+		add(frame[frameHeader:][:page])
+		put(frame[16:])
+	}
+}
+
+func le(b []byte) uint32 {
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}

@@ -1,0 +1,223 @@
+// Package history reads the client's prompt history, SOURCE/history.db: a SQLite database in WAL mode with a
+// table history(id, prompt, created_at, cwd), in version 18 session_id too, and an FTS5 index history_fts of the
+// prompts (design.md section 1, history/). The database belongs to the client, which may be writing to it, and
+// its content is hostile until read. So this package
+//
+//   - never makes or changes a file and takes no lock: a reader that follows SQLite's protocol writes to
+//     history.db-shm, makes it where it is missing, and can keep a client that ends from tidying up;
+//   - opens only regular files, through the storage that it is given, and follows no link;
+//   - keeps nothing open and nothing in memory between two reads;
+//   - bounds time, memory and size of each read, and survives a panic in the library.
+//
+// Reading beside a writer. The files are pinned at the sizes that they have, and SQLite reads them through a
+// file system of ours (vfs.go) that has no shared memory, with locking_mode=EXCLUSIVE: so it makes its index of
+// the log in its own memory, from the log alone, as it does after a crash, and finds what is committed. A log is
+// written from its start again only under a new header, and the database file changes only when frames of the
+// log are copied into it, which writers announce in history.db-shm. So if afterwards the log has its header
+// still, and no frame beyond the pinned ones was copied, then what was read is one committed state (pinned.go);
+// otherwise it is read again. Where there is no history.db-shm, the times of the database file tell whether it
+// changed.
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sessionfs/sessioncore"
+)
+
+// The files of the database.
+const (
+	databaseName = "history.db"
+	walName      = databaseName + "-wal"
+	shmName      = databaseName + "-shm"
+	journalName  = databaseName + "-journal"
+)
+
+const (
+	// maxReads is how many reads go on at once: each takes up to maxMemory.
+	maxReads = 2
+	// maxTime bounds a read with all its repetitions. 100,000 prompts take a third of a second.
+	maxTime = 10 * time.Second
+	// maxWait bounds the wait for other reads.
+	maxWait = 3 * time.Second
+	// grace is what a read gets to notice that its time is over. The library asks often, but not within each loop: a
+	// read that does not end keeps its place of the maxReads, so that there are never more of them.
+	grace = 2 * time.Second
+	// patientAttempts is after how many attempts in vain the files are copied before they are looked into, which
+	// takes less time: a writer without a pause changes them every few milliseconds.
+	patientAttempts = 3
+	// maxHeld is the size in bytes of the files up to which that is done.
+	maxHeld = 32 << 20
+	// pause is between two attempts, in which a writer gets on.
+	pause = time.Millisecond
+)
+
+// Files is the part of a sessioncore.Storage in which the database lies.
+type Files interface {
+	Stat(name string) (sessioncore.Stat, error)
+	Open(name string) (sessioncore.Object, error)
+}
+
+// History is the prompt history of a SOURCE. Its methods are safe for concurrent use.
+type History struct {
+	files Files
+	limit time.Duration // maxTime, or less in tests
+	tries int           // patientAttempts, or less in tests
+	reads chan struct{} // a place for each read under way
+}
+
+// New returns the history in files, which need not be there.
+func New(files Files) *History {
+	return &History{files: files, limit: maxTime, tries: patientAttempts, reads: make(chan struct{}, maxReads)}
+}
+
+// State is one state of the database: equal states mean equal content, once a Measure is settled.
+type State struct {
+	database sessioncore.Stat
+	wal      sessioncore.Token // zero where there is no log
+}
+
+// Stat tells mode and owner of the database file, and the times of the last change of it or of its log.
+func (s State) Stat() sessioncore.Stat {
+	st := s.database
+	st.Modified = max(st.Modified, s.wal.Modified)
+	st.Changed = max(st.Changed, s.wal.Changed)
+	return st
+}
+
+// State looks at the files. Where there is no database, or something else than a file, the error wraps
+// fs.ErrNotExist.
+func (h *History) State() (State, error) {
+	st, err := h.files.Stat(databaseName)
+	if err != nil {
+		return State{}, err
+	}
+	if st.Kind != sessioncore.KindFile {
+		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, databaseName)
+	}
+	s := State{database: st}
+	if wal, err := h.files.Stat(walName); err == nil && wal.Kind == sessioncore.KindFile {
+		s.wal = wal.Token
+	}
+	return s, nil
+}
+
+// Measure is what a rendering is like.
+type Measure struct {
+	State State // in which the database was
+	Size  int64 // bytes
+	// Settled: whatever changes the database from now on changes its State too. Not so for a few
+	// milliseconds after a change, where the clock of the file system is coarse.
+	Settled bool
+}
+
+// Measure tells about the rendering of a query without keeping it; errors as for Render.
+func (h *History) Measure(match string) (Measure, error) {
+	return h.read(match, &lines{})
+}
+
+// Render returns the prompts that match an FTS5 query, or all where it is empty: one JSON object a line, newest
+// first, as in the client's own lists. room is the size that is expected, 0 where unknown.
+//
+// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or what the
+// storage says.
+func (h *History) Render(match string, room int64) ([]byte, Measure, error) {
+	out := &lines{keep: true}
+	out.text.Grow(int(min(room, maxRendering)))
+	m, err := h.read(match, out)
+	if err != nil {
+		return nil, m, err // out may still be written to
+	}
+	return out.text.Bytes(), m, nil
+}
+
+// read runs a query on one committed state of the database, within the limits.
+func (h *History) read(match string, out *lines) (Measure, error) {
+	select {
+	case h.reads <- struct{}{}:
+	case <-time.After(min(maxWait, h.limit)):
+		return Measure{}, fmt.Errorf("%w: other reads are in the way for %v", ErrTooSlow, maxWait)
+	}
+	type answer struct {
+		measure Measure
+		err     error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		m, err := h.repeat(match, out)
+		if !isLost(err) {
+			<-h.reads
+		}
+		done <- answer{m, err}
+	}()
+	timeout := time.NewTimer(h.limit + grace)
+	defer timeout.Stop()
+	select {
+	case a := <-done:
+		return a.measure, a.err
+	case <-timeout.C:
+		return Measure{}, fmt.Errorf("%w: it does not end", ErrTooSlow)
+	}
+}
+
+// repeat reads until nothing changed meanwhile.
+func (h *History) repeat(match string, out *lines) (Measure, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), h.limit)
+	defer cancel()
+	for n := 0; ; n++ {
+		m, changed, err := h.attempt(ctx, match, out, n >= h.tries)
+		switch {
+		case isLost(err):
+			return m, err
+		case ctx.Err() != nil && changed:
+			return m, fmt.Errorf("%w: the database changed all the time, for %v", ErrTooSlow, h.limit)
+		case ctx.Err() != nil:
+			return m, fmt.Errorf("%w: more than %v", ErrTooSlow, h.limit)
+		case !changed:
+			return m, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// attempt reads once, from a copy where hurry is set. changed tells that the database changed meanwhile: then
+// the result says nothing.
+func (h *History) attempt(
+	ctx context.Context, match string, out *lines, hurry bool,
+) (m Measure, changed bool, err error) {
+	if _, err := h.State(); err != nil {
+		return m, false, err
+	}
+	p, err := h.pin(ctx)
+	if errors.Is(err, errChanged) {
+		return m, true, nil
+	} else if err != nil {
+		return m, false, err
+	}
+	defer p.close()
+	if wait := p.wait(); wait > 0 {
+		time.Sleep(wait)
+		return m, true, nil
+	}
+	m.State = p.state
+	m.Settled = unsettled(p.state.Stat().Token, p.at) == 0
+	held := false
+	if hurry {
+		held, err = p.hold()
+		if (held || err != nil) && p.changed() {
+			return m, true, nil
+		} else if err != nil {
+			return m, false, err
+		}
+	}
+	out.reset()
+	if err = query(ctx, p, match, out); err != nil && p.journal != nil {
+		err = fmt.Errorf("%w (%s has a transaction that was cut off or is under way)", err, journalName)
+	}
+	m.Size = out.size
+	return m, !held && p.changed(), err
+}

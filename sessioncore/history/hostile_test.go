@@ -1,0 +1,135 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+)
+
+// numbers begins a statement with a table n(i) of 1 to count.
+func numbers(count int) string {
+	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %d) ", count)
+}
+
+// TestHostileSchema: whatever stands under the client's names, reading ends soon, and with the right error.
+func TestHostileSchema(t *testing.T) {
+	const table = "CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd);"
+	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS prompt, i AS created_at, i AS cwd FROM n"
+	for name, c := range map[string]struct {
+		sql    []string
+		list   error
+		search error
+	}{
+		"a view":           {[]string{"CREATE VIEW history AS " + endless}, ErrUnreadable, ErrUnreadable},
+		"another module":   {[]string{"CREATE VIRTUAL TABLE history USING fts5(id, prompt, created_at, cwd)"}, ErrUnreadable, ErrUnreadable},
+		"an index as view": {[]string{table, "CREATE VIEW history_fts AS " + endless}, ErrUnreadable, ErrUnreadable},
+		"no index":         {[]string{table}, nil, ErrUnreadable},
+		"other columns":    {[]string{"CREATE TABLE history(a, b);" + strings.Replace(fullText, "new.id, new.prompt", "new.a, new.b", 1)}, ErrUnreadable, ErrUnreadable},
+		"no content": {[]string{table, "CREATE VIRTUAL TABLE history_fts USING fts5(prompt, content='nowhere')",
+			"INSERT INTO history VALUES (1, 'fix', 1, '')"}, nil, nil},
+		"a view as content": {[]string{table, "CREATE VIEW v AS " + endless,
+			"CREATE VIRTUAL TABLE history_fts USING fts5(prompt, content='v')"}, nil, nil},
+		"triggers": {[]string{table + fullText, "CREATE TRIGGER more AFTER INSERT ON history BEGIN UPDATE history SET prompt = 'x'; END",
+			"INSERT INTO history VALUES (1, 'fix', 1, '')"}, nil, nil},
+		"a generated prompt": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt AS (upper(cwd)), created_at, cwd);" + fullText,
+			"INSERT INTO history VALUES (1, 1, 'fix')"}, ErrUnreadable, ErrUnreadable},
+		"a value too long": {[]string{table + fullText, "INSERT INTO history VALUES (1, 'fix', 1, zeroblob(17000000))"}, ErrTooBig, ErrTooBig},
+		"too much": {[]string{table + fullText + "CREATE INDEX idx_history_created_at ON history(created_at DESC)", numbers(12) +
+			"INSERT INTO history SELECT i, 'fix', i, replace(hex(zeroblob(500000)), '0', char(1)) FROM n"}, ErrTooBig, ErrTooBig},
+		"in no order": {[]string{"CREATE TABLE history(id, prompt, created_at, cwd);" + fullText, // sorted in memory
+			numbers(5) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, ErrUnreadable, ErrUnreadable},
+		"deep expressions": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd DEFAULT (1" +
+			strings.Repeat("+1", 500) + "));" + fullText}, ErrUnreadable, ErrUnreadable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, database(t, c.sql...))
+			began := time.Now()
+			_, err := h.Measure("")
+			require.ErrorIs(t, err, c.list)
+			_, err = h.Measure("fix")
+			require.ErrorIs(t, err, c.search)
+			require.Less(t, time.Since(began), maxTime)
+			require.Empty(t, h.reads, "a read keeps its place")
+		})
+	}
+}
+
+// TestTooSlow: an answer that takes too long ends with a reason, and so does a wait for others.
+func TestTooSlow(t *testing.T) {
+	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
+	h.limit = 100 * time.Millisecond
+	began := time.Now()
+	_, err := h.Measure("")
+	require.ErrorIs(t, err, ErrTooSlow)
+	require.Less(t, time.Since(began), grace)
+	require.Empty(t, h.reads, "a read keeps its place")
+
+	h = open(t, database(t, schema18, fill(3000)))
+	h.limit = 2 * time.Millisecond
+	_, err = h.Measure("")
+	require.ErrorIs(t, err, ErrTooSlow)
+	h.limit = 100 * time.Millisecond
+	for range maxReads {
+		h.reads <- struct{}{}
+	}
+	_, err = h.Measure("")
+	require.ErrorIs(t, err, ErrTooSlow)
+}
+
+// TestEndlessLog: the library does not ask for the time while it looks through a log, but it reads.
+func TestEndlessLog(t *testing.T) {
+	dir := database(t, schema18, rows)
+	conn := connect(t, dir)
+	run(t, conn, "PRAGMA wal_autocheckpoint=0; INSERT INTO history(prompt) VALUES ('x')")
+	defer conn.Close()
+	age(t, dir)
+	h := New(slowFiles{open(t, dir).files})
+	h.limit = 100 * time.Millisecond
+	_, err := h.Measure("")
+	require.ErrorIs(t, err, ErrTooSlow)
+}
+
+// slowFiles takes a while for each read.
+type slowFiles struct{ Files }
+
+func (f slowFiles) Open(name string) (sessioncore.Object, error) {
+	obj, err := f.Files.Open(name)
+	return slowObject{obj}, err
+}
+
+type slowObject struct{ sessioncore.Object }
+
+func (o slowObject) ReadAt(p []byte, off int64) (int, error) {
+	time.Sleep(30 * time.Millisecond)
+	return o.Object.ReadAt(p, off)
+}
+
+// TestNotADatabase: files that are none are said to be none.
+func TestNotADatabase(t *testing.T) {
+	for _, content := range []string{"x", "SQLite format 3\x00", strings.Repeat("\x00", 5000), strings.Repeat("SQLite format 3\x00", 1000)} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
+		h := open(t, dir)
+		_, _, err := h.Render("", 0)
+		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
+		_, _, err = h.Render(`"`, 0)
+		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
+	}
+}
+
+// TestLostConnection: a connection that cannot be closed is told from others, for its memory is not free.
+func TestLostConnection(t *testing.T) {
+	conn := connect(t, t.TempDir())
+	stmt, _, err := conn.Prepare("SELECT 1")
+	require.NoError(t, err)
+	require.True(t, isLost(closeConn(conn)), "a statement is open")
+	require.NoError(t, stmt.Close())
+	require.NoError(t, closeConn(conn))
+}

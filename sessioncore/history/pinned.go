@@ -1,0 +1,208 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	"sessionfs/sessioncore"
+)
+
+// walHeaderSize is the size of the header of a write-ahead log in bytes. It holds two numbers that differ each time
+// that the log is begun anew (SQLite's file format, section 4.1).
+const walHeaderSize = 32
+
+// pinned is the database at one moment: its files, open, at the sizes that they had.
+type pinned struct {
+	files    Files
+	at       time.Time // when
+	state    State     // in which
+	database *pinnedFile
+	wal      *pinnedFile // nil: none
+	journal  *pinnedFile // nil: none. A transaction of an old kind is under way or was cut off.
+	shm      *pinnedFile // nil: none, or none of use: nobody is writing, or not in the usual way
+	header   []byte      // of the log
+	index    walIndex    // what shm said
+}
+
+// pinnedFile is an open file that does not grow.
+type pinnedFile struct {
+	ctx  context.Context
+	name string
+	obj  sessioncore.Object
+	stat sessioncore.Stat
+	held []byte // its content, where that was copied
+}
+
+// ReadAt implements io.ReaderAt, up to the size at which the file was pinned, until the context is done.
+func (f *pinnedFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	left := f.stat.Size - off
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	if f.held != nil {
+		return bytes.NewReader(f.held).ReadAt(p, off)
+	}
+	if int64(len(p)) <= left {
+		return f.obj.ReadAt(p, off)
+	}
+	n, err := f.obj.ReadAt(p[:left], off)
+	if err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// errChanged: files were replaced while they were opened.
+var errChanged = errors.New("the database changed")
+
+// pin opens the files. An error of errChanged: they were being replaced.
+func (h *History) pin(ctx context.Context) (*pinned, error) {
+	p := &pinned{files: h.files}
+	if err := p.open(ctx); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pinned) open(ctx context.Context) (err error) {
+	for name, file := range map[string]**pinnedFile{
+		databaseName: &p.database, walName: &p.wal, journalName: &p.journal, shmName: &p.shm,
+	} {
+		obj, err := p.files.Open(name)
+		if err == nil {
+			*file = &pinnedFile{ctx: ctx, name: name, obj: obj}
+		} else if !isAbsent(err) {
+			return err
+		}
+	}
+	if p.database == nil {
+		return errChanged // it was there a moment ago
+	}
+	if p.shm != nil {
+		var ok bool
+		if p.index, ok = readIndex(p.shm.obj); !ok {
+			_ = p.shm.obj.Close()
+			p.shm = nil
+		}
+	}
+	// After the index, so that all frames that it knows are in the log.
+	p.at = time.Now()
+	for _, f := range p.all() {
+		if f.stat, err = f.obj.Stat(); err != nil {
+			return err
+		}
+	}
+	p.state.database = p.database.stat
+	if p.wal != nil {
+		p.state.wal = p.wal.stat.Token
+		if p.header, err = readHeader(p.wal.obj); err != nil {
+			return err
+		}
+	}
+	if p.replaced() {
+		return errChanged
+	}
+	return nil
+}
+
+// isAbsent reports whether there is no such file, or something else under its name.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotRegular)
+}
+
+// readHeader returns the header of a log, shorter where the log is.
+func readHeader(wal io.ReaderAt) ([]byte, error) {
+	header := make([]byte, walHeaderSize)
+	n, err := wal.ReadAt(header, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return header[:n], nil
+}
+
+// all are the files that there are.
+func (p *pinned) all() []*pinnedFile {
+	var all []*pinnedFile
+	for _, f := range []*pinnedFile{p.database, p.wal, p.journal, p.shm} {
+		if f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// replaced reports whether one of the files is not any more what its name says.
+func (p *pinned) replaced() bool {
+	for _, f := range p.all() {
+		if st, err := p.files.Stat(f.name); err != nil || !st.SameObject(f.stat.Token) {
+			return true
+		}
+	}
+	return false
+}
+
+// wait returns for how long a change of the database file might not show in its times. Where a writer tells in
+// history.db-shm what it does, this does not matter.
+func (p *pinned) wait() time.Duration {
+	if p.shm != nil {
+		return 0
+	}
+	return unsettled(p.database.stat.Token, p.at)
+}
+
+// changed reports whether what was read can be a mixture of two states: the log was begun anew or cut, or frames
+// that are not in the pinned part of the log may have been copied into the database file. That the log grew, or that
+// older frames were copied, changes nothing of what is seen: what the log has of a page is taken from the log.
+func (p *pinned) changed() bool {
+	if p.shm != nil {
+		now, ok := readIndex(p.shm.obj)
+		if !ok || now.salts != p.index.salts || now.copied > p.index.frames {
+			return true
+		}
+	} else if st, err := p.database.obj.Stat(); err != nil || st.Token != p.database.stat.Token {
+		return true
+	}
+	if p.wal != nil {
+		if header, err := readHeader(p.wal.obj); err != nil || !bytes.Equal(header, p.header) {
+			return true
+		}
+	}
+	return p.replaced()
+}
+
+// hold copies the database and its log into memory, if they are small enough.
+func (p *pinned) hold() (held bool, err error) {
+	files := []*pinnedFile{p.database}
+	if p.wal != nil {
+		files = append(files, p.wal)
+	}
+	var size int64
+	for _, f := range files {
+		size += f.stat.Size
+	}
+	if size > maxHeld {
+		return false, nil
+	}
+	for _, f := range files {
+		content := make([]byte, f.stat.Size)
+		if n, err := f.ReadAt(content, 0); int64(n) < f.stat.Size {
+			return false, err
+		}
+		f.held = content
+	}
+	return true, nil
+}
+
+func (p *pinned) close() {
+	for _, f := range p.all() {
+		_ = f.obj.Close()
+	}
+}

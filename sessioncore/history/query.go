@@ -1,0 +1,215 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+const (
+	// maxMemory bounds what a connection takes, in bytes: its cache (2 MB), the log's index (8 bytes a frame), and
+	// a few copies of the longest value.
+	maxMemory = 64 << 20
+	// maxValue is the longest value in bytes that is read. Nobody types that much.
+	maxValue = 16 << 20
+)
+
+// limits are those that SQLite's documentation advises for hostile databases (Defense Against The Dark Arts).
+var limits = map[sqlite3.LimitCategory]int{
+	sqlite3.LIMIT_LENGTH:              maxValue,
+	sqlite3.LIMIT_SQL_LENGTH:          100_000,
+	sqlite3.LIMIT_COLUMN:              100,
+	sqlite3.LIMIT_EXPR_DEPTH:          10,
+	sqlite3.LIMIT_COMPOUND_SELECT:     3,
+	sqlite3.LIMIT_VDBE_OP:             25_000,
+	sqlite3.LIMIT_FUNCTION_ARG:        8,
+	sqlite3.LIMIT_ATTACHED:            0,
+	sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 50,
+	sqlite3.LIMIT_VARIABLE_NUMBER:     10,
+	sqlite3.LIMIT_TRIGGER_DEPTH:       10,
+}
+
+// pragmas: no shared memory, so an index of the log of our own (package comment); nothing is written, temporary
+// tables are in memory, and damage is looked for.
+const pragmas = `PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;
+PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON`
+
+// settings of the connection: the schema cannot run anything, and closing writes nothing back.
+var settings = map[sqlite3.DBConfig]bool{
+	sqlite3.DBCONFIG_DEFENSIVE:        true,
+	sqlite3.DBCONFIG_ENABLE_TRIGGER:   false,
+	sqlite3.DBCONFIG_ENABLE_VIEW:      false,
+	sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE: true,
+}
+
+// connections counts them, to name their file systems.
+var connections atomic.Int64
+
+// query writes the answer to a query on a pinned database to out.
+func query(ctx context.Context, p *pinned, match string, out *lines) (err error) {
+	var conn *sqlite3.Conn
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrUnreadable, r) // out of memory, as a rule
+		}
+		if closeErr := closeConn(conn); closeErr != nil {
+			err = errors.Join(err, closeErr)
+		}
+	}()
+	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
+	vfs.Register(name, pinnedVFS{p})
+	defer vfs.Unregister(name)
+	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, maxMemory), "file:"+databaseName+"?mode=ro&vfs="+name)
+	if err != nil {
+		return readError(err)
+	}
+	conn.SetInterrupt(ctx)
+	if err := configure(conn); err != nil {
+		return readError(err)
+	}
+	return selectPrompts(conn, match, out)
+}
+
+// closeConn lets go of a connection and its memory, also after a panic.
+func closeConn(conn *sqlite3.Conn) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errLost, r)
+		}
+	}()
+	if err := conn.Close(); err != nil {
+		return fmt.Errorf("%w: %v", errLost, err)
+	}
+	return nil
+}
+
+func configure(conn *sqlite3.Conn) error {
+	for id, value := range limits {
+		conn.Limit(id, value)
+	}
+	for id, on := range settings {
+		if _, err := conn.Config(id, on); err != nil {
+			return err
+		}
+	}
+	if err := conn.Exec(pragmas); err != nil {
+		return err
+	}
+	return fts5.Register(conn)
+}
+
+// readError tells what went wrong in the words of the library. What it wraps is not wrapped again: an error number
+// in it would be taken for one of ours.
+func readError(err error) error {
+	if errors.Is(err, sqlite3.TOOBIG) {
+		return fmt.Errorf("%w: a value of more than %d bytes", ErrTooBig, maxValue)
+	}
+	return fmt.Errorf("%w: %v", ErrUnreadable, err)
+}
+
+// selectPrompts writes the prompts that match, or all, in the order of the client's own searches.
+func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
+	found, err := findTables(conn)
+	if err != nil || !found.history {
+		return err // the client has made the file, and nothing in it yet
+	}
+	columns := "h.id, h.prompt, h.created_at, h.cwd"
+	if found.sessionID {
+		columns += ", h.session_id"
+	}
+	const order = " ORDER BY h.created_at DESC, h.id DESC"
+	if match == "" {
+		return readRows(conn, "SELECT "+columns+" FROM history h"+order, match, out)
+	}
+	if !found.index {
+		return fmt.Errorf("%w: there is no FTS5 index history_fts", ErrUnreadable)
+	}
+	return readRows(conn, "SELECT "+columns+
+		" FROM history_fts f JOIN history h ON h.id = f.rowid WHERE history_fts MATCH ?"+order, match, out)
+}
+
+// tables is what the database has of what the client makes.
+type tables struct{ history, sessionID, index bool }
+
+// findTables looks into the schema. A view or a table of a module, under the name of a table, is refused: it could
+// be anything.
+func findTables(conn *sqlite3.Conn) (found tables, err error) {
+	stmt, _, err := conn.Prepare("SELECT lower(name), sql FROM sqlite_schema" +
+		" WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')")
+	if err != nil {
+		return found, readError(err)
+	}
+	defer stmt.Close()
+	for stmt.Step() {
+		name, sql := stmt.ColumnText(0), strings.ToLower(stmt.ColumnText(1))
+		switch {
+		case name == "history" && strings.HasPrefix(sql, "create table "):
+			found.history = true
+		case name == "history_fts" && strings.HasPrefix(sql, "create virtual table ") && strings.Contains(sql, " using fts5"):
+			found.index = true
+		default:
+			return found, fmt.Errorf("%w: %s is not what the client makes: %.100q", ErrUnreadable, name, sql)
+		}
+	}
+	if err := stmt.Err(); err != nil {
+		return found, readError(err)
+	}
+	if found.history {
+		found.sessionID, err = findColumns(conn)
+	}
+	return found, err
+}
+
+// findColumns looks for the column session_id, and refuses columns that are computed: that can take any time.
+func findColumns(conn *sqlite3.Conn) (sessionID bool, err error) {
+	stmt, _, err := conn.Prepare("SELECT lower(name), hidden FROM pragma_table_xinfo('history')")
+	if err != nil {
+		return false, readError(err)
+	}
+	defer stmt.Close()
+	for stmt.Step() {
+		if stmt.ColumnInt(1) != 0 {
+			return false, fmt.Errorf("%w: history has a generated column", ErrUnreadable)
+		}
+		sessionID = sessionID || stmt.ColumnText(0) == "session_id"
+	}
+	if err := stmt.Err(); err != nil {
+		return false, readError(err)
+	}
+	return sessionID, nil
+}
+
+func readRows(conn *sqlite3.Conn, sql, match string, out *lines) error {
+	stmt, _, err := conn.Prepare(sql)
+	if err != nil {
+		return readError(err)
+	}
+	defer stmt.Close()
+	if match != "" {
+		// With a * in front it would not be a query: FTS5 takes that for a question about its own state.
+		if err := stmt.BindText(1, " "+match); err != nil {
+			return readError(err)
+		}
+	}
+	for stmt.Step() {
+		if err := out.add(stmt); err != nil {
+			return err
+		}
+	}
+	err = stmt.Err()
+	var code sqlite3.ExtendedErrorCode
+	switch {
+	case err == nil:
+		return nil
+	case match != "" && errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
+		return fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
+	}
+	return readError(err)
+}

@@ -1,0 +1,67 @@
+package history
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"time"
+
+	"sessionfs/sessioncore"
+)
+
+// walIndex is what the writers' shared memory, history.db-shm, says of the log (SQLite's WAL-mode File Format,
+// section 2.1). It is read as a file, at any moment, and never written to or locked.
+type walIndex struct {
+	frames uint32  // in the log, committed
+	copied uint32  // how many of them are in the database file, or are being copied there
+	salts  [8]byte // of the log; they change before it is begun anew
+}
+
+const (
+	indexVersion    = 3007000
+	indexHeaderSize = 48 // there are two copies: while they differ, it is being written
+	indexSize       = 2*indexHeaderSize + 40
+)
+
+// readIndex reads the index; ok is false where there is none, or it is being written, or makes no sense.
+func readIndex(shm io.ReaderAt) (index walIndex, ok bool) {
+	var b [indexSize]byte
+	const copies = 2 * indexHeaderSize
+	// How much is copied comes first: it is set back after the salts change.
+	if _, err := shm.ReadAt(b[copies:], copies); err != nil {
+		return index, false
+	}
+	if _, err := shm.ReadAt(b[:copies], 0); err != nil {
+		return index, false
+	}
+	order := binary.NativeEndian
+	header := b[:indexHeaderSize]
+	if !bytes.Equal(header, b[indexHeaderSize:copies]) || order.Uint32(header) != indexVersion || header[12] == 0 {
+		return index, false
+	}
+	index.frames = order.Uint32(header[16:])
+	index.copied = order.Uint32(b[copies+32:])
+	copy(index.salts[:], header[32:])
+	return index, index.copied <= index.frames
+}
+
+const (
+	// clockTick is how coarse the times of files are at most: kernels before 6.13 take them from the last tick of
+	// the clock, of which there are 100 to 1,000 a second. A time that is older tells every later change.
+	clockTick = 20 * time.Millisecond
+	// coarseTick is the same for file systems that keep whole seconds, or even ones (old ext4, FAT).
+	coarseTick = 2 * time.Second
+)
+
+// unsettled returns for how long, from a moment on, a change of a file might not show in its times: 0 as a rule.
+func unsettled(file sessioncore.Token, at time.Time) time.Duration {
+	tick := clockTick
+	if file.Changed%int64(time.Second) == 0 {
+		tick = coarseTick
+	}
+	age := at.Sub(file.ModTime())
+	if age < 0 || age >= tick { // a time to come is of no clock
+		return 0
+	}
+	return tick - age
+}
