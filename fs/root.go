@@ -12,6 +12,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/history"
 )
 
 // The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
@@ -20,6 +21,7 @@ const (
 	sessionsName  = "sessions"
 	blobsName     = "blobs"
 	terminalsName = "terminal-sessions"
+	historyName   = "history" // SOURCE/history.db
 )
 
 // The names under which sessions are found (design.md section 5).
@@ -69,11 +71,13 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),
 	}
+	prompts := history.New(source)
 	t.root = nodes.NewRootDir(view, source,
 		nodes.RootName{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
 		nodes.RootName{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByCwdDir(view) }},
 		nodes.RootName{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByIDDir(view) }},
 		nodes.RootName{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewContinueDir(view, terminals) }},
+		nodes.RootName{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
 		nodes.RootName{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
 		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, source) }},
 		nodes.RootName{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewRecentDir(view) }},

@@ -21,6 +21,10 @@
 //	by-id/<key>@ (unlisted)                   SessionLink    sessionlink.go getattr readlink                          attr
 //	continue/                                 ContinueDir    continue.go    getattr lookup list                       second
 //	continue/<terminal>@                      SessionLink    sessionlink.go getattr readlink                          attr
+//	history/                                  HistoryDir     history.go     getattr lookup list                       second
+//	history/prompts.jsonl                     PromptsFile    prompts.go     getattr open                              never
+//	history/search/                           SearchDir      search.go      getattr lookup list                       second
+//	history/search/<query> (unlisted)         PromptsFile    prompts.go     getattr open                              never
 //	index.jsonl                               IndexFile      indexjsonl.go  getattr open                              never
 //	new-session                               NewSessionFile newsession.go  getattr setattr open write                never
 //	recent/                                   RecentDir      recent.go      getattr lookup list                       second

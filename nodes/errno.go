@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/history"
 )
 
 // errnoOf is the one place where domain errors become errnos (design.md section 7).
@@ -19,11 +20,11 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.ESTALE
 	case errors.Is(err, sessioncore.ErrLocked), errors.Is(err, sessioncore.ErrBusy):
 		return syscall.EBUSY
-	case errors.Is(err, sessioncore.ErrInvalid):
+	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
 		return syscall.EINVAL
 	case errors.Is(err, sessioncore.ErrExists), errors.Is(err, fs.ErrExist):
 		return syscall.EEXIST
-	case errors.Is(err, sessioncore.ErrTooBig):
+	case errors.Is(err, sessioncore.ErrTooBig), errors.Is(err, history.ErrTooBig):
 		return syscall.EFBIG
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return syscall.EROFS

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/history"
 )
 
 // TestErrnoOf is the table of design.md section 7, as far as it is about reading.
@@ -41,6 +42,10 @@ func TestErrnoOf(t *testing.T) {
 		{syscall.EDQUOT, syscall.EDQUOT},
 		{syscall.EIO, syscall.EIO},
 		{&os.SyscallError{Syscall: "pread64", Err: syscall.ENXIO}, syscall.ENXIO},
+		{history.ErrQuery, syscall.EINVAL},
+		{history.ErrTooBig, syscall.EFBIG},
+		{history.ErrTooSlow, syscall.EIO},
+		{history.ErrUnreadable, syscall.EIO},
 		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
 		{staleIfGone(sessioncore.ErrNotSession), syscall.ESTALE},
 		{staleIfGone(syscall.EACCES), syscall.EACCES},

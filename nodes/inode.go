@@ -28,6 +28,7 @@ const (
 	kindLabelLink
 	kindSessionLink // a link that finds a session
 	kindCwdDir
+	kindSearch // an answer in history/search
 )
 
 // stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the

@@ -1,0 +1,289 @@
+package fs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The prompt history, beside writers that use SQLite as the client does: from Python.
+
+// historyLibrary is what the Python programs share: open(path) opens or makes a database as version 18.2.3 of the
+// client does, add(db, …) stores a prompt. It does not wait for locks: nobody else may take one.
+const historyLibrary = `
+import json, os, signal, sqlite3, sys, time
+def open_history(path):
+    db = sqlite3.connect(path, timeout=0, isolation_level=None)
+    db.executescript("""
+PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS history (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	prompt TEXT NOT NULL UNIQUE,
+	created_at INTEGER NOT NULL DEFAULT (CAST(strftime('%s','now') AS INTEGER)),
+	cwd TEXT,
+	session_id TEXT
+);
+CREATE INDEX IF NOT EXISTS idx_history_created_at ON history(created_at DESC);
+CREATE VIRTUAL TABLE IF NOT EXISTS history_fts USING fts5(prompt, content='history', content_rowid='id');
+CREATE TRIGGER IF NOT EXISTS history_ai AFTER INSERT ON history BEGIN
+	INSERT INTO history_fts(rowid, prompt) VALUES (new.id, new.prompt);
+END;""")
+    return db
+def add(db, prompt, at=1770000000, cwd="/home/dev/p", session=None):
+    db.execute("INSERT INTO history(prompt, created_at, cwd, session_id) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT(prompt) DO UPDATE SET created_at = excluded.created_at", (prompt, at, cwd, session))
+def check(db):
+    answer = db.execute("PRAGMA integrity_check").fetchall()
+    if answer != [("ok",)]: raise SystemExit("integrity_check: %r" % answer)
+`
+
+// history runs a Python program on a history.db; $1 is its path.
+func history(t *testing.T, program string, args ...string) string {
+	return python(t, historyLibrary+program, args...)
+}
+
+// newHistory makes an agent directory with three prompts.
+func newHistory(t *testing.T) (dir, database string) {
+	dir = t.TempDir()
+	database = filepath.Join(dir, "history.db")
+	history(t, `
+db = open_history(sys.argv[1])
+add(db, "fix the git-commit hook", 1770000000)
+add(db, "why is it red?", 1770000300, None, "019d3d96-6b66-7996-8ead-42aae5653abc")
+add(db, 'fix "it"\nplease', 1770000100)
+db.close()`, database)
+	return dir, database
+}
+
+// files are the files in a directory, with size and time.
+func files(t *testing.T, dir string) string {
+	return shell(t, `cd "$1" && find . -printf '%p %s %T@ %i\n' | sort`, dir)
+}
+
+func TestHistory(t *testing.T) {
+	dir, database := newHistory(t)
+	require.NoError(t, os.Chmod(database, 0o600))
+	then := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	require.NoError(t, os.Chtimes(database, then, then))
+	before := files(t, dir)
+	m := mountForTest(t, dir)
+	at := m.path("history")
+	prompts, search := at+"/prompts.jsonl", at+"/search"
+
+	require.Equal(t, "prompts.jsonl\nsearch\n", run(t, "ls", "-A", at))
+	require.Empty(t, run(t, "ls", "-A", search))
+	require.Equal(t, `{"id":2,"prompt":"why is it red?","created_at":"2026-02-02T02:45:00Z","cwd":null,"session_id":"019d3d96-6b66-7996-8ead-42aae5653abc"}
+{"id":3,"prompt":"fix \"it\"\nplease","created_at":"2026-02-02T02:41:40Z","cwd":"/home/dev/p","session_id":null}
+{"id":1,"prompt":"fix the git-commit hook","created_at":"2026-02-02T02:40:00Z","cwd":"/home/dev/p","session_id":null}
+`, run(t, "cat", prompts))
+	require.Equal(t, "3\n1\n", run(t, "jq", "-r", `select(.cwd == "/home/dev/p").id`, prompts))
+	require.Equal(t, "2\n", run(t, "grep", "-c", "fix", prompts))
+	require.Equal(t, fmt.Sprintln("-rw-------", then.Unix()), run(t, "stat", "-c", "%A %Y", prompts))
+	require.Equal(t, run(t, "wc", "-c", prompts), run(t, "stat", "-c", "%s %n", prompts))
+
+	for match, want := range map[string]string{
+		"fix": "3 1", "fi*": "3 1", "fix NOT hook": "3", `"git-commit"`: "1", "prompt:red": "2", "nowhere": "", "rouge OR red": "2",
+		strings.Repeat("a", 255): "",
+	} {
+		got := run(t, "jq", "-r", ".id", search+"/"+match)
+		require.Equal(t, want, strings.Join(strings.Fields(got), " "), match)
+		info, err := os.Stat(search + "/" + match)
+		require.NoError(t, err)
+		content, err := os.ReadFile(search + "/" + match)
+		require.NoError(t, err)
+		require.EqualValues(t, len(content), info.Size(), match)
+	}
+	for _, match := range []string{`"`, "*", "*reads", "git-commit", "a AND", "\x01", "(", "-rf"} {
+		_, problems, err := tool(t, "cat", search+"/"+match)
+		require.Error(t, err, match)
+		require.Contains(t, problems, "Invalid argument", match)
+	}
+	require.Contains(t, m.logged(), "not a search query")
+	require.Contains(t, m.logged(), "unterminated string")
+	for _, name := range []string{search + "/.git", at + "/nothing"} {
+		_, err := os.Stat(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	for _, name := range []string{prompts, search + "/fix"} {
+		_, err := os.OpenFile(name, os.O_WRONLY, 0)
+		require.ErrorIs(t, err, syscall.EPERM)
+		require.ErrorIs(t, os.Remove(name), syscall.EPERM)
+	}
+	require.ErrorIs(t, os.WriteFile(search+"/new", nil, 0o644), syscall.EPERM)
+
+	require.Equal(t, "history\nhistory/prompts.jsonl\nhistory/search\n", shell(t, `cd "$1" && find history | sort`, m.dir))
+	require.Contains(t, shell(t, `tar -C "$1" -c history | tar -xO history/prompts.jsonl`, m.dir), "why is it red?")
+	copied := t.TempDir()
+	run(t, "rsync", "-a", at, copied)
+	require.Equal(t, run(t, "cat", prompts), run(t, "cat", copied+"/history/prompts.jsonl"))
+	require.Empty(t, run(t, "rsync", "-ai", at, copied), "a second run finds nothing new")
+	require.Equal(t, 3, strings.Count(run(t, "rg", "--no-config", "-uuu", "-I", "created_at", at), "\n"))
+	require.Equal(t, before, files(t, dir), "SOURCE was touched")
+}
+
+// TestHistoryComesAndGoes: the directory is there always, and has in it what SOURCE has now.
+func TestHistoryComesAndGoes(t *testing.T) {
+	dir := t.TempDir()
+	database := filepath.Join(dir, "history.db")
+	m := mountForTest(t, dir)
+	prompts := m.path("history", "prompts.jsonl")
+	empty := func() {
+		t.Helper()
+		require.Empty(t, run(t, "ls", "-A", m.path("history")))
+		for _, name := range []string{prompts, m.path("history", "search"), m.path("history", "search", "x")} {
+			_, err := os.ReadFile(name)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		}
+	}
+	empty()
+	other, _ := newHistory(t)
+	for what, put := range map[string]func() error{
+		"link":      func() error { return os.Symlink(filepath.Join(other, "history.db"), database) },
+		"directory": func() error { return os.Mkdir(database, 0o755) },
+		"pipe":      func() error { return syscall.Mkfifo(database, 0o644) },
+	} {
+		t.Log(what)
+		require.NoError(t, put())
+		empty()
+		require.NoError(t, os.RemoveAll(database))
+	}
+	for range 3 {
+		require.NoError(t, os.WriteFile(database, nil, 0o644)) // as the client makes it
+		require.Empty(t, run(t, "cat", prompts))
+		next, _ := newHistory(t)
+		require.NoError(t, os.Rename(filepath.Join(next, "history.db"), database))
+		require.Equal(t, "3\n", shell(t, `wc -l < "$1"`, prompts))
+		require.Equal(t, "1\n", shell(t, `wc -l < "$1"`, m.path("history", "search", "red")))
+		require.NoError(t, os.WriteFile(database, []byte("no database"), 0o644))
+		_, problems, err := tool(t, "cat", prompts)
+		require.Error(t, err)
+		require.Contains(t, problems, "Input/output error")
+		require.Contains(t, m.logged(), "file is not a database")
+		require.NoError(t, os.Remove(database))
+		time.Sleep(time.Second) // that a directory exists may be remembered for a second
+		empty()
+	}
+}
+
+// TestHistoryIsFresh: a prompt that is stored is in what is read next; whatever the client does, the files are its own.
+func TestHistoryIsFresh(t *testing.T) {
+	dir, database := newHistory(t)
+	m := mountForTest(t, dir)
+	require.Equal(t, "40\n", history(t, `
+path, mount = sys.argv[1:]
+def read(name):
+    name = os.path.join(mount, name)
+    with open(name) as f: text = f.read()
+    if os.stat(name).st_size != len(text.encode()): raise SystemExit("size of %s" % name)
+    return [json.loads(line) for line in text.splitlines()]
+db = open_history(path)
+for n in range(40):
+    add(db, "prompt number%d ü" % n, 1780000000 + n)
+    if n % 5 == 0: db.execute("PRAGMA wal_checkpoint(%s)" % ["PASSIVE", "RESTART", "TRUNCATE"][n % 3])
+    if n % 20 == 10: # the client ends, and another begins
+        db.close()
+        if os.path.exists(path + "-wal"): raise SystemExit("the log was not tidied up")
+        db = open_history(path)
+    got = read("prompts.jsonl")
+    if len(got) != 4 + n or got[0]["prompt"] != "prompt number%d ü" % n: raise SystemExit("round %d: %r" % (n, got[:2]))
+    if [p["id"] for p in read("search/number%d" % n)] != [got[0]["id"]]: raise SystemExit("search, round %d" % n)
+    add(db, "prompt number0 ü", 1790000000 + n) # asked again
+    if read("prompts.jsonl")[0]["prompt"] != "prompt number0 ü": raise SystemExit("again, round %d" % n)
+    add(db, "prompt number0 ü", 1700000000)
+check(db)
+print(n + 1)`, database, m.path("history")))
+}
+
+// TestHistoryBesideAWriter: a writer that never waits and does nothing else is not hindered by readers, and they
+// see one state each.
+func TestHistoryBesideAWriter(t *testing.T) {
+	dir, database := newHistory(t)
+	m := mountForTest(t, dir)
+	writer := exec.Command("python3", "-c", historyLibrary+`
+db = open_history(sys.argv[1])
+db.execute("DELETE FROM history")
+for i in range(60): add(db, "word %d %s" % (i, "x" * 500), i, "1000")
+print("go", flush=True)
+end = time.time() + 3
+n = 1000
+while time.time() < end:
+    n += 1
+    db.execute("UPDATE history SET cwd = ?", (str(n),))
+    if n % 100 == 0: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)] or sys.exit("checkpoint")
+check(db)
+db.close()
+print(os.path.exists(sys.argv[1] + "-wal"))`, database)
+	var problems strings.Builder
+	writer.Stderr = &problems
+	out, err := writer.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, writer.Start())
+	defer func() { _ = writer.Process.Kill() }()
+	var said string
+	_, err = fmt.Fscanln(out, &said)
+	require.NoError(t, err, problems.String())
+	states := map[string]bool{}
+	for began := time.Now(); time.Since(began) < 2*time.Second; {
+		for _, name := range []string{"prompts.jsonl", "search/word"} {
+			content, err := os.ReadFile(m.path("history", name))
+			require.NoError(t, err)
+			require.Equal(t, 60, strings.Count(string(content), "\n"))
+			_, cwd, _ := strings.Cut(string(content), `"cwd":`)
+			cwd, _, _ = strings.Cut(cwd, ",")
+			require.Equal(t, 60, strings.Count(string(content), `"cwd":`+cwd+`,`), "a mixture of states")
+			states[cwd] = true
+		}
+	}
+	_, err = fmt.Fscanln(out, &said)
+	require.NoError(t, err, problems.String())
+	require.NoError(t, writer.Wait(), problems.String())
+	require.Equal(t, "False", said, "the log is there still")
+	require.Greater(t, len(states), 2)
+}
+
+// TestHistoryOfACrash: what a killed client had stored is in its log alone. It is read without recovering it, also
+// where only some of the files were copied, and nothing could be written.
+func TestHistoryOfACrash(t *testing.T) {
+	dir, database := newHistory(t)
+	_, _, err := tool(t, "python3", "-c", historyLibrary+`
+db = open_history(sys.argv[1])
+add(db, "the last words", 1790000000)
+os.kill(os.getpid(), signal.SIGKILL)`, database)
+	require.Error(t, err)
+	for _, missing := range []string{"", "history.db-shm"} {
+		if missing != "" {
+			require.NoError(t, os.Remove(filepath.Join(dir, missing)))
+		}
+		require.NoError(t, os.Chmod(dir, 0o555))
+		before := files(t, dir)
+		m := mountForTest(t, dir)
+		require.Equal(t, "the last words\n", shell(t, `jq -r .prompt "$1" | head -n 1`, m.path("history", "prompts.jsonl")))
+		require.Equal(t, "the last words\n", run(t, "jq", "-r", ".prompt", m.path("history", "search", "last")))
+		require.Equal(t, before, files(t, dir))
+		require.NoError(t, os.Chmod(dir, 0o755))
+	}
+	history(t, `db = open_history(sys.argv[1]); check(db); sys.exit(db.execute("SELECT count(*) FROM history").fetchall() != [(4,)])`, database)
+}
+
+// TestHistoryOfAnotherUser: a store that is not the mounting user's is read where its mode allows it.
+func TestHistoryOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of another user")
+	}
+	dir, database := newHistory(t)
+	require.NoError(t, os.Chown(dir, 12345, 12345))
+	require.NoError(t, os.Chown(database, 12345, 12345))
+	before := files(t, dir)
+	m := mountForTest(t, dir)
+	require.Equal(t, "12345\n", run(t, "stat", "-c", "%u", m.path("history", "prompts.jsonl")))
+	require.Equal(t, "3\n", shell(t, `wc -l < "$1"`, m.path("history", "prompts.jsonl")))
+	require.Equal(t, before, files(t, dir))
+}

@@ -1,0 +1,92 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"sync/atomic"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore/history"
+)
+
+// PromptsFile is history/prompts.jsonl and history/search/<query>: prompts as JSON lines, newest first. The
+// rendering lives with its handle; between two opens the node remembers its size alone.
+type PromptsFile struct {
+	node
+	prompts *history.History
+	match   string // the query, empty for all prompts
+	// last is the last measure that tells the size as long as the database is in its state.
+	last atomic.Pointer[history.Measure]
+}
+
+func newPromptsFile(view *View, prompts *history.History, match string) *PromptsFile {
+	return &PromptsFile{node: node{view: view}, prompts: prompts, match: match}
+}
+
+func (f *PromptsFile) fillAttr(out *fuse.Attr) error {
+	state, err := f.prompts.State()
+	if err != nil {
+		return err
+	}
+	m := f.last.Load()
+	if m == nil || m.State != state {
+		now, err := f.prompts.Measure(f.match)
+		if err != nil {
+			return err
+		}
+		f.remember(now)
+		m = &now
+	}
+	fillFile(out, m.State.Stat(), m.Size)
+	return nil
+}
+
+func (f *PromptsFile) remember(m history.Measure) {
+	if m.Settled {
+		f.last.Store(&m)
+	}
+}
+
+func (f *PromptsFile) cache() cacheRule { return cacheNever }
+
+var _ = (fusefs.NodeGetattrer)((*PromptsFile)(nil))
+
+// Getattr tells the exact size.
+func (f *PromptsFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return f.getattr(f, out)
+}
+
+var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
+
+// Open renders the prompts that there are now.
+func (f *PromptsFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if writes(flags) {
+		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+	}
+	var room int64
+	if last := f.last.Load(); last != nil {
+		room = last.Size
+	}
+	text, m, err := f.prompts.Render(f.match, room)
+	if err != nil {
+		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+	}
+	f.remember(m)
+	return &promptsHandle{node: &f.node, text: bytes.NewReader(text)}, forReading | fuse.FOPEN_DIRECT_IO, 0
+}
+
+// promptsHandle is an open rendering.
+type promptsHandle struct {
+	node *node
+	text *bytes.Reader
+}
+
+var _ = (fusefs.FileReader)((*promptsHandle)(nil))
+
+// Read reads a part of the rendering.
+func (h *promptsHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	return readAt(h.text, dest, off, h.node)
+}

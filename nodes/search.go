@@ -1,0 +1,63 @@
+package nodes
+
+import (
+	"context"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore/history"
+)
+
+// SearchDir is history/search/: looking up an FTS5 query finds the prompts that match it. It lists nothing.
+type SearchDir struct {
+	directory
+	prompts *history.History
+}
+
+func (d *SearchDir) fillAttr(out *fuse.Attr) error {
+	state, err := d.prompts.State()
+	if err != nil {
+		return err
+	}
+	fillDir(out, state.Stat())
+	return nil
+}
+
+func (d *SearchDir) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeGetattrer)((*SearchDir)(nil))
+
+// Getattr mirrors the database.
+func (d *SearchDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return d.getattr(d, out)
+}
+
+var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
+
+// Lookup runs the query, to tell the size of its answer; one that is no query is EINVAL. What begins with a dot cannot
+// be one either, but is what programs look for in every directory (.git, .gitignore): it is not there.
+func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if strings.HasPrefix(name, ".") {
+		return nil, syscall.ENOENT
+	}
+	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
+	return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return newPromptsFile(d.view, d.prompts, name)
+	}), out)
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*SearchDir)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *SearchDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return d.openListing(d)
+}
+
+func (d *SearchDir) list() ([]item, func(), error) { return nil, nil, nil }
+
+func (d *SearchDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, syscall.ENOENT
+}
