@@ -64,6 +64,7 @@ func check(fsys fs.FS) *store {
 		}
 	}
 	s.breadcrumbs()
+	s.history()
 	return s
 }
 
@@ -83,6 +84,7 @@ func (s *store) file(name string, data []byte) {
 		s.sessions[name] = session
 	case strings.HasPrefix(name, "sessions/"), strings.HasPrefix(name, "terminal-sessions/"):
 		// artifacts; breadcrumbs are followed at the end
+	case name == historyName: // compared with the sessions at the end
 	default:
 		s.report(name, "is nothing that the client writes")
 	}

@@ -152,6 +152,12 @@ func TestDamageIsSeen(t *testing.T) {
 		{"blob", flip("blobs/" + blob), "is not named after its content"},
 		{"idle blob", with("blobs/0"), "no session refers to this blob"},
 		{"stranger", with("auth.json"), "is nothing that the client writes"},
+		{"history", flip(historyName), "cannot be read"},
+		{"lost history", without(historyName), "does not exist"},
+		{"prompt", in(elderly, "six harmonic", "five harmonic"), "nobody asked"},
+		{"lost prompt", in(elderly, "six harmonic", "five harmonic"), "does not know"},
+		{"prompt's time", in(outside, "T18:03:54", "T18:03:55"), "at another time"},
+		{"prompt's directory", in(outside, `"cwd":"/tmp/gauge-csv"`, `"cwd":"/tmp/gauges"`), "in another session"},
 		{"breadcrumb", flip("terminal-sessions/pts-3"), "leads to no session"},
 	}
 	for _, c := range cases {
