@@ -1,0 +1,164 @@
+package sessioncore
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// What people read in a terminal or a browser must not be able to do more than be read: this file makes
+// harmless what a text can hold besides characters.
+
+// suspicious tells the bytes at which appendVisible has to look closer: control characters, and the first
+// bytes of those that are longer.
+var suspicious = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = c != '\n' && c != '\t'
+	}
+	t[0x7F], t[0xC2], t[0xE2], t[0xED] = true, true, true, true
+	return t
+}()
+
+// appendVisible appends WTF-8 text as UTF-8 that a terminal shows and does not obey: of control characters
+// their pictures (ESC is ␛) or numbers, also of those that change the direction of writing or break lines
+// in some programs alone; lone surrogates as U+FFFD. Line ends of all kinds become newlines.
+func appendVisible(dst, text []byte) []byte {
+	for {
+		i := 0
+		for i < len(text) && !suspicious[text[i]] {
+			i++
+		}
+		dst = append(dst, text[:i]...)
+		if text = text[i:]; len(text) == 0 {
+			return dst
+		}
+		n := 1
+		switch c := text[0]; {
+		case c == '\r':
+			dst = append(dst, '\n')
+			if len(text) > 1 && text[1] == '\n' {
+				n = 2
+			}
+		case c < 0x20:
+			dst = utf8.AppendRune(dst, 0x2400+rune(c))
+		case c == 0x7F:
+			dst = append(dst, "␡"...)
+		default:
+			var r rune
+			if r, n = wtf8Rune(text); obeyed(r) {
+				dst = fmt.Appendf(dst, "{U+%04X}", r)
+			} else {
+				dst = utf8.AppendRune(dst, r) // a surrogate is written as U+FFFD
+			}
+		}
+		text = text[n:]
+	}
+}
+
+// obeyed tells the characters beyond ASCII that terminals, editors or browsers act upon: C1 controls, line
+// and paragraph separator, and what embeds, overrides or isolates a direction of writing.
+func obeyed(r rune) bool {
+	return r >= 0x80 && r < 0xA0 || r >= 0x2028 && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+}
+
+// appendLine appends visible text as one line of at most that many characters: runs of white space become
+// a blank, and what is cut ends in an ellipsis.
+func appendLine(dst, text []byte, characters int) []byte {
+	begin, space := len(dst), false
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || r == '\t' || r == ' ':
+			space = len(dst) > begin
+		case characters == 0:
+			return append(dst, "…"...)
+		default:
+			if space {
+				dst, space = append(dst, ' '), false
+			}
+			dst = append(dst, text[:n]...)
+			characters--
+		}
+		text = text[n:]
+	}
+	return dst
+}
+
+// longestRun returns the length of the longest run of c.
+func longestRun(text []byte, c byte) int {
+	longest := 0
+	for {
+		i := bytes.IndexByte(text, c)
+		if i < 0 {
+			return longest
+		}
+		n := runLength(text[i:], c)
+		longest = max(longest, n)
+		text = text[i+n:]
+	}
+}
+
+// runLength returns how many bytes c text begins with.
+func runLength(text []byte, c byte) int {
+	n := 0
+	for n < len(text) && text[n] == c {
+		n++
+	}
+	return n
+}
+
+// appendCode appends a line of visible text as a Markdown code span, nothing for an empty one.
+func appendCode(dst, line []byte) []byte {
+	if len(line) == 0 {
+		return dst
+	}
+	ticks := bytes.Repeat([]byte{'`'}, longestRun(line, '`')+1)
+	dst = append(dst, ticks...)
+	pad := line[0] == '`' || line[len(line)-1] == '`'
+	if pad {
+		dst = append(dst, ' ')
+	}
+	dst = append(dst, line...)
+	if pad {
+		dst = append(dst, ' ')
+	}
+	return append(dst, ticks...)
+}
+
+// appendPlain appends a line of visible text so that Markdown takes all of it for text.
+func appendPlain(dst, line []byte) []byte {
+	for _, c := range line {
+		switch c {
+		case '\\', '`', '*', '_', '[', ']', '<', '>', '&', '~', '#':
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// appendFenced appends visible text as a fenced code block with an info word, its fence longer than any
+// run of backticks in it.
+func appendFenced(dst []byte, info string, text []byte) []byte {
+	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
+	dst = append(append(append(dst, fence...), info...), '\n')
+	if len(text) > 0 {
+		if dst = append(dst, text...); text[len(text)-1] != '\n' {
+			dst = append(dst, '\n')
+		}
+	}
+	return append(append(dst, fence...), '\n')
+}
+
+// appendLinkPath appends a file name as a part of a link's target.
+func appendLinkPath(dst []byte, name string) []byte {
+	for i := range len(name) {
+		c := name[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {
+			dst = append(dst, c)
+		} else {
+			dst = appendPercent(dst, name[i:i+1])
+		}
+	}
+	return dst
+}
