@@ -167,7 +167,9 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 	return s.finish(x, resume, p, st, readAt, nil)
 }
 
-func newIndex() *index { return &index{symbols: newSymbolTable()} }
+func newIndex() *index {
+	return &index{symbols: newSymbolTable(), usage: &usageRecords{}}
+}
 
 // grow indexes what was added to the file of a snapshot. ok is false where the file has to be read as
 // a whole.

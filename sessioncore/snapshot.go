@@ -34,9 +34,10 @@ type Snapshot struct {
 	dialect      *dialect
 	version      int
 	lastID       uint32
-	leafID       symbol    // the leaf as the file says, 0 for none
-	titleEntry   uint32    // 1 + the number of the entry that has the title, 0 for none
-	form         timeForm  // of the last timestamp
+	leafID       symbol   // the leaf as the file says, 0 for none
+	titleEntry   uint32   // 1 + the number of the entry that has the title, 0 for none
+	form         timeForm // of the last timestamp
+	usage        *usageRecords
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
 	readAt  int64                 // when the file was looked at, ns since the epoch
@@ -86,7 +87,7 @@ func (x *index) view(p *pin, st Stat) *Snapshot {
 		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
 		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
-		leafID: x.leaf, titleEntry: x.title, form: x.form,
+		leafID: x.leaf, titleEntry: x.title, form: x.form, usage: x.usage,
 	}
 	s.serial = serials.Add(1)
 	s.refs.Store(1)
@@ -315,10 +316,18 @@ func (s *Snapshot) read(off, size int64) (value, error) {
 // text apart relies on its being valid JSON, and a file can be overwritten in place under us.
 func (s *Snapshot) checked(e Entry) (value, error) {
 	v, err := s.raw(e)
-	if err == nil && checksum(v) != s.records[e].crc {
-		err = fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, s.Name(e))
+	if err == nil {
+		err = s.check(e, v)
 	}
 	return v, err
+}
+
+// check compares an entry's text with what was indexed.
+func (s *Snapshot) check(e Entry, v value) error {
+	if checksum(v) != s.records[e].crc {
+		return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, s.Name(e))
+	}
+	return nil
 }
 
 // Leaf returns the current position of the conversation, NoEntry before the first entry: the last

@@ -1,7 +1,5 @@
 package sessioncore
 
-import "strings"
-
 // What an entry of the operator dialect must look like to be written (format.md, operator dialect).
 
 // operatorCommonRules are those of every entry; see commonRules.
@@ -60,13 +58,4 @@ func (d *dialect) checkSpelling(line value, rules []fieldRule) error {
 		}
 	}
 	return nil
-}
-
-// inCamelCase spells a key in snake_case as the other dialect would.
-func inCamelCase(key string) string {
-	words := strings.Split(key, "_")
-	for i, word := range words[1:] {
-		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
-	}
-	return strings.Join(words, "")
 }

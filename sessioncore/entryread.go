@@ -1,0 +1,72 @@
+package sessioncore
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// entryReader reads entries one after the other into the same memory.
+type entryReader struct {
+	s   *Snapshot
+	buf []byte
+}
+
+// read returns an entry's text, compared with its checksum; it is good until the next read.
+func (r *entryReader) read(e Entry) (value, error) {
+	rec := &r.s.records[e]
+	if cap(r.buf) < int(rec.size) || cap(r.buf) > keepBuffer {
+		r.buf = make([]byte, max(int(rec.size), chunkSize))
+	}
+	text := r.buf[:rec.size:rec.size]
+	if err := readFull(r.s.pin.obj, text, rec.off); err != nil {
+		return nil, err
+	}
+	return text, r.s.check(e, text)
+}
+
+// readBatch is how many entries a goroutine takes at once.
+const readBatch = 16
+
+// readAll reads entries with several goroutines. Each gets a function of its own from worker, and calls it
+// with the number of an entry in entries and its text, in no particular order. The first error ends it.
+func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text value) error) error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	var next atomic.Int64
+	work := func() (err error) {
+		defer recoverTo(&err)
+		take := worker()
+		r := entryReader{s: s}
+		for ctx.Err() == nil {
+			end := int(next.Add(readBatch))
+			for i := end - readBatch; i < min(end, len(entries)); i++ {
+				text, err := r.read(entries[i])
+				if err == nil {
+					err = take(i, text)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if end >= len(entries) {
+				return nil
+			}
+		}
+		return nil
+	}
+	var running sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 4, (len(entries)+readBatch-1)/readBatch) {
+		running.Go(func() {
+			if err := work(); err != nil {
+				stop(err)
+			}
+		})
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

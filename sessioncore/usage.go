@@ -1,0 +1,249 @@
+package sessioncore
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// What a session cost, as the client counts it: the usage of each assistant message, of the subagents that
+// a task tool's result tells of, and of the calls beside the conversation that newer clients record as
+// model_usage. Over all entries of the file, whatever branch they are on.
+
+// The numbers of a usage, in the order in which they are printed.
+const (
+	usageInput = iota
+	usageOutput
+	usageCacheRead
+	usageCacheWrite
+	usageTotal
+	usagePremium
+	usageCost    // and behind it those of input, output, cache and the total
+	usageNumbers = usageCost + 5
+)
+
+// usageSum is a sum of usages.
+type usageSum struct {
+	messages int // of assistants
+	n        [usageNumbers]float64
+}
+
+// usageRecord is the usage that an entry tells of, about 110 bytes.
+type usageRecord struct {
+	entry Entry
+	model int32 // its number in usageRecords.models
+	usageSum
+}
+
+// usageRecords remembers the usages of the entries that were looked at, so that each is read once. The
+// snapshots of one index share it: an entry of theirs never changes.
+type usageRecords struct {
+	mu      sync.Mutex // guards what follows; held while entries are read
+	looked  int        // entries looked at
+	records []usageRecord
+	models  []string // JSON strings, in the order in which they come in the file
+	numbers map[string]int32
+}
+
+const (
+	// taskModel is the name under which the usage of subagents stands: a task's result does not tell which
+	// models they used. Those of models have a slash.
+	taskModel = `"task"`
+	// otherModel stands for the models beyond maxModels.
+	otherModel = `"other"`
+	// maxModels is how many models of a session are told apart; nobody uses more, and a hostile file cannot
+	// fill the memory with names.
+	maxModels = 1000
+	// maxModelName is the longest that a provider's or a model's name is shown, in characters.
+	maxModelName = 200
+)
+
+// UsageDocument returns usage.json: the totals of the session, by model too, and those of the branch that
+// ends in leaf (design.md, section 1). Numbers are summed in file order, and in the branch's order, as
+// doubles.
+func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
+	records, models, err := s.usage.of(s)
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte("{\n"), usageJSON(records, models, "  ")...)
+	out = append(out, ",\n  \"branch\": {\n"...)
+	var branch []usageRecord
+	if leaf != NoEntry {
+		for _, e := range s.Path(leaf) {
+			if i, ok := slices.BinarySearchFunc(records, e, func(r usageRecord, e Entry) int { return cmp.Compare(r.entry, e) }); ok {
+				branch = append(branch, records[i])
+			}
+		}
+	}
+	out = append(out, usageJSON(branch, models, "    ")...)
+	return textDocument(s, append(out, "\n  }\n}\n"...)), nil
+}
+
+// of returns the records of a snapshot's entries in file order, and the models' names.
+func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := u.look(s); err != nil {
+		return nil, nil, err
+	}
+	n, _ := slices.BinarySearchFunc(u.records, Entry(s.Len()), func(r usageRecord, e Entry) int { return cmp.Compare(r.entry, e) })
+	return u.records[:n:n], u.models[:len(u.models):len(u.models)], nil
+}
+
+// look reads the entries that were not looked at yet.
+func (u *usageRecords) look(s *Snapshot) error {
+	var entries []Entry
+	for e := u.looked; e < s.Len(); e++ {
+		if rec := &s.records[e]; rec.kind == TypeUnknown || rec.kind == TypeMessage && rec.role != roleUser && rec.role != roleHookMessage {
+			entries = append(entries, Entry(e))
+		}
+	}
+	type found struct {
+		model string
+		sum   usageSum
+		ok    bool
+	}
+	all := make([]found, len(entries))
+	err := s.readAll(entries, func() func(int, value) error {
+		return func(i int, text value) error {
+			f := &all[i]
+			f.model, f.sum, f.ok = usageOf(text, &s.records[entries[i]])
+			return nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].ok {
+			u.records = append(u.records, usageRecord{entries[i], u.number(all[i].model), all[i].sum})
+		}
+	}
+	u.looked = max(u.looked, s.Len())
+	return nil
+}
+
+// number returns the number of a model's name.
+func (u *usageRecords) number(model string) int32 {
+	if _, ok := u.numbers[model]; !ok && len(u.models) >= maxModels {
+		model = otherModel
+	}
+	n, ok := u.numbers[model]
+	if !ok {
+		if u.numbers == nil {
+			u.numbers = map[string]int32{}
+		}
+		n = int32(len(u.models))
+		u.models = append(u.models, model)
+		u.numbers[model] = n
+	}
+	return n
+}
+
+// usageOf returns the usage that an entry tells of, and under which name it counts.
+func usageOf(text value, rec *record) (model string, sum usageSum, ok bool) {
+	if rec.kind != TypeMessage {
+		if !text.member("type").is("model_usage") {
+			return "", sum, false
+		}
+		return usageModel(text), sumOf(text.member("usage")), true
+	}
+	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
+	if rec.role == roleAssistant {
+		sum = sumOf(message.member("usage"))
+		sum.messages = 1
+		return usageModel(message), sum, true
+	}
+	var role, tool, details value
+	message.eachMember(func(m member) bool {
+		switch m.name() {
+		case "role":
+			role = m.value
+		case "toolName":
+			tool = m.value
+		case "details":
+			details = m.value
+		}
+		return true
+	})
+	if usage := details.member("usage"); usage.isObject() && tool.is("task") && (role.is("toolResult") || role.is("tool_result")) {
+		return taskModel, sumOf(usage), true
+	}
+	return "", sum, false
+}
+
+// usageModel returns the name of the model of a message, as a JSON string.
+func usageModel(message value) string {
+	name := func(key string) []byte {
+		if text := shownName(message.member(key)); len(text) > 0 {
+			return text
+		}
+		return []byte("unknown")
+	}
+	return string(appendQuoted(nil, string(name("provider"))+"/"+string(name("model"))))
+}
+
+func shownName(v value) []byte {
+	text, _ := v.text()
+	return appendLine(nil, appendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
+}
+
+// sumOf reads a usage. What is missing or is no number counts as 0, but for the total of the tokens, which
+// old clients did not write: it is the sum of the others then.
+func sumOf(usage value) (sum usageSum) {
+	total := false
+	usage.eachMember(func(m member) bool {
+		at := -1
+		switch m.name() {
+		case "input":
+			at = usageInput
+		case "output":
+			at = usageOutput
+		case "cacheRead":
+			at = usageCacheRead
+		case "cacheWrite":
+			at = usageCacheWrite
+		case "totalTokens":
+			at, total = usageTotal, m.value.isNumber()
+		case "premiumRequests":
+			at = usagePremium
+		case "cost":
+			costOf(m.value, sum.n[usageCost:])
+		}
+		if at >= 0 {
+			sum.n[at] = countOf(m.value)
+		}
+		return true
+	})
+	if !total {
+		sum.n[usageTotal] = sum.n[usageInput] + sum.n[usageOutput] + sum.n[usageCacheRead] + sum.n[usageCacheWrite]
+	}
+	return sum
+}
+
+func costOf(cost value, n []float64) {
+	clear(n)
+	cost.eachMember(func(m member) bool {
+		if at := slices.Index(costKeys[:], m.name()); at >= 0 {
+			n[at] = countOf(m.value)
+		}
+		return true
+	})
+}
+
+// costKeys are the members of a cost.
+var costKeys = [...]string{"input", "output", "cacheRead", "cacheWrite", "total"}
+
+// countOf returns a number as a double, 0 where it is none or none that a double holds.
+func countOf(v value) float64 {
+	if !v.isNumber() {
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}

@@ -1,0 +1,237 @@
+package sessioncore
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// usageOfFile is what usage.json holds.
+type usageOfFile struct {
+	Total  usageTotals
+	Models map[string]usageTotals
+	Branch struct {
+		Total  usageTotals
+		Models map[string]usageTotals
+	}
+}
+
+type usageTotals struct {
+	AssistantMessages                                                  int
+	Input, Output, CacheRead, CacheWrite, TotalTokens, PremiumRequests *float64
+	Cost                                                               struct{ Input, Output, CacheRead, CacheWrite, Total *float64 }
+}
+
+// numbers lists the totals, null for what is not finite, as the client would print them.
+func (u usageTotals) numbers() string {
+	text, _ := json.Marshal([]any{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.TotalTokens, u.PremiumRequests, u.Cost.Total})
+	return string(text)
+}
+
+func readUsage(t testing.TB, s *Snapshot, leaf Entry) (usage usageOfFile, text string) {
+	t.Helper()
+	d, err := s.UsageDocument(leaf)
+	b := readExactly(t, d, err)
+	decoder := json.NewDecoder(strings.NewReader(string(b)))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&usage), "%s", b)
+	return usage, string(b)
+}
+
+// TestUsageAgreesWithTheClient: totals that the real client gave for these sessions; its 14.9.9 and 18.2.3
+// agree where they read the same file. In order: input, output, read from and written to the cache, tokens,
+// premium requests, cost.
+func TestUsageAgreesWithTheClient(t *testing.T) {
+	for file, want := range map[string]string{
+		"*/2026-01-04*.jsonl":    "[19,331,5331,6101,11782,0,0.03923955]",
+		"*/2026-03-30*.jsonl":    "[148,4850,320376,87001,412375,0,0.6568348500000001]",
+		"*/2026-03-31*.jsonl":    "[122,4062,243718,102825,350727,0,0.7146399499999999]",
+		"*/2026-04-14*.jsonl":    "[14,286,26266,13374,39940,0,0.020788099999999997]",
+		"*/2026-05-11*.jsonl":    "[34,640,58204,15079,73957,0,0.08370945000000002]",
+		"*/2026-03-30*/*1.jsonl": "[7,470,5374,6277,12128,0,0.010740650000000001]",
+	} {
+		files, err := filepath.Glob(filepath.Join(demoDir, file))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		s, err := openSession(t, files[0])
+		require.NoError(t, err)
+		usage, text := readUsage(t, s, leafOf(t, s))
+		require.Equal(t, want, usage.Total.numbers(), file)
+		input, messages := 0.0, 0
+		for _, model := range usage.Models {
+			input += *model.Input
+			messages += model.AssistantMessages
+		}
+		require.Equal(t, *usage.Total.Input, input, text)
+		require.Equal(t, usage.Total.AssistantMessages, messages, text)
+	}
+}
+
+// TestUsageIsPrinted: as a person and jq read it.
+func TestUsageIsPrinted(t *testing.T) {
+	answer := `{"role":"assistant","provider":"anthropic","model":"claude","usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
+		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
+	s := newTestSession(t, testHeader+usageLine(0, "null", answer)+usageLine(1, "null", answer))
+	snap, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	_, text := readUsage(t, snap, leafOf(t, snap))
+	totals := `{
+    "assistantMessages": 2,
+    "input": 14,
+    "output": 40,
+    "cacheRead": 600,
+    "cacheWrite": 8000,
+    "totalTokens": 8654,
+    "premiumRequests": 0,
+    "cost": {
+      "input": 0.000042,
+      "output": 0.0006,
+      "cacheRead": 0.00018,
+      "cacheWrite": 0.03,
+      "total": 0.030822
+    }
+  }`
+	half := strings.NewReplacer("2,", "1,", "14,", "7,", "40,", "20,", "600,", "300,", "8000,", "4000,", "8654,", "4327,", "0.000042", "0.000021",
+		"0.0006,", "0.0003,", "0.00018", "0.00009", "0.03,", "0.015,", "0.030822", "0.015411").Replace(totals)
+	deeper := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+	require.Equal(t, `{
+  "total": `+totals+`,
+  "models": {
+    "anthropic/claude": `+deeper(totals)+`
+  },
+  "branch": {
+    "total": `+deeper(half)+`,
+    "models": {
+      "anthropic/claude": `+deeper(deeper(half))+`
+    }
+  }
+}
+`, text)
+}
+
+func usageLine(n int, parent, message string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"message","id":"u%d","parentId":%s,"message":%s}`+"\n", n, parent, message)
+}
+
+// TestUsageOfOddMessages: what is missing or is no number counts as 0; both spellings count.
+func TestUsageOfOddMessages(t *testing.T) {
+	answer := func(rest string) string { return `{"role":"assistant","provider":"p","model":"m"` + rest + `}` }
+	for _, c := range []struct{ message, want, models string }{
+		{answer(`,"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"premiumRequests":0.5,"cost":{"total":0.25}}`), "[1,2,3,4,10,0.5,0.25]", "p/m"},
+		{answer(`,"usage":{"input":1,"output":2,"cache_read":3,"cache_write":4,"total_tokens":11,"premium_requests":1,"cost":{"total":1e-7}}`), "[1,2,3,4,11,1,1e-7]", "p/m"},
+		{answer(``), "[0,0,0,0,0,0,0]", "p/m"},
+		{answer(`,"usage":null`), "[0,0,0,0,0,0,0]", "p/m"},
+		{answer(`,"usage":"much"`), "[0,0,0,0,0,0,0]", "p/m"},
+		{answer(`,"usage":{"input":"7","output":true,"cacheRead":[1],"cacheWrite":{},"totalTokens":"9","cost":3}`), "[0,0,0,0,0,0,0]", "p/m"},
+		{answer(`,"usage":{"input":1e400,"output":-0,"cacheRead":1e300,"totalTokens":-5,"cost":{"total":1E+2}}`), "[0,0,1e+300,0,-5,0,100]", "p/m"},
+		{answer(`,"usage":{"input":1,"input":2,"cost":{"total":1},"cost":{"input":2}}`), "[2,0,0,0,2,0,0]", "p/m"},
+		{`{"role":"assistant","model":"m","usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "unknown/m"},
+		{`{"role":"assistant","provider":7,"usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "unknown/unknown"},
+		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "␛/" + strings.Repeat("x", maxModelName) + "…"},
+		{`{"role":"toolResult","toolName":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "task"},
+		{`{"role":"tool_result","tool_name":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "task"},
+		{`{"role":"toolResult","toolName":"bash","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},
+		{`{"role":"toolResult","toolName":"task","details":{"usage":7}}`, "[0,0,0,0,0,0,0]", ""},
+		{`{"role":"custom","toolName":"task","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},
+		{`{"role":"user","usage":{"input":1}}`, "[0,0,0,0,0,0,0]", ""},
+		{`null`, "[0,0,0,0,0,0,0]", ""},
+	} {
+		s := newTestSession(t, testHeader+usageLine(0, "null", c.message))
+		snap, err := s.session.Acquire()
+		require.NoError(t, err)
+		usage, _ := readUsage(t, snap, 0)
+		require.Equal(t, c.want, usage.Total.numbers(), c.message)
+		require.Equal(t, usage.Total, usage.Branch.Total)
+		require.Equal(t, c.models, strings.Join(slices.Sorted(maps.Keys(usage.Models)), " "), c.message)
+		snap.Release()
+	}
+	s := newTestSession(t, testHeader+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
+	snap, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	usage, _ := readUsage(t, snap, 0)
+	require.Equal(t, "[3,1,0,0,4,0,0]", usage.Models["p/tiny"].numbers(), "a call beside the conversation, as newer clients record it")
+	require.Zero(t, usage.Total.AssistantMessages)
+}
+
+// TestUsageGrows: what is counted once is not read again, and an older snapshot goes on telling its own.
+func TestUsageGrows(t *testing.T) {
+	answer := func(n int, model string) string {
+		return fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%s","usage":{"input":%d,"cost":{"total":0.1}}}`, model, n)
+	}
+	s := newTestSession(t, testHeader+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
+	before, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer before.Release()
+	usage, _ := readUsage(t, before, 1)
+	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
+	s.append(usageLine(2, "u0", answer(4, "c")))
+	after, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer after.Release()
+	require.Same(t, before.usage, after.usage, "carried over")
+	require.Equal(t, 2, after.usage.looked)
+	usage, text := readUsage(t, after, leafOf(t, after))
+	require.Equal(t, "[7,0,0,0,7,0,0.30000000000000004]", usage.Total.numbers(), "summed as JavaScript does")
+	require.Equal(t, "[5,0,0,0,5,0,0.2]", usage.Branch.Total.numbers())
+	require.Equal(t, []string{"p/a", "p/c"}, slices.Sorted(maps.Keys(usage.Branch.Models)))
+	require.Less(t, strings.Index(text, `"p/b"`), strings.Index(text, `"p/c"`), "in file order")
+	usage, _ = readUsage(t, before, 1)
+	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
+	require.Len(t, usage.Models, 2)
+	usage, _ = readUsage(t, after, NoEntry)
+	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
+	s.write(testHeader + usageLine(0, "null", answer(9, "z")))
+	rewritten, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer rewritten.Release()
+	usage, _ = readUsage(t, rewritten, 0)
+	require.Equal(t, "[9,0,0,0,9,0,0.1]", usage.Total.numbers())
+}
+
+// TestManyModels: names cannot fill the memory.
+func TestManyModels(t *testing.T) {
+	var lines strings.Builder
+	for n := range maxModels + 50 {
+		lines.WriteString(usageLine(n, "null", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
+	}
+	s := newTestSession(t, testHeader+lines.String())
+	snap, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	usage, _ := readUsage(t, snap, NoEntry)
+	require.Len(t, usage.Models, maxModels+1)
+	require.EqualValues(t, 50, *usage.Models["other"].Input)
+	require.EqualValues(t, maxModels+50, *usage.Total.Input)
+}
+
+func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
+	for want, f := range map[string]float64{
+		"0": math.Copysign(0, -1), "1": 1, "-2.5": -2.5, "1e+21": 1e21, "100000000000000000000": 1e20, "1e-7": 1e-7, "0.000001": 1e-6,
+		"1.7976931348623157e+308": math.MaxFloat64, "5e-324": 5e-324, "null": math.Inf(1), "0.30000000000000004": 0.30000000000000004,
+	} {
+		require.Equal(t, want, string(appendNumber(nil, f)))
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 1000 {
+		f := math.Float64frombits(rnd.Uint64())
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			continue
+		}
+		want, err := json.Marshal(f) // the same form, by its documentation
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(appendNumber(nil, f)))
+	}
+}
