@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"sync"
 )
 
 // Document is a generated file: a list of pieces, most of which lie in the session file or in blobs
-// and are read when they are asked for. So its size is exact and its content is never held. It shows
+// and are read when they are asked for, or are made then. So its size is exact and its content is never held. It shows
 // one snapshot, which it keeps until Close.
 type Document struct {
 	snap   *Snapshot
@@ -17,6 +18,17 @@ type Document struct {
 	size   int64
 
 	hasBlobs bool
+
+	maker  maker
+	making sync.Mutex // guards what follows
+	made   []byte     // the piece that was made last
+	madeAt int64      // where in the document it begins
+}
+
+// maker makes pieces of a document when they are read; the same text each time.
+type maker interface {
+	// make appends the text of a piece, numbered from 1.
+	make(dst []byte, piece int32) ([]byte, error)
 }
 
 // Blobs is the blob store as documents read it. hash is 64 lower-case hex digits.
@@ -27,13 +39,15 @@ type Blobs interface {
 	Open(hash string) (Object, error)
 }
 
-// piece is a part of a document: text of its own, or a range of the session file, or a blob.
+// piece is a part of a document: text of its own, or a range of the session file, or a blob, or what the
+// maker makes.
 type piece struct {
 	at   int64  // where it begins in the document
 	off  int64  // of a range: where it begins in the session file
 	size int64  // in the document, in bytes
 	text string // text of its own, "" for a range or a blob
 	blob *blobPiece
+	made int32 // the maker's number for it, 0 for none
 }
 
 // blobPiece is a blob's content: as base64, or as it is.
@@ -80,6 +94,7 @@ func (d *Document) add(p piece) {
 func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
 func (d *Document) fileRange(off, size int64) { d.add(piece{off: off, size: size}) }
 func (d *Document) blob(b *blobPiece)         { d.add(piece{size: b.size(), blob: b}) }
+func (d *Document) makes(n int32, size int64) { d.add(piece{size: size, made: n}) }
 
 // Size returns the document's size in bytes.
 func (d *Document) Size() int64 { return d.size }
@@ -121,6 +136,8 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	case piece.text != "":
 		copy(p, piece.text[off:])
 		return nil
+	case piece.made != 0:
+		return d.readMade(piece, p, off)
 	case piece.blob == nil:
 		return readFull(d.snap.pin.obj, p, piece.off+off)
 	}
@@ -133,6 +150,26 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 		return readFull(obj, p, off)
 	}
 	return readBase64(obj, piece.blob.bytes, p, off)
+}
+
+// readMade fills p from a piece that is made; readers ask for its parts one after the other.
+func (d *Document) readMade(piece piece, p []byte, off int64) error {
+	d.making.Lock()
+	defer d.making.Unlock()
+	if d.madeAt != piece.at || len(d.made) == 0 {
+		text, err := d.maker.make(d.made[:0], piece.made)
+		if err == nil && int64(len(text)) != piece.size {
+			// Entries are compared with their checksums, so this tells of a bug.
+			err = fmt.Errorf("a part of a document has %d bytes and was measured as %d", len(text), piece.size)
+		}
+		if err != nil {
+			d.made = nil
+			return err
+		}
+		d.made, d.madeAt = text, piece.at
+	}
+	copy(p, d.made[off:])
+	return nil
 }
 
 // readBase64 fills p with the base64 of obj, a file of that many bytes, from off on.

@@ -85,7 +85,8 @@ type index struct {
 	seed    string // of version 1: the header's id, from which ids are made
 
 	// What was found out about entries beyond the index, shared with the snapshots.
-	usage *usageRecords
+	transcript *transcriptSizes
+	usage      *usageRecords
 }
 
 // headerRef is where the header and the title slot lie.

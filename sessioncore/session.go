@@ -168,7 +168,7 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 }
 
 func newIndex() *index {
-	return &index{symbols: newSymbolTable(), usage: &usageRecords{}}
+	return &index{symbols: newSymbolTable(), transcript: &transcriptSizes{}, usage: &usageRecords{}}
 }
 
 // grow indexes what was added to the file of a snapshot. ok is false where the file has to be read as

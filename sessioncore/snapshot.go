@@ -37,6 +37,7 @@ type Snapshot struct {
 	leafID       symbol   // the leaf as the file says, 0 for none
 	titleEntry   uint32   // 1 + the number of the entry that has the title, 0 for none
 	form         timeForm // of the last timestamp
+	transcript   *transcriptSizes
 	usage        *usageRecords
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
@@ -87,7 +88,7 @@ func (x *index) view(p *pin, st Stat) *Snapshot {
 		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
 		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
-		leafID: x.leaf, titleEntry: x.title, form: x.form, usage: x.usage,
+		leafID: x.leaf, titleEntry: x.title, form: x.form, transcript: x.transcript, usage: x.usage,
 	}
 	s.serial = serials.Add(1)
 	s.refs.Store(1)

@@ -11,15 +11,19 @@ func (m member) name() string {
 	return inCamelCase(string(text))
 }
 
+// longestName is longer than any name that the format has, in bytes.
+const longestName = 64
+
 // inCamelCase turns snake_case into camelCase: the dialects differ in nothing else.
 func inCamelCase(name string) string {
-	for {
+	for len(name) <= longestName {
 		i := strings.IndexByte(name, '_')
 		if i < 1 || i+1 == len(name) {
-			return name
+			break
 		}
 		name = name[:i] + strings.ToUpper(name[i+1:i+2]) + name[i+2:]
 	}
+	return name
 }
 
 // anyOf returns the value of the first of those keys that an object has.

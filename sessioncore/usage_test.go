@@ -235,3 +235,12 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 		require.Equal(t, string(want), string(appendNumber(nil, f)))
 	}
 }
+
+func TestSpelling(t *testing.T) {
+	for in, want := range map[string]string{
+		"tool_call_id": "toolCallId", "toolCallId": "toolCallId", "a_": "a_", "_i": "_i", "": "",
+		strings.Repeat("a_", 100_000): strings.Repeat("a_", 100_000),
+	} {
+		require.Equal(t, want, inCamelCase(in))
+	}
+}

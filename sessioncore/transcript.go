@@ -1,0 +1,210 @@
+package sessioncore
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// TranscriptLinks say where a transcript lies: what its links begin with.
+type TranscriptLinks struct {
+	Entries string // the way to entries/, with the slash at its end
+	Blobs   string // the way to the blob store
+}
+
+// TranscriptDocument renders the branch that ends in leaf (NoEntry: before the first entry) to be read by
+// a person: Markdown with a heading for each turn (design.md, transcript.md). It is the renderings of the
+// branch's entries one after the other, of which only the sizes are kept: the text is made when it is read.
+func (s *Snapshot) TranscriptDocument(leaf Entry, links TranscriptLinks) (*Document, error) {
+	head, err := s.transcriptHead(leaf)
+	if err != nil {
+		return nil, err
+	}
+	var path []Entry
+	if leaf != NoEntry {
+		path = s.Path(leaf)
+	}
+	sizes, err := s.transcript.of(s, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &transcript{writer: newTranscriptWriter(s, links), reader: entryReader{s: s}}
+	d := newDocument(s, nil)
+	d.maker = t
+	d.text(string(head))
+	t.layOut(d, path, sizes)
+	return d, nil
+}
+
+// transcript is the body of an open document: what it is made of, in order.
+type transcript struct {
+	writer *transcriptWriter
+	reader entryReader
+	parts  []transcriptPart
+	chunks []int32 // where each piece of the document begins in parts, and the end
+}
+
+// transcriptPart is an entry that is shown.
+type transcriptPart struct {
+	entry  Entry
+	asked  Entry // of a tool's result: the message that called for it
+	begins bool  // a turn begins here: it has a heading
+}
+
+// chunkText is how much text is made at once, in bytes: about what a reader asks for in one read.
+const chunkText = 128 << 10
+
+// layOut decides which entries begin a turn and divides them into pieces.
+func (t *transcript) layOut(d *Document, path []Entry, sizes []partSize) {
+	var turn partSize // at the top of which the heading stands
+	asked := NoEntry
+	size := int64(0)
+	end := func() {
+		if size > 0 {
+			d.makes(int32(len(t.chunks)), size)
+			size = 0
+		}
+	}
+	for i, e := range path {
+		part, it := transcriptPart{entry: e, asked: asked}, sizes[i]
+		if t.writer.s.isAssistant(e) {
+			asked = e
+		}
+		switch {
+		case it.flags&partTurn == 0: // a note, or nothing
+		case it.flags&partJoins != 0 && turn.flags&partAssistant != 0:
+		case it.flags&partAlways == 0 && it.speaker == turn.speaker && turn.flags&partTurn != 0:
+		default:
+			part.begins = true
+			turn = it
+		}
+		n := it.in(part, t.writer)
+		if n == 0 {
+			continue
+		}
+		if size > 0 && size+n > chunkText {
+			end()
+		}
+		if size == 0 {
+			t.chunks = append(t.chunks, int32(len(t.parts)))
+		}
+		t.parts = append(t.parts, part)
+		size += n
+	}
+	end()
+	t.chunks = append(t.chunks, int32(len(t.parts)))
+}
+
+// make renders a piece of the document.
+func (t *transcript) make(dst []byte, piece int32) ([]byte, error) {
+	for _, part := range t.parts[t.chunks[piece-1]:t.chunks[piece]] {
+		text, err := t.reader.read(part.entry)
+		if err != nil {
+			return nil, err
+		}
+		heading, body, _, err := t.writer.write(part.entry, part.asked, text)
+		if err != nil {
+			return nil, err
+		}
+		if part.begins {
+			dst = append(dst, heading...)
+		}
+		dst = append(dst, body...)
+	}
+	return dst, nil
+}
+
+func (s *Snapshot) isAssistant(e Entry) bool {
+	return s.records[e].kind == TypeMessage && s.records[e].role == roleAssistant
+}
+
+// maxTitleLine is how much of a title is shown, in characters.
+const maxTitleLine = 200
+
+// transcriptHead is what stands above the first turn: the title, and whose transcript this is.
+func (s *Snapshot) transcriptHead(leaf Entry) ([]byte, error) {
+	header, slot, err := s.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	title := shownLine(header.member("title"), maxTitleLine)
+	if slot != nil {
+		title = shownLine(slot.member("title"), maxTitleLine)
+	}
+	id := shownLine(header.member("id"), maxTitleLine)
+	if len(title) == 0 {
+		if title, err = s.firstWords(leaf); err != nil {
+			return nil, err
+		}
+	}
+	if len(title) == 0 {
+		title = bytes.TrimSpace(append([]byte("Session "), id...))
+	}
+	out := append(appendPlain([]byte("# "), title), "\n\nSession "...)
+	if len(id) == 0 {
+		id = []byte("?")
+	}
+	out = appendCode(out, id)
+	if cwd := shownLine(header.member("cwd"), maxTitleLine); len(cwd) > 0 {
+		out = appendCode(append(out, " in "...), cwd)
+	}
+	if began := s.HeaderTime(); began.UnixMilli() != 0 {
+		out = began.UTC().AppendFormat(append(out, ", begun "...), shownTime+" MST")
+	}
+	if leaf != NoEntry {
+		id, _ := s.ID(leaf)
+		out = append(out, ". This is the branch that ends in entry "...)
+		out = appendCode(out, appendLine(nil, appendVisible(nil, []byte(id)), maxTitleLine))
+	}
+	return append(out, ".\n"...), nil
+}
+
+// shownTime is how times are written: to the second, UTC.
+const shownTime = "2006-01-02 15:04:05"
+
+const (
+	// maxFirstWords is how much of the first prompt stands for a title, in characters.
+	maxFirstWords = 80
+	// maxWordless is how many prompts without words, such as mere pictures, are passed over for it.
+	maxWordless = 20
+)
+
+// firstWords returns the beginning of the first thing that the user says on the branch.
+func (s *Snapshot) firstWords(leaf Entry) ([]byte, error) {
+	if leaf == NoEntry {
+		return nil, nil
+	}
+	wordless := 0
+	for _, e := range s.Path(leaf) {
+		if s.records[e].kind != TypeMessage || s.records[e].role != roleUser {
+			continue
+		}
+		if wordless++; wordless > maxWordless {
+			break
+		}
+		text, err := s.checked(e)
+		if err != nil {
+			return nil, err
+		}
+		content := text.member("message").member("content")
+		words := firstLine(content)
+		content.eachElement(func(block value, _ int) bool {
+			words = firstLine(block.member("text"))
+			return len(words) == 0
+		})
+		if len(words) > 0 {
+			return words, nil
+		}
+	}
+	return nil, nil
+}
+
+// firstLine returns the first line of a text that is not blank.
+func firstLine(v value) []byte {
+	var x excerpter
+	e, _ := x.of(v, excerptLimits{whole: 16 * maxFirstWords, head: 16 * maxFirstWords})
+	line, _, _ := bytes.Cut(bytes.TrimLeft(e.head, " \t\n"), []byte("\n"))
+	return appendLine(nil, line, maxFirstWords)
+}
+
+// speakerOf makes the number that stands for who speaks in a turn.
+func speakerOf(who string) uint32 { return uint32(maphash.String(hashSeed, who)) }
