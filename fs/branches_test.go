@@ -21,7 +21,7 @@ func TestBranches(t *testing.T) {
 	require.Equal(t, ".by-id/e3\n.by-id/e3\n.by-id/e2\n", run(t, "readlink", w.in("branches/current"), w.in("branches/e3"), w.in("branches/e2")))
 	require.Equal(t, "id  entries  time                      label  current\ne3  2        2026-02-16T11:00:03.000Z  -      yes\ne2  3        2026-02-16T11:00:02.000Z  -      no\n",
 		strings.ReplaceAll(run(t, "column", "-t", w.in("branches.tsv")), " \n", "\n"))
-	require.Equal(t, "context.json\nentries.jsonl\npath\n", run(t, "ls", w.in("branches/e2/")))
+	require.Equal(t, "context.json\nentries.jsonl\npath\ntranscript.md\n", run(t, "ls", w.in("branches/e2/")))
 	require.Equal(t, "000001-user-e0.json\n000002-user-e1.json\n000003-user-e2.json\n", run(t, "ls", w.in("branches/e2/path")))
 	require.Equal(t, writtenEntries[0]+writtenEntries[1]+writtenEntries[2], w.read("branches/e2/entries.jsonl"))
 	require.Equal(t, writtenEntries[1], w.read("branches/e2/path/000002-user-e1.json"))

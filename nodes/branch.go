@@ -33,6 +33,7 @@ var branchFiles = []branchFile{
 	{"context.json", syscall.S_IFREG, branchGenerated(renderBranchContext)},
 	{"entries.jsonl", syscall.S_IFREG, makeBranchEntries},
 	{"path", syscall.S_IFDIR, makeBranchPath},
+	{"transcript.md", syscall.S_IFREG, makeBranchTranscript},
 }
 
 // renderBranch makes a generated file's content from a snapshot, at the entry where a branch ends.
@@ -144,7 +145,7 @@ func (d *BranchDir) list() ([]item, func(), error) {
 }
 
 func (d *BranchDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if costlyNames[it.name] {
+	if slowFiles[it.name] {
 		return nil, syscall.ENOENT // as in SessionDir
 	}
 	return d.enterFixed(ctx, &branchFiles[it.number], out)

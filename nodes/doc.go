@@ -42,6 +42,7 @@
 //	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go getattr open                              attr
 //	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go  getattr lookup list                       second
 //	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      fixedlink.go   getattr readlink                          second
+//	…/.by-id/<id>/transcript.md (unlisted)    GeneratedFile  transcript.go  getattr open                              never
 //	…/<session>/branches/current@             MovingLink     movinglink.go  getattr readlink                          never
 //	…/<session>/branches/<id>@                FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/branches.tsv                  GeneratedFile  branchestsv.go getattr open                              never
@@ -58,6 +59,7 @@
 //	…/<session>/parent@                       SessionLink    sessionlink.go getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go    getattr open                              never
 //	…/<session>/title                         ControlFile    title.go       getattr setattr open write                never
+//	…/<session>/transcript.md                 GeneratedFile  transcript.go  getattr open                              never
 //	…/<session>/tree/                         TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/                   TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/…/<id>/            TreeDir        tree.go        getattr lookup list                       second
@@ -66,6 +68,7 @@
 //	…/<session>/tree/…/<id>/                  TreeDir        tree.go        getattr lookup list                       second
 //	…/<session>/tree/…/<id>/entry.json@       FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/tree/…/<id>/<id>@             FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/usage.json                    GeneratedFile  usage.go       getattr open                              never
 //	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go   getattr readlink                          never
 //	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go      getattr lookup list                       second
 //	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go  getattr open                              never

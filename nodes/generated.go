@@ -14,13 +14,13 @@ import (
 // render makes a generated file's content from a snapshot.
 type render func(*View, *sessioncore.Snapshot) (*sessioncore.Document, error)
 
-// costlyNames are the generated files that are long and take reading much of the session: a listing leaves
-// their attributes to whoever asks for them, so that a plain ls of a big session renders nothing.
-var costlyNames = map[string]bool{"context.json": true, "transcript.md": true, "usage.json": true}
+// slowFiles are generated files for whose size much of the session may have to be read. A mere listing does
+// without their attributes until they are known: who wants them asks for them one by one.
+var slowFiles = map[string]bool{"context.json": true, "transcript.md": true, "usage.json": true}
 
 // GeneratedFile is a file of a session's directory that is made from the session: header.json, context.json,
-// problems.jsonl, and what reading title and labels shows. What is read through one handle is one version, whole; so the
-// kernel keeps no pages of it (design.md section 6).
+// problems.jsonl, transcript.md, usage.json, and what reading title and labels shows. What is read through
+// one handle is one version, whole; so the kernel keeps no pages of it (design.md section 6).
 type GeneratedFile struct {
 	node
 	session *sessioncore.Session

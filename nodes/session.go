@@ -66,7 +66,9 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 		{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
 		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
 		{"title", syscall.S_IFREG, nil, makeTitle},
+		{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
 		{"tree", syscall.S_IFDIR, nil, makeTree},
+		{"usage.json", syscall.S_IFREG, nil, generated(renderUsage)},
 	}
 }
 
@@ -155,7 +157,7 @@ func (d *SessionDir) list() ([]item, func(), error) {
 }
 
 func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if costlyNames[it.name] {
+	if slowFiles[it.name] && !d.isRendered(it.name) {
 		return nil, syscall.ENOENT // to the kernel: look it up yourself
 	}
 	return d.enterFixed(ctx, &sessionFiles[it.number], out)

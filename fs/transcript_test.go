@@ -1,0 +1,138 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// transcript.md and usage.json through real tools.
+
+// demoSession is the session of the demo that has everything in it.
+const demoSession = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
+
+// TestReadingFilesHaveTheirSize: what stat tells is what is read, for each session, also after it grew, and
+// whoever asked first.
+func TestReadingFilesHaveTheirSize(t *testing.T) {
+	a := demo(t)
+	m := mountForTest(t, a)
+	check := func() {
+		python(t, `
+import os, sys
+found = 0
+for d, dirs, files in os.walk(sys.argv[1]):
+    for f in files:
+        if f not in ("transcript.md", "usage.json"): continue
+        p = os.path.join(d, f)
+        listed = {e.name: e for e in os.scandir(d)}[f].stat().st_size
+        size = os.stat(p).st_size
+        content = open(p, "rb").read()
+        if not (listed == size == len(content)): raise SystemExit((p, listed, size, len(content)))
+        content.decode()
+        found += 1
+if found != 12: raise SystemExit(found)
+`, m.path("sessions"))
+	}
+	check()
+	f, err := os.OpenFile(filepath.Join(a, demoSession+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	before := run(t, "cat", m.path(demoSession, "transcript.md"))
+	cost := run(t, "jq", ".total.cost.total", m.path(demoSession, "usage.json"))
+	require.Equal(t, "0.6568348500000001\n", cost)
+	_, err = fmt.Fprintln(f, `{"type":"message","id":"f0000001","parentId":"`+strings.TrimSuffix(filepath.Base(run(t, "readlink", m.path(demoSession, "leaf"))), ".json\n")+
+		`","timestamp":"2026-03-30T09:00:00.000Z","message":{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"One more."}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1}}}}`)
+	require.NoError(t, err)
+	after := run(t, "cat", m.path(demoSession, "transcript.md"))
+	turn := "\n## Assistant · 2026-03-30 09:00:00 · `p/m`\n\nOne more.\n"
+	require.Equal(t, strings.Replace(before, "`3a17833e`", "`f0000001`", 1)+turn, after)
+	require.Equal(t, fmt.Sprintf("%d\n", len(after)), run(t, "stat", "-c", "%s", m.path(demoSession, "transcript.md")))
+	require.Equal(t, turn, run(t, "tail", "-n", "4", m.path(demoSession, "transcript.md")), "read from the end")
+	require.Equal(t, "1.65683485\n", run(t, "jq", ".total.cost.total", m.path(demoSession, "usage.json")))
+	check()
+}
+
+// TestTranscriptLinksLead: every link of every transcript leads to a file of the mount, from where the
+// transcript lies, wherever that is.
+func TestTranscriptLinksLead(t *testing.T) {
+	a := demo(t)
+	image := `{"type":"image","data":"blob:sha256:d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74","mimeType":"image/png"}`
+	long := strings.Repeat("a line of output\\n", 500_000/17)
+	id := `a (b) %41 <c> ä`
+	content := header("s") + `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"toolResult","toolName":"bash",` +
+		`"content":[{"type":"text","text":"` + long + `"},` + image + `,{"type":"image","data":"R0lG","mimeType":"image/gif"}]}}` + "\n"
+	flat, deep := filepath.Join(a, "sessions/flat.jsonl"), filepath.Join(a, demoSession, "a/b/deep.jsonl")
+	require.NoError(t, os.MkdirAll(filepath.Dir(deep), 0o755))
+	for _, file := range []string{flat, deep} {
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o644))
+	}
+	m := mountForTest(t, a)
+	for _, dir := range []string{"sessions/flat", demoSession, demoSession + "/artifacts/a/b/deep", demoSession + "/a/b/deep", demoSession + "/Task-1"} {
+		for pass := range 2 { // with the kernel's memory of it, and without
+			text := run(t, "cat", m.path(dir, "transcript.md"))
+			require.Equal(t, fmt.Sprintf("%d\n", len(text)), run(t, "stat", "-c", "%s", m.path(dir, "transcript.md")), "%d", pass)
+			if strings.HasSuffix(dir, "deep") || strings.HasSuffix(dir, "flat") {
+				require.Less(t, len(text), 8<<10)
+				require.Equal(t, 2, strings.Count(text, "](entries/a%20%28b%29%20%252541%20%3Cc%3E%20%C3%A4.json)"))
+				require.Equal(t, 1, strings.Count(text, "/blobs/"))
+			}
+			checkLinks(t, m.path(dir))
+			branch := m.path(dir, "branches/current")
+			checkLinks(t, branch)
+			up := regexp.MustCompile(`\]\((\.\./)+`)
+			require.True(t, up.ReplaceAllString(text, "](") == up.ReplaceAllString(run(t, "cat", branch+"/transcript.md"), "]("), branch)
+		}
+	}
+}
+
+// checkLinks follows the links of the transcript in a directory.
+func checkLinks(t *testing.T, dir string) {
+	python(t, `
+import os, re, sys, urllib.parse
+os.chdir(sys.argv[1])
+for link in re.findall(r"\]\(((?:\.\./)*(?:entries|blobs)/[^)]*)\)", open("transcript.md").read()):
+    if not os.path.isfile(urllib.parse.unquote(link)): raise SystemExit(link)
+`, dir)
+}
+
+// TestTranscriptsAreHarmless: a person shows them in a terminal.
+func TestTranscriptsAreHarmless(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", strings.Replace(header("s"), `"cwd":"/home`, `"title":"\u001b]0;owned\u0007 \u202e","cwd":"/\u001b[2J`, 1),
+		entry(1, "e1", "", `\u001b[31m \u009b1m <script>alert(1)</script>\n# Fake\n## User · 2026-02-16 11:00:00\n`+"```"+`\nopen`),
+		entry(2, "e2", "e1", "fine"))
+	m := mountForTest(t, a.dir)
+	text := run(t, "cat", m.session("s", "transcript.md"))
+	require.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{202e}]`, text)
+	require.Equal(t, "2\n", run(t, "grep", "-c", "^## ", m.session("s", "transcript.md")))
+	require.Contains(t, text, "␛[31m {U+009B}1m \\<script>alert(1)\\</script>\n### Fake\n#### User")
+	require.Contains(t, text, "\n```\nopen\n```\n\n## User")
+}
+
+// TestListingRendersNothing: the size of a transcript costs the reading of the session; who only lists the
+// names does not pay for it.
+func TestListingRendersNothing(t *testing.T) {
+	m := mountForTest(t, big(t))
+	dir := m.session("chain")
+	require.Contains(t, names(t, dir), "transcript.md") // indexed now
+	read := func() int { return m.procNumber("io", "rchar") }
+	before := read()
+	require.Contains(t, run(t, "ls", dir), "transcript.md\ntree\nusage.json\n")
+	require.Less(t, read()-before, 1<<20)
+	start := time.Now()
+	size := run(t, "stat", "-c", "%s", dir+"/transcript.md")
+	t.Logf("first stat: %v for %s", time.Since(start), size)
+	require.Greater(t, read()-before, 10<<20)
+	before = read()
+	require.Contains(t, run(t, "ls", "-l", dir), " "+strings.TrimSpace(size)+" ")
+	require.Equal(t, size, run(t, "stat", "-c", "%s", dir+"/transcript.md"))
+	require.Less(t, read()-before, 10<<20, "once is enough")
+	require.Equal(t, size, shell(t, `cat "$1" | wc -c`, dir+"/transcript.md"))
+	require.Less(t, m.procNumber("status", "VmRSS"), 2*maxResident)
+}

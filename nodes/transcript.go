@@ -1,0 +1,59 @@
+package nodes
+
+import (
+	"strings"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/sessioncore"
+)
+
+// makeTranscript makes transcript.md: the current branch, to be read by a person.
+func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
+	links := transcriptLinks(&d.node, 0)
+	return generated(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+		leaf, err := snap.Leaf()
+		if err != nil {
+			return nil, err
+		}
+		return snap.TranscriptDocument(leaf, links)
+	})(d)
+}
+
+// belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
+const belowSession = 3
+
+// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends there.
+func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+	links := transcriptLinks(&d.node, belowSession)
+	return branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+		return snap.TranscriptDocument(e, links)
+	})(d, snap, e)
+}
+
+// transcriptLinks returns what the links of a transcript begin with that is in a directory which lies that
+// many levels below a session's.
+func transcriptLinks(dir *node, below int) sessioncore.TranscriptLinks {
+	up := func(levels int) string { return strings.Repeat("../", levels) }
+	depth := strings.Count(dir.path(), "/") + 1
+	return sessioncore.TranscriptLinks{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
+}
+
+// isRendered reports whether the size of a generated file is known for what the session is now.
+func (d *SessionDir) isRendered(name string) bool {
+	child := d.GetChild(name)
+	if child == nil {
+		return false
+	}
+	file, ok := child.Operations().(*GeneratedFile)
+	if !ok {
+		return false
+	}
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return false
+	}
+	defer snap.Release()
+	size := file.size.Load()
+	return size != nil && size.serial == snap.Serial()
+}
