@@ -146,6 +146,9 @@ func isDelimiterRow(rest []byte) bool {
 // withoutTabs replaces the tabs before the text of a line in a quote or list item by the blanks that they
 // stand for: not all programs agree on how far they reach there. ok is false where there are none.
 func withoutTabs(line []byte, nested bool) (replaced []byte, ok bool) {
+	if bytes.IndexByte(line, '\t') < 0 {
+		return line, false
+	}
 	end := len(line) - len(bytes.TrimLeft(line, " \t>-+*0123456789.)"))
 	if bytes.IndexByte(line[:end], '\t') < 0 || !nested && len(bytes.TrimLeft(line[:end], " \t")) == 0 {
 		return line, false

@@ -76,8 +76,17 @@ func hasAddress(text []byte) bool {
 	return false
 }
 
-// addressHere is what tells an address at the place where it does.
-var addressHere = regexp.MustCompile("(?i)^(://|:[^\\s<`]+@|www\\.)")
+// addressHere reports whether an address is told at the place where rest begins.
+func addressHere(rest []byte) bool {
+	if rest[0] != ':' {
+		return len(rest) > 4 && bytes.EqualFold(rest[:4], []byte("www."))
+	}
+	if bytes.HasPrefix(rest, []byte("://")) {
+		return true
+	}
+	end := bytes.IndexAny(rest[:min(len(rest), longestWord)], " \t<`@")
+	return end > 1 && rest[end] == '@'
+}
 
 // unsureFrom returns the place in m.out from which on it is not sure what is escaped and what is code:
 // behind a line that ends in a backslash, which some programs let reach into the next line, and at the
@@ -132,14 +141,20 @@ func beginsTag(rest []byte) bool {
 // HTML, and from unsure on any that could. Code is what is code both in the paragraph as a whole and in
 // the line alone, in a table also in the cell: not all programs agree on where a paragraph begins.
 func (m *markdown) tags(unsure int) []int {
+	text := m.out[m.para[0].start:]
+	if bytes.IndexByte(text, '`') < 0 { // no code
+		return m.anyTags(m.tagsIn(nil, m.para, false), unsure)
+	}
 	pieces := [][]span{m.para}
 	for i := range m.para {
-		pieces = append(pieces, m.para[i:i+1])
+		if l := m.para[i]; len(m.para) > 1 && bytes.IndexByte(m.out[l.start:l.end], '<') >= 0 {
+			pieces = append(pieces, m.para[i:i+1])
+		}
 	}
 	if len(m.rows) > 0 {
 		pieces = append(pieces, m.cells()...)
 	}
-	addresses := hasAddress(m.out[m.para[0].start:])
+	addresses := hasAddress(text)
 	var found []int
 	for _, piece := range pieces {
 		found = m.tagsIn(found, piece, false)
@@ -179,12 +194,19 @@ func (m *markdown) anyTags(found []int, from int) []int {
 // the address can still be read.
 var autolink = regexp.MustCompile("^<(?:https?://|mailto:)[^\\s<>`|\\\\]*>")
 
+// telling are the bytes at which tagsIn has to look closer.
+var telling = [256]bool{'\\': true, '`': true, '<': true, ':': true, 'w': true, 'W': true}
+
 // tagsIn looks through lines that are one text, from left to right as CommonMark does: an escape, a code
 // span or a link, whichever begins first, is passed over whole. Some programs take bare addresses for links.
 func (m *markdown) tagsIn(found []int, lines []span, addresses bool) []int {
 	last := m.lastRuns(lines)
 	for i := 0; i < len(lines); i++ {
 		for at := lines[i].start; at < lines[i].end; {
+			if !telling[m.out[at]] {
+				at++
+				continue
+			}
 			rest := m.out[at:lines[i].end]
 			switch rest[0] {
 			case '\\':
@@ -210,11 +232,9 @@ func (m *markdown) tagsIn(found []int, lines []span, addresses bool) []int {
 				at++
 			case ':', 'w', 'W':
 				at++
-				if addresses && addressHere.Match(rest) {
+				if addresses && addressHere(rest) {
 					found, at = m.tagsInAddress(found, at, lines[i].end)
 				}
-			default:
-				at++
 			}
 		}
 	}
@@ -239,14 +259,18 @@ func (m *markdown) tagsInAddress(found []int, at, end int) ([]int, int) {
 func (m *markdown) lastRuns(lines []span) map[int]int {
 	var last map[int]int
 	for _, l := range lines {
-		for at := l.start; at < l.end; at++ {
-			if n := runLength(m.out[at:l.end], '`'); n > 0 {
-				if last == nil {
-					last = map[int]int{}
-				}
-				last[n] = at
-				at += n
+		for at := l.start; at < l.end; {
+			next := bytes.IndexByte(m.out[at:l.end], '`')
+			if next < 0 {
+				break
 			}
+			at += next
+			if last == nil {
+				last = map[int]int{}
+			}
+			n := runLength(m.out[at:l.end], '`')
+			last[n] = at
+			at += n
 		}
 	}
 	return last
