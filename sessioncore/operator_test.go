@@ -344,3 +344,25 @@ func TestOperatorImages(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(readDocument(t, doc)))
 }
+
+// TestOperatorTranscript: the title is the last session_info's, and what other words mean is shown alike.
+func TestOperatorTranscript(t *testing.T) {
+	w := startMemory(t, opFile+
+		`{"type":"session_info","id":"t","parent_id":"b","timestamp":1,"name":"Named later"}`+"\n"+
+		`{"type":"branch","id":"s","parent_id":"t","timestamp":1,"from_id":"b","summary":"what was left"}`+"\n"+
+		`{"type":"message","id":"r","parent_id":"s","timestamp":1,"message":{"role":"tool_result","tool_name":"ls","content":[{"type":"text","text":"a b"}]}}`+"\n", WriteOptions{})
+	snap := w.snapshot()
+	leaf, err := snap.Leaf()
+	require.NoError(t, err)
+	doc, err := snap.TranscriptDocument(leaf, TranscriptLinks{})
+	require.NoError(t, err)
+	defer doc.Close()
+	text := make([]byte, doc.Size())
+	_, err = doc.ReadAt(text, 0)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "# Named later\n")
+	require.Contains(t, string(text), "## Branch summary")
+	require.Contains(t, string(text), "what was left")
+	require.Contains(t, string(text), "`ls`")
+	require.Contains(t, string(text), "```\na b\n```")
+}

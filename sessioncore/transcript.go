@@ -122,14 +122,15 @@ const maxTitleLine = 200
 
 // transcriptHead is what stands above the first turn: the title, and whose transcript this is.
 func (s *Snapshot) transcriptHead(leaf Entry) ([]byte, error) {
-	header, slot, err := s.readHeader()
+	header, _, err := s.readHeader()
 	if err != nil {
 		return nil, err
 	}
-	title := shownLine(header.member("title"), maxTitleLine)
-	if slot != nil {
-		title = shownLine(slot.member("title"), maxTitleLine)
+	name, err := s.Title()
+	if err != nil {
+		return nil, err
 	}
+	title := appendLine(nil, appendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
 	id := shownLine(header.member("id"), maxTitleLine)
 	if len(title) == 0 {
 		if title, err = s.firstWords(leaf); err != nil {
