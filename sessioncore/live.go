@@ -61,26 +61,29 @@ func (s *FileStorage) Writers(name string) (WriterState, error) {
 		return WritersUnknown, err
 	}
 	defer unix.Close(fd)
-	if state := leaseState(fd); state != WritersUnknown {
+	if state, _ := leaseState(fd); state != WritersUnknown { // what is not returned goes with the close
 		return state, nil
 	}
 	return searchWriters("/proc", st), nil
 }
 
 // leaseState asks the kernel by a lease on a descriptor for reading. EACCES: not our file; EINVAL and
-// others: no leases here.
-func leaseState(fd int) WriterState {
+// others: no leases here. returned is false where the lease could not be given back: only closing the file
+// does that then.
+func leaseState(fd int) (state WriterState, returned bool) {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	switch err {
 	case nil:
-		// A failure would be mended by the close that follows.
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-		return WritersNone
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+		return WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: there is none any more
 	case unix.EAGAIN:
-		return WritersPresent
+		return WritersPresent, true
 	}
-	return WritersUnknown
+	return WritersUnknown, true
 }
+
+// writers is Writers, as far as leases tell, for a file that is open for reading already.
+func (o *fileObject) writers() (state WriterState, returned bool) { return leaseState(int(o.f.Fd())) }
 
 // searchWriters looks through the descriptors of all processes for one that can write to the file.
 //

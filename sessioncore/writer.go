@@ -101,55 +101,73 @@ func (w *Writer) change(ctx context.Context, s *Session, f func(*change) error) 
 }
 
 func (w *Writer) changeOnce(ctx context.Context, s *Session, f func(*change) error) error {
-	unlock, err := w.lock(ctx, s.name)
+	snap, unlock, err := w.lock(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	snap, err := s.Acquire()
-	if err != nil {
-		return err
-	}
 	defer snap.Release()
 	return f(&change{w: w, s: s, ctx: ctx, snap: snap})
 }
 
-// lock takes the lock of a file that no live client holds open for writing. Between two looks the lock
-// is free, since the one who is waited for may need it to come to an end.
-func (w *Writer) lock(ctx context.Context, name string) (unlock func(), err error) {
+// lock takes the lock of a file that no live client holds open for writing, and looks at the file under it.
+// Between two looks the lock is free, since the one who is waited for may need it to come to an end.
+func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock func(), err error) {
 	for start := time.Now(); ; {
-		release, err := w.store.storage.Lock(ctx, name)
+		release, err := w.store.storage.Lock(ctx, s.name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		unlock := func() {
 			// What was written is written: the caller's answer does not depend on this.
 			if err := release(); err != nil {
-				slog.Warn("the lock of a session could not be given back", "session", name, "err", err)
+				slog.Warn("the lock of a session could not be given back", "session", s.name, "err", err)
 			}
 		}
-		live, err := w.isLive(name)
+		snap, live, err := w.look(s)
 		if err == nil && !live {
-			return unlock, nil
+			return snap, unlock, nil
 		}
 		unlock()
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case time.Since(start) > liveLimit || !pause(ctx, livePoll):
-			return nil, fmt.Errorf("%w: %s", ErrBusy, name)
+			return nil, nil, fmt.Errorf("%w: %s", ErrBusy, s.name)
 		}
 	}
 }
 
-// isLive reports whether a client holds the file open for writing. Where nobody lets us find out, it
-// counts as not.
-func (w *Writer) isLive(name string) (bool, error) {
+// look returns what the file is, unless it is live.
+func (w *Writer) look(s *Session) (snap *Snapshot, live bool, err error) {
+	if snap, err = s.Acquire(); err != nil {
+		return nil, false, err
+	}
+	if live, err = w.isLive(s, snap); live || err != nil {
+		snap.Release()
+		return nil, live, err
+	}
+	return snap, false, nil
+}
+
+// isLive reports whether a client holds the file of a snapshot open for writing. Where nobody lets us find out,
+// it counts as not. The snapshot was acquired under the lock, so its open file is the one that the
+// name stands for.
+func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
 	finder, ok := w.store.storage.(WriterFinder)
 	if !ok || w.opts.LiveAllow {
 		return false, nil
 	}
-	state, err := finder.Writers(name)
+	if o, ok := snap.pin.obj.(*fileObject); ok {
+		state, returned := o.writers()
+		if !returned {
+			s.drop() // the lease that is left goes with the descriptor
+		}
+		if state != WritersUnknown {
+			return state == WritersPresent, nil
+		}
+	}
+	state, err := finder.Writers(s.name)
 	return state == WritersPresent, err
 }
 
