@@ -146,7 +146,7 @@ func (s *Session) tryMove(target *string) (done bool, err error) {
 	s.move = move
 	cur.pin.refs.Add(1)
 	moved := s.index.view(cur.pin, cur.stat)
-	moved.readAt, moved.headSum, moved.ends, moved.move = cur.readAt, cur.headSum, cur.ends, move
+	moved.readAt, moved.headSum, moved.ends, moved.endsLine, moved.move = cur.readAt, cur.headSum, cur.ends, cur.endsLine, move
 	s.install(moved)
 	moved.Release()
 	return true, nil

@@ -3,7 +3,7 @@ package sessioncore
 import (
 	"context"
 	"errors"
-	"hash/maphash"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +46,7 @@ func (s *Session) Name() string { return s.name }
 // ErrNotSession, fs.ErrNotExist, ErrNotRegular, those of the storage.
 func (s *Session) Acquire() (*Snapshot, error) {
 	cur := s.current.Load()
+	lookedAt := time.Now()
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
 		s.drop()
@@ -59,7 +60,7 @@ func (s *Session) Acquire() (*Snapshot, error) {
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	return s.refresh(cur, st)
+	return s.refresh(cur, st, lookedAt)
 }
 
 // isOf reports whether the snapshot shows the state that st tells of.
@@ -84,28 +85,21 @@ func (s *Snapshot) headUnchanged() bool {
 	return true
 }
 
-func hashAt(obj Object, off, n int64) (uint64, error) {
-	var buf [headCheck]byte
-	if err := readFull(obj, buf[:n], off); err != nil {
-		return 0, err
-	}
-	return maphash.Bytes(hashSeed, buf[:n]), nil
-}
-
-// refresh reads the file, or what was added to it. seen is what it was just now, when cur was the current
-// snapshot.
-func (s *Session) refresh(cur *Snapshot, seen Stat) (*Snapshot, error) {
+// refresh reads the file, or what was added to it. seen is what it was at or after lookedAt, when cur was the
+// current snapshot.
+func (s *Session) refresh(cur *Snapshot, seen Stat, lookedAt time.Time) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
 	for try := range readTries {
 		if try > 0 || s.current.Load() != cur { // another goroutine was faster
+			lookedAt = time.Now()
 			if seen, err = s.store.storage.Stat(s.name); err != nil {
 				break
 			}
 		}
 		var snap *Snapshot
-		if snap, err = s.readOnce(seen); err == nil {
+		if snap, err = s.readOnce(seen, lookedAt); err == nil {
 			s.install(snap)
 			return snap, nil
 		}
@@ -118,7 +112,7 @@ func (s *Session) refresh(cur *Snapshot, seen Stat) (*Snapshot, error) {
 }
 
 // readOnce returns a snapshot with one reference for the caller.
-func (s *Session) readOnce(st Stat) (*Snapshot, error) {
+func (s *Session) readOnce(st Stat, lookedAt time.Time) (*Snapshot, error) {
 	if st.Kind != KindFile {
 		return nil, ErrNotRegular
 	}
@@ -128,7 +122,7 @@ func (s *Session) readOnce(st Stat) (*Snapshot, error) {
 	}
 	if cur != nil && s.index != nil && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
-		if snap, ok, err := s.grow(cur); ok || err != nil {
+		if snap, ok, err := s.grow(cur, st, lookedAt); ok || err != nil {
 			return snap, err
 		}
 	}
@@ -164,72 +158,63 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 	if !x.header.found {
 		return nil, ErrNotSession
 	}
-	return s.finish(x, resume, p, st, readAt, nil)
+	snap := x.view(p, st)
+	if err := snap.lookAtEnds(readAt); err != nil {
+		return nil, err
+	}
+	s.finish(x, resume, snap)
+	return snap, nil
 }
 
 func newIndex() *index {
 	return &index{symbols: newSymbolTable(), transcript: &transcriptSizes{}, usage: &usageRecords{}}
 }
 
-// grow indexes what was added to the file of a snapshot. ok is false where the file has to be read as
-// a whole.
-func (s *Session) grow(cur *Snapshot) (snap *Snapshot, ok bool, err error) {
-	readAt := time.Now()
-	st, err := cur.pin.obj.Stat()
-	if err != nil {
-		return nil, false, err
-	}
-	if !st.SameObject(cur.stat.Token) || st.Size <= cur.stat.Size || s.resume.guessed || !s.endsUnchanged(cur) {
+// grow indexes what was added to the file of a snapshot; st is what it was at or after lookedAt. ok is false
+// where the file has to be read as a whole.
+func (s *Session) grow(cur *Snapshot, st Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
+	if st.Size <= cur.stat.Size || s.resume.guessed {
 		return nil, false, nil
 	}
-	from, ok, err := s.growthStart(cur, st.Size)
+	w, err := newWindow(cur.pin.obj, max(cur.stat.Size-tailCheck, 0), st.Size)
+	if err != nil {
+		return nil, false, nil // reading the whole finds out what it is
+	}
+	defer w.close()
+	if !cur.endsUnchanged(w) {
+		return nil, false, nil
+	}
+	from, ok, err := s.growthStart(w, st.Size)
 	if !ok || err != nil {
 		return nil, false, err
 	}
 	s.index.forgetProblems(from.off)
-	resume, err := load(context.Background(), cur.pin.obj, from, st.Size, s.index.add)
+	resume, err := load(context.Background(), w, from, st.Size, s.index.add)
 	if err != nil {
 		s.index = nil // it may have taken a part
 		return nil, false, err
 	}
 	cur.pin.refs.Add(1)
-	snap, err = s.finish(s.index, resume, cur.pin, st, readAt, cur)
-	if err != nil {
+	snap = s.index.view(cur.pin, st)
+	if err := snap.lookAtGrowth(lookedAt, cur, w); err != nil {
 		s.index = nil // it has what no snapshot shows
 		cur.pin.release()
+		return nil, false, err
 	}
-	return snap, err == nil, err
-}
-
-// endsUnchanged compares both ends of what was indexed.
-func (s *Session) endsUnchanged(cur *Snapshot) bool {
-	head, err := hashAt(cur.pin.obj, 0, min(headCheck, cur.stat.Size))
-	if err != nil || head != cur.headSum {
-		return false
-	}
-	if cur.headCoversHeader() {
-		tail, err := cur.hashTail()
-		return err == nil && tail == cur.ends[1]
-	}
-	ends, err := cur.hashEnds()
-	return err == nil && ends == cur.ends
-}
-
-// headCoversHeader reports whether the header lies within the bytes that headSum is of.
-func (s *Snapshot) headCoversHeader() bool {
-	return s.header.off+s.header.size <= min(headCheck, s.stat.Size)
+	s.finish(s.index, resume, snap)
+	return snap, true, nil
 }
 
 // growthStart returns where to go on. After a last line without its newline, the growth must begin
 // with the end of that line, for else the line's value is another one now.
-func (s *Session) growthStart(cur *Snapshot, size int64) (position, bool, error) {
+func (s *Session) growthStart(obj io.ReaderAt, size int64) (position, bool, error) {
 	from := s.resume
 	if !from.midLine {
 		return from, true, nil
 	}
 	var b [1]byte
 	for ; from.off < size; from.off++ {
-		if err := readFull(cur.pin.obj, b[:], from.off); err != nil {
+		if err := readFull(obj, b[:], from.off); err != nil {
 			return from, false, err
 		}
 		switch b[0] {
@@ -246,24 +231,10 @@ func (s *Session) growthStart(cur *Snapshot, size int64) (position, bool, error)
 	return from, false, nil
 }
 
-// finish makes the snapshot and notes what the next refresh needs. grown, where not nil, is the snapshot that
-// the file grew from, whose beginning was found unchanged.
-func (s *Session) finish(x *index, resume position, p *pin, st Stat, readAt time.Time, grown *Snapshot) (*Snapshot, error) {
-	snap := x.view(p, st)
-	snap.readAt = readAt.UnixNano()
-	var err error
-	if grown != nil && grown.stat.Size >= headCheck {
-		snap.headSum, snap.ends[0] = grown.headSum, grown.ends[0]
-		snap.ends[1], err = snap.hashTail()
-	} else if snap.headSum, err = hashAt(p.obj, 0, min(headCheck, st.Size)); err == nil {
-		snap.ends, err = snap.hashEnds()
-	}
-	if err != nil {
-		return nil, err
-	}
+// finish notes what a snapshot was made from.
+func (s *Session) finish(x *index, resume position, snap *Snapshot) {
 	s.index, s.resume = x, resume
 	s.takeMove(snap)
-	return snap, nil
 }
 
 // install makes snap the current snapshot, with a reference of its own.

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,12 +42,14 @@ type Snapshot struct {
 	usage        *usageRecords
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
-	readAt  int64                 // when the file was looked at, ns since the epoch
-	headSum uint64                // hash of its first bytes
-	ends    [2]uint64             // hashes of the header and of the last bytes
-	serial  int64                 // a number of its own among all snapshots of the process
-	grown   atomic.Pointer[Token] // a later state of the file in which both are as they were
-	settled atomic.Bool           // it was looked at again after raceWindow
+	readAt  int64     // when the file was looked at, ns since the epoch
+	headSum uint64    // hash of its first bytes
+	ends    [2]uint64 // hashes of the header and of the last bytes
+	// endsLine: what was indexed is empty or ends in a newline.
+	endsLine bool
+	serial   int64                 // a number of its own among all snapshots of the process
+	grown    atomic.Pointer[Token] // a later state of the file in which both are as they were
+	settled  atomic.Bool           // it was looked at again after raceWindow
 
 	treeOnce  sync.Once
 	deepOnce  sync.Once
@@ -139,7 +142,7 @@ func (s *Snapshot) unchanged() error {
 		return nil
 	}
 	if st.Size >= s.stat.Size {
-		ends, err := s.hashEnds()
+		ends, err := s.hashEnds(s.pin.obj)
 		if err != nil {
 			return err
 		}
@@ -151,18 +154,18 @@ func (s *Snapshot) unchanged() error {
 	return fmt.Errorf("%w: it was overwritten in place", ErrStale)
 }
 
-// hashEnds hashes the header and the last bytes of what was indexed.
-func (s *Snapshot) hashEnds() (ends [2]uint64, err error) {
+// hashEnds hashes the header and, as tail shows them, the last bytes of what was indexed.
+func (s *Snapshot) hashEnds(tail io.ReaderAt) (ends [2]uint64, err error) {
 	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
-		ends[1], err = s.hashTail()
+		ends[1], err = s.hashTail(tail)
 	}
 	return ends, err
 }
 
-// hashTail hashes the last bytes of what was indexed.
-func (s *Snapshot) hashTail() (uint64, error) {
+// hashTail hashes the last bytes of what was indexed, as obj shows them.
+func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
 	n := min(tailCheck, s.stat.Size)
-	return hashAt(s.pin.obj, s.stat.Size-n, n)
+	return hashAt(obj, s.stat.Size-n, n)
 }
 
 // ReadEntry fills p from an entry's range (EntryRange), from off on. Where the file changed since it was

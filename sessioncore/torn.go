@@ -9,9 +9,8 @@ const tornMark = "# the line above is cut off\n"
 
 // afterTorn puts what is to be appended on a line of its own where the file's last line has no end.
 func (c *change) afterTorn(lines []byte) ([]byte, error) {
-	whole, err := endsInNewline(c.snap.pin.obj, c.snap.stat.Size)
-	if err != nil || whole || len(lines) == 0 {
-		return lines, err
+	if c.snap.endsLine || len(lines) == 0 {
+		return lines, nil
 	}
 	last, err := c.snap.lastLine()
 	if err != nil {
