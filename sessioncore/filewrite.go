@@ -190,14 +190,15 @@ func (s *FileStorage) appendWith(sys calls, name string, data []byte) (Stat, err
 	}
 	defer unix.Close(fd)
 
+	var after Stat
 	err = sys.appendOnce(fd, data)
 	if err == nil {
-		err = p.stillNames(before.Token)
+		after, err = p.still(before.Token)
 	}
 	if err != nil {
 		return Stat{}, p.fail("append", sys.takeBack(fd, before.Size, data, err))
 	}
-	return fstat(fd)
+	return after, nil
 }
 
 // appendOnce writes data in one call. Where the kernel took a part only, it gives the reason to the
@@ -212,16 +213,20 @@ func (c calls) appendOnce(fd int, data []byte) error {
 	return err
 }
 
-// stillNames fails with ErrStale when the name stands for another object than was. A client without
-// the lock may have renamed a new file over the one that we had open.
-func (p place) stillNames(was Token) error {
+// still is what the name stands for now, if that is the object that it was; else it fails with ErrStale. A
+// client without the lock may have renamed a new file over the one that we had open.
+func (p place) still(was Token) (Stat, error) {
 	now, err := p.stat()
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was):
-		return ErrStale
-	default:
-		return err
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was) {
+		err = ErrStale
 	}
+	return now, err
+}
+
+// stillNames fails with ErrStale when the name stands for another object than was.
+func (p place) stillNames(was Token) error {
+	_, err := p.still(was)
+	return err
 }
 
 // takeBack cuts off what a failed append left behind, and returns why it failed. What is not a

@@ -45,9 +45,15 @@ func (g *gates[K]) enter(ctx context.Context, key K) (in *gate, leave func(), er
 		}
 	}
 	if ctx.Err() == nil { // select chooses at random where both are ready
+		leave = func() { <-in.slot; forget() }
 		select {
 		case in.slot <- struct{}{}:
-			return in, func() { <-in.slot; forget() }, nil
+			return in, leave, nil
+		default:
+		}
+		select {
+		case in.slot <- struct{}{}:
+			return in, leave, nil
 		case <-ctx.Done():
 		}
 	}
@@ -55,9 +61,32 @@ func (g *gates[K]) enter(ctx context.Context, key K) (in *gate, leave func(), er
 	return nil, nil, waitError(ctx)
 }
 
-// lockContext is ctx that ends when a lock has been waited for long enough.
+// lockContext is ctx that ends when a lock has been waited for long enough. It has a timer only from the first
+// wait on: most locks are free.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, lockLimit, ErrLocked)
+	l := &lockWait{Context: ctx, start: time.Now()}
+	return l, l.cancel
+}
+
+// lockWait is the context of one wait for a lock. It is for one goroutine.
+type lockWait struct {
+	context.Context // the caller's, with a deadline once it is timed
+	start           time.Time
+	stop            context.CancelFunc // nil: not timed yet
+}
+
+// Done implements context.Context.
+func (l *lockWait) Done() <-chan struct{} {
+	if l.stop == nil {
+		l.Context, l.stop = context.WithDeadlineCause(l.Context, l.start.Add(lockLimit), ErrLocked)
+	}
+	return l.Context.Done()
+}
+
+func (l *lockWait) cancel() {
+	if l.stop != nil {
+		l.stop()
+	}
 }
 
 // waitError says why the wait of a lockContext ended: ErrLocked, or what the caller's context says.
