@@ -89,18 +89,73 @@ func addressHere(rest []byte) bool {
 }
 
 // unsureFrom returns the place in m.out from which on it is not sure what is escaped and what is code:
-// behind a line that ends in a backslash, which some programs let reach into the next line, and at the
-// start of a paragraph of which it is not clear where a table begins in it.
+// behind a line that ends in a backslash, which some programs let reach into the next line; where the
+// target of a link takes in a backtick; and at the start of a paragraph of which it is not clear where a
+// table begins in it.
 func (m *markdown) unsureFrom() int {
+	start, unsure := m.para[0].start, len(m.out)
 	if len(m.rows) > 1 || len(m.rows) == 1 && m.rows[0] != 1 {
-		return m.para[0].start
+		return start
 	}
 	for _, l := range m.para {
 		if bytes.HasSuffix(bytes.TrimRight(m.out[l.start:l.end], " \t"), []byte{'\\'}) {
-			return l.end
+			unsure = l.end
+			break
 		}
 	}
-	return len(m.out)
+	text := m.out[start:unsure]
+	for at := 0; bytes.IndexByte(text[at:], '`') >= 0; {
+		next := bytes.Index(text[at:], []byte("]("))
+		if next < 0 {
+			break
+		}
+		if at += next + len("]("); targetHasTick(text[at:]) {
+			return start + at
+		}
+	}
+	return unsure
+}
+
+// longestTarget is how far a link's target and title are followed, in bytes: longer ones count as having
+// what is looked for.
+const longestTarget = 1000
+
+// targetHasTick reports whether the target or the title of a link, which begins text if it is one, may have
+// a backtick in it: it begins no code then.
+func targetHasTick(text []byte) bool {
+	whole := len(text) <= longestTarget
+	text = bytes.TrimLeft(text[:min(len(text), longestTarget)], " \t\n")
+	end, depth := 0, 0
+	for ; end < len(text) && bytes.IndexByte([]byte(" \t\n"), text[end]) < 0 && depth >= 0; end++ {
+		switch text[end] {
+		case '\\':
+			end++
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+	}
+	closed := depth < 0 // without a title
+	if len(text) > 0 && text[0] == '<' {
+		if closing := bytes.IndexByte(text, '>'); closing >= 0 {
+			end, closed = max(end, closing), false
+		}
+	}
+	end = min(end, len(text))
+	if hasTick := bytes.IndexByte(text[:end], '`') >= 0; hasTick || closed {
+		return hasTick
+	}
+	title := bytes.TrimLeft(text[end:], " \t\n")
+	if len(title) == 0 {
+		return !whole
+	}
+	closing := map[byte]byte{'"': '"', '\'': '\'', '(': ')'}[title[0]]
+	if closing == 0 {
+		return false
+	}
+	last := bytes.LastIndexByte(title[1:], closing)
+	return !whole || last >= 0 && bytes.IndexByte(title[1:1+last], '`') >= 0
 }
 
 // definesLink reports whether line i of the paragraph could begin the definition of a link or a footnote:
