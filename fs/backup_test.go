@@ -15,9 +15,7 @@ import (
 // TestSecondBackupOfPrograms: backup programs read the whole mount to its end, and a second run, in the
 // same mount and in a new one, finds every file as it was (design.md section 6).
 func TestSecondBackupOfPrograms(t *testing.T) {
-	if os.Getenv("SESSIONFS_TEST_SMALL") == "1" {
-		t.Skip("SESSIONFS_TEST_SMALL is set: once is enough for programs that take seconds to begin")
-	}
+	onceIsEnough(t)
 	for program, backup := range map[string]func(t *testing.T) func(dir string) (changed []string){
 		"restic": resticBackup, "borg": borgBackup,
 	} {

@@ -31,6 +31,7 @@ func conformanceDir(t *testing.T) string {
 
 // TestConformance: every session of the cases shows in the mount what the real client reads.
 func TestConformance(t *testing.T) {
+	onceIsEnough(t)
 	dir := conformanceDir(t)
 	text, err := os.ReadFile(filepath.Join(dir, "differences.json"))
 	require.NoError(t, err)

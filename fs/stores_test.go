@@ -121,9 +121,19 @@ const (
 // which full sizes take minutes and find nothing more.
 func small() bool { return os.Getenv("SESSIONFS_TEST_SMALL") == "1" || raceEnabled }
 
-// scaled is n, or a tenth where stores are small.
+// onceIsEnough skips a long test in the runs that repeat the others on one processor and as an ordinary user.
+func onceIsEnough(t testing.TB) {
+	if os.Getenv("SESSIONFS_TEST_SMALL") == "1" {
+		t.Skip("SESSIONFS_TEST_SMALL is set, and this takes long")
+	}
+}
+
+// scaled is n, or a tenth where stores are small, and half of that again under the race detector.
 func scaled(n int) int {
-	if small() {
+	switch {
+	case raceEnabled:
+		return n / 20
+	case small():
 		return n / 10
 	}
 	return n
