@@ -131,6 +131,7 @@ func TestHistory(t *testing.T) {
 
 // TestHistoryComesAndGoes: the directory is there always, and has in it what SOURCE has now.
 func TestHistoryComesAndGoes(t *testing.T) {
+	onceIsEnough(t)
 	dir := t.TempDir()
 	database := filepath.Join(dir, "history.db")
 	m := mountForTest(t, dir)
@@ -205,6 +206,7 @@ print(n + 1)`, database, m.path("history")))
 // TestHistoryBesideAWriter: a writer that never waits and does nothing else is not hindered by readers, and they
 // see one state each.
 func TestHistoryBesideAWriter(t *testing.T) {
+	onceIsEnough(t)
 	dir, database := newHistory(t)
 	m := mountForTest(t, dir)
 	writer := exec.Command("python3", "-c", historyLibrary+`

@@ -128,13 +128,10 @@ func onceIsEnough(t testing.TB) {
 	}
 }
 
-// scaled is n, or a tenth where stores are small, and half of that again under the race detector.
+// scaled is n, or a twentieth where stores are small.
 func scaled(n int) int {
-	switch {
-	case raceEnabled:
+	if small() {
 		return n / 20
-	case small():
-		return n / 10
 	}
 	return n
 }
