@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"runtime"
@@ -61,8 +62,14 @@ func (b *bench) render(about machine, results []result, now time.Time) string {
 	for _, r := range results {
 		out.WriteString(r.line())
 	}
+	out.WriteString(profiles)
 	return out.String()
 }
+
+// profiles tells what the rows that miss their goals spend their time on.
+//
+//go:embed profiles.md
+var profiles string
 
 // line renders a result. Ratio: the median, the smallest and the largest of those of one run of ours to
 // the peer's next to it; ours and the peer's: medians, and where a goal is for the worst run, that too.
