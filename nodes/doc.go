@@ -1,6 +1,6 @@
-// Package nodes holds the inodes of a mount: the directories of SOURCE as they are, and the directory
-// that shows each session. Nodes translate between the kernel and package sessioncore and hold no
-// content.
+// Package nodes holds the inodes of a mount: the directories of SOURCE as they are, the directory that
+// shows each session, the ways to find sessions, and the prompt history. Nodes translate between the
+// kernel and package sessioncore and hold no content but what an open file shows.
 //
 // A row for everything that can be seen, special before general: the first row that fits a path is the
 // one. A path that ends in / is a directory, in @ a symbolic link. … stands for any number of

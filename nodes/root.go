@@ -17,7 +17,7 @@ type RootName struct {
 	Make func() fusefs.InodeEmbedder
 }
 
-// RootDir is the root of a mount: the directories of SOURCE that are shown.
+// RootDir is the root of a mount: the directories of SOURCE that are shown, and what is made from them.
 type RootDir struct {
 	directory
 	source sessioncore.Storage
