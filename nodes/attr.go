@@ -36,6 +36,17 @@ func fillDir(out *fuse.Attr, st sessioncore.Stat) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
+// fillSessionDir sets the attributes of a directory that mirrors a session file: the session's own, and those
+// in it that change as it grows.
+func fillSessionDir(out *fuse.Attr, session *sessioncore.Session) error {
+	st, err := session.Probe()
+	if err != nil {
+		return err
+	}
+	fillDir(out, st)
+	return nil
+}
+
 // fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
 // to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
 // less open than the directory is.

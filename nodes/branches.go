@@ -32,14 +32,7 @@ func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
 	return &BranchesDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *BranchesDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
-	if err != nil {
-		return err
-	}
-	fillDir(out, st)
-	return nil
-}
+func (d *BranchesDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
 
 func (d *BranchesDir) cache() cacheRule { return cacheSecond }
 
@@ -141,14 +134,7 @@ type BranchIDsDir struct {
 	session *sessioncore.Session
 }
 
-func (d *BranchIDsDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
-	if err != nil {
-		return err
-	}
-	fillDir(out, st)
-	return nil
-}
+func (d *BranchIDsDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
 
 func (d *BranchIDsDir) cache() cacheRule { return cacheSecond }
 

@@ -24,14 +24,7 @@ func makeByLabel(d *SessionDir) fusefs.InodeEmbedder {
 	return &ByLabelDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *ByLabelDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
-	if err != nil {
-		return err
-	}
-	fillDir(out, st)
-	return nil
-}
+func (d *ByLabelDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
 
 func (d *ByLabelDir) cache() cacheRule { return cacheSecond }
 

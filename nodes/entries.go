@@ -25,14 +25,7 @@ func makeEntries(d *SessionDir) fusefs.InodeEmbedder {
 	return &EntriesDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *EntriesDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
-	if err != nil {
-		return err
-	}
-	fillDir(out, st)
-	return nil
-}
+func (d *EntriesDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
 
 func (d *EntriesDir) cache() cacheRule { return cacheSecond }
 

@@ -30,14 +30,7 @@ func makeTree(d *SessionDir) fusefs.InodeEmbedder {
 	return &TreeRoot{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *TreeRoot) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
-	if err != nil {
-		return err
-	}
-	fillDir(out, st)
-	return nil
-}
+func (d *TreeRoot) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
 
 func (d *TreeRoot) cache() cacheRule { return cacheSecond }
 
