@@ -177,12 +177,3 @@ func checkCwds(t *testing.T, l *Listing) {
 		}
 	}
 }
-
-func TestLowered(t *testing.T) {
-	for text, want := range map[string]string{
-		"ABC": "abc", "É": "é", "İ": "i̇", "Σ": "σ", "ΑΣ": "ας", "ΑΣΑ": "ασα", "ΑΣ'": "ας'", "ΑΣ.Α": "ασ.α", "Α.Σ": "α.ς", " Σ": " σ", "ẞ": "ß", "K": "k",
-		"\xED\xA0\xBDA": "\xED\xA0\xBDa", "ſ": "ſ",
-	} {
-		require.Equal(t, want, lowered(text), "%q", text)
-	}
-}

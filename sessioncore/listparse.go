@@ -1,6 +1,9 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
 // file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
@@ -200,14 +203,23 @@ func contentText(content value) (text []byte, ok bool) {
 				text = append(text, ' ')
 			}
 			first = false
-			if inner := block.member("text"); inner.isArray() {
-				part, _ := joined(inner)
-				text = append(text, part...)
-			} else {
-				text = appendJoined(text, inner)
-			}
+			text = appendText(text, block.member("text"))
 		}
 		return ok
 	})
 	return text, ok
+}
+
+// appendText appends a scalar as JavaScript makes a text of it; nothing for null, arrays and objects.
+func appendText(dst []byte, v value) []byte {
+	switch {
+	case v.isString():
+		return decodeString(dst, v[1:len(v)-1])
+	case v.isNumber():
+		f, _ := strconv.ParseFloat(string(v), 64)
+		return appendNumber(dst, f)
+	case v.missing(), v.isObject(), v.isArray():
+		return dst
+	}
+	return append(dst, v...)
 }

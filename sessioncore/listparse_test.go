@@ -32,7 +32,7 @@ var listCases = map[string]struct {
 	"garbage first":     {"garbage\n" + headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
 	"value first":       {"7\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
 	"message":           {headerLine("a", "/w") + message(`"hi"`), "a", "/w", "-", 1, "hi"},
-	"blocks":            {headerLine("a", "/w") + message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "-", 1, "x y,,1.5 "},
+	"blocks":            {headerLine("a", "/w") + message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "-", 1, "x  "},
 	"no user":           {headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "-", 1, noMessages},
 	"content missing":   {headerLine("a", "/w") + `{"type":"message","message":{"role":"user"}}`, "-", "", "", 0, ""},
 	"null block":        {headerLine("a", "/w") + message(`[null]`), "-", "", "", 0, ""},

@@ -33,8 +33,8 @@ func (l *Listing) resumable() *resumeIndex {
 	if l.lookup.resume == nil {
 		x := &resumeIndex{cut: map[string]string{}}
 		for f := range l.listed() {
-			base := lowered(string(appendUTF8(nil, []byte(f.info.BaseName()))))
-			x.ids = append(x.ids, resumeKey{lowered(f.info.ID), f})
+			base := strings.ToLower(string(appendUTF8(nil, []byte(f.info.BaseName()))))
+			x.ids = append(x.ids, resumeKey{strings.ToLower(f.info.ID), f})
 			x.files = append(x.files, resumeKey{base, f})
 			if at := strings.LastIndexByte(base, '_'); at >= 0 {
 				x.suffixes = append(x.suffixes, resumeKey{base[at+1:], f})
@@ -86,10 +86,10 @@ func (x *resumeIndex) candidates(key string) (files []*listedFile, whole bool) {
 // resumes reports whether a lowered key of --resume means the session: a beginning of its id, of its
 // file's name, or of what stands behind the last _ in that (seed omp-session-switching).
 func (i *SessionInfo) resumes(key string) bool {
-	if strings.HasPrefix(lowered(i.ID), key) {
+	if strings.HasPrefix(strings.ToLower(i.ID), key) {
 		return true
 	}
-	base := lowered(string(appendUTF8(nil, []byte(i.BaseName()))))
+	base := strings.ToLower(string(appendUTF8(nil, []byte(i.BaseName()))))
 	at := strings.LastIndexByte(base, '_')
 	return strings.HasPrefix(base, key) || at >= 0 && strings.HasPrefix(base[at+1:], key)
 }
@@ -106,7 +106,7 @@ func (l *Listing) Resume(name string) (*SessionInfo, error) {
 				key = string(appendUTF8(nil, []byte(name)))
 			}
 		}
-		key = lowered(key)
+		key = strings.ToLower(key)
 		files, whole := x.candidates(key)
 		return files, whole, func(i *SessionInfo) bool { return i.resumes(key) }
 	})
@@ -116,7 +116,7 @@ func (l *Listing) Resume(name string) (*SessionInfo, error) {
 func (l *Listing) byID(id, except string) (*SessionInfo, error) {
 	return l.pick(func() ([]*listedFile, bool, func(*SessionInfo) bool) {
 		var files []*listedFile
-		for _, k := range startingWith(l.resumable().ids, lowered(id)) {
+		for _, k := range startingWith(l.resumable().ids, strings.ToLower(id)) {
 			if k.file.info.ID == id {
 				files = append(files, k.file)
 			}

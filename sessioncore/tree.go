@@ -173,10 +173,7 @@ func (s *Snapshot) sortByTime(kids []Entry) {
 		}
 		return cmp.Compare(ra.time, rb.time)
 	}
-	less := func(a, b Entry) bool { return compare(a, b) < 0 }
-	if slices.ContainsFunc(kids, func(e Entry) bool { return s.records[e].flags&recTimed == 0 }) {
-		sortLikeClient(kids, less)
-	} else if !slices.IsSortedFunc(kids, compare) {
+	if !slices.IsSortedFunc(kids, compare) {
 		slices.SortStableFunc(kids, compare)
 	}
 }

@@ -11,24 +11,6 @@ import (
 // a task tool's result tells of, and of the calls beside the conversation that newer clients record as
 // model_usage. Over all entries of the file, whatever branch they are on.
 
-// The numbers of a usage, in the order in which they are printed.
-const (
-	usageInput = iota
-	usageOutput
-	usageCacheRead
-	usageCacheWrite
-	usageTotal
-	usagePremium
-	usageCost    // and behind it those of input, output, cache and the total
-	usageNumbers = usageCost + 5
-)
-
-// usageSum is a sum of usages.
-type usageSum struct {
-	messages int // of assistants
-	n        [usageNumbers]float64
-}
-
 // usageRecord is the usage that an entry tells of, about 110 bytes.
 type usageRecord struct {
 	entry Entry
@@ -42,16 +24,16 @@ type usageRecords struct {
 	mu      sync.Mutex // guards what follows; held while entries are read
 	looked  int        // entries looked at
 	records []usageRecord
-	models  []string // JSON strings, in the order in which they come in the file
+	models  []string // in the order in which they come in the file
 	numbers map[string]int32
 }
 
 const (
 	// taskModel is the name under which the usage of subagents stands: a task's result does not tell which
 	// models they used. Those of models have a slash.
-	taskModel = `"task"`
+	taskModel = "task"
 	// otherModel stands for the models beyond maxModels.
-	otherModel = `"other"`
+	otherModel = "other"
 	// maxModels is how many models of a session are told apart; nobody uses more, and a hostile file cannot
 	// fill the memory with names.
 	maxModels = 1000
@@ -67,8 +49,6 @@ func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := append([]byte("{\n"), usageJSON(records, models, "  ")...)
-	out = append(out, ",\n  \"branch\": {\n"...)
 	var branch []usageRecord
 	if leaf != NoEntry {
 		for _, e := range s.Path(leaf) {
@@ -77,8 +57,12 @@ func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
 			}
 		}
 	}
-	out = append(out, usageJSON(branch, models, "    ")...)
-	return textDocument(s, append(out, "\n  }\n}\n"...)), nil
+	doc := usageJSON{usageSums: sumUsage(records, models), Branch: sumUsage(branch, models)}
+	text, err := doc.text()
+	if err != nil {
+		return nil, err
+	}
+	return textDocument(s, text), nil
 }
 
 // of returns the records of a snapshot's entries in file order, and the models' names.
@@ -153,7 +137,7 @@ func usageOf(text value, rec *record) (model string, sum usageSum, ok bool) {
 	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
 	if rec.role == roleAssistant {
 		sum = sumOf(message.member("usage"))
-		sum.messages = 1
+		sum.AssistantMessages = 1
 		return usageModel(message), sum, true
 	}
 	var role, tool, details value
@@ -174,7 +158,7 @@ func usageOf(text value, rec *record) (model string, sum usageSum, ok bool) {
 	return "", sum, false
 }
 
-// usageModel returns the name of the model of a message, as a JSON string.
+// usageModel returns the name of the model of a message: provider and model with a slash between them.
 func usageModel(message value) string {
 	name := func(key string) []byte {
 		if text := shownName(message.member(key)); len(text) > 0 {
@@ -182,7 +166,7 @@ func usageModel(message value) string {
 		}
 		return []byte("unknown")
 	}
-	return string(appendQuoted(nil, string(name("provider"))+"/"+string(name("model"))))
+	return string(name("provider")) + "/" + string(name("model"))
 }
 
 func shownName(v value) []byte {
@@ -195,49 +179,51 @@ func shownName(v value) []byte {
 func sumOf(usage value) (sum usageSum) {
 	total := false
 	usage.eachMember(func(m member) bool {
-		at := -1
 		switch m.name() {
 		case "input":
-			at = usageInput
+			sum.Input = countOf(m.value)
 		case "output":
-			at = usageOutput
+			sum.Output = countOf(m.value)
 		case "cacheRead":
-			at = usageCacheRead
+			sum.CacheRead = countOf(m.value)
 		case "cacheWrite":
-			at = usageCacheWrite
+			sum.CacheWrite = countOf(m.value)
 		case "totalTokens":
-			at, total = usageTotal, m.value.isNumber()
+			sum.TotalTokens, total = countOf(m.value), m.value.isNumber()
 		case "premiumRequests":
-			at = usagePremium
+			sum.PremiumRequests = countOf(m.value)
 		case "cost":
-			costOf(m.value, sum.n[usageCost:])
-		}
-		if at >= 0 {
-			sum.n[at] = countOf(m.value)
+			sum.Cost = costOf(m.value)
 		}
 		return true
 	})
 	if !total {
-		sum.n[usageTotal] = sum.n[usageInput] + sum.n[usageOutput] + sum.n[usageCacheRead] + sum.n[usageCacheWrite]
+		sum.TotalTokens = sum.Input + sum.Output + sum.CacheRead + sum.CacheWrite
 	}
 	return sum
 }
 
-func costOf(cost value, n []float64) {
-	clear(n)
+func costOf(cost value) (sum usageCost) {
 	cost.eachMember(func(m member) bool {
-		if at := slices.Index(costKeys[:], m.name()); at >= 0 {
-			n[at] = countOf(m.value)
+		switch m.name() {
+		case "input":
+			sum.Input = countOf(m.value)
+		case "output":
+			sum.Output = countOf(m.value)
+		case "cacheRead":
+			sum.CacheRead = countOf(m.value)
+		case "cacheWrite":
+			sum.CacheWrite = countOf(m.value)
+		case "total":
+			sum.Total = countOf(m.value)
 		}
 		return true
 	})
+	return sum
 }
 
-// costKeys are the members of a cost.
-var costKeys = [...]string{"input", "output", "cacheRead", "cacheWrite", "total"}
-
-// countOf returns a number as a double, 0 where it is none or none that a double holds.
-func countOf(v value) float64 {
+// countOf returns v as a double, 0 if v is not a number or overflows float64.
+func countOf(v value) amount {
 	if !v.isNumber() {
 		return 0
 	}
@@ -245,5 +231,5 @@ func countOf(v value) float64 {
 	if err != nil {
 		return 0
 	}
-	return f
+	return amount(f)
 }

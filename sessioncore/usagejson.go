@@ -2,87 +2,82 @@ package sessioncore
 
 import (
 	"bytes"
-	"math"
-	"strconv"
+	"encoding/json"
 )
 
-// usageJSON writes the total and the models of some records as the members of an object.
-func usageJSON(records []usageRecord, models []string, indent string) []byte {
-	var total usageSum
-	byModel := make([]usageSum, len(models))
-	seen := make([]bool, len(models))
+// usageSum is one sum in usage.json.
+type usageSum struct {
+	AssistantMessages int       `json:"assistantMessages"`
+	Input             amount    `json:"input"`
+	Output            amount    `json:"output"`
+	CacheRead         amount    `json:"cacheRead"`
+	CacheWrite        amount    `json:"cacheWrite"`
+	TotalTokens       amount    `json:"totalTokens"`
+	PremiumRequests   amount    `json:"premiumRequests"`
+	Cost              usageCost `json:"cost"` // in dollars
+}
+
+type usageCost struct {
+	Input      amount `json:"input"`
+	Output     amount `json:"output"`
+	CacheRead  amount `json:"cacheRead"`
+	CacheWrite amount `json:"cacheWrite"`
+	Total      amount `json:"total"`
+}
+
+// amount is a count of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
+type amount float64
+
+// MarshalJSON implements json.Marshaler.
+func (a amount) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(a)), nil }
+
+// usageSums is what some entries used in all and by model.
+type usageSums struct {
+	Total  usageSum             `json:"total"`
+	Models map[string]*usageSum `json:"models"`
+}
+
+// usageJSON is usage.json: the sums of the session and of a branch.
+type usageJSON struct {
+	usageSums
+	Branch usageSums `json:"branch"`
+}
+
+func sumUsage(records []usageRecord, models []string) usageSums {
+	sums := usageSums{Models: map[string]*usageSum{}}
 	for i := range records {
 		r := &records[i]
-		total.add(&r.usageSum)
-		byModel[r.model].add(&r.usageSum)
-		seen[r.model] = true
-	}
-	out := append([]byte(indent), `"total": `...)
-	out = total.appendJSON(out, indent)
-	out = append(append(append(out, ",\n"...), indent...), `"models": {`...)
-	listed := false
-	for i, name := range models {
-		if !seen[i] {
-			continue
+		sums.Total.add(&r.usageSum)
+		name := models[r.model]
+		if sums.Models[name] == nil {
+			sums.Models[name] = &usageSum{}
 		}
-		if listed {
-			out = append(out, ',')
-		}
-		listed = true
-		out = append(append(append(out, '\n'), indent...), "  "+name+": "...)
-		out = byModel[i].appendJSON(out, indent+"  ")
+		sums.Models[name].add(&r.usageSum)
 	}
-	if listed {
-		out = append(append(out, '\n'), indent...)
-	}
-	return append(out, '}')
+	return sums
 }
 
 func (u *usageSum) add(v *usageSum) {
-	u.messages += v.messages
-	for i := range u.n {
-		u.n[i] += v.n[i]
-	}
+	u.AssistantMessages += v.AssistantMessages
+	u.Input += v.Input
+	u.Output += v.Output
+	u.CacheRead += v.CacheRead
+	u.CacheWrite += v.CacheWrite
+	u.TotalTokens += v.TotalTokens
+	u.PremiumRequests += v.PremiumRequests
+	u.Cost.Input += v.Cost.Input
+	u.Cost.Output += v.Cost.Output
+	u.Cost.CacheRead += v.Cost.CacheRead
+	u.Cost.CacheWrite += v.Cost.CacheWrite
+	u.Cost.Total += v.Cost.Total
 }
 
-// appendJSON writes a sum as an object of several lines.
-func (u *usageSum) appendJSON(dst []byte, indent string) []byte {
-	member := func(key string, indent string) {
-		dst = append(append(append(dst, '\n'), indent...), `  "`+key+`": `...)
-	}
-	dst = append(dst, '{')
-	member("assistantMessages", indent)
-	dst = strconv.AppendInt(dst, int64(u.messages), 10)
-	for i, key := range [...]string{"input", "output", "cacheRead", "cacheWrite", "totalTokens", "premiumRequests"} {
-		dst = append(dst, ',')
-		member(key, indent)
-		dst = appendNumber(dst, u.n[i])
-	}
-	dst = append(dst, ',')
-	member("cost", indent)
-	dst = append(dst, '{')
-	for i, key := range costKeys {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		member(key, indent+"  ")
-		dst = appendNumber(dst, u.n[usageCost+i])
-	}
-	dst = append(append(append(dst, '\n'), indent...), "  }\n"...)
-	return append(append(dst, indent...), '}')
-}
-
-// appendNumber writes a double as JSON.stringify does.
-func appendNumber(dst []byte, f float64) []byte {
-	switch a := math.Abs(f); {
-	case math.IsInf(f, 0) || math.IsNaN(f):
-		return append(dst, "null"...)
-	case f == 0: // -0 too
-		return append(dst, '0')
-	case a >= 1e-6 && a < 1e21:
-		return strconv.AppendFloat(dst, f, 'f', -1, 64)
-	}
-	text := strconv.AppendFloat(nil, f, 'e', -1, 64)
-	e := bytes.IndexByte(text, 'e') + len("e+")
-	return append(append(dst, text[:e]...), bytes.TrimLeft(text[e:], "0")...)
+// text returns the document. Names of models stand in it as they are, not escaped for HTML.
+func (u *usageJSON) text() ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(u)
+	return out.Bytes(), err
 }
