@@ -13,12 +13,13 @@ import (
 )
 
 // Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
-// the storage (design.md section 2, fork). As the client's createBranchedSession does, it leaves the
+// the storage (docs/design.md section 2, fork). As the client's createBranchedSession does, it leaves the
 // label entries of the path out, writes the labels in effect anew at the end, and names the session
-// that it comes from; and unlike that, it hangs what stood under a label entry under the entry before,
-// so that no entry loses its parent. operator's leaf entries, whose targets would be missing, are left out
-// likewise. Where there is a title slot, the title comes along, as with the newer client. ErrNotFound: no
-// entry has that id.
+// that it comes from; and unlike that, it leaves no entry that names one which is left out (forkpath.go):
+// what stood under a label entry hangs under the entry before, and a compaction that keeps from a label
+// entry on keeps from the next one on. So the context at the fork's leaf is that at the entry. operator's
+// leaf entries, whose targets would be missing, are left out likewise. The title, its source and further
+// working directories come along, as with the newer client. ErrNotFound: no entry has that id.
 func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, err error) {
 	err = w.change(ctx, s, func(c *change) error {
 		leaf, err := c.snap.Find(id)
@@ -46,26 +47,32 @@ func (c *change) fork(leaf Entry) (newFile, error) {
 	if err != nil {
 		return newFile{}, err
 	}
-	kept := slices.DeleteFunc(c.snap.Path(leaf), c.snap.pointsOnly)
+	route := c.snap.forkPath(leaf)
 	b := c.w.emptyBatch(c.snap)
-	for _, e := range kept {
+	for _, e := range route.kept {
 		b.ids[c.snap.idText(c.snap.records[e].id)] = struct{}{}
 	}
 	file := newFile{
 		dialect: c.snap.dialect, form: c.snap.form,
 		cwd: header.member("cwd"), parent: path.Join(c.w.opts.Root, c.s.name),
-		labels: b.forkedLabels(kept),
-		write:  func(out io.Writer) error { return c.snap.writePath(out, kept) },
+		slot:   slot != nil,
+		labels: b.forkedLabels(route.kept),
+		write:  route.write,
 	}
-	if slot != nil {
-		file.slot = true
-		file.title, _ = slot.member("title").text()
+	if c.snap.dialect == omp {
+		file.title, file.titleSource = titleOf(header, slot)
+		if check(header, "", directoriesRules) == nil {
+			file.directories = oneLine(header.member(directoriesKey))
+		}
 	}
 	return file, nil
 }
 
-// pointsOnly reports whether an entry is but a pointer to another one.
-func (s *Snapshot) pointsOnly(e Entry) bool { return s.Kind(e) == TypeLabel || s.Kind(e) == TypeLeaf }
+// directoriesKey is the member of omp's header that has the working directories beside cwd.
+const directoriesKey = "additionalDirectories"
+
+// directoriesRules say what it must be: the client cannot open a session where it is anything else.
+var directoriesRules = []fieldRule{{key: directoriesKey, kinds: anArray, elements: aString}}
 
 // forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
 // entry.
@@ -112,28 +119,6 @@ func (s *Snapshot) labelsInOrderSet() []labelRecord {
 	return slices.DeleteFunc(order, func(l labelRecord) bool { return l.label == "" })
 }
 
-// writePath writes the entries of a path as they are shown, a line each. An entry whose parent is not
-// the one before it, since what pointsOnly was left out between them, is hung under that.
-func (s *Snapshot) writePath(out io.Writer, path []Entry) error {
-	for i, e := range path {
-		text, err := s.shown(e)
-		if err != nil {
-			return err
-		}
-		if parent := s.Parent(e); parent != NoEntry && s.pointsOnly(parent) {
-			var above *string
-			if i > 0 {
-				above = new(s.idText(s.records[path[i-1]].id))
-			}
-			text = setMembers(text, []headerField{{s.dialect.parent, string(appendReference(nil, above))}})
-		}
-		if _, err := out.Write(append(text, '\n')); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // newFile is what a session file to be made holds.
 type newFile struct {
 	dialect *dialect
@@ -141,9 +126,13 @@ type newFile struct {
 	cwd     value // JSON; nil: none
 	parent  string
 	title   string
-	slot    bool // the title stands in a slot
-	write   func(out io.Writer) error
-	labels  []byte
+	// titleSource says who gave the title, "" where nobody knows.
+	titleSource string
+	slot        bool // the title stands in a slot
+	// directories are the working directories beside cwd, as JSON; nil: none.
+	directories value
+	write       func(out io.Writer) error
+	labels      []byte
 }
 
 // header is the file's header, without its end.
@@ -160,6 +149,9 @@ func (f *newFile) header(id string, now time.Time) []byte {
 	if f.parent != "" {
 		text = appendQuoted(append(text, `,"`+f.dialect.parentSession+`":`...), f.parent)
 	}
+	if len(f.directories) > 0 {
+		text = append(append(text, `,"`+directoriesKey+`":`...), f.directories...)
+	}
 	return text
 }
 
@@ -168,7 +160,7 @@ func (f *newFile) header(id string, now time.Time) []byte {
 func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
 	var text []byte
 	if f.slot {
-		text = titleSlot(f.title, now.UTC().Format(timestampLayout))
+		text = titleSlotBy(f.title, f.titleSource, now.UTC().Format(timestampLayout))
 	}
 	text = append(text, f.header(id, now)...)
 	switch {
@@ -178,8 +170,10 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 		b := &batch{dialect: f.dialect, now: now, form: f.form}
 		text = append(append(text, "}\n"...), b.nameLine(nameID, nil, f.title)...)
 	default:
-		for _, field := range titleFields(f.title) {
-			text = append(text, `,"`+field.key+`":`+field.json...)
+		for _, field := range titleFieldsBy(f.title, f.titleSource) {
+			if field.json != "" {
+				text = append(text, `,"`+field.key+`":`+field.json...)
+			}
 		}
 		text = append(text, "}\n"...)
 	}

@@ -76,7 +76,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 		return "", err
 	}
 	n.CWD = path.Clean(n.CWD)
-	file := newFile{cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title)}
+	file := newFile{cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(); err != nil {
 		return "", err
 	}

@@ -107,11 +107,19 @@ func (c *change) headerEdit(title *string) fileEdit {
 // headerField is a member of the header and its value as JSON, "" for none.
 type headerField struct{ key, json string }
 
-func titleFields(title string) []headerField {
-	if title == "" {
-		return []headerField{{"title", ""}, {"titleSource", ""}}
+// titleFields are the header's members for a title that its user chose.
+func titleFields(title string) []headerField { return titleFieldsBy(title, titleByUser) }
+
+// titleFieldsBy are the header's members for a title and its source, "" for an unknown one.
+func titleFieldsBy(title, source string) []headerField {
+	fields := []headerField{{"title", ""}, {"titleSource", ""}}
+	if title != "" {
+		fields[0].json = string(appendQuoted(nil, title))
+		if source != "" {
+			fields[1].json = string(appendQuoted(nil, source))
+		}
 	}
-	return []headerField{{"title", string(appendQuoted(nil, title))}, {"titleSource", `"user"`}}
+	return fields
 }
 
 // setMembers sets or removes members of an object: in the place of the last one of that key, else at the

@@ -111,12 +111,8 @@ func appendUTF8WTF(dst, text []byte) []byte {
 
 // titleIs reports whether the session has that title, as its user's choice.
 func titleIs(header, slot value, title string) bool {
-	old, source := header.member("title"), header.member("titleSource")
-	if slot != nil {
-		old, source = slot.member("title"), slot.member("source")
-	}
-	text, _ := old.text()
-	return text == title && (title == "" || source.is("user"))
+	old, source := titleOf(header, slot)
+	return old == title && (title == "" || source == titleByUser)
 }
 
 // setSlot writes the title slot, and an entry that records the change.
@@ -190,14 +186,39 @@ func (b *batch) titleChange(title string) ([]byte, error) {
 	return append(line, "}\n"...), nil
 }
 
-// titleSlot is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
-// fits.
-func titleSlot(title, now string) []byte {
-	head := []byte(`{"type":"title","v":1,"title":`)
-	tail := appendQuoted([]byte(`,"source":"user","updatedAt":`), now)
-	if title == "" {
-		tail = appendQuoted([]byte(`,"updatedAt":`), now)
+// The sources of titles.
+const (
+	titleByUser = "user"
+	titleByAuto = "auto"
+)
+
+// titleOf returns the title that omp's header and slot have, and its source, "" for an unknown one.
+func titleOf(header, slot value) (title, source string) {
+	from, by := header.member("title"), header.member("titleSource")
+	if slot != nil {
+		from, by = slot.member("title"), slot.member("source")
 	}
+	title, _ = from.text()
+	for _, known := range []string{titleByUser, titleByAuto} {
+		if by.is(known) {
+			source = known
+		}
+	}
+	return title, source
+}
+
+// titleSlot is the line of a title slot with a title that its user chose.
+func titleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
+
+// titleSlotBy is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
+// fits. An empty title has no source.
+func titleSlotBy(title, source, now string) []byte {
+	head := []byte(`{"type":"title","v":1,"title":`)
+	var tail []byte
+	if title != "" && source != "" {
+		tail = appendQuoted([]byte(`,"source":`), source)
+	}
+	tail = appendQuoted(append(tail, `,"updatedAt":`...), now)
 	tail = append(tail, `,"pad":"`...)
 	const end = "\"}\n"
 	room := slotSize - len(head) - len(tail) - len(end)

@@ -1,0 +1,96 @@
+package sessioncore
+
+import "io"
+
+// forkPath is the path to the entry that a fork is made at, and what of it the fork has.
+type forkPath struct {
+	snap *Snapshot
+	kept []Entry // without the entries that are but pointers to others, from the root
+	// next and previous name, for an entry that is left out, the entry of the path behind it or before it
+	// that is kept; none where there is none.
+	next, previous map[symbol]symbol
+}
+
+// forkPath returns the path to an entry as a fork has it.
+func (s *Snapshot) forkPath(leaf Entry) *forkPath {
+	p := &forkPath{snap: s, next: map[symbol]symbol{}, previous: map[symbol]symbol{}}
+	var waiting []symbol // left out since the last one that was kept
+	last := symbol(0)
+	for _, e := range s.Path(leaf) {
+		id := s.records[e].id
+		if s.pointsOnly(e) {
+			waiting = append(waiting, id)
+			if last != 0 {
+				p.previous[id] = last
+			}
+			continue
+		}
+		for _, out := range waiting {
+			p.next[out] = id
+		}
+		waiting, last = waiting[:0], id
+		p.kept = append(p.kept, e)
+	}
+	return p
+}
+
+// pointsOnly reports whether an entry is but a pointer to another one.
+func (s *Snapshot) pointsOnly(e Entry) bool { return s.Kind(e) == TypeLabel || s.Kind(e) == TypeLeaf }
+
+// write writes the kept entries, a line each.
+func (p *forkPath) write(out io.Writer) error {
+	for i, e := range p.kept {
+		text, err := p.text(i, e)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text returns the text of the kept entry at i. Its bytes are as shown but for the ids of entries that are
+// left out: a child of one hangs under the kept entry before it, and a compaction keeps what it kept.
+func (p *forkPath) text(i int, e Entry) ([]byte, error) {
+	s := p.snap
+	text, err := s.shown(e)
+	if err != nil {
+		return nil, err
+	}
+	var changed []headerField
+	if parent := s.Parent(e); parent != NoEntry && s.pointsOnly(parent) {
+		var above *string
+		if i > 0 {
+			above = new(s.idText(s.records[p.kept[i-1]].id))
+		}
+		changed = append(changed, headerField{s.dialect.parent, string(appendReference(nil, above))})
+	}
+	if s.Kind(e) == TypeCompaction {
+		changed = p.moved(changed, text, s.dialect.kept, p.next)
+		changed = p.moved(changed, text, replayedKey, p.previous)
+	}
+	if len(changed) > 0 {
+		text = setMembers(text, changed)
+	}
+	return text, nil
+}
+
+// replayedKey is the member of a compaction that names the last entry which a provider's own history
+// stands for.
+const replayedKey = "providerReplayThroughEntryId"
+
+// moved adds the change of a member that names an entry which is left out to the one that stands in for
+// it. A compaction keeps from its first kept entry on, so that is the next one; where all that it kept is
+// left out, it is the compaction itself, which keeps nothing.
+func (p *forkPath) moved(changed []headerField, text value, key string, to map[symbol]symbol) []headerField {
+	id, ok := text.member(key).bytes()
+	if !ok {
+		return changed
+	}
+	if at := to[p.snap.symbols.find(id)]; at != 0 {
+		changed = append(changed, headerField{key, string(appendQuoted(nil, p.snap.idText(at)))})
+	}
+	return changed
+}
