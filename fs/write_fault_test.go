@@ -177,17 +177,17 @@ func TestReadOnlySource(t *testing.T) {
 			before, list := w.raw("s"), listing(t, a.dir)
 			for what, script := range everyWrite {
 				problems, err := user(script, w.in())
-				if name == "file" && what == "fork" && err == nil {
-					t.Fatal("fork is written to, and has the session's mode")
-				}
 				require.Error(t, err, what)
 				require.Contains(t, problems, "Permission denied", what)
 				w.unchanged(before, what)
 			}
+			problems, err := user(forkScript, w.in())
+			require.Error(t, err, "fork is written to, and has the session's mode")
+			require.Contains(t, problems, "Permission denied")
 			require.Equal(t, list, listing(t, a.dir))
 			require.NoError(t, os.Chmod(a.path("s.jsonl"), 0o644))
 			require.NoError(t, os.Chmod(a.path(""), 0o755))
-			problems, err := user(`sleep 1.1; rm -f "$1/new"; `+everyWrite["append"], w.in())
+			problems, err = user(`sleep 1.1; rm -f "$1/new"; `+everyWrite["append"], w.in())
 			require.NoError(t, err, problems)
 		})
 	}
@@ -198,6 +198,7 @@ func TestReadOnlySource(t *testing.T) {
 		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 		w.m = mountForTest(t, dir)
 		w.refusesEveryWrite("Read-only file system")
+		w.refusesFork("Read-only file system")
 		path := ask(t, w.m.path("new-session"), "/in/memory")
 		require.ErrorIs(t, put(w.m.path(path, "append"), assistant("x")+"\n"), syscall.EROFS)
 	})

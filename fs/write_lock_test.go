@@ -56,13 +56,15 @@ print("ready", flush=True)
 sys.stdin.read()
 `
 
+// forkScript forks the session in the directory $1.
+const forkScript = `echo e1 > "$1/fork"`
+
 // everyWrite are all the kinds of writes to a session; $1 is its directory.
 var everyWrite = map[string]string{
 	"append":     `echo '{"type":"custom","customType":"x"}' > "$1/append"`,
 	"python":     `python3 -c 'import sys; f = open(sys.argv[1] + "/append", "a"); f.write("{\"type\":\"custom\",\"customType\":\"x\"}\n"); f.close()' "$1"`,
 	"labels":     `echo "e1 $RANDOM" > "$1/labels"`,
 	"title":      `echo "title $RANDOM" > "$1/title"`,
-	"fork":       `echo e1 > "$1/fork"`,
 	"leaf":       `ln -sfn "e1" "$1/leaf"`,
 	"rm leaf":    `rm "$1/leaf"`,
 	"mv -T leaf": `ln -s e2 "$1/new" && mv -T "$1/new" "$1/leaf"`,
@@ -97,6 +99,23 @@ func (w *writing) takesEveryWrite() {
 	require.GreaterOrEqual(w.t, len(list), 5+5)
 }
 
+// forks: a fork of e1 succeeds, and the session is as it was.
+func (w *writing) forks() {
+	w.t.Helper()
+	before := w.raw("s")
+	path := ask(w.t, w.in("fork"), "e1")
+	require.Equal(w.t, "e0.json\ne1.json\n", run(w.t, "ls", w.m.path(strings.TrimSuffix(path, ".jsonl"), "entries")))
+	w.unchanged(before, "a fork")
+}
+
+// refusesFork: a fork fails with the errno's words.
+func (w *writing) refusesFork(words string) {
+	w.t.Helper()
+	_, problems, err := tool(w.t, "bash", "-c", forkScript, "bash", w.in())
+	require.Error(w.t, err)
+	require.Contains(w.t, problems, words)
+}
+
 // TestLiveClient: while a client holds the file open for writing, every write is EBUSY; when it closes,
 // they work.
 func TestLiveClient(t *testing.T) {
@@ -108,6 +127,7 @@ func TestLiveClient(t *testing.T) {
 	require.Contains(t, w.read("last-error"), "busy")
 	require.Contains(t, w.m.logged(), "errno=\"device or resource busy\"")
 	require.Equal(t, writtenEntries[3], w.read("leaf"), "reading goes on")
+	w.forks()
 	c.end()
 	w.takesEveryWrite()
 
@@ -143,6 +163,7 @@ func TestLockHeld(t *testing.T) {
 	require.NoError(t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", os.Getpid()), 0o600))
 	w.refusesEveryWrite("busy")
 	require.Contains(t, w.read("last-error"), fmt.Sprintf("held by process %d", os.Getpid()))
+	w.forks()
 	require.FileExists(t, lock)
 	require.NotContains(t, names(t, w.m.path("sessions/p")), ".s.jsonl.lock", "the lock is not shown")
 	require.NoError(t, os.Remove(lock))
@@ -261,6 +282,7 @@ func TestTwoMountsAndAClient(t *testing.T) {
 func TestReadOnlyMount(t *testing.T) {
 	w := newWriting(t, func(c *mountConfig) { c.options.ReadOnly = true })
 	w.refusesEveryWrite("Read-only file system")
+	w.refusesFork("Read-only file system")
 	for _, file := range []string{w.in("append"), w.in("labels"), w.in("title"), w.in("fork"), w.m.path("new-session")} {
 		for _, flags := range []int{unix.O_WRONLY, unix.O_RDWR, unix.O_WRONLY | unix.O_APPEND | unix.O_TRUNC} {
 			fd, err := unix.Open(file, flags, 0)

@@ -162,11 +162,15 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 			require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "a"), test.want)
 			require.ErrorIs(t, w.SetLabel(ctx, w.session, "a", "L"), test.want)
 			require.ErrorIs(t, w.SetTitle(ctx, w.session, "T"), test.want)
-			_, err = w.Fork(ctx, w.session, "a")
-			require.ErrorIs(t, err, test.want)
 			if test.want != nil {
 				require.Equal(t, plainFile, w.content())
 			}
+			_, err = w.Fork(ctx, w.session, "a")
+			if !test.opts.ReadOnly {
+				require.NoError(t, err, "it only reads its session")
+				return
+			}
+			require.ErrorIs(t, err, ErrReadOnly)
 		})
 	}
 }

@@ -20,46 +20,63 @@ import (
 // entry on keeps from the next one on. So the context at the fork's leaf is that at the entry. operator's
 // leaf entries, whose targets would be missing, are left out likewise. The title, its source and further
 // working directories come along, as with the newer client. ErrNotFound: no entry has that id.
+//
+// The session itself is only read: its lock is not taken, and a live client on it is no reason to refuse.
 func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, err error) {
-	err = w.change(ctx, s, func(c *change) error {
-		leaf, err := c.snap.Find(id)
-		if err != nil {
-			return err
+	if w.opts.ReadOnly {
+		return "", fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+	}
+	for range staleTries {
+		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, ErrStale) {
+			break
 		}
-		content, err := c.fork(leaf)
-		if err != nil {
-			return err
-		}
-		name, err = w.create(ctx, path.Dir(s.name), content, c.pending())
-		return err
-	})
+	}
 	return name, err
 }
 
-func (c *change) pending() bool {
-	p, ok := c.w.store.storage.(*PendingStorage)
-	return ok && p.Pending(c.s.name)
+// forkOnce is one attempt at a fork. ErrStale: the file was cut or written over while it was read.
+func (w *Writer) forkOnce(ctx context.Context, s *Session, id string) (name string, err error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	leaf, err := snap.Find(id)
+	if err != nil {
+		return "", err
+	}
+	content, err := w.fork(snap, path.Join(w.opts.Root, s.name), leaf)
+	if err != nil {
+		return "", err
+	}
+	return w.create(ctx, path.Dir(s.name), content, w.pending(s))
 }
 
-// fork returns what a fork's file holds but for its id and time.
-func (c *change) fork(leaf Entry) (newFile, error) {
-	header, slot, err := c.snap.readHeader()
+// pending reports whether a session is in memory only; so are its forks then.
+func (w *Writer) pending(s *Session) bool {
+	p, ok := w.store.storage.(*PendingStorage)
+	return ok && p.Pending(s.name)
+}
+
+// fork returns what the file of a fork of the session in the file parent holds but for its id and time.
+func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error) {
+	header, slot, err := snap.readHeader()
 	if err != nil {
 		return newFile{}, err
 	}
-	route := c.snap.forkPath(leaf)
-	b := c.w.emptyBatch(c.snap)
+	route := snap.forkPath(leaf)
+	b := w.emptyBatch(snap)
 	for _, e := range route.kept {
-		b.ids[c.snap.idText(c.snap.records[e].id)] = struct{}{}
+		b.ids[snap.idText(snap.records[e].id)] = struct{}{}
 	}
 	file := newFile{
-		dialect: c.snap.dialect, form: c.snap.form,
-		cwd: header.member("cwd"), parent: path.Join(c.w.opts.Root, c.s.name),
+		dialect: snap.dialect, form: snap.form,
+		cwd: header.member("cwd"), parent: parent,
 		slot:   slot != nil,
 		labels: b.forkedLabels(route.kept),
 		write:  route.write,
 	}
-	if c.snap.dialect == omp {
+	if snap.dialect == omp {
 		file.title, file.titleSource = titleOf(header, slot)
 		if check(header, "", directoriesRules) == nil {
 			file.directories = oneLine(header.member(directoriesKey))
