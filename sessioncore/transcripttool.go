@@ -43,7 +43,7 @@ func (w *transcriptWriter) toolCall(call *contentBlock) {
 	w.parameters(call.parameters)
 }
 
-// parameters renders arguments in a code block: a text as it is, several as YAML.
+// parameters renders arguments in a code block: a text as it is, several by name.
 func (w *transcriptWriter) parameters(v value) {
 	switch {
 	case v.missing():
@@ -79,11 +79,11 @@ func (w *transcriptWriter) data(v value) {
 	if v.missing() {
 		return
 	}
-	y := yamlText{excerpt: &w.excerpt, left: min(maxYAML, w.outputLeft)}
-	y.write(v, 0, 0)
-	w.outputLeft -= min(len(y.out), w.outputLeft)
-	w.cut = w.cut || y.cut
-	w.fenced("yaml", y.out)
+	t := valueText{excerpt: &w.excerpt, left: min(maxValue, w.outputLeft)}
+	t.write(v)
+	w.outputLeft -= min(len(t.out), w.outputLeft)
+	w.cut = w.cut || t.cut
+	w.fenced("", t.out)
 }
 
 // result renders what a tool answered. Where the message before it called several tools, it says which call
