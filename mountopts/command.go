@@ -105,6 +105,10 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	case v.namespace != "":
 		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
 	}
+	if action, ok := word(f); ok && !c.Helper {
+		c.Action = action
+		return c, nil
+	}
 	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
@@ -118,6 +122,16 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	c.Options.Demo = v.demo
 	c.Options.Debug = c.Options.Debug || v.debug
 	return c, c.mountArgs(f.Args(), getenv)
+}
+
+// word returns what `sessionfs help` and `sessionfs version` ask for. A directory of that name is meant
+// where it is written with a slash or behind --.
+func word(f *pflag.FlagSet) (Action, bool) {
+	if f.NArg() == 0 || f.ArgsLenAtDash() == 0 {
+		return Mount, false
+	}
+	action, ok := map[string]Action{"help": Help, "version": Version}[f.Arg(0)]
+	return action, ok
 }
 
 // unmountArgs takes the arguments of -u.

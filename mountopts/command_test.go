@@ -48,6 +48,15 @@ func TestParse(t *testing.T) {
 		{"sessionfs -h", nil, Command{Action: Help}},
 		{"sessionfs --version", nil, Command{Action: Version}},
 		{"sessionfs --help -o bogus a b c", nil, Command{Action: Help}},
+		{"sessionfs help", nil, Command{Action: Help}},
+		{"sessionfs help mnt", nil, Command{Action: Help}},
+		{"sessionfs version", nil, Command{Action: Version}},
+		{"sessionfs ./version mnt", nil, Command{Options: Options{Source: "./version", Mountpoint: "mnt"}}},
+		{"sessionfs src help", nil, Command{Options: Options{Source: "src", Mountpoint: "help"}}},
+		{"sessionfs --demo help/", nil, Command{Options: Options{Demo: true, Mountpoint: "help/"}}},
+		{"sessionfs -- help mnt", nil, Command{Options: Options{Source: "help", Mountpoint: "mnt"}}},
+		{"sessionfs -u help", nil, Command{Action: Unmount, Options: Options{Mountpoint: "help"}}},
+		{"mount.sessionfs help /mnt", nil, Command{Helper: true, Options: Options{Source: "help", Mountpoint: "/mnt"}}},
 
 		// As mount(8) and mount.fuse3 call.
 		{"sessionfs /src /mnt -o rw,dev,suid", nil, Command{Options: Options{Source: "/src", Mountpoint: "/mnt"}}},

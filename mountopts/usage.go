@@ -11,6 +11,7 @@ func Usage() string {
 	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
+       sessionfs help | version
 
 Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default

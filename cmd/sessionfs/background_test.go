@@ -94,6 +94,7 @@ func TestDefaultSource(t *testing.T) {
 	require.Equal(t, s.source, e.source, "resolved")
 	require.Zero(t, s.run("-u", s.mountpoint).code)
 
+	s.mkdir("sessions") // an agent directory around the mount point
 	cmd := s.command(program, s.mountpoint)
 	cmd.Env = append(cmd.Env, "PI_CODING_AGENT_DIR="+s.dir)
 	requireStatus(t, exitMountpoint, s.finish(cmd), "lies in SOURCE", s.dir)

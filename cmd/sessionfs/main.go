@@ -27,7 +27,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, mountopts.Usage(), exitHelp)
 		return exitOK
 	case c.Action == mountopts.Version:
-		fmt.Fprintln(stdout, "sessionfs", version())
+		fmt.Fprintln(stdout, "sessionfs", version(buildHash))
 		return exitOK
 	case c.Action == mountopts.Unmount:
 		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c, stderr)
@@ -39,7 +39,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		return code
 	}
-	return report(serve(c, ready), c, stderr)
+	return report(serve(c, ready, stderr), c, stderr)
 }
 
 // report prints err and returns the exit status for it.

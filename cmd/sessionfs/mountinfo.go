@@ -42,6 +42,21 @@ func topmost(mountinfo, path string) (found mountEntry, ok bool) {
 	return found, ok
 }
 
+// mountWith returns a mount of this program that path, absolute and resolved, lies in or is SOURCE of.
+func mountWith(path string) (mountEntry, bool) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return mountEntry{}, false
+	}
+	for line := range strings.Lines(string(data)) {
+		e, err := parseMountinfo(line)
+		if err == nil && e.isSessionfs() && (e.source == path || strings.HasPrefix(path, e.mountpoint+"/")) {
+			return e, true
+		}
+	}
+	return mountEntry{}, false
+}
+
 // parseMountinfo reads a line such as (proc(5))
 //
 //	36 35 0:42 / /mnt rw,nosuid shared:1 - fuse.sessionfs /home/u/.omp/agent rw,user_id=0,group_id=0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // serve checks everything, mounts, and serves until it is unmounted or a signal ends it. In the
-// background, ready is the pipe to the process that waits.
-func serve(c mountopts.Command, ready *os.File) error {
+// background, ready is the pipe to the process that waits; warnings go to stderr, which is the user's until then.
+func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	o := c.Options
 	log := newLogger(o, ready != nil)
 	slog.SetDefault(log) // go-fuse logs through package log
@@ -28,12 +29,16 @@ func serve(c mountopts.Command, ready *os.File) error {
 			o.FSName = "demo"
 		}
 	}
-	var err error
-	if o.Source, err = checkSource(o.Source, c.DefaultSource); err != nil {
+	source, warning, err := checkSource(o.Source, c.DefaultSource)
+	if err != nil {
 		return err
 	}
+	o.Source = source
 	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source); err != nil {
 		return err
+	}
+	if warning != "" {
+		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
 	}
 	if c.Fake {
 		return nil
@@ -48,7 +53,7 @@ func serve(c mountopts.Command, ready *os.File) error {
 	if err != nil {
 		return diagnose(err, o)
 	}
-	log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version())
+	log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version(unknownBuild))
 	if ready != nil {
 		select {
 		case s := <-stop:

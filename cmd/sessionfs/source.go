@@ -8,34 +8,36 @@ import (
 	"path/filepath"
 )
 
-// checkSource returns SOURCE absolute and with its symlinks resolved, or refuses it.
-func checkSource(source string, isDefault bool) (string, error) {
+// checkSource returns SOURCE absolute and with its symlinks resolved, or refuses it. The warning, if any, is
+// for the user.
+func checkSource(source string, isDefault bool) (path, warning string, err error) {
 	hint := ""
 	if isDefault {
 		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, or try 'sessionfs --demo MOUNTPOINT'."
 	}
 	abs, err := absolute(source)
 	if err != nil {
-		return "", refuse(exitSource, "SOURCE %s cannot be resolved: %s", source, err)
+		return "", "", refuse(exitSource, "SOURCE %s cannot be resolved: %s", source, err)
 	}
 	resolved, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, iofs.ErrNotExist) {
-		return "", refuse(exitSource, "SOURCE %s does not exist%s", abs, hint)
+		return "", "", refuse(exitSource, "SOURCE %s does not exist%s", abs, hint)
 	}
 	if err != nil {
-		return "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
+		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
 	}
 	info, err := os.Stat(resolved)
 	if err != nil {
-		return "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", resolved, err, hint)
+		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", resolved, err, hint)
 	}
 	if !info.IsDir() {
-		return "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
+		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
 	}
 	if err := canList(resolved); err != nil {
-		return "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
+		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
 	}
-	return resolved, nil
+	warning, err = checkAgentDir(abs, resolved, os.Getenv)
+	return resolved, warning, err
 }
 
 // canList reads one name of a directory: opening alone says nothing on some network file systems.

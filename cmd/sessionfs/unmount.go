@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,17 +16,25 @@ import (
 // unmountCommand is -u.
 func unmountCommand(arg string, lazy bool) error {
 	path, err := resolveMountpoint(arg)
-	if err != nil {
+	if err != nil { // in a dead mount, for instance
+		abs, absErr := absolute(arg)
+		if e, ok := mountWith(filepath.Clean(abs)); ok && absErr == nil {
+			return refuseMistaken(abs, e)
+		}
 		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
 	}
 	e, ok := mountAt(path)
+	if !ok {
+		if e, ok := mountWith(path); ok {
+			return refuseMistaken(path, e)
+		}
+		return refuse(exitUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
+	}
 	switch {
-	case !ok:
-		return refuse(exitUnmount, "nothing is mounted at %s", path)
 	case !e.isSessionfs():
-		return refuse(exitUnmount, "%s is a mount of type %s, not %s; use umount", path, e.fsType, mountopts.FSType)
+		return refuse(exitUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s", path, e.fsType, mountopts.FSType, path)
 	case !e.ours() && os.Geteuid() != 0:
-		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it", path, e.uid)
+		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
 	err = unmount(path, lazy)
 	switch {
@@ -38,6 +47,15 @@ func unmountCommand(arg string, lazy bool) error {
 			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
 			path, err, path, path)
 	}
+}
+
+// refuseMistaken names the mount that path belongs to.
+func refuseMistaken(path string, e mountEntry) error {
+	what := "lies in the mount at"
+	if e.source == path {
+		what = "is SOURCE of the mount at"
+	}
+	return refuse(exitUnmount, "%s %s %s; unmount that with: sessionfs -u %s", path, what, e.mountpoint, e.mountpoint)
 }
 
 // unmount unmounts path, which is absolute and resolved: with umount2(2) where that is permitted,

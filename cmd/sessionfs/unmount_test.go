@@ -54,11 +54,28 @@ func TestUnmountPaths(t *testing.T) {
 
 func TestUnmountRefusals(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
-	requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), "nothing is mounted", s.mountpoint)
+	requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), "nothing is mounted", s.mountpoint, "findmnt -t fuse.sessionfs")
 	requireStatus(t, exitUnmount, s.run("-u", "absent/mnt"), "absent/mnt")
-	requireStatus(t, exitUnmount, s.run("-u", "/proc"), "/proc", "type proc")
+	requireStatus(t, exitUnmount, s.run("-u", "/proc"), "/proc", "type proc", "umount /proc")
 	requireStatus(t, exitUsage, s.run("-u"), "MOUNTPOINT")
 	requireStatus(t, exitUsage, s.run("-z", s.mountpoint), "-z")
+}
+
+// What is not the mount point itself, but belongs to a mount, leads to it.
+func TestUnmountMistaken(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		s.mount()
+		wayOut := "sessionfs -u " + s.mountpoint
+		session := filepath.Join(s.mountpoint, sessionPath)
+		requireStatus(t, exitUnmount, s.run("-u", session), session, wayOut)
+		requireStatus(t, exitUnmount, s.run("-u", s.mountpoint+"/recent"), "/recent", wayOut)
+		requireStatus(t, exitUnmount, s.run("-u", s.source), s.source, "SOURCE", wayOut)
+		s.requireMounted()
+		s.kill()
+		requireStatus(t, exitUnmount, s.run("-u", session), session, wayOut)
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
 }
 
 // Only root unmounts what another user mounted.
@@ -71,8 +88,11 @@ func TestUnmountForeign(t *testing.T) {
 	s.mount()
 	other := *s
 	other.user.uid = nobody - 1
-	requireStatus(t, exitUnmount, other.run("-u", s.mountpoint), "user 65534")
-	requireStatus(t, exitMountpoint, other.run("/usr", s.mountpoint), "user 65534", "already", s.mountpoint)
+	requireStatus(t, exitUnmount, other.run("-u", s.mountpoint), "user 65534", "sudo sessionfs -u "+s.mountpoint)
+	readable := agentTree(t, "sessions/")
+	require.NoError(t, os.Chmod(readable, 0o755))
+	require.NoError(t, os.Chmod(filepath.Dir(readable), 0o755))
+	requireStatus(t, exitMountpoint, other.run(readable, s.mountpoint), "user 65534", "already", s.mountpoint)
 	root := *s
 	root.user.uid = 0
 	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "already", s.mountpoint)
@@ -123,7 +143,7 @@ func TestDeadMountForeign(t *testing.T) {
 	s.kill()
 	root := *s
 	root.user.uid = 0
-	requireStatus(t, exitMountpoint, root.run("/usr", s.mountpoint), "user 65534", "dead", s.mountpoint)
+	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "dead", s.mountpoint)
 	_, mounted := mountAt(s.mountpoint)
 	require.True(t, mounted)
 }

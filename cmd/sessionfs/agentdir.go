@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
+)
+
+// What an agent directory holds. The generic names do not tell it from other directories by themselves.
+var (
+	clientMarks  = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
+	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json", "keybindings.json"}
+)
+
+const (
+	// maxSample bounds how many names of a directory are looked at: a store may have any number of them.
+	maxSample = 64
+	// maxStray is how many names a new agent directory may hold that mean nothing to us (lost+found, .git).
+	maxStray = 8
+)
+
+// checkAgentDir says whether dir, which is given with its symlinks resolved, is the directory of an agent. A
+// wrong one would be mounted without an error and show nothing. It returns a warning where dir may become an
+// agent directory, and refuses what cannot. Both name the directory that was probably meant, if there is one.
+func checkAgentDir(given, dir string, getenv func(string) string) (warning string, err error) {
+	sessions := filepath.Join(dir, "sessions")
+	switch info, err := os.Stat(sessions); {
+	case err == nil && info.IsDir():
+		return "", nil
+	case err == nil:
+		return "", refuse(exitSource, "SOURCE %s cannot be an agent directory: %s is not a directory", dir, sessions)
+	}
+	if target, err := os.Readlink(sessions); err == nil {
+		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached", dir, sessions, target), nil
+	}
+	if hasAny(dir, clientMarks) {
+		return "", nil // a client makes sessions/ for its first session
+	}
+	names, err := sample(dir)
+	if err != nil {
+		return "", refuse(exitSource, "SOURCE %s cannot be read: %s", dir, err)
+	}
+	meant := below(dir, names)
+	if meant == "" {
+		meant = around(given, dir, names)
+	}
+	hint := ""
+	if meant != "" {
+		hint = "\nProbably meant: " + meant
+	} else if usual := mountopts.DefaultSource(getenv); usual != "" && isAgentDir(usual) {
+		hint = "\nThe agent directory of this user is " + usual
+	}
+	switch maybe := len(names) <= maxStray || hasAny(dir, genericMarks); {
+	case len(names) == 0:
+		return fmt.Sprintf("SOURCE %s is empty; an agent directory holds sessions/, which will show once a client has made it%s", dir, hint), nil
+	case meant == "" && holdsSessions(dir, names):
+		return "", refuse(exitSource, "SOURCE %s holds session files itself; SOURCE is the directory that holds them in sessions/\n"+
+			"Where there is none: mkdir AGENT; ln -s %s AGENT/sessions; sessionfs AGENT MOUNTPOINT", dir, dir)
+	case meant != "" && !hasAny(dir, genericMarks), !maybe:
+		return "", refuse(exitSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
+	}
+	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
+}
+
+// below looks for an agent directory where dir is one of its parents, such as ~/.omp, the home directory,
+// ~/.operator or ~/.operator/profiles. dir holds names.
+func below(dir string, names []string) string {
+	candidates := []string{"agent", ".omp/agent", ".pi/agent", ".xcsh/agent"}
+	if filepath.Base(dir) == "profiles" {
+		candidates = append(candidates, names...)
+	}
+	profiles, _ := sample(filepath.Join(dir, "profiles")) // most directories have none
+	for _, name := range profiles {
+		candidates = append(candidates, filepath.Join("profiles", name))
+	}
+	for _, name := range candidates {
+		if path := filepath.Join(dir, name); isAgentDir(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// around looks for an agent directory that dir is a part of: its sessions/ or what is in there. The path as
+// given counts too, since sessions/ may be a symlink to another disk.
+func around(given, dir string, names []string) string {
+	holds := holdsSessions(dir, names)
+	for _, path := range []string{dir, filepath.Clean(given)} {
+		for ; path != "/"; path = filepath.Dir(path) {
+			parent := filepath.Dir(path)
+			switch filepath.Base(path) {
+			case "sessions":
+				if holds || hasAny(parent, clientMarks) {
+					return parent
+				}
+			case "blobs", "terminal-sessions", "archive":
+				if isAgentDir(parent) {
+					return parent
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isAgentDir says whether dir is beyond doubt an agent directory.
+func isAgentDir(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "sessions"))
+	return err == nil && info.IsDir() || hasAny(dir, clientMarks)
+}
+
+// holdsSessions says whether dir, which holds names, is a sessions directory or one of its scope directories.
+func holdsSessions(dir string, names []string) bool {
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if isSessionFile(path) {
+			return true
+		}
+		if !strings.HasPrefix(name, "-") { // as the names of all scope directories do
+			continue
+		}
+		files, _ := sample(path) // where it is a file: none
+		for _, file := range files {
+			if isSessionFile(filepath.Join(path, file)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isSessionFile says whether path is named as a session file is, and is a file.
+func isSessionFile(path string) bool {
+	if filepath.Ext(path) != ".jsonl" {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hasAny says whether one of names is in dir.
+func hasAny(dir string, names []string) bool {
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// sample returns the first names of a directory, in no order.
+func sample(dir string) ([]string, error) {
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0) // a FIFO would be waited for
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxSample)
+	if err == io.EOF {
+		err = nil
+	}
+	return names, err
+}
