@@ -66,6 +66,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			LeafMemory: o.LeafMemory,
 			Root:       onDisk.path,
 			Blobs:      blobStore,
+			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
 		Listing:  sessioncore.NewListing(t.store, onDisk.path),
 		BlobRefs: o.ContextBlobsRef,

@@ -45,7 +45,7 @@ func (s *Session) dialect() (*dialect, error) {
 
 // appendAs is Append to a session of a dialect.
 func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][]byte) (ids []string, err error) {
-	drafts, bad := w.drafts(d, lines)
+	drafts, bad := w.drafts(s, d, lines)
 	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
 		bad = err
 	}
@@ -80,11 +80,21 @@ func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][
 	return ids, bad
 }
 
-// drafts takes lines up to the first one that no session would take.
-func (w *Writer) drafts(d *dialect, lines [][]byte) ([]*draft, error) {
+// drafts takes lines up to the first one that no session would take. In sessions of pi images stay in the
+// lines.
+func (w *Writer) drafts(s *Session, d *dialect, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
+	useBlobs := w.opts.Blobs != nil
+	asked := d != omp
 	for _, line := range lines {
-		draft, err := parseDraft(line, d, w.opts.Blobs != nil)
+		draft, err := parseDraft(line, d, useBlobs)
+		if err == nil && len(draft.blobs) > 0 && !asked {
+			asked = true
+			if w.programOf(s.name) == ProgramPi {
+				useBlobs = false
+				draft, err = parseDraft(line, d, useBlobs)
+			}
+		}
 		if err != nil {
 			return drafts, err
 		}

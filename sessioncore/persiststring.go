@@ -9,8 +9,11 @@ import (
 // shorten returns the edit that a string under a key needs, nil for none; and where it was cut, how
 // many lines are left.
 func (p *persister) shorten(start int, token value, key persistKey) (e *edit, lines int) {
-	if key == keyImageURL && p.useBlobs {
-		if text, _ := token.bytes(); bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
+	if key == keyImageURL {
+		if text, _ := token.bytes(); isImageURL(text) {
+			if !p.useBlobs { // whole: a picture cut short is none
+				return nil, 0
+			}
 			return &edit{start: start, end: start + len(token), text: p.blob([]byte(TextUTF8(string(text))))}, 0
 		}
 	}

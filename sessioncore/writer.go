@@ -28,6 +28,9 @@ type WriteOptions struct {
 	Root string
 	// Blobs takes what the size controls move out of the lines; nil leaves it there.
 	Blobs BlobPutter
+	// Program tells whose agent directory the storage is in, for ProgramUnknown the sessions tell; it is asked
+	// only for lines with images. In sessions of pi nothing goes into Blobs. nil: unknown.
+	Program func() Program
 	// Now and NewID replace the clock and the source of entry ids in tests.
 	Now   func() time.Time
 	NewID func() string

@@ -1,0 +1,173 @@
+package sessioncore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Program is the agent whose sessions a directory or a file holds, of those that share the omp dialect. The two
+// treat large images differently: omp keeps them in blobs, and pi, which knows no blobs, would send a
+// reference to one to the model's provider as if it were the image.
+type Program uint8
+
+// The programs.
+const (
+	ProgramUnknown Program = iota
+	ProgramOMP
+	ProgramPi
+)
+
+// piDir is the end of the path of pi's agent directory.
+const piDir = "/.pi/agent"
+
+var (
+	// ompNames are what omp keeps in its agent directory and pi never does: it makes them when it starts.
+	ompNames = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
+	// piNames are what pi keeps in its own. omp once had some of them too, but not without ompNames.
+	piNames = []string{"auth.json", "settings.json", "models-store.json", "trust.json"}
+	// blobsNames are where images are kept.
+	blobsNames = []string{"blobs"}
+)
+
+// ProgramOfRoot tells which program an agent directory belongs to, by its path or paths, else by what is
+// in it.
+func ProgramOfRoot(root Storage, paths ...string) Program {
+	for _, p := range paths {
+		if strings.HasSuffix(filepath.ToSlash(filepath.Clean(p)), piDir) {
+			return ProgramPi
+		}
+	}
+	has := func(name string) bool {
+		_, err := root.Stat(name)
+		return err == nil
+	}
+	switch {
+	case slices.ContainsFunc(ompNames, has):
+		return ProgramOMP
+	case slices.ContainsFunc(piNames, has):
+		return ProgramPi
+	case slices.ContainsFunc(blobsNames, has):
+		return ProgramOMP
+	}
+	return ProgramUnknown
+}
+
+const (
+	// programEntries and programBytes are how many entries, in how many bytes, of a file are looked at: both
+	// programs write the model at the beginning.
+	programEntries = 64
+	programBytes   = 256 << 10
+	// programDirs and programFiles are how many directories, and files of each, are looked at where a file says
+	// nothing itself.
+	programDirs  = 8
+	programFiles = 4
+)
+
+// programOfFile tells which program wrote a session, by its first values that the two write differently.
+// A file that cannot be read says nothing.
+func programOfFile(storage Storage, name string) Program {
+	obj, err := storage.Open(name)
+	if err != nil {
+		return ProgramUnknown
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return ProgramUnknown
+	}
+	found, seen := ProgramUnknown, 0
+	l := &loader{obj: obj, size: min(st.Size, programBytes), chunk: probeChunk, emit: func(u *unit) error {
+		if found = programOfValue(value(u.text)); found != ProgramUnknown || seen == programEntries {
+			return errStop
+		}
+		seen++
+		return nil
+	}}
+	if err = l.inline(context.Background(), bomLen(obj), 0); err != nil && !errors.Is(err, errStop) {
+		return ProgramUnknown
+	}
+	return found
+}
+
+// programOfValue tells which program wrote a header or an entry.
+func programOfValue(v value) Program {
+	typ, _ := v.member("type").text()
+	switch typ {
+	case "session": // of version 1
+		if v.member("modelId").isString() {
+			return ProgramPi
+		}
+	case "model_change":
+		if v.member("model").isString() {
+			return ProgramOMP
+		}
+		if v.member("modelId").isString() {
+			return ProgramPi
+		}
+	case "session_info", "usage", "context_edit":
+		return ProgramPi
+	case titleType, "title_change", "session_init", "mode_change", "service_tier_change", "ttsr_injection", "mcp_tool_selection":
+		return ProgramOMP
+	}
+	return ProgramUnknown
+}
+
+// programOf tells which program the session of a name belongs to: as its directory does, else the file
+// itself, else other sessions.
+func (w *Writer) programOf(name string) Program {
+	if w.opts.Program != nil {
+		if p := w.opts.Program(); p != ProgramUnknown {
+			return p
+		}
+	}
+	if p := programOfFile(w.store.storage, name); p != ProgramUnknown {
+		return p
+	}
+	return programOfOthers(w.store.storage, path.Dir(name))
+}
+
+// programOfOthers tells what the newest sessions of a directory say, else those of others.
+func programOfOthers(storage Storage, dir string) Program {
+	dirs := []string{dir}
+	items, err := storage.List("")
+	if err != nil {
+		return ProgramUnknown
+	}
+	for _, item := range slices.Backward(items) {
+		if item.Kind == KindDir && item.Name != dir && len(dirs) < programDirs {
+			dirs = append(dirs, item.Name)
+		}
+	}
+	for _, dir := range dirs {
+		if dir == "." {
+			dir = ""
+		}
+		files, err := storage.List(dir)
+		if err != nil {
+			continue
+		}
+		looked := 0
+		for _, file := range slices.Backward(files) { // names begin with the time
+			if file.Kind != KindFile || !isSessionName(file.Name) {
+				continue
+			}
+			if p := programOfFile(storage, path.Join(dir, file.Name)); p != ProgramUnknown {
+				return p
+			}
+			if looked++; looked == programFiles {
+				break
+			}
+		}
+	}
+	return ProgramUnknown
+}
+
+// isImageURL reports whether a text is the URL of an image that holds the image itself.
+func isImageURL(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
+}
