@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"errors"
 	"log/slog"
 	"syscall"
 
@@ -39,7 +40,7 @@ const newSessionName = "new-session"
 // tree is what a mount stands on.
 type tree struct {
 	source *sessioncore.FileStorage
-	places []*place
+	subs   []*sessioncore.FileStorage // the directories of SOURCE that are shown
 	store  *sessioncore.Store
 	root   *nodes.RootDir
 }
@@ -50,11 +51,16 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	onDisk := newPlace(source, sessionsName)
+	t := &tree{source: source}
+	onDisk, err1 := t.sub(sessionsName)
+	blobs, err2 := t.sub(blobsName)
+	terminals, err3 := t.sub(terminalsName)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.closeStorages()
+		return nil, err
+	}
 	sessions := sessioncore.NewPendingStorage(onDisk)
-	blobs := newPlace(source, blobsName)
-	terminals := newPlace(source, terminalsName)
-	t := &tree{source: source, places: []*place{onDisk, blobs, terminals}, store: sessioncore.NewStore(sessions)}
+	t.store = sessioncore.NewStore(sessions)
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:   log,
@@ -64,11 +70,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Sync:       o.Sync,
 			LiveAllow:  o.LiveAllow,
 			LeafMemory: o.LeafMemory,
-			Root:       onDisk.path,
+			Root:       onDisk.Path(),
 			Blobs:      blobStore,
 			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
-		Listing:  sessioncore.NewListing(t.store, onDisk.path),
+		Listing:  sessioncore.NewListing(t.store, onDisk.Path()),
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),
 	}
@@ -88,11 +94,25 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	return t, nil
 }
 
+// sub returns a directory of SOURCE. The client makes them when it first needs them, so that it may come after the
+// mount.
+func (t *tree) sub(name string) (*sessioncore.FileStorage, error) {
+	s, err := t.source.Sub(name)
+	if err == nil {
+		t.subs = append(t.subs, s)
+	}
+	return s, err
+}
+
 // close lets go of all that the tree holds open.
 func (t *tree) close() {
 	t.store.Close()
-	for _, p := range t.places {
-		_ = p.Close()
+	t.closeStorages()
+}
+
+func (t *tree) closeStorages() {
+	for _, s := range t.subs {
+		_ = s.Close()
 	}
 	_ = t.source.Close()
 }

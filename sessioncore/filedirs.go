@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,28 +24,68 @@ type DirMaker interface {
 var _ DirMaker = (*FileStorage)(nil)
 
 // MkdirAll implements DirMaker: mode 0700, and when we are root the owner of the directory above. A
-// link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way.
+// link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way. ErrStale where the
+// storage's directory, or one that was written to, was there and went away (errAway), or is replaced
+// meanwhile.
 func (s *FileStorage) MkdirAll(dir string) error {
-	if dir == "" {
-		return nil
+	if err := s.mkdirRoot(); dir == "" || err != nil {
+		return err
 	}
 	if err := checkName(dir); err != nil {
 		return err
 	}
-	above, err := s.openat("", unix.O_RDONLY|unix.O_DIRECTORY)
+	if top, _, _ := strings.Cut(dir, "/"); s.wentAway(top) {
+		return errAway(top)
+	}
+	root, was, err := s.root.get()
 	if err != nil {
 		return err
 	}
+	above := place{dir: root.fd, storage: s, held: root, was: was}
 	for part := range strings.SplitSeq(dir, "/") {
-		p := place{dir: above, base: part, name: dir}
+		p := place{dir: above.dir, base: part, name: dir}
 		fd, err := p.mkdir()
-		p.close()
+		if err == nil {
+			err = above.stands()
+			// What was made stays, empty, where it is: others may be using it by now.
+		}
+		above.close()
 		if err != nil {
 			return err
 		}
-		above = fd
+		above = place{dir: fd, name: dir, storage: s, parent: path.Join(above.parent, part)}
 	}
-	return unix.Close(above)
+	above.close()
+	return nil
+}
+
+// mkdirRoot makes the storage's own directory where it never was.
+func (s *FileStorage) mkdirRoot() error {
+	_, err := s.standing("")
+	if !errors.Is(err, fs.ErrNotExist) || s.above == nil {
+		return err
+	}
+	if s.root.isAway() {
+		return errAway(s.Path())
+	}
+	dir, base := filepath.Split(s.Path())
+	if filepath.Clean(dir) != s.above.Path() {
+		return err // behind a link: what is missing may be a disk that is not mounted
+	}
+	return s.above.MkdirAll(base)
+}
+
+// wentAway reports whether a directory of the storage was there and is not.
+func (s *FileStorage) wentAway(dir string) bool {
+	if _, err := s.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if d := s.held.find(dir); d != nil {
+		s.held.drop(dir, d)
+		d.release()
+		s.held.gone(dir)
+	}
+	return s.held.isAway(dir)
 }
 
 // mkdir opens the directory at the place, and makes it if there is none.

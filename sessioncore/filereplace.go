@@ -28,8 +28,8 @@ const (
 // access control list of the replaced file are kept, and it is refused where they cannot be; a new
 // file has mode 0600 and, when we are root, the owner of its directory (section 8).
 //
-// ErrStale: the name's token is not expect; where expect is the zero Token and the name exists, the
-// error is fs.ErrExist too. Else what write returned or the system says. After any error everything
+// ErrStale: the name's token is not expect, or its directory is replaced; where expect is the zero Token and the
+// name exists, the error is fs.ErrExist too. Else what write returned or the system says. After any error everything
 // is as it was, but for one: when the directory's fsync fails the file is already replaced, the Stat
 // returned is the new one's, and only its survival of a crash is in doubt.
 func (s *FileStorage) Replace(name string, expect Token, write func(io.Writer) error) (Stat, error) {
@@ -37,7 +37,7 @@ func (s *FileStorage) Replace(name string, expect Token, write func(io.Writer) e
 }
 
 func (s *FileStorage) replaceWith(sys calls, name string, expect Token, write func(io.Writer) error) (Stat, error) {
-	p, err := s.place(name)
+	p, err := s.writePlace(name)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -62,7 +62,7 @@ func (s *FileStorage) replaceWith(sys calls, name string, expect Token, write fu
 	if err := p.expect(expect); err != nil {
 		return Stat{}, err
 	}
-	if err := t.moveIn(sys, expect == Token{}); err != nil {
+	if err := t.moveIn(sys, expect); err != nil {
 		return Stat{}, err
 	}
 	st, err := fstat(t.fd)
@@ -220,37 +220,4 @@ func keepACL(from, to int) error {
 		return nil
 	}
 	return err
-}
-
-// moveIn gives the file its name. A new one never takes the place of another, even if that appeared
-// this very moment.
-func (t *temporary) moveIn(sys calls, isNew bool) error {
-	var err error
-	if isNew {
-		err = sys.renameNew(t.dir, t.at, t.base)
-	} else {
-		err = uninterrupted(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, 0) })
-	}
-	switch {
-	case isNew && err == unix.EEXIST:
-		return fmt.Errorf("%w: %s: %w", ErrStale, t.name, fs.ErrExist)
-	case err != nil:
-		return t.fail("rename into", err)
-	}
-	t.at = ""
-	return nil
-}
-
-// renameNew renames to a name that is free, else fails with EEXIST, on file systems without
-// RENAME_NOREPLACE too.
-func (c calls) renameNew(dir int, from, to string) error {
-	err := uninterrupted(func() error { return c.renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE) })
-	if err != unix.EINVAL && err != unix.ENOSYS {
-		return err
-	}
-	if err := unix.Linkat(dir, from, dir, to, 0); err != nil {
-		return err
-	}
-	_ = unix.Unlinkat(dir, from, 0)
-	return nil
 }

@@ -14,11 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileStorage is a directory of the file system. No name leads out of it and no symbolic link below
-// it is ever followed (design.md section 7: contents are hostile until checked).
+// FileStorage is a directory of the file system: what stands at its path at the moment, which may be replaced
+// and come back (docs/design.md section 6). While there is no directory at the path the storage is an empty one.
+// No name leads out of it and no symbolic link below it is ever followed (section 7: contents are hostile until
+// checked).
 type FileStorage struct {
-	dir  *os.File
-	held heldDirs
+	root  rootDir
+	held  heldDirs
+	locks heldLocks
+	above *FileStorage // the one that this is a directory of; nil: none
 }
 
 var (
@@ -26,32 +30,51 @@ var (
 	_ Linker  = (*FileStorage)(nil)
 )
 
-// OpenFileStorage opens the directory at path, through a symbolic link if path is one: this is the
-// one place where a link is followed, once (design.md section 7).
+// OpenFileStorage opens the directory at path, through symbolic links if there are any on it: this and Sub are
+// the places where links are followed, once (docs/design.md section 7).
 func OpenFileStorage(path string) (*FileStorage, error) {
-	real, err := filepath.EvalSymlinks(path)
+	real, err := resolvePath(path)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.OpenFile(real, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	s := &FileStorage{root: rootDir{path: real}}
+	if _, err := s.Stat(""); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Sub returns a directory of the storage as one of its own; through a symbolic link, which is resolved now. The
+// directory may come later: until then, and while it is away, it is an empty one with the looks of s, and
+// MkdirAll makes it.
+func (s *FileStorage) Sub(name string) (*FileStorage, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	real, err := resolvePath(filepath.Join(s.Path(), name))
 	if err != nil {
 		return nil, err
 	}
-	return &FileStorage{dir: dir}, nil
+	return &FileStorage{root: rootDir{path: real}, above: s}, nil
 }
 
 // Path returns the directory's path, links resolved.
-func (s *FileStorage) Path() string { return s.dir.Name() }
+func (s *FileStorage) Path() string { return s.root.path }
 
 // Close lets go of the directory.
 func (s *FileStorage) Close() error {
 	s.held.close()
-	return s.dir.Close()
+	return s.root.close()
 }
 
 // Statfs tells about the file system below.
 func (s *FileStorage) Statfs(out *unix.Statfs_t) error {
-	return unix.Fstatfs(int(s.dir.Fd()), out)
+	root, _, err := s.root.get()
+	if err != nil {
+		return err
+	}
+	defer root.release()
+	return unix.Fstatfs(root.fd, out)
 }
 
 // checkName refuses names that could leave the root or that no file can have.
@@ -82,9 +105,13 @@ func (s *FileStorage) openat(name string, flags int) (int, error) {
 		return -1, err
 	}
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
-	root := int(s.dir.Fd())
+	root, _, err := s.root.get()
+	if err != nil {
+		return -1, err
+	}
+	defer root.release()
 	for start := time.Now(); ; {
-		fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveBeneath})
+		fd, err := unix.Openat2(root.fd, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveBeneath})
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -92,7 +119,7 @@ func (s *FileStorage) openat(name string, flags int) (int, error) {
 			time.Sleep(leasePoll) // another program's lease is in the way (O_NONBLOCK)
 			continue
 		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that bars the call
-			fd, err = walkat(root, name, flags)
+			fd, err = walkat(root.fd, name, flags)
 		}
 		if err != nil {
 			return -1, &fs.PathError{Op: "open", Path: name, Err: notFoundBehindLink(err)}
@@ -132,14 +159,19 @@ func walkat(root int, name string, flags int) (int, error) {
 // Stat implements Storage.
 func (s *FileStorage) Stat(name string) (Stat, error) {
 	if name == "" {
-		return fstat(int(s.dir.Fd()))
+		return s.statRoot()
 	}
 	if err := checkName(name); err != nil {
 		return Stat{}, err
 	}
 	dir, base := path.Split(name)
 	if dir == "" {
-		return place{dir: int(s.dir.Fd()), base: base, name: name}.stat()
+		root, _, err := s.root.get()
+		if err != nil {
+			return Stat{}, err
+		}
+		defer root.release()
+		return place{dir: root.fd, base: base, name: name}.stat()
 	}
 	if dir = dir[:len(dir)-1]; canHold(dir) {
 		d, _, err := s.hold(dir)
@@ -157,6 +189,28 @@ func (s *FileStorage) Stat(name string) (Stat, error) {
 	}
 	defer unix.Close(fd)
 	return fstat(fd)
+}
+
+// statRoot is what the directory itself looks like: while it is away, what the one above or it itself looked like.
+func (s *FileStorage) statRoot() (Stat, error) {
+	root, st, err := s.root.get()
+	if err == nil {
+		root.release()
+		if s.above == nil {
+			s.root.remember(st)
+		}
+		return st, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return Stat{}, err
+	}
+	if s.above != nil {
+		return s.above.statRoot()
+	}
+	if looks, ok := s.root.remembered(); ok {
+		return looks, nil
+	}
+	return Stat{}, err
 }
 
 func statOf(st *unix.Stat_t) Stat {
@@ -187,7 +241,7 @@ func statOf(st *unix.Stat_t) Stat {
 // List implements Storage.
 func (s *FileStorage) List(dir string) ([]Item, error) {
 	f, err := s.openDir(dir)
-	if err != nil {
+	if f == nil || err != nil {
 		return nil, err
 	}
 	defer f.Close()

@@ -60,11 +60,13 @@ const (
 // place is a name in an open directory. What is done through it stays in that directory wherever the
 // directory is moved, and follows no link: base is one part.
 type place struct {
-	dir  int      // descriptor of the directory
-	base string   // the name in it
-	name string   // below the storage's root, for messages
-	held *heldDir // whose descriptor dir is; nil: the place's own
-	was  Stat     // of held, when the place was found
+	dir     int          // descriptor of the directory
+	base    string       // the name in it
+	name    string       // below the storage's root, for messages
+	storage *FileStorage // whose root that is
+	parent  string       // the directory's name in it
+	held    *heldDir     // whose descriptor dir is; nil: the place's own
+	was     Stat         // of held, when the place was found
 }
 
 // place opens the directory that name is in.
@@ -73,19 +75,23 @@ func (s *FileStorage) place(name string) (place, error) {
 		return place{}, err
 	}
 	dir, base := path.Split(name)
-	dir = strings.TrimSuffix(dir, "/")
-	if canHold(dir) {
-		d, was, err := s.hold(dir)
-		if err != nil {
-			return place{}, err
-		}
-		return place{dir: d.fd, base: base, name: name, held: d, was: was}, nil
+	p := place{base: base, name: name, storage: s, parent: strings.TrimSuffix(dir, "/")}
+	var err error
+	switch {
+	case p.parent == "":
+		p.held, p.was, err = s.root.get()
+	case canHold(p.parent):
+		p.held, p.was, err = s.hold(p.parent)
+	default:
+		p.dir, err = s.openat(p.parent, unix.O_RDONLY|unix.O_DIRECTORY)
 	}
-	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return place{}, err
 	}
-	return place{dir: fd, base: base, name: name}, nil
+	if p.held != nil {
+		p.dir = p.held.fd
+	}
+	return p, nil
 }
 
 // dirStat is what the directory is.
@@ -170,14 +176,14 @@ func fstat(fd int) (Stat, error) {
 //
 // A failed or short write is taken back; the error then wraps what the system says (ENOSPC, EDQUOT,
 // EFBIG, EIO, …), or io.ErrShortWrite where it gives no reason. ErrStale: the name was given to
-// another file meanwhile, by somebody without the lock, and the data is not in it. fs.ErrNotExist,
+// another file meanwhile, by somebody without the lock, or its directory was replaced, and the data is not in it. fs.ErrNotExist,
 // ErrNotRegular and ErrBadName as for Open; ErrLocked: another process's lease forbids writing.
 func (s *FileStorage) Append(name string, data []byte) (Stat, error) {
 	return s.appendWith(kernel, name, data)
 }
 
 func (s *FileStorage) appendWith(sys calls, name string, data []byte) (Stat, error) {
-	p, err := s.place(name)
+	p, err := s.writePlace(name)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -194,6 +200,9 @@ func (s *FileStorage) appendWith(sys calls, name string, data []byte) (Stat, err
 	err = sys.appendOnce(fd, data)
 	if err == nil {
 		after, err = p.still(before.Token)
+	}
+	if err == nil {
+		err = p.stands()
 	}
 	if err != nil {
 		return Stat{}, p.fail("append", sys.takeBack(fd, before.Size, data, err))

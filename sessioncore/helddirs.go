@@ -1,6 +1,8 @@
 package sessioncore
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,13 +18,14 @@ const maxHeldDirs = 32
 // request of the kernel needs, does not open and close something each time.
 //
 // What is held may be moved away, replaced or removed at any time; so before each use the name is
-// compared with what is held: two calls of fstatat instead of openat2, fstat and close, and both follow no
+// compared with what is held: calls of fstatat instead of openat2, fstat and close, which follow no
 // link. That finds what a walk down the path finds, which takes one step after the other too. While a
 // directory is held nothing else gets its inode number.
 type heldDirs struct {
 	mu   sync.Mutex // guards what follows
 	dirs map[string]*heldDir
 	uses int64
+	away map[string]absence // of those that were held, for a while
 }
 
 // heldDir is an open directory. Who got it from hold releases it.
@@ -59,6 +62,7 @@ func (h *heldDirs) put(name string, d *heldDir) {
 	if h.dirs == nil {
 		h.dirs = map[string]*heldDir{}
 	}
+	delete(h.away, name)
 	h.dropLocked(name, h.dirs[name])
 	if len(h.dirs) >= maxHeldDirs {
 		var oldest string
@@ -89,6 +93,32 @@ func (h *heldDirs) dropLocked(name string, d *heldDir) {
 	}
 }
 
+// gone notes that what was held under a name is not there any more.
+func (h *heldDirs) gone(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n, a := range h.away {
+		if !a.lasts() {
+			delete(h.away, n)
+		}
+	}
+	if h.away == nil {
+		h.away = map[string]absence{}
+	}
+	if len(h.away) < maxHeldDirs {
+		a := h.away[name]
+		a.begins()
+		h.away[name] = a
+	}
+}
+
+// isAway reports whether a directory that was held went away so recently that it must not be made anew.
+func (h *heldDirs) isAway(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.away[name].lasts()
+}
+
 // close lets go of all.
 func (h *heldDirs) close() {
 	h.mu.Lock()
@@ -105,16 +135,20 @@ func canHold(dir string) bool { return dir != "" && strings.IndexByte(dir, '/') 
 // hold returns the open directory that stands under a name at this moment, and what it is; the caller releases
 // it. Only for names for which canHold.
 func (s *FileStorage) hold(name string) (*heldDir, Stat, error) {
-	if d := s.held.find(name); d != nil {
-		st, err := place{dir: int(s.dir.Fd()), base: name, name: name}.stat()
-		if err == nil && st.SameObject(d.id) {
-			return d, st, nil
+	known := s.held.find(name)
+	if known != nil {
+		st, err := s.Stat(name)
+		if err == nil && st.SameObject(known.id) {
+			return known, st, nil
 		}
-		s.held.drop(name, d)
-		d.release()
+		s.held.drop(name, known)
+		known.release()
 	}
 	fd, err := s.openat(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
+		if known != nil && errors.Is(err, fs.ErrNotExist) {
+			s.held.gone(name)
+		}
 		return nil, Stat{}, err
 	}
 	st, err := fstat(fd)

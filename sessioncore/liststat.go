@@ -18,7 +18,7 @@ var (
 // ListStat implements StatLister: the directory is opened once, and each name costs one system call.
 func (s *FileStorage) ListStat(dir string, want func(Item) bool) ([]StatItem, error) {
 	f, err := s.openDir(dir)
-	if err != nil {
+	if f == nil || err != nil {
 		return nil, err
 	}
 	defer f.Close()
@@ -47,6 +47,12 @@ func (s *FileStorage) StatNames(dir string, names []string, f func(i int, st Sta
 	if err != nil {
 		return err
 	}
+	if d == nil {
+		for i := range names {
+			f(i, Stat{})
+		}
+		return nil
+	}
 	defer d.Close()
 	for i, name := range names {
 		st, err := statIn(d, name)
@@ -58,8 +64,13 @@ func (s *FileStorage) StatNames(dir string, names []string, f func(i int, st Sta
 	return nil
 }
 
+// openDir opens a directory to be listed; nil for the storage's own where that is away, which makes it an empty
+// one.
 func (s *FileStorage) openDir(dir string) (*os.File, error) {
 	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if dir == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

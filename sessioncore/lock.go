@@ -55,6 +55,31 @@ var fileGates gates[gateKey]
 // unlock removes the lock file if it is still ours; else it returns ErrStale: somebody broke the lock,
 // and what was written under it may have met another's write. Further calls do nothing.
 func (s *FileStorage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	ctx, cancel := lockContext(ctx)
+	defer cancel()
+	turn, leave, err := s.locks.queue.enter(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, name)
+	}
+	l, err := s.lock(ctx, name, turn)
+	for errors.Is(err, ErrStale) && pause(ctx, lockPoll) { // the directory was replaced while the lock was waited for
+		l, err = s.lock(ctx, name, turn)
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	s.locks.add(name, l.owner.Token)
+	return sync.OnceValue(func() error {
+		defer leave()
+		s.locks.remove(name)
+		return l.release()
+	}), nil
+}
+
+// lock takes the lock in the directory that the path stands for now; turn is what the name's queue knows. ErrStale:
+// the path stands for another one by now.
+func (s *FileStorage) lock(ctx context.Context, name string, turn *gate) (*lockFile, error) {
 	p, err := s.place(name)
 	if err != nil {
 		return nil, err
@@ -64,31 +89,22 @@ func (s *FileStorage) Lock(ctx context.Context, name string) (unlock func() erro
 		p.close()
 		return nil, err
 	}
-	ctx, cancel := lockContext(ctx)
-	defer cancel()
 	in, leave, err := fileGates.enter(ctx, gateKey{dir.Device, dir.Inode, p.base})
 	if err != nil {
 		p.close()
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
-	done := func() {
-		leave()
-		p.close()
-	}
-	if time.Since(in.turn) > lockTurn {
+	if time.Since(in.turn) > lockTurn || time.Since(turn.turn) > lockTurn {
 		pause(ctx, lockYield)
-		in.turn = time.Now()
+		in.turn, turn.turn = time.Now(), time.Now()
 	}
 	p.base = "." + p.base + ".lock"
-	l := &lockFile{place: p, owner: dir}
+	l := &lockFile{place: p, owner: dir, leave: leave}
 	if err := l.take(ctx); err != nil {
-		done()
+		l.done()
 		return nil, err
 	}
-	return sync.OnceValue(func() error {
-		defer done()
-		return l.remove()
-	}), nil
+	return l, nil
 }
 
 // lockFile is one attempt at a lock, and the lock when that succeeded.
@@ -98,6 +114,18 @@ type lockFile struct {
 	fd    int    // the file, kept open so that no other file gets its inode number
 	made  Token  // of the file when it was made, of which only what tells which one it is
 	text  string // what we wrote into it
+	leave func() // lets the next one of this process in
+}
+
+func (l *lockFile) done() {
+	l.leave()
+	l.close()
+}
+
+// release gives the lock back.
+func (l *lockFile) release() error {
+	defer l.done()
+	return l.remove()
 }
 
 // take waits for the lock.
@@ -113,6 +141,11 @@ func (l *lockFile) take(ctx context.Context) error {
 			_ = l.remove()
 			pause(ctx, lockPoll)
 			continue
+		}
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+			if err := l.stands(); err != nil {
+				return err
+			}
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -146,13 +179,15 @@ func (l *lockFile) create() error {
 		return l.fail("lock", err)
 	}
 	l.fd = fd
-	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+	now := time.Now().UnixMilli()
+	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), now)
 	made, err := fstat(fd)
 	if err != nil {
 		_ = unix.Close(fd)
 		return err
 	}
 	l.made = made.Token
+	ourLocks.add(l.base, lockMade{now, l.owner.Token})
 	if made.UID != l.owner.UID || made.GID != l.owner.GID {
 		// A lock that stays root's works as well, as long as its few milliseconds go.
 		_ = giveToOwner(fd, l.owner)
@@ -205,7 +240,12 @@ func (l *lockFile) look() (held string, stale bool) {
 	if err != nil {
 		return "", false
 	}
-	return heldBy(text), staleLock(text, st.ModTime())
+	return heldBy(text), l.isStale(text, st)
+}
+
+// isStale judges the lock in the way.
+func (l *lockFile) isStale(text string, st Stat) bool {
+	return staleLock(text, st.ModTime()) || ourLocks.isCopy(l.base, text, l.owner.Token)
 }
 
 func readLock(fd int) (string, error) {
@@ -220,13 +260,20 @@ func readLock(fd int) (string, error) {
 
 // lockHolder is the process that a lock names; ok is false for a malformed lock.
 func lockHolder(text string) (pid int, ok bool) {
+	pid, _, ok = lockContent(text)
+	return pid, ok
+}
+
+// lockContent reads a lock: the process, and when it took the lock in milliseconds since the epoch.
+func lockContent(text string) (pid int, millis int64, ok bool) {
 	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
 	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
-		return 0, false
+		return 0, 0, false
 	}
+	millis, _ = strconv.ParseInt(second, 10, 64)
 	// A process number is a positive 32-bit number; kill means something else by 0.
 	n, err := strconv.ParseInt(first, 10, 32)
-	return int(n), err == nil && n > 0 && n <= math.MaxInt32
+	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
 }
 
 func allDigits(s string) bool {
@@ -272,7 +319,7 @@ func (l *lockFile) breakStale() bool {
 		return false // another of us is at it
 	} // any other error: a file system without flock; the rest has to do
 	text, err := readLock(fd)
-	if err != nil || !staleLock(text, st.ModTime()) || l.stillNames(st.Token) != nil {
+	if err != nil || !l.isStale(text, st) || l.stillNames(st.Token) != nil {
 		return false
 	}
 	return l.moveAway(st.Token)

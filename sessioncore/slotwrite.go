@@ -26,7 +26,7 @@ var (
 // Overwrite implements SlotWriter: one pwrite(2). A slot lies within one page, so that readers see the
 // old bytes or the new ones.
 func (s *FileStorage) Overwrite(name string, expect Token, data []byte) (Stat, error) {
-	p, err := s.place(name)
+	p, err := s.writePlace(name)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -43,7 +43,14 @@ func (s *FileStorage) Overwrite(name string, expect Token, data []byte) (Stat, e
 	if n, err := unix.Pread(fd, old, 0); err != nil || n < len(old) {
 		return Stat{}, p.fail("read", errors.Join(err, ErrStale))
 	}
-	if err := pwriteOnce(fd, data); err != nil {
+	err = pwriteOnce(fd, data)
+	if err == nil {
+		err = p.stillNames(st.Token)
+	}
+	if err == nil {
+		err = p.stands()
+	}
+	if err != nil {
 		if undo := pwriteOnce(fd, old); undo != nil {
 			err = fmt.Errorf("%w (and not taken back: %v)", err, undo)
 		}
