@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# What scripts/interop and scripts/terminal share; sourced, not run: it installs the real client and runs checks
+# of it beside a mount. The script that sources it sets before:
+#
+#   needed      the commands that it needs, as scripts/need takes them
+#   run_limit   how many seconds the checks of one version may take
+set -euo pipefail
+: "${needed[0]:?}" "${run_limit:?}"
+
+readonly bun_version=1.4.5
+readonly client=@oh-my-pi/pi-coding-agent
+readonly known_versions=(14.9.9 18.2.3)
+# install_limit is how many seconds npm may take for a package; a minute is usual.
+readonly install_limit=300
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+script=${0##*/}
+cache=${SESSIONFS_CLIENT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sessionfs-interop}
+[[ $cache == /* ]] || cache=$PWD/$cache
+versions=()
+tmp=''
+runner=''
+bun=''
+
+# usage prints the comment at the head of the script.
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//p}' "$0"; }
+
+# skip ends the test before it began.
+skip() {
+	if [[ -n ${SESSIONFS_REQUIRE_FUSE:-} ]]; then
+		printf '%s: %s\n' "$script" "$*" >&2
+		exit 1
+	fi
+	printf '%s: SKIPPED: %s\n' "$script" "$*"
+	exit 0
+}
+
+# take_versions ARGUMENT… sets versions.
+take_versions() {
+	local argument
+	for argument in "$@"; do
+		case $argument in
+		-h | --help)
+			usage
+			exit
+			;;
+		*)
+			if [[ " ${known_versions[*]} " != *" $argument "* ]]; then
+				printf '%s: unknown version %s: there are %s\n' "$script" "$argument" "${known_versions[*]}" >&2
+				exit 2
+			fi
+			versions+=("$argument")
+			;;
+		esac
+	done
+	((${#versions[@]})) || versions=("${known_versions[@]}")
+}
+
+# strays prints the processes whose home is below $tmp: the client, what it started, and its terminals' server,
+# which leave the process group of the checks.
+strays() {
+	local environment pid
+	for environment in /proc/[0-9]*/environ; do
+		# A process may end, or be another user's, while we look.
+		if { grep -qzF "HOME=$tmp/" "$environment"; } 2>/dev/null; then
+			pid=${environment#/proc/}
+			printf '%s\n' "${pid%/environ}"
+		fi
+	done
+}
+
+# end_strays ends them for good. What one of them started meanwhile is found the next time.
+end_strays() {
+	local pids round
+	for ((round = 0; round < 50; round++)); do
+		mapfile -t pids < <(strays)
+		((${#pids[@]})) || return 0
+		kill -KILL "${pids[@]}" 2>/dev/null || true
+		sleep 0.1
+	done
+	printf '%s: these do not end: %s\n' "$script" "${pids[*]}" >&2
+}
+
+# clean_up ends what runs, unmounts what is left below $tmp, also dead mounts, and removes it. Whatever cannot
+# be unmounted is not walked into: --one-file-system. That also ends the daemons.
+# shellcheck disable=SC2317,SC2329 # the trap calls it
+clean_up() {
+	local status=$? at
+	trap '' INT TERM HUP
+	if [[ -n $runner ]]; then
+		kill -TERM -- "-$runner" 2>/dev/null || true
+		wait "$runner" 2>/dev/null || true
+		kill -KILL -- "-$runner" 2>/dev/null || true
+	fi
+	end_strays
+	while read -r _ at _; do
+		[[ $at == "$tmp"/* ]] || continue
+		"$tmp/sessionfs" -u -z "$at" 2>/dev/null || umount -l "$at" 2>/dev/null || fusermount3 -u -z "$at" || true
+	done </proc/self/mounts
+	rm -rf --one-file-system "$tmp"
+	exit "$status"
+}
+
+# in_group COMMAND… runs it in a process group of its own, so that all of it can be ended.
+in_group() {
+	local status=0
+	set -m
+	"$@" &
+	runner=$!
+	set +m
+	wait "$runner" || status=$?
+	runner=''
+	return "$status"
+}
+
+# manifest PACKAGE VERSION prints what npm is to install. The newest linkedom that the older client takes needs a
+# package that is not to be had everywhere.
+manifest() {
+	jq -n --arg package "$1" --arg version "$2" '{
+		name: "sessionfs-interop", private: true, dependencies: {($package): $version},
+		overrides: {linkedom: "0.18.12"}
+	}'
+}
+
+# installed PACKAGE VERSION DIR: whether DIR holds it, whole. npm writes .package-lock.json last.
+installed() {
+	[[ -e $3/node_modules/.package-lock.json && $(jq -r .version "$3/node_modules/$1/package.json" 2>/dev/null) == "$2" ]] &&
+		[[ $(<"$3/package.json") == "$(manifest "$1" "$2")" ]]
+}
+
+# install PACKAGE VERSION DIR gets it from npm, unless it is there. Two runs at once install one after the other.
+install() {
+	local package=$1 version=$2 dir=$3
+	mkdir -p "$dir"
+	(
+		flock 9
+		! installed "$@" || exit 0
+		echo "Installing $package $version into $dir"
+		rm -rf "$dir/node_modules"
+		manifest "$package" "$version" >"$dir/package.json"
+		cd "$dir" || exit
+		PUPPETEER_SKIP_DOWNLOAD=1 timeout "$install_limit" npm install --legacy-peer-deps --ignore-scripts \
+			--no-package-lock --no-audit --no-fund --no-update-notifier --loglevel=error </dev/null
+		# What other systems and processors would load: half of it all.
+		find node_modules/@oh-my-pi/pi-natives/native -name '*.node' ! -name "*.linux-$(node -p process.arch)*" \
+			-delete 2>/dev/null || true
+	) 9>"$dir/.lock"
+	installed "$@"
+}
+
+# find_bun prints the runtime: of the builds that npm chose for this machine, the one that runs.
+find_bun() {
+	local candidate
+	for candidate in "$cache/bun-$bun_version"/node_modules/@oven/*/bin/bun; do
+		if [[ $("$candidate" --version 2>/dev/null) == "$bun_version" ]]; then
+			printf '%s\n' "$candidate"
+			return
+		fi
+	done
+	return 1
+}
+
+# prepare gets all that the checks need: the client, its runtime, the command, and $tmp.
+prepare() {
+	local version stamp=auto
+	[[ -r /dev/fuse && -w /dev/fuse ]] || skip '/dev/fuse cannot be opened'
+	"$root/scripts/need" "${needed[@]}" || skip "these are needed: ${needed[*]%%:*}"
+
+	tmp=$(mktemp -d "${TMPDIR:-/tmp}/sessionfs-$script.XXXXXX")
+	trap clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	trap 'exit 129' HUP
+
+	install bun "$bun_version" "$cache/bun-$bun_version" || skip "npm cannot install bun $bun_version"
+	bun=$(find_bun) || skip "bun $bun_version does not run on this machine"
+	for version in "${versions[@]}"; do
+		install "$client" "$version" "$cache/client-$version" || skip "npm cannot install $client $version"
+	done
+
+	cd "$root"
+	git status >/dev/null 2>&1 || stamp=false # no git, or a clone that belongs to somebody else
+	go build "-buildvcs=$stamp" -o "$tmp/sessionfs" ./cmd/sessionfs
+}
+
+# check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
+# The client sees a home, an agent directory and a project of its own, and no terminal.
+check_version() {
+	local checks=$1 version=$2 dir=$tmp/$2 status=0 lines shown
+	mkdir -p "$dir"/{agent,mnt,home,project,tmp}
+	"$tmp/sessionfs" "$dir/agent" "$dir/mnt"
+	exec {lines}> >(tee -a "$tmp/log")
+	shown=$!
+	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \
+		PI_CODING_AGENT_DIR="$dir/agent" \
+		"$bun" "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
+		</dev/null >&"$lines" 2>&1 || status=$?
+	exec {lines}>&-
+	end_strays
+	wait "$shown"
+	if ((status == 0)); then
+		"$tmp/sessionfs" -u "$dir/mnt" || status=$?
+	fi
+	((status == 0)) || echo "FAIL $version: the run of the checks ended with status $status" | tee -a "$tmp/log"
+}
+
+# run_checks CHECKS ARGUMENT… is the whole test: CHECKS is what bun runs, the arguments are the script's. The
+# result is 1 where a check failed.
+run_checks() {
+	local checks=$root/$1 version passed failed
+	shift
+	take_versions "$@"
+	prepare
+	for version in "${versions[@]}"; do
+		check_version "$checks" "$version"
+	done
+	passed=$(grep -c '^ok ' "$tmp/log" || true)
+	failed=$(grep -c '^FAIL ' "$tmp/log" || true)
+	echo "$passed passed, $failed failed"
+	((failed == 0 && passed > 0))
+}
