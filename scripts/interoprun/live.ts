@@ -7,20 +7,19 @@ import { assistant, user } from "./messages";
 import { busy, type Mount, type Session } from "./mount";
 import { check, expect } from "./report";
 
-/** Every way to write to a session. */
+/** Every way to write to a session. A fork only reads it. */
 const writes: Record<string, (s: Session) => unknown> = {
 	append: s => s.message(user("No.")),
 	labels: s => s.setLabel(s.leaf()!, "no"),
 	"ln -sfn leaf": s => s.moveLeaf(s.entries()[0].id),
 	"rm leaf": s => s.resetLeaf(),
 	title: s => s.setTitle("No"),
-	fork: s => s.fork(s.leaf()!),
 };
 
 export async function checkLive(client: Client, mount: Mount, project: string): Promise<void> {
 	const manager = await begun(client, project);
 	const session = mount.sessionOf(manager.getSessionFile());
-	await checkHeld(client, session, manager);
+	await checkHeld(client, mount, session, manager);
 
 	await check("live: after the client closed, all writes work and it opens the session again", async () => {
 		await closed(manager);
@@ -52,7 +51,7 @@ export async function begun(client: Client, project: string): Promise<Manager> {
 }
 
 /** While the client holds the session: EBUSY, and nothing that disturbs it. */
-async function checkHeld(client: Client, session: Session, manager: Manager): Promise<void> {
+async function checkHeld(client: Client, mount: Mount, session: Session, manager: Manager): Promise<void> {
 	for (const [what, write] of Object.entries(writes)) {
 		await check(`live: ${what} is refused with EBUSY and changes nothing`, () => {
 			const before = fs.readFileSync(session.file);
@@ -62,6 +61,13 @@ async function checkHeld(client: Client, session: Session, manager: Manager): Pr
 				.concat(expect(fs.readdirSync(`${session.dir}/..`).length === siblings, "there is a new file"));
 		});
 	}
+	await check("live: fork works, since it only reads the session", () => {
+		const before = fs.readFileSync(session.file);
+		const place = session.fork(session.leaf()!);
+		return expect(mount.session(place).leaf() !== null, "the new session is empty").concat(
+			expect(fs.readFileSync(session.file).equals(before), "the file has changed"),
+		);
+	});
 	await check("live: what the client holds can be read", () => disagreements(client, session, manager));
 	const does = (what: string, run: (m: Manager) => unknown) =>
 		check(`live: the client's next ${what} succeeds`, () => shownAfter(client, session, manager, run));
