@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/testdata"
+)
+
+const (
+	// readmePatience is how long a shell may take for all commands of the README.
+	readmePatience = 4 * time.Minute
+	// moment is how many seconds a command runs that never ends by itself; what timeout(1) ends has status 124.
+	moment, timedOut = 3, 124
+	// maxNotRun is how many blocks may be excused.
+	maxNotRun = 3
+	// statusMark starts the line that tells a command's status.
+	statusMark = "@@status "
+)
+
+// The README's commands work as they are typed: in each shell, one after the other, in a home directory with
+// the sample store as the agent directory. What it shows of their output is what they print.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if errors.Is(err, iofs.ErrPermission) {
+		t.Skip("run as a user who cannot read the source: ", err)
+	}
+	require.NoError(t, err)
+	blocks, err := readBlocks(string(text))
+	require.NoError(t, err)
+	var steps []step
+	notRun := 0
+	for _, b := range blocks {
+		require.Contains(t, []string{"sh", "console", "text"}, b.language, "line %d", b.line)
+		switch {
+		case b.notRun != "":
+			notRun++
+		case b.language != "text":
+			steps = append(steps, b.steps()...)
+		}
+	}
+	require.LessOrEqual(t, notRun, maxNotRun)
+	require.Greater(t, len(steps), 40)
+
+	// As a terminal runs them: zsh takes no comments there. fish has no such difference.
+	for _, shell := range [][]string{{"bash", "--norc", "--noediting", "-i"}, {"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"}, {"dash", "-i"}, {"fish", "--no-config"}} {
+		t.Run(shell[0], func(t *testing.T) {
+			for _, tool := range []string{shell[0], "jq", "rg", "timeout"} {
+				if _, err := exec.LookPath(tool); err != nil {
+					skip(t, err.Error())
+				}
+			}
+			s := newReadmeStore(t)
+			requireFuse(t, s.user)
+			for i, got := range s.typeInto(shell, steps) {
+				checkStep(t, shell[0], steps[i], got)
+			}
+			s.requireUnmounted()
+		})
+	}
+}
+
+// checkStep compares a command's status and output with what the README says. A line that bash prints tells
+// that the command fails; other shells word it in their own way.
+func checkStep(t *testing.T, shell string, s step, got result) {
+	t.Helper()
+	where := fmt.Sprintf("README.md line %d: %s\n%s", s.line, s.command, got.stdout)
+	fails := strings.Contains(s.output, "bash: ")
+	switch {
+	case s.endless:
+		require.Equal(t, timedOut, got.code, where)
+		require.NotEmpty(t, strings.TrimSpace(got.stdout), where)
+	case fails:
+		require.NotZero(t, got.code, where)
+	default:
+		require.Zero(t, got.code, where)
+	}
+	if s.shown && (!fails || shell == "bash") {
+		require.True(t, outputMatches(s, got.stdout, sampleText()), "%s\nREADME.md shows:\n%s", where, s.output)
+	}
+}
+
+// sampleText is all text of the sample store.
+func sampleText() string {
+	var all strings.Builder
+	_ = iofs.WalkDir(testdata.Demo(), ".", func(name string, d iofs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, _ := iofs.ReadFile(testdata.Demo(), name)
+			all.WriteString(name + "\n")
+			all.Write(data)
+		}
+		return err
+	})
+	return all.String()
+}
+
+// newReadmeStore makes a home directory with the sample store as ~/.omp/agent, whose project is ~/tidetable, a clone
+// with the program, and an omp that resumes what is there.
+func newReadmeStore(t *testing.T) *store {
+	t.Helper()
+	s := newStore(t, user{"self", os.Geteuid()})
+	require.NoError(t, os.RemoveAll(s.source))
+	s.source = s.mkdir(".omp/agent")
+	require.NoError(t, unpack(testdata.Demo(), s.source))
+	project := s.mkdir("tidetable")
+	sessions, err := filepath.Glob(filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, sessions)
+	for _, name := range sessions {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		data = bytes.Replace(data, []byte(`"cwd":"/home/dev/tidetable"`), []byte(`"cwd":"`+project+`"`), 1)
+		require.NoError(t, os.WriteFile(name, data, 0o600))
+		require.NoError(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
+	}
+	bin := s.mkdir("clone/bin")
+	require.NoError(t, os.Symlink(program, filepath.Join(bin, "sessionfs")))
+	omp := "#!/bin/sh\ntest \"$1\" = --resume && ls " + s.source + "/sessions/*/*_\"$2\".jsonl\n"
+	tools := s.mkdir("tools")
+	require.NoError(t, os.Symlink(program, filepath.Join(tools, "sessionfs")))
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "omp"), []byte(omp), 0o700))
+	s.chown()
+	return s
+}
+
+// typeInto has a shell run the steps, in the clone, and returns how each ended. Output and errors are one.
+func (s *store) typeInto(shell []string, steps []step) []result {
+	t := s.t
+	t.Helper()
+	var script strings.Builder
+	status := "$?"
+	if shell[0] == "fish" {
+		status = "$status"
+	} else {
+		script.WriteString("PS1=; PS2=\n")
+	}
+	fmt.Fprintf(&script, "printf '\\n%s0\\n'\n", statusMark)
+	for _, step := range steps {
+		if step.dir != "" {
+			fmt.Fprintf(&script, "cd \"$HOME/%s\"\n", step.dir)
+		}
+		if step.endless {
+			fmt.Fprintf(&script, "timeout %d ", moment)
+		}
+		fmt.Fprintf(&script, "%s\nprintf '\\n%s%%s\\n' %s\n", step.command, statusMark, status)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readmePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, shell[0], shell[1:]...)
+	cmd.Stdin = strings.NewReader(script.String())
+	if shell[0] == "fish" { // its commands would read the rest of the script
+		file := filepath.Join(s.dir, "script.fish")
+		require.NoError(t, os.WriteFile(file, []byte(script.String()), 0o600))
+		cmd.Args, cmd.Stdin = append(cmd.Args, file), nil
+	}
+	cmd.Dir = filepath.Join(s.dir, "clone")
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: an interactive shell would take it
+	cmd.Env = []string{
+		"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "tools") + ":" + os.Getenv("PATH"), "PWD=" + cmd.Dir,
+		"TMPDIR=" + testRoot, "LC_ALL=C.UTF-8", "TERM=dumb", "GORACE=" + os.Getenv("GORACE"),
+	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Run()
+	parts := strings.Split(output.String(), "\n"+statusMark)
+	require.Len(t, parts, len(steps)+2, "%s ended early: %v\n%s", shell[0], err, output.String())
+	var results []result
+	before := strings.SplitN(parts[1], "\n", 2)[1]
+	for _, part := range parts[2:] {
+		code, after, _ := strings.Cut(part, "\n")
+		number, err := strconv.Atoi(code)
+		require.NoError(t, err, part)
+		results = append(results, result{code: number, stdout: before})
+		before = after
+	}
+	return results
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A block is what README.md has between two fences, with what a comment above it says to the test:
+//
+//	<!-- test: not run: REASON -->
+//	<!-- test: in DIRECTORY -->           a directory in HOME
+//	<!-- test: stop after a moment -->    its commands never end by themselves
+type block struct {
+	line     int    // of the opening fence
+	language string // sh: commands; console: commands and their output; text: nothing to run
+	notRun   string // the reason
+	dir      string // where its commands are typed, below HOME; empty: where the block before it ended
+	endless  bool
+	text     []string
+}
+
+// A step is one command of the README, with its output where that is printed.
+type step struct {
+	line    int
+	dir     string // as in block
+	command string
+	endless bool
+	shown   bool // output is what the README prints
+	output  string
+}
+
+// readBlocks finds the fenced blocks of a Markdown text.
+func readBlocks(text string) ([]block, error) {
+	var blocks []block
+	var open *block
+	next := block{}
+	for i, line := range strings.Split(text, "\n") {
+		switch comment, isComment := strings.CutPrefix(line, "<!-- test: "); {
+		case open != nil && line == "```":
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.text = append(open.text, line)
+		case strings.HasPrefix(line, "```"):
+			started := next
+			started.line, started.language = i+1, line[3:]
+			open, next = &started, block{}
+		case isComment:
+			comment, ok := strings.CutSuffix(comment, " -->")
+			reason, notRun := strings.CutPrefix(comment, "not run: ")
+			dir, inDir := strings.CutPrefix(comment, "in ")
+			switch {
+			case ok && notRun && reason != "":
+				next.notRun = reason
+			case ok && inDir:
+				next.dir = dir
+			case ok && comment == "stop after a moment":
+				next.endless = true
+			default:
+				return nil, fmt.Errorf("line %d: what is %q?", i+1, line)
+			}
+		case strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"):
+			return nil, fmt.Errorf("line %d: code stands between fences, not indented", i+1)
+		case line != "" && (next.notRun != "" || next.dir != "" || next.endless):
+			return nil, fmt.Errorf("line %d: a comment to the test stands right above its block", i+1)
+		}
+	}
+	if open != nil {
+		return nil, fmt.Errorf("line %d: the block is not closed", open.line)
+	}
+	return blocks, nil
+}
+
+// steps returns the commands of a block. A line that ends in a backslash goes on.
+func (b block) steps() []step {
+	var steps []step
+	dir := b.dir
+	goesOn := false
+	for i, line := range b.text {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case goesOn:
+			last := &steps[len(steps)-1]
+			last.command += "\n" + line
+		case b.language == "console" && !isCommand:
+			last := &steps[len(steps)-1]
+			last.output += line + "\n"
+			continue
+		default:
+			if b.language == "sh" {
+				command = line
+			}
+			steps = append(steps, step{line: b.line + 1 + i, dir: dir, command: command, endless: b.endless, shown: b.language == "console"})
+			dir = ""
+		}
+		goesOn = strings.HasSuffix(line, `\`)
+	}
+	return steps
+}
+
+// fresh finds what is new each time: the time now, a new entry's id, a new session's id and name.
+var fresh = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{8}\b|` +
+	`\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d([.-]\d{3}Z)?`)
+
+// outputMatches says whether got is what the README shows. What is new each time and is not in known, the
+// text of the sample store, may differ. The columns of ls depend on the terminal.
+func outputMatches(s step, got, known string) bool {
+	if strings.HasPrefix(s.command, "ls") && !strings.Contains(s.command, "|") {
+		columns := regexp.MustCompile(`\s{2,}|\n`)
+		names := func(text string) []string {
+			return slices.DeleteFunc(columns.Split(text, -1), func(name string) bool { return name == "" })
+		}
+		want, have := names(s.output), names(got)
+		slices.Sort(want)
+		slices.Sort(have)
+		return slices.Equal(want, have)
+	}
+	var pattern strings.Builder
+	rest := strings.TrimRight(s.output, "\n")
+	for rest != "" {
+		at := fresh.FindStringIndex(rest)
+		if at == nil {
+			break
+		}
+		pattern.WriteString(regexp.QuoteMeta(rest[:at[0]]))
+		if found := rest[at[0]:at[1]]; strings.Contains(known, found) {
+			pattern.WriteString(regexp.QuoteMeta(found))
+		} else {
+			pattern.WriteString(`(` + fresh.String() + `)`)
+		}
+		rest = rest[at[1]:]
+	}
+	pattern.WriteString(regexp.QuoteMeta(rest))
+	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(strings.TrimRight(got, "\n"))
+}
+
+func TestReadBlocks(t *testing.T) {
+	text := strings.Join([]string{
+		"text", "", "```sh", "a", "b \\", "  c", "```", "<!-- test: not run: no disk -->", "", "```sh", "d", "```",
+		"<!-- test: in work -->", "```console", "$ e", "out", "", "$ f", "```", "```text", "$ g", "```",
+	}, "\n")
+	blocks, err := readBlocks(text)
+	require.NoError(t, err)
+	require.Len(t, blocks, 4)
+	require.Equal(t, []step{{line: 4, command: "a"}, {line: 5, command: "b \\\n  c"}}, blocks[0].steps())
+	require.Equal(t, "no disk", blocks[1].notRun)
+	require.Equal(t, []step{
+		{line: 15, dir: "work", command: "e", shown: true, output: "out\n\n"}, {line: 18, command: "f", shown: true},
+	}, blocks[2].steps())
+	require.Equal(t, "text", blocks[3].language)
+	for _, wrong := range []string{"<!-- test: not run: -->", "<!-- test: -->", "    indented", "```sh\na", "<!-- test: in x -->\ntext"} {
+		_, err := readBlocks(wrong)
+		require.Error(t, err, wrong)
+	}
+}
+
+func TestOutputMatches(t *testing.T) {
+	for _, c := range []struct {
+		command, want, got string
+		ok                 bool
+	}{
+		{"cat x", "a b\n", "a b", true},
+		{"cat x", "a b\n", "a  b", false},
+		{"cat x", "", "a", false},
+		{"cat x", `"id":"74245bbb"`, `"id":"01234567"`, true},
+		{"cat x", `"id":"aaaaaaaa"`, `"id":"01234567"`, false}, // an id of the store
+		{"cat x", "entries/74245bbb.json", "entries/7424.json", false},
+		{"cat x", "2026-11-21T03:48:59.370Z", "2027-01-01T00:00:00.000Z", true},
+		{"ls", "a  b c\nd", "a\nb c\nd\n", true},
+		{"ls", "a  b c\nd", "a\nb\nc\nd\n", false},
+		{"ls | wc -l", "2", "3", false},
+	} {
+		require.Equal(t, c.ok, outputMatches(step{command: c.command, output: c.want}, c.got, `"aaaaaaaa"`), c)
+	}
+}
