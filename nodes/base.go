@@ -35,7 +35,7 @@ var (
 	// cacheNever: looked at whenever somebody asks.
 	cacheNever = cacheRule{}
 	// cacheAttr: the name is looked up whenever somebody asks, and that brings the attributes along: a stat is
-	// one request, not two. For what has one content as long as it is that node, and links to sessions.
+	// one request, not two. For links to sessions.
 	cacheAttr = cacheRule{attr: time.Second}
 	// cacheSecond: that a directory exists and its times, a path in tree/, a bare stat of an entry.
 	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}

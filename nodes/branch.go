@@ -124,8 +124,7 @@ func (d *BranchDir) enterFixed(ctx context.Context, f *branchFile, out *fuse.Ent
 		return nil, d.view.fail("lookup", d.path()+"/"+f.name, err)
 	}
 	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	id.Gen ^= content // another content is another file to the kernel
-	return d.enter(d.child(ctx, id, f.name, func() fusefs.InodeEmbedder { return made }), out)
+	return d.enter(d.named(ctx, id, f.name, content, func() fusefs.InodeEmbedder { return made }), out)
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*BranchDir)(nil))

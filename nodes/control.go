@@ -51,7 +51,7 @@ type controlHandle struct {
 	discard bool   // the rest of a line that was too long is still to come
 	results []byte // what writes produced and nobody read yet
 
-	doc *sessioncore.Document // what reading gives, of a file that can be read; nil: results
+	shown *documentHandle // what reading gives, of a file that can be read; nil: results
 }
 
 var _ = (fusefs.FileWriter)((*controlHandle)(nil))
@@ -175,9 +175,9 @@ var errUnfinished = fmt.Errorf("%w: the last line has no newline and is not a wh
 var _ = (fusefs.FileReader)((*controlHandle)(nil))
 
 // Read returns what writes through this open file produced, a line each, and then nothing.
-func (h *controlHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if h.doc != nil {
-		return readAt(h.doc, dest, off, h.node)
+func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if h.shown != nil {
+		return h.shown.Read(ctx, dest, off)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,14 +200,14 @@ var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
 
 // Release comes after the last close. What is left of a line is refused: nobody hears it, but last-error
 // and the log have it.
-func (h *controlHandle) Release(context.Context) syscall.Errno {
+func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) > 0 {
 		_ = h.file.refused(errUnfinished)
 	}
-	if h.doc != nil {
-		h.doc.Close()
+	if h.shown != nil {
+		return h.shown.Release(ctx)
 	}
 	return 0
 }

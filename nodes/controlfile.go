@@ -80,23 +80,23 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // anything to show at offsets is a stream: what reading gives is what writes produced.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if f.render == nil {
-		return f.handle(flags), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+		return f.writer(flags), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
 	}
 	if !writes(flags) {
 		return f.GeneratedFile.Open(ctx, flags)
 	}
-	h := f.handle(flags)
+	h := f.writer(flags)
 	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
-		shown, _, errno := f.GeneratedFile.Open(ctx, syscall.O_RDONLY)
+		shown, errno := f.GeneratedFile.handle()
 		if errno != 0 {
 			return nil, 0, errno
 		}
-		h.doc = shown.(*documentHandle).doc
+		h.shown = shown
 	}
 	return h, fuse.FOPEN_DIRECT_IO, 0
 }
 
-func (f *ControlFile) handle(flags uint32) *controlHandle {
+func (f *ControlFile) writer(flags uint32) *controlHandle {
 	return &controlHandle{file: f, node: &f.node, empty: f.empty, mute: writeOnly(flags)}
 }
 

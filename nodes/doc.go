@@ -39,7 +39,7 @@
 //	…/<session>/branches/.by-id/              BranchIDsDir   branches.go    getattr lookup list                       second
 //	…/.by-id/<id>/ (unlisted)                 BranchDir      branch.go      getattr lookup list                       second
 //	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  branch.go      getattr open                              never
-//	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go getattr open                              attr
+//	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go getattr open                              never
 //	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go  getattr lookup list                       second
 //	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      fixedlink.go   getattr readlink                          second
 //	…/.by-id/<id>/transcript.md (unlisted)    GeneratedFile  transcript.go  getattr open                              never

@@ -20,43 +20,107 @@ var slowFiles = map[string]bool{"context.json": true, "transcript.md": true, "us
 
 // GeneratedFile is a file of a session's directory that is made from the session: header.json, context.json,
 // problems.jsonl, transcript.md, usage.json, and what reading title and labels shows. What is read through
-// one handle is one version, whole; so the kernel keeps no pages of it (design.md section 6).
+// one handle is one version, whole; so the kernel keeps no pages of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node
 	session *sessioncore.Session
 	render  render
+	follow  *following // nil: an open file stays as it is
+	line    line[*sessioncore.Document]
 	// size remembers the size for a snapshot, so that a stat does not make the file anew.
 	size atomic.Pointer[renderedSize]
 }
 
 type renderedSize struct{ serial, bytes int64 }
 
-func generated(r render) func(*SessionDir) fusefs.InodeEmbedder {
+// following is what a generated file needs whose readers go on at its end with newer versions.
+type following struct {
+	// further makes what readers go on with, and tells whether that goes beyond what the file's name shows; nil:
+	// what the name shows.
+	further func(*View, *sessioncore.Snapshot) (doc *sessioncore.Document, beyond bool, err error)
+	// goesOn tells whether readers go on that begin now; nil: they do.
+	goesOn func(*sessioncore.Snapshot) bool
+}
+
+func generated(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, nil) }
+
+// followed is generated for a file whose readers go on at its end.
+func followed(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, &following{}) }
+
+func generatedWith(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
 	return func(d *SessionDir) fusefs.InodeEmbedder {
-		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: r}
+		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: r, follow: f}
 	}
 }
 
 func (f *GeneratedFile) fillAttr(out *fuse.Attr) error {
 	snap, err := f.session.Acquire()
+	if err == nil {
+		defer snap.Release()
+		f.update(snap)
+	}
+	if f.line.openAttr(out) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	defer snap.Release()
 	size := f.size.Load()
 	if size == nil || size.serial != snap.Serial() {
 		doc, err := f.render(f.view, snap)
 		if err != nil {
 			return err
 		}
-		size = &renderedSize{snap.Serial(), doc.Size()}
-		if !doc.HasBlobs() { // blobs can come and go without the session changing
-			f.size.Store(size)
-		}
+		size = f.remember(snap, doc)
 		doc.Close()
 	}
 	fillFile(out, snap.Stat(), size.bytes)
 	return nil
+}
+
+func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Document) *renderedSize {
+	size := &renderedSize{snap.Serial(), doc.Size()}
+	if !doc.HasBlobs() { // blobs can come and go without the session changing
+		f.size.Store(size)
+	}
+	return size
+}
+
+// shown is what the file's name shows in a snapshot.
+func (f *GeneratedFile) shown(snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
+	if s.version, err = f.render(f.view, snap); err == nil {
+		fillFile(&s.attr, snap.Stat(), f.remember(snap, s.version).bytes)
+	}
+	return s, err
+}
+
+// update goes on to a newer version for those who have the file open.
+func (f *GeneratedFile) update(snap *sessioncore.Snapshot) {
+	f.line.update(snap, func(goesOn bool) (s shown[*sessioncore.Document], err error) {
+		if f.follow.further == nil || !goesOn {
+			return f.shown(snap)
+		}
+		if s.version, s.beyond, err = f.follow.further(f.view, snap); err == nil {
+			fillFile(&s.attr, snap.Stat(), s.version.Size())
+		}
+		return s, err
+	})
+}
+
+func (f *GeneratedFile) goesOn(snap *sessioncore.Snapshot) bool {
+	return f.follow.goesOn == nil || f.follow.goesOn(snap)
+}
+
+func (f *GeneratedFile) follows() bool { return f.follow != nil }
+
+func (f *GeneratedFile) standsFor(uint64) bool {
+	snap, err := f.session.Acquire()
+	if err != nil {
+		return true // whoever asks will hear of it
+	}
+	defer snap.Release()
+	f.update(snap)
+	return f.line.isCurrent(snap, func() bool { return f.goesOn(snap) })
 }
 
 func (f *GeneratedFile) cache() cacheRule { return cacheNever }
@@ -75,35 +139,63 @@ func (f *GeneratedFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
+	h, errno := f.handle()
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
+}
+
+func (f *GeneratedFile) handle() (*documentHandle, syscall.Errno) {
 	snap, err := f.session.Acquire()
 	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+		return nil, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	doc, err := f.render(f.view, snap)
-	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
+	first := func() (shown[*sessioncore.Document], error) { return f.shown(snap) }
+	if f.follow != nil {
+		f.update(snap)
+		joined, err := f.line.open(snap, f.goesOn(snap), first)
+		if err != nil {
+			return nil, f.view.fail("open", f.path(), err)
+		}
+		if joined {
+			return &documentHandle{file: f, line: &f.line}, 0
+		}
+		// The session took another turn since the name was looked up.
 	}
-	return &documentHandle{node: &f.node, doc: doc}, forReading | fuse.FOPEN_DIRECT_IO, 0
+	h := &documentHandle{file: f, line: &line[*sessioncore.Document]{}}
+	if _, err := h.line.open(snap, false, first); err != nil {
+		return nil, f.view.fail("open", f.path(), err)
+	}
+	return h, 0
 }
 
 // documentHandle is an open generated file.
 type documentHandle struct {
-	node *node
-	doc  *sessioncore.Document
+	file *GeneratedFile
+	line *line[*sessioncore.Document] // the file's, or one of its own
 }
 
 var _ = (fusefs.FileReader)((*documentHandle)(nil))
 
 // Read reads a part of the document.
 func (h *documentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return readAt(h.doc, dest, off, h.node)
+	return h.line.read(dest, off, &h.file.node, func() {
+		if h.line != &h.file.line {
+			return
+		}
+		if snap, err := h.file.session.Acquire(); err == nil {
+			h.file.update(snap)
+			snap.Release()
+		}
+	})
 }
 
 var _ = (fusefs.FileReleaser)((*documentHandle)(nil))
 
 // Release lets the document go.
 func (h *documentHandle) Release(context.Context) syscall.Errno {
-	h.doc.Close()
+	h.line.release()
 	return 0
 }

@@ -60,11 +60,11 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 		{"entries", syscall.S_IFDIR, nil, makeEntries},
 		{"fork", syscall.S_IFREG, nil, control("fork", forkLines, nil, nil)},
 		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
-		{"labels", syscall.S_IFREG, nil, control("labels", labelLines, nil, renderLabels)},
+		{"labels", syscall.S_IFREG, nil, makeLabels},
 		{"last-error", syscall.S_IFREG, nil, makeLastError},
 		{leafName, syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
 		{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
-		{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems)},
+		{"problems.jsonl", syscall.S_IFREG, nil, followed(renderProblems)},
 		{"title", syscall.S_IFREG, nil, makeTitle},
 		{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
 		{"tree", syscall.S_IFDIR, nil, makeTree},
@@ -123,7 +123,7 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 
 func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	return d.enter(d.child(ctx, id, f.name, func() fusefs.InodeEmbedder { return f.make(d) }), out)
+	return d.enter(d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(d) }), out)
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*SessionDir)(nil))

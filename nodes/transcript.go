@@ -11,7 +11,7 @@ import (
 // makeTranscript makes transcript.md: the current branch, to be read by a person.
 func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
 	links := transcriptLinks(&d.node, 0)
-	return generated(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return followed(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 		leaf, err := snap.Leaf()
 		if err != nil {
 			return nil, err
@@ -23,12 +23,30 @@ func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
 // belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
 const belowSession = 3
 
-// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends there.
+// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends there. Readers go on while the
+// session goes on under that entry.
 func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	links := transcriptLinks(&d.node, belowSession)
-	return branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+	made, _, err := branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
 		return snap.TranscriptDocument(e, links)
 	})(d, snap, e)
+	name := d.name
+	made.(*GeneratedFile).follow = &following{
+		further: func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, bool, error) {
+			e, err := snap.FindBranch(name)
+			if err != nil {
+				return nil, false, err
+			}
+			end := snap.BranchBelow(e)
+			doc, err := snap.TranscriptDocument(end, links)
+			return doc, end != e, err
+		},
+		goesOn: func(snap *sessioncore.Snapshot) bool {
+			e, err := snap.FindBranch(name)
+			return err == nil && snap.EndsBranch(e)
+		},
+	}
+	return made, 0, err
 }
 
 // transcriptLinks returns what the links of a transcript begin with that is in a directory which lies that

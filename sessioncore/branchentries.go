@@ -29,6 +29,12 @@ type BranchState struct {
 	Sum  uint64 // made of the checksums of the entries
 }
 
+// add takes in the state of the next entry.
+func (s *BranchState) add(e EntryState) {
+	s.Size += e.Size
+	s.Sum = mixSum(mixSum(s.Sum, uint64(e.Size)), uint64(e.Sum))
+}
+
 // EntriesState returns the state of a branch's entries.jsonl. Entries are read only where a migration
 // changes them.
 func (b *Branch) EntriesState() (BranchState, error) {
@@ -57,8 +63,7 @@ func (b *Branch) laidOut() (*branchLayout, error) {
 			if end = r.Offset + r.Size; !whole {
 				end = -1
 			}
-			l.state.Size += state.Size
-			l.state.Sum = mixSum(mixSum(l.state.Sum, uint64(state.Size)), uint64(state.Sum))
+			l.state.add(state)
 		}
 		b.layout = l
 	}

@@ -29,6 +29,8 @@ type Document struct {
 type maker interface {
 	// make appends the text of a piece, numbered from 1.
 	make(dst []byte, piece int32) ([]byte, error)
+	// continues reports whether what it makes begins with all that an earlier maker does.
+	continues(earlier maker) bool
 }
 
 // Blobs is the blob store as documents read it. hash is 64 lower-case hex digits.

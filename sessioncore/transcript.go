@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 )
 
 // TranscriptLinks say where a transcript lies: what its links begin with.
@@ -12,13 +13,12 @@ type TranscriptLinks struct {
 }
 
 // TranscriptDocument renders the branch that ends in leaf (NoEntry: before the first entry) to be read by
-// a person: Markdown with a heading for each turn (design.md, transcript.md). It is the renderings of the
+// a person: Markdown with a heading for each turn (docs/design.md, transcript.md). It is the renderings of the
 // branch's entries one after the other, of which only the sizes are kept: the text is made when it is read.
+//
+// As the branch goes on, so does the text: nothing in it tells where the branch ends. The title stands at the
+// top; in an untitled session that is the first prompt, so there is no text as long as nothing is shown.
 func (s *Snapshot) TranscriptDocument(leaf Entry, links TranscriptLinks) (*Document, error) {
-	head, err := s.transcriptHead(leaf)
-	if err != nil {
-		return nil, err
-	}
 	var path []Entry
 	if leaf != NoEntry {
 		path = s.Path(leaf)
@@ -26,6 +26,13 @@ func (s *Snapshot) TranscriptDocument(leaf Entry, links TranscriptLinks) (*Docum
 	sizes, err := s.transcript.of(s, path)
 	if err != nil {
 		return nil, err
+	}
+	head, titled, err := s.transcriptHead(leaf)
+	if err != nil {
+		return nil, err
+	}
+	if !titled && !slices.ContainsFunc(sizes, func(p partSize) bool { return p.body > 0 }) {
+		head = nil
 	}
 	t := &transcript{writer: newTranscriptWriter(s, links), reader: entryReader{s: s}}
 	d := newDocument(s, nil)
@@ -48,6 +55,7 @@ type transcriptPart struct {
 	entry  Entry
 	asked  Entry // of a tool's result: the message that called for it
 	begins bool  // a turn begins here: it has a heading
+	size   int64 // of its text, in bytes
 }
 
 // chunkText is how much text is made at once, in bytes: about what a reader asks for in one read.
@@ -87,6 +95,7 @@ func (t *transcript) layOut(d *Document, path []Entry, sizes []partSize) {
 		if size == 0 {
 			t.chunks = append(t.chunks, int32(len(t.parts)))
 		}
+		part.size = n
 		t.parts = append(t.parts, part)
 		size += n
 	}
@@ -120,24 +129,25 @@ func (s *Snapshot) isAssistant(e Entry) bool {
 // maxTitleLine is how much of a title is shown, in characters.
 const maxTitleLine = 200
 
-// transcriptHead is what stands above the first turn: the title, and whose transcript this is.
-func (s *Snapshot) transcriptHead(leaf Entry) ([]byte, error) {
+// transcriptHead is what stands above the first turn: the title, and whose transcript this is. titled tells
+// that the title will stay as it is when the branch goes on.
+func (s *Snapshot) transcriptHead(leaf Entry) (head []byte, titled bool, err error) {
 	header, _, err := s.readHeader()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	name, err := s.Title()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	title := appendLine(nil, appendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
 	id := shownLine(header.member("id"), maxTitleLine)
 	if len(title) == 0 {
 		if title, err = s.firstWords(leaf); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	if len(title) == 0 {
+	if titled = len(title) > 0; !titled {
 		title = bytes.TrimSpace(append([]byte("Session "), id...))
 	}
 	out := append(appendPlain([]byte("# "), title), "\n\nSession "...)
@@ -151,12 +161,7 @@ func (s *Snapshot) transcriptHead(leaf Entry) ([]byte, error) {
 	if began := s.HeaderTime(); began.UnixMilli() != 0 {
 		out = began.UTC().AppendFormat(append(out, ", begun "...), shownTime+" MST")
 	}
-	if leaf != NoEntry {
-		id, _ := s.ID(leaf)
-		out = append(out, ". This is the branch that ends in entry "...)
-		out = appendCode(out, appendLine(nil, appendVisible(nil, []byte(id)), maxTitleLine))
-	}
-	return append(out, ".\n"...), nil
+	return append(out, ".\n"...), titled, nil
 }
 
 // shownTime is how times are written: to the second, UTC.

@@ -149,11 +149,13 @@ func TestTranscriptHeads(t *testing.T) {
 		head, _, _ := strings.Cut(string(text), "\n\n## ")
 		return strings.TrimSuffix(head, "\n")
 	}
-	require.Equal(t, "# Session s\n\nSession `s`.", head(`{"type":"session","version":3,"id":"s"}`))
-	require.Equal(t, "# Session\n\nSession `?`.", head(`{"type":"session","version":3,"id":""}`))
-	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC. This is the branch that ends in entry `e0`.",
+	require.Empty(t, head(`{"type":"session","version":3,"id":"s"}`), "the first prompt will be the title")
+	note := `{"type":"model_change","id":"m","parentId":null,"model":"p/m"}` + "\n"
+	require.Equal(t, "# Session s\n\nSession `s`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
+	require.Equal(t, "# Session\n\nSession `?`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
+	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC.",
 		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`, messageLine(0, `{"role":"user","content":"q"}`)))
-	require.Equal(t, "# First line\n\nSession `s`. This is the branch that ends in entry `e1`.",
+	require.Equal(t, "# First line\n\nSession `s`.",
 		head(`{"type":"session","version":3,"id":"s","title":7}`, messageLine(0, `{"role":"user","content":[{"type":"image"}]}`), messageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
 	require.Equal(t, "# Slot\n\nSession `s`.", head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
 }
