@@ -61,7 +61,7 @@ func TestBranchesFollow(t *testing.T) {
 	require.NoError(t, put(w.in("labels"), "e2\n"))
 	_, err := os.Readlink(w.in("by-label/x"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	run(t, "rm", w.in("leaf"))
+	run(t, "ln", "-sfn", "tree", w.in("leaf"))
 	_, err = os.Lstat(w.in("branches/current"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NotContains(t, names(t, w.in("branches")), "current")
@@ -122,9 +122,6 @@ func TestLeafByListedNames(t *testing.T) {
 		want := w.read(file)
 		want = want[strings.LastIndexByte(want[:len(want)-1], '\n')+1:]
 		for _, script := range []string{`cd "$1" && ln -sfn "$2" leaf`, `cd "$1" && cp -fP "$2" leaf`, `cd "$1" && ln -sfn "$1/$2" leaf`} {
-			if strings.Contains(script, "cp") && target == "branches/current" {
-				continue // cp removes leaf before it reads the link, which then is not there any more
-			}
 			shell(t, script, w.in(), target)
 			require.Equal(t, want, w.read("leaf"), "%s %s", script, target)
 		}

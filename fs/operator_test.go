@@ -112,7 +112,7 @@ func (o *operating) asSeed() {
 	o.t.Helper()
 	seen := parseJSON(o.t, python(o.t, seedReader, o.file())).([]any)
 	leaf := any(nil)
-	if target, err := os.Readlink(o.in("leaf")); err == nil {
+	if target, err := os.Readlink(o.in("leaf")); err == nil && target != "tree" {
 		leaf = strings.TrimSuffix(strings.TrimPrefix(target, "entries/"), ".json")
 	}
 	labels := object{}
@@ -160,7 +160,7 @@ func TestOperatorWriting(t *testing.T) {
 		{`echo '{"type":"compaction","summary":"shorter","first_kept_entry_id":"e1","tokens_before":10}' >> "$1/append"`, "", []string{
 			`{"type":"compaction","id":"ID","parent_id":"e9","timestamp":T,"summary":"shorter","first_kept_entry_id":"e1","tokens_before":10}`}},
 		{`echo '{"type":"leaf","target_id":"e2"}' >> "$1/append"`, "e2", []string{`{"type":"leaf","id":"ID","parent_id":"e10","timestamp":T,"target_id":"e2"}`}},
-		{`rm "$1/leaf"`, "-", []string{`{"type":"leaf","id":"ID","parent_id":"e2","timestamp":T,"target_id":null}`}},
+		{`ln -sfn tree "$1/leaf"`, "-", []string{`{"type":"leaf","id":"ID","parent_id":"e2","timestamp":T,"target_id":null}`}},
 		{`echo '{"type":"model_change","provider":"openai","model_id":"gpt-5"}' >> "$1/append"`, "", []string{
 			`{"type":"model_change","id":"ID","parent_id":null,"timestamp":T,"provider":"openai","model_id":"gpt-5"}`}},
 		{`echo > "$1/title"`, "", []string{`{"type":"session_info","id":"ID","parent_id":"e11","timestamp":T,"name":""}`}},
@@ -175,9 +175,10 @@ func TestOperatorWriting(t *testing.T) {
 		}
 		require.Equal(t, c.want, added, c.script)
 		target, err := os.Readlink(o.in("leaf"))
+		require.NoError(t, err)
 		switch {
 		case c.leaf == "-":
-			require.ErrorIs(t, err, os.ErrNotExist)
+			require.Equal(t, "tree", target)
 		case c.leaf != "":
 			require.Equal(t, "entries/"+c.leaf+".json", target, c.script)
 		default:

@@ -40,8 +40,8 @@ def note(*what):
 ids, n = [i[:-5] for i in os.listdir(d + "/entries")], 0
 fd = os.open(d + "/append", os.O_RDWR)
 def leaf():
-    try: return os.readlink(d + "/leaf")[8:-5]
-    except FileNotFoundError: return None
+    target = os.readlink(d + "/leaf")
+    return None if target == "tree" else target[8:-5]
 try:
     at = leaf()
     note("start", at)
@@ -69,10 +69,8 @@ try:
             target = rnd.choice(ids) if kind == "leaf" else None
             if target == at: continue
             note("leaf", target)
-            if target:
-                os.symlink("entries/%s.json" % target, d + "/tmp")
-                os.replace(d + "/tmp", d + "/leaf")
-            else: os.unlink(d + "/leaf")
+            os.symlink("entries/%s.json" % target if target else "tree", d + "/tmp")
+            os.replace(d + "/tmp", d + "/leaf")
             note("ok")
             at = target
 except OSError as e:

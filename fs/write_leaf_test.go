@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -16,7 +17,7 @@ import (
 // Branching by writing leaf (design.md, leaf).
 
 // linkers are the ways in which tools replace a link: $1 is the session's directory, $2 the target, $3
-// an empty directory elsewhere. Those that remove leaf before they make it anew move it twice.
+// an empty directory elsewhere. Also those that remove leaf before they make it anew move it once.
 var linkers = map[string]string{
 	"ln -sfn":                    `ln -sfn "$2" "$1/leaf"`,
 	"ln -sfn in the directory":   `cd "$1" && ln -sfn "$2" leaf`,
@@ -29,7 +30,11 @@ var linkers = map[string]string{
 	"cp -fP":                     `ln -s "$2" "$3/l" && cp -fP "$3/l" "$1/leaf"`,
 	"busybox cp":                 `ln -s "$2" "$3/l" && busybox cp -fP "$3/l" "$1/leaf"`,
 	"rsync -l":                   `ln -s "$2" "$3/leaf" && rsync -l "$3/leaf" "$1/"`,
-	"rsync -a --no-t":            `ln -s "$2" "$3/leaf" && rsync -rlpgoD "$3/leaf" "$1/"`,
+	"rsync -a":                   `ln -s "$2" "$3/leaf" && rsync -a "$3/leaf" "$1/"`,
+	"rsync -aI of a directory":   `ln -s "$2" "$3/leaf" && rsync -aI --omit-dir-times --no-perms "$3/" "$1/"`,
+	"cp -a":                      `ln -s "$2" "$3/leaf" && cp -a --remove-destination "$3/leaf" "$1/"`,
+	"ln and rename":              `ln -s "$2" "$1/l" && python3 -c 'import os, sys; os.rename(sys.argv[1] + "/l", sys.argv[1] + "/leaf")' "$1"`,
+	"perl":                       `perl -e '($d, $t) = @ARGV; unlink "$d/leaf"; symlink $t, "$d/leaf" or die' "$1" "$2"`,
 	"rm and ln":                  `rm "$1/leaf" && ln -s "$2" "$1/leaf"`,
 	"os.replace":                 `python3 -c 'import os, sys; os.symlink(sys.argv[2], sys.argv[1] + "/x"); os.replace(sys.argv[1] + "/x", sys.argv[1] + "/leaf")' "$1" "$2"`,
 	"os.unlink":                  `python3 -c 'import os, sys; l = sys.argv[1] + "/leaf"; os.unlink(l); os.symlink(sys.argv[2], l)' "$1" "$2"`,
@@ -67,7 +72,7 @@ func TestLeafByTools(t *testing.T) {
 			require.Equal(t, "entries/"+target+".json", w.leaf())
 			require.Equal(t, "entries/"+target+".json\n", run(t, "readlink", w.in("leaf")))
 			require.Contains(t, w.read("leaf"), `"id":"`+target+`"`)
-			requireMoves(t, w.added(before), target, 2)
+			requireMoves(t, w.added(before), target, 1)
 			before = w.raw("s")
 			id := ask(t, w.in("append"), message(name))
 			added := w.added(before)
@@ -107,13 +112,56 @@ func TestLeafTargets(t *testing.T) {
 			requireMoves(t, w.added(before), "e2", 1)
 		})
 	}
-	before := w.raw("s")
+	before := statListing(t, w.dir)
 	for _, target := range []string{"entries/e2.json", "branches/current", w.in("entries/e2.json")} {
 		run(t, "ln", "-sfn", target, w.in("leaf"))
-		w.unchanged(before, "a move to where it is")
+		require.Equal(t, before, statListing(t, w.dir), "a move to where it is, which takes no lock either")
 	}
 	run(t, "ln", "-sfnr", w.in("entries/e1.json"), w.in("leaf"))
 	require.Equal(t, "entries/e1.json", w.leaf())
+}
+
+// TestLeafThroughLinks: an absolute target counts by whichever way through the mount it leads to the session, and
+// through no way that leads to another one.
+func TestLeafThroughLinks(t *testing.T) {
+	a := newAgent(t)
+	a.write("other", header("f0000000-other"), strings.Join(writtenEntries, ""))
+	a.write("s", header("0019f0aa-this"), strings.Join(writtenEntries, ""))
+	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "sessions/q"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "sessions/q/s.jsonl"), []byte(strings.Replace(header("q"), "/home/dev/project", "/elsewhere", 1)+strings.Join(writtenEntries, "")), 0o644))
+	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "terminal-sessions"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "terminal-sessions/pts-3"), []byte("/home/dev/project\n"+a.path("s.jsonl")+"\n"), 0o644))
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(a.path("s.jsonl"), later, later))
+	w := &writing{a, mountForTest(t, a.dir)}
+	recent := names(t, w.m.path("recent"))
+	require.Len(t, recent, 3)
+	for _, way := range []string{"by-id/0019f0aa-this", "by-id/0019F0", "recent/" + recent[0], "continue/pts-3", "by-cwd/home/dev/project/latest", "by-cwd/home/dev/project/s", "sessions/p/s"} {
+		for _, rest := range []string{"entries/e1.json", "tree/e0/e1", "branches/e1", "e1"} {
+			require.NoError(t, os.Chtimes(a.path("s.jsonl"), later, later))
+			run(t, "ln", "-sfn", "e2", w.in("leaf"))
+			require.NoError(t, os.Chtimes(a.path("s.jsonl"), later, later))
+			_, err := os.Stat(w.m.path(way))
+			require.NoError(t, err, way)
+			_, problems, err := tool(t, "ln", "-sfn", w.m.path(way, rest), w.in("leaf"))
+			require.NoError(t, err, "%s: %s", way, problems)
+			require.Equal(t, "entries/e1.json", w.leaf(), "%s", way)
+		}
+	}
+	shell(t, `cd "$1/by-id/0019f0aa-this" && ln -sfn "$PWD/entries/e2.json" leaf`, w.m.dir)
+	require.Equal(t, "entries/e2.json", w.leaf())
+	run(t, "ln", "-sfn", "../../../by-id/0019f0/entries/e1.json", w.in("leaf"))
+	require.Equal(t, "entries/e1.json", w.leaf())
+	run(t, "ln", "-sfn", w.m.path("by-id/0019f0/tree"), w.in("leaf"))
+	require.Equal(t, "tree", w.leaf())
+	run(t, "ln", "-sfn", "e3", w.in("leaf"))
+	before := w.raw("s")
+	for _, way := range []string{"by-id/f0000000", "by-id/nobody", "by-cwd/home/dev/project/other", "by-cwd/home/dev", "recent/" + recent[1], "recent/x", "continue/pts-4", "sessions/q/s", "sessions/p/other"} {
+		require.NoError(t, os.Symlink(w.m.path(way, "entries/e1.json"), w.in("new")))
+		require.ErrorIs(t, unix.Rename(w.in("new"), w.in("leaf")), syscall.EINVAL, way)
+		require.NoError(t, os.Remove(w.in("new")))
+	}
+	w.unchanged(before, "wrong ways")
 }
 
 // TestLeafWrongTargets: a target that is no entry fails, and changes nothing.
@@ -144,6 +192,9 @@ func TestLeafWrongTargets(t *testing.T) {
 	}
 	_, err := os.Lstat(w.in("new"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	run(t, "rm", w.in("leaf"))
+	require.ErrorIs(t, unix.Symlink("nobody", w.in("leaf")), syscall.ENOENT)
+	require.Equal(t, "entries/e3.json", w.leaf(), "a tool that came back with a wrong target: leaf is there again at once")
 	require.ErrorIs(t, unix.Symlink("e2", w.in("leaf")), syscall.EEXIST)
 	require.ErrorIs(t, unix.Symlink("e2", w.in("entries")), syscall.EEXIST)
 	require.ErrorIs(t, unix.Symlink("e2", w.in("entries/x")), syscall.EPERM)
@@ -164,7 +215,7 @@ func TestLeafWrongTargets(t *testing.T) {
 	require.Equal(t, "entries/e2.json", w.leaf(), "another link of the name that leaf was made under")
 }
 
-// TestLeafIsDurable: after a remount the leaf is where it was put; rm leaf puts it before the first entry.
+// TestLeafIsDurable: after a remount the leaf is where it was put, also before the first entry.
 func TestLeafIsDurable(t *testing.T) {
 	w := newWriting(t)
 	run(t, "ln", "-sfn", "e1", w.in("leaf"))
@@ -178,17 +229,18 @@ func TestLeafIsDurable(t *testing.T) {
 
 	w.remount()
 	before := w.raw("s")
-	run(t, "rm", w.in("leaf"))
+	run(t, "ln", "-sfn", "tree", w.in("leaf"))
 	requireMoves(t, w.added(before), "", 1)
-	require.Empty(t, w.leaf())
-	require.NotContains(t, names(t, w.in()), "leaf")
+	require.Equal(t, "tree", w.leaf())
+	require.Contains(t, names(t, w.in()), "leaf")
 	require.Equal(t, "0\n", run(t, "jq", ".messages|length", w.in("context.json")))
-	_, problems, err := tool(t, "rm", w.in("leaf"))
-	require.Error(t, err)
-	require.Contains(t, problems, "No such file")
 	w.remount()
-	require.Empty(t, w.leaf())
+	require.Equal(t, "tree", w.leaf())
 	before = w.raw("s")
+	for _, target := range []string{"tree", "./tree/", w.in("tree")} {
+		run(t, "ln", "-sfn", target, w.in("leaf"))
+		w.unchanged(before, "a move to where it is")
+	}
 	id := ask(t, w.in("append"), message("a new root"))
 	require.Nil(t, w.added(before)[0].ParentID)
 	require.Contains(t, names(t, w.in("tree")), id)
@@ -216,8 +268,9 @@ func TestLeafInMemory(t *testing.T) {
 	require.Len(t, added, 1)
 	require.Equal(t, "e1", added[0].parent())
 	before = w.raw("s")
-	run(t, "rm", w.in("leaf"))
-	require.Empty(t, w.leaf())
+	run(t, "ln", "-sfn", "tree", w.in("leaf"))
+	require.Equal(t, "tree", w.leaf())
+	w.unchanged(before, "a move in memory")
 	ask(t, w.in("append"), message("x"))
 	require.Nil(t, w.added(before)[0].ParentID)
 	run(t, "ln", "-sfn", "e2", w.in("leaf"))
@@ -225,22 +278,59 @@ func TestLeafInMemory(t *testing.T) {
 	require.NotEqual(t, "entries/e2.json", w.leaf(), "memory ends with the mount")
 }
 
-// TestPendingLinks: temporary names are not listed, can be removed, and are limited in number.
+// TestLeafRemoved: removing leaf records nothing. It is away for a moment, in which branches/current stays, and
+// then there again as it was.
+func TestLeafRemoved(t *testing.T) {
+	w := newWriting(t)
+	run(t, "ln", "-sfn", "e2", w.in("leaf"))
+	before, list := w.raw("s"), statListing(t, w.dir)
+	run(t, "rm", w.in("leaf"))
+	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))
+	require.Eventually(t, func() bool { return w.leaf() != "" }, patience, 20*time.Millisecond)
+	require.Equal(t, "entries/e2.json", w.leaf())
+	require.Contains(t, names(t, w.in()), "leaf")
+	python(t, `
+import os, sys
+leaf = sys.argv[1] + "/leaf"
+for n in range(20): # a second removal comes too late, or in time to be the first one
+    try: os.unlink(leaf)
+    except FileNotFoundError: pass
+os.lstat(sys.argv[1])
+`, w.in())
+	require.Equal(t, list, statListing(t, w.dir))
+	w.unchanged(before, "removing leaf")
+	require.Eventually(t, func() bool { return w.leaf() == "entries/e2.json" }, patience, 20*time.Millisecond)
+	w.remount()
+	require.Equal(t, "entries/e2.json", w.leaf())
+
+	// What comes within the second is the new link.
+	for _, script := range []string{`cp -fP branches/e1 leaf`, `busybox cp -fP by-label/two leaf`, `cp -fP tree/e0/e1/entry.json leaf`} {
+		require.NoError(t, put(w.in("labels"), "e1 two\n"))
+		ask(t, w.in("append"), message("elsewhere"))
+		before = w.raw("s")
+		shell(t, `cd "$1"; `+script, w.in())
+		require.Equal(t, "entries/e1.json", w.leaf(), script)
+		requireMoves(t, w.added(before), "e1", 1)
+	}
+	before = w.raw("s")
+	shell(t, `cd "$1"; cp -fP branches/current leaf`, w.in())
+	require.Equal(t, "entries/e1.json", w.leaf())
+	w.unchanged(before, "a move to where it is")
+}
+
+// TestPendingLinks: temporary names are not listed, can be removed, and are limited in number: the oldest go.
 func TestPendingLinks(t *testing.T) {
 	w := newWriting(t)
 	before := w.raw("s")
 	listed := names(t, w.in())
-	made := 0
-	for ; made < 1000; made++ {
-		if err := unix.Symlink("e1", w.in(fmt.Sprint("tmp", made))); err != nil {
-			require.ErrorIs(t, err, syscall.ENOSPC)
-			break
-		}
-	}
-	require.Equal(t, 64, made)
-	require.Equal(t, listed, names(t, w.in()))
-	require.ErrorIs(t, unix.Symlink("e1", w.in("tmp0")), syscall.EEXIST)
+	const made, kept = 1000, 64
 	for i := range made {
+		require.NoError(t, unix.Symlink("e1", w.in(fmt.Sprint("tmp", i))))
+	}
+	require.Equal(t, listed, names(t, w.in()))
+	require.ErrorIs(t, unix.Symlink("e1", w.in(fmt.Sprint("tmp", made-1))), syscall.EEXIST)
+	require.ErrorIs(t, unix.Lstat(w.in(fmt.Sprint("tmp", made-kept-1)), new(unix.Stat_t)), syscall.ENOENT)
+	for i := made - kept; i < made; i++ {
 		var st unix.Stat_t
 		name := w.in(fmt.Sprint("tmp", i))
 		require.NoError(t, unix.Lstat(name, &st))

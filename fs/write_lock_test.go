@@ -66,7 +66,8 @@ var everyWrite = map[string]string{
 	"labels":     `echo "e1 $RANDOM" > "$1/labels"`,
 	"title":      `echo "title $RANDOM" > "$1/title"`,
 	"leaf":       `ln -sfn "e1" "$1/leaf"`,
-	"rm leaf":    `rm "$1/leaf"`,
+	"reset leaf": `ln -sfn tree "$1/leaf"`,
+	"cp to leaf": `cd "$1" && cp -fPT branches/e0 leaf`,
 	"mv -T leaf": `ln -s e2 "$1/new" && mv -T "$1/new" "$1/leaf"`,
 }
 
@@ -90,9 +91,6 @@ func (w *writing) takesEveryWrite() {
 	for name, script := range everyWrite {
 		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in())
 		require.NoError(w.t, err, "%s: %s", name, problems)
-		if name == "rm leaf" {
-			require.NoError(w.t, os.Symlink("e3", w.in("leaf")))
-		}
 	}
 	require.Empty(w.t, w.read("problems.jsonl"))
 	list := records(w.t, w.raw("s"))
@@ -176,9 +174,6 @@ func TestLockHeld(t *testing.T) {
 		_, problems, err := tool(t, "bash", "-c", script, "bash", w.in())
 		require.NoError(t, err, "%s: %s", name, problems)
 		require.NoFileExists(t, lock)
-		if name == "rm leaf" {
-			require.NoError(t, os.Symlink("e3", w.in("leaf")))
-		}
 	}
 
 	// One that goes in time is waited for.

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"syscall"
 	"time"
 
@@ -78,10 +77,7 @@ func (d *BranchesDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot
 
 // currentBranch finds the branch on which the leaf stands.
 func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err error) {
-	leaf, err := snap.Leaf()
-	if err == nil && leaf == sessioncore.NoEntry {
-		err = fmt.Errorf("%w: the leaf is before the first entry", sessioncore.ErrNotFound)
-	}
+	leaf, err := currentLeaf(snap)
 	if err != nil {
 		return "", t, err
 	}

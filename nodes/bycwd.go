@@ -108,3 +108,19 @@ func (d *ByCwdDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) 
 	}
 	return d.Lookup(ctx, it.name, out)
 }
+
+// follow goes down the directories to a link.
+func (d *ByCwdDir) follow(parts []string) ([]string, error) {
+	cwd := d.cwd
+	for i, name := range parts {
+		e, err := d.view.Listing.CwdFind(cwd, name)
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir == "" {
+			return followLink(parts[i:], func(string) (string, error) { return e.Session.DirName(), nil })
+		}
+		cwd = e.Dir
+	}
+	return nil, errLeadsNowhere
+}

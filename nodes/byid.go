@@ -76,3 +76,13 @@ func (d *ByIDDir) list() ([]item, func(), error) {
 func (d *ByIDDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return noLookup()
 }
+
+func (d *ByIDDir) follow(parts []string) ([]string, error) {
+	return followLink(parts, func(name string) (string, error) {
+		info, err := d.view.Listing.Resume(name)
+		if err != nil {
+			return "", err
+		}
+		return info.DirName(), nil
+	})
+}

@@ -42,13 +42,12 @@ func (d *ContinueDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.
 	return d.getattr(d, out)
 }
 
-// follow returns what the link of a terminal shows.
-func (d *ContinueDir) follow(terminal string) (string, sessioncore.Stat, error) {
+// find returns the session's directory to which the link of a terminal leads, and the breadcrumb's attributes.
+func (d *ContinueDir) find(terminal string) (dir string, st sessioncore.Stat, err error) {
 	if terminal[0] == '.' {
 		return "", sessioncore.Stat{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}
-	st, err := d.crumbs.Stat(terminal)
-	if err != nil {
+	if st, err = d.crumbs.Stat(terminal); err != nil {
 		return "", st, err
 	}
 	file, err := sessioncore.ReadBreadcrumb(d.crumbs, terminal)
@@ -59,14 +58,27 @@ func (d *ContinueDir) follow(terminal string) (string, sessioncore.Stat, error) 
 	if err != nil {
 		return "", st, err
 	}
-	return linkTarget(strings.TrimSuffix(session.Name(), sessionSuffix), 1), st, nil
+	return strings.TrimSuffix(session.Name(), sessionSuffix), st, nil
+}
+
+func (d *ContinueDir) follow(parts []string) ([]string, error) {
+	return followLink(parts, func(name string) (string, error) {
+		dir, _, err := d.find(name)
+		return dir, err
+	})
 }
 
 var _ = (fusefs.NodeLookuper)((*ContinueDir)(nil))
 
 // Lookup follows the breadcrumb of a terminal.
 func (d *ContinueDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) { return d.follow(name) }, out)
+	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+		dir, st, err := d.find(name)
+		if err != nil {
+			return "", st, err
+		}
+		return linkTarget(dir, 1), st, nil
+	}, out)
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*ContinueDir)(nil))
@@ -86,7 +98,7 @@ func (d *ContinueDir) list() ([]item, func(), error) {
 		if crumb.Kind != sessioncore.KindFile {
 			continue
 		}
-		if _, _, err := d.follow(crumb.Name); err == nil {
+		if _, _, err := d.find(crumb.Name); err == nil {
 			items = append(items, d.sessionLinkItem(crumb.Name))
 		}
 	}

@@ -55,7 +55,7 @@
 //	…/<session>/header.json                   GeneratedFile  header.go      getattr open                              never
 //	…/<session>/labels                        ControlFile    labels.go      getattr setattr open write                never
 //	…/<session>/last-error                    LastErrorFile  lasterror.go   getattr open                              never
-//	…/<session>/leaf@                         LeafLink       leaf.go        getattr readlink                          never
+//	…/<session>/leaf@                         LeafLink       leaf.go        getattr setattr readlink                  never
 //	…/<session>/parent@                       SessionLink    sessionlink.go getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go    getattr open                              never
 //	…/<session>/title                         ControlFile    title.go       getattr setattr open write                never
@@ -69,7 +69,7 @@
 //	…/<session>/tree/…/<id>/entry.json@       FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/tree/…/<id>/<id>@             FixedLink      fixedlink.go   getattr readlink                          second
 //	…/<session>/usage.json                    GeneratedFile  usage.go       getattr open                              never
-//	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go   getattr readlink                          never
+//	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go   getattr setattr readlink                  never
 //	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go      getattr lookup list                       second
 //	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go  getattr open                              never
 //	sessions/…/<dir>/                         SourceDir      source.go      getattr lookup list                       second

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -11,8 +10,8 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// LeafLink is leaf: a link to the entry at which the conversation stands. Its target is looked up each
-// time it is read.
+// LeafLink is leaf: a link to the entry at which the conversation stands, to tree before the first one. Its
+// target is looked up each time it is read.
 type LeafLink struct {
 	node
 	session *sessioncore.Session
@@ -33,7 +32,7 @@ func (l *LeafLink) target() (target string, st sessioncore.Stat, err error) {
 		return "", st, err
 	}
 	if leaf == sessioncore.NoEntry {
-		return "", st, fmt.Errorf("%w: the leaf is before the first entry", sessioncore.ErrNotFound)
+		return treeName, snap.Stat(), nil
 	}
 	return "entries/" + snap.Name(leaf) + entrySuffix, snap.Stat(), nil
 }
@@ -56,9 +55,31 @@ func (l *LeafLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.Att
 	return l.getattr(l, out)
 }
 
+var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))
+
+// Setattr takes what cp -a and rsync -a give a link that they made, times and the owner that it has, and does
+// nothing about it.
+func (l *LeafLink) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	return l.setLinkAttr(l, in, out)
+}
+
+// setLinkAttr answers the Setattr of leaf and of what waits to be leaf.
+func (l *LeafLink) setLinkAttr(a attributer, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if errno := l.getattr(a, out); errno != 0 {
+		return errno
+	}
+	uid, setsUID := in.GetUID()
+	gid, setsGID := in.GetGID()
+	_, setsMode := in.GetMode()
+	if setsMode || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
+		return l.view.deny("setattr", l.path(), syscall.EPERM, whyReadOnly)
+	}
+	return 0
+}
+
 var _ = (fusefs.NodeReadlinker)((*LeafLink)(nil))
 
-// Readlink returns the leaf's file.
+// Readlink returns the leaf's file, or tree.
 func (l *LeafLink) Readlink(context.Context) ([]byte, syscall.Errno) {
 	target, _, err := l.target()
 	if err != nil {

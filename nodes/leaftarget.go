@@ -2,27 +2,33 @@ package nodes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
 )
 
 // errNoReference: a link's target that does not name an entry in any of the ways that leaf takes.
-var errNoReference = fmt.Errorf("%w: the target of leaf must be an entry: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>", sessioncore.ErrInvalid)
+var errNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this session: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>; or tree, the place before the first entry", sessioncore.ErrInvalid)
+
+// treeName is the directory of the tree. As the target of leaf it stands for the position before the first
+// entry.
+const treeName = "tree"
 
 // places are the directories below a session's that a reference can lead through.
-var places = []string{"entries", "tree", branchesName, byLabelName}
+var places = []string{"entries", treeName, branchesName, byLabelName}
 
 // leafTarget finds the entry that a link's target names, in any way that a script would have it at hand
-// (design.md, leaf). session is the name of the session's directory.
-func leafTarget(snap *sessioncore.Snapshot, session, target string) (sessioncore.Entry, error) {
-	parts, err := referenceParts(session, target)
+// (docs/design.md, leaf); NoEntry stands for the position before the first entry.
+func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessioncore.Entry, error) {
+	parts, err := in.parts(target)
 	if err != nil {
 		return sessioncore.NoEntry, err
 	}
 	last := parts[len(parts)-1]
 	if len(parts) == 1 {
+		if last == treeName {
+			return sessioncore.NoEntry, nil
+		}
 		return entryNamed(snap, last)
 	}
 	switch parts[0] {
@@ -32,7 +38,7 @@ func leafTarget(snap *sessioncore.Snapshot, session, target string) (sessioncore
 			return sessioncore.NoEntry, errNoReference
 		}
 		return snap.FindName(base)
-	case "tree":
+	case treeName:
 		if last == entryLinkName && len(parts) > 2 {
 			last = parts[len(parts)-2]
 		}
@@ -57,39 +63,6 @@ func leafTarget(snap *sessioncore.Snapshot, session, target string) (sessioncore
 	return sessioncore.NoEntry, errNoReference
 }
 
-// referenceParts cuts a target into its parts below the session's directory. An absolute path, or one
-// that goes up, counts from the session's directory on; what the links in the session's directory say goes
-// up to that directory and does not name it.
-func referenceParts(session, target string) ([]string, error) {
-	for strings.HasPrefix(target, "./") {
-		target = strings.TrimLeft(target[1:], "/")
-	}
-	parts := strings.FieldsFunc(target, func(r rune) bool { return r == '/' })
-	if strings.HasPrefix(target, "/") || strings.HasPrefix(target, "../") {
-		at := -1
-		for i, p := range parts {
-			if p == session && i+1 < len(parts) && slices.Contains(places, parts[i+1]) {
-				at = i
-			}
-		}
-		if id := len(parts) - 1; at < 0 && id > 0 && parts[id-1] == session {
-			at = id - 1
-		}
-		up := slices.IndexFunc(parts, func(p string) bool { return p != ".." })
-		if at < 0 && up > 0 && up+1 < len(parts) && slices.Contains(places, parts[up]) {
-			at = up - 1
-		}
-		if at < 0 {
-			return nil, errNoReference
-		}
-		parts = parts[at+1:]
-	}
-	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
-		return nil, errNoReference
-	}
-	return parts, nil
-}
-
 // entryNamed finds an entry by the name of its file, with or without its ending, or by its id.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	if base, ok := strings.CutSuffix(name, entrySuffix); ok {
@@ -104,19 +77,19 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 }
 
 // branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the one of a name in
-// the branch's path/.
+// the branch's path/. There is no current branch before the first entry.
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
 	find := snap.FindBranchName
 	if len(parts) > 1 && parts[0] == byIDName {
 		find, parts = snap.FindBranch, parts[1:]
 	} else if len(parts) > 0 && parts[0] == currentName {
-		find = func(string) (sessioncore.Entry, error) { return snap.Leaf() }
+		find = func(string) (sessioncore.Entry, error) { return currentLeaf(snap) }
 	}
 	inPath := len(parts) == 3 && parts[1] == pathName
 	if len(parts) != 1 && !inPath || parts[0] == byIDName {
 		return sessioncore.NoEntry, errNoReference
 	}
-	if e, err = find(parts[0]); err != nil || e == sessioncore.NoEntry || !inPath {
+	if e, err = find(parts[0]); err != nil || !inPath {
 		return e, err
 	}
 	branch := snap.Branch(e)
@@ -125,4 +98,13 @@ func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entr
 		return sessioncore.NoEntry, err
 	}
 	return branch.Entries()[place], nil
+}
+
+// currentLeaf is the entry where the leaf is; sessioncore.ErrNotFound before the first one.
+func currentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
+	leaf, err := snap.Leaf()
+	if err == nil && leaf == sessioncore.NoEntry {
+		err = fmt.Errorf("%w: the leaf is before the first entry", sessioncore.ErrNotFound)
+	}
+	return leaf, err
 }

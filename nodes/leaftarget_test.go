@@ -29,6 +29,23 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 {"type":"custom","customType":"x","id":"last","parentId":"b","timestamp":"2026-02-16T10:20:43.000Z"}
 `
 
+// followTable is a root with sessions/ and by-id/, in which two keys lead to sessions.
+func followTable(parts []string) ([]string, error) {
+	switch {
+	case parts[0] == "sessions":
+		return parts[1:], nil
+	case parts[0] == "by-id":
+		return followLink(parts[1:], func(name string) (string, error) {
+			dir, ok := map[string]string{"key": "p/my session", "other": "p/other"}[name]
+			if !ok {
+				return "", sessioncore.ErrNotFound
+			}
+			return dir, nil
+		})
+	}
+	return nil, errLeadsNowhere
+}
+
 // TestLeafTarget: the forms of a reference to an entry, and what is none.
 func TestLeafTarget(t *testing.T) {
 	storage := sessioncore.NewMemoryStorage()
@@ -38,12 +55,15 @@ func TestLeafTarget(t *testing.T) {
 	snap, err := store.Session("p/my session.jsonl").Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
-	const missing, invalid = "ENOENT", "EINVAL"
+	const missing, invalid, reset = "ENOENT", "EINVAL", "before the first entry"
+	in := reference{session: "p/my session", follow: followTable}
 	for want, targets := range map[string][]string{
 		"a": {
 			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json", "tree/anything/at/all/a", "tree/.deep/a/entry.json",
 			"branches/a", "branches/.by-id/a", ".by-id/a", "../entries/a.json", "../../../../entries/a.json", "../../tree/.deep/a", "/m/sessions/p/my session/entries/a.json", "/my session/entries/a.json", "../my session/tree/a", "../../p/my session/branches/a",
 			"/my session/entries/x/my session/entries/a.json", "/m/my session/a", "/m/my session/a.json", "../my session/a",
+			"/m/by-id/key/entries/a.json", "/m/by-id/key/a", "/by-id/key/tree/a/entry.json", "/m/by-id/sessions/p/my session/a", "/sessions/x/by-id/by-id/key/branches/a", "../../../by-id/key/entries/a.json",
+			"/sessions/m/sessions/p/my session/entries/a.json", "/m/sessions/p/artifacts/my session/entries/a.json", "/m/sessions/q/../p/my session/a", "../artifacts/my session/a",
 		},
 		"b": {"b", "entries/b.json", "tree/a/b", "branches/last/path/000002-custom-b.json", "branches/current/path/000002-custom-b.json", "branches/.by-id/b/path/000002-custom-b.json", ".by-id/b/path/000002-custom-b.json", "by-label/with%2Fslash", "/m/my session/by-label/with%2Fslash"},
 		"x/y": {
@@ -56,6 +76,7 @@ func TestLeafTarget(t *testing.T) {
 		"last":       {"branches/current", "/m/my session/branches/current"},
 		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json"},
 		"my session": {"my session", "/m/my session/my session", "/m/my session/entries/my session.json", "tree/my session", "/m/my session/tree/a/b/my session"},
+		reset:        {"tree", "./tree", "tree/", ".//tree//", "/m/my session/tree", "/m/sessions/p/my session/tree", "/m/by-id/key/tree/", "../my session/tree"},
 		missing: {
 			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
 			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/my session/nobody",
@@ -64,16 +85,20 @@ func TestLeafTarget(t *testing.T) {
 			"../entries/nobody.json", ".by-id",
 		},
 		invalid: {
+			"/m/by-id/other/entries/a.json", "/m/by-id/nobody/entries/a.json", "/m/by-id/other/my session/entries/a.json", "/m/by-id/key", "/m/by-id/key/", "/m/by-id", "/m/by-id/key/append/x", "/m/by-id/key/artifacts/entries/a.json",
+			"/m/sessions/q/my session/entries/a.json", "/m/sessions/my session/entries/a.json", "../../q/my session/entries/a.json", "/m/sessions/p/x/../../q/my session/a", "by-id/key/entries/a.json", "../tree",
 			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json", "entries/a.json/x", "tree/.deep", "tree/entry.json",
 			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x", "../../x/entries/a.json", "../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/other/entries/a.json", "/m/my session", "/my session/",
 			"/m/my session/artifacts/a.json", "/m/my session/../my session/entries/a.json/..", strings.Repeat("x/", 3000), "\x00/\x01",
 		},
 	} {
 		for _, target := range targets {
-			e, err := leafTarget(snap, "my session", target)
+			e, err := leafTarget(snap, &in, target)
 			got := ""
 			switch {
-			case err != nil && errnoOf(err) == syscall.ENOENT, err == nil && e == sessioncore.NoEntry:
+			case err == nil && e == sessioncore.NoEntry:
+				got = reset
+			case err != nil && errnoOf(err) == syscall.ENOENT:
 				got = missing
 			case err != nil && errnoOf(err) == syscall.EINVAL:
 				got = invalid

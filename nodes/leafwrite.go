@@ -3,9 +3,10 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"path"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -17,19 +18,77 @@ import (
 const leafName = "leaf"
 
 // maxPendingLinks is how many links wait in a session's directory to be renamed to leaf: tools make one at
-// a time, and what they leave behind must not add up.
+// a time, and what they leave behind must not add up. The oldest goes when there is another one.
 const maxPendingLinks = 64
 
-// pendingLinks are links that a tool made under a temporary name. They live in memory, are not listed, and
-// go when they are renamed to leaf or removed.
-type pendingLinks map[string]string
+// pendingLinks are links that a tool made under a temporary name, the oldest first. They live in memory, are not
+// listed, and go when they are renamed to leaf or removed.
+type pendingLinks []pendingLink
+
+type pendingLink struct{ name, target string }
+
+func (p pendingLinks) index(name string) int {
+	return slices.IndexFunc(p, func(l pendingLink) bool { return l.name == name })
+}
 
 // pendingTarget returns the target of a link that waits under that name.
 func (d *SessionDir) pendingTarget(name string) (string, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	target, ok := d.pending[name]
-	return target, ok
+	if i := d.pending.index(name); i >= 0 {
+		return d.pending[i].target, true
+	}
+	return "", false
+}
+
+func (d *SessionDir) addPending(name, target string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) >= maxPendingLinks {
+		d.pending = slices.Delete(d.pending, 0, 1)
+	}
+	d.pending = append(d.pending, pendingLink{name, target})
+}
+
+// removePending reports whether there was such a link.
+func (d *SessionDir) removePending(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.pending.index(name)
+	if i >= 0 {
+		d.pending = slices.Delete(d.pending, i, i+1)
+	}
+	return i >= 0
+}
+
+// leafHidden is how long leaf is not there after it was removed: long enough for a tool that removes a link
+// before it makes the new one.
+const leafHidden = time.Second
+
+// showsLeaf reports whether leaf is there.
+func (d *SessionDir) showsLeaf() (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !time.Now().Before(d.leafBack), nil
+}
+
+// hideLeaf takes leaf away for a while; false: it is away.
+func (d *SessionDir) hideLeaf() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if now.Before(d.leafBack) {
+		return false
+	}
+	d.leafBack = now.Add(leafHidden)
+	return true
+}
+
+// showLeaf ends what hideLeaf began: a tool that removed leaf came back, whether its new target was taken or not.
+func (d *SessionDir) showLeaf() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leafBack = time.Time{}
 }
 
 var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
@@ -45,37 +104,25 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse
 	if isSessionFile(name) {
 		return nil, syscall.EEXIST
 	}
-	d.mu.Lock()
-	if d.pending == nil {
-		d.pending = pendingLinks{}
+	if _, waiting := d.pendingTarget(name); waiting {
+		return nil, syscall.EEXIST
 	}
-	full := len(d.pending) >= maxPendingLinks
-	if !full {
-		d.pending[name] = target
-	}
-	d.mu.Unlock()
-	if full {
-		return nil, d.view.deny("symlink", d.path()+"/"+name, syscall.ENOSPC, "too many links wait to be renamed to leaf")
-	}
+	d.addPending(name, target)
 	return d.Lookup(ctx, name, out)
 }
 
 var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 
-// Unlink of leaf puts the position before the first entry; a waiting link goes.
-func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
-	d.mu.Lock()
-	_, waiting := d.pending[name]
-	delete(d.pending, name)
-	d.mu.Unlock()
+// Unlink of leaf records nothing: who removes everything must not rewind the session, and who puts a new link in
+// its place says so a moment later. A waiting link goes.
+func (d *SessionDir) Unlink(_ context.Context, name string) syscall.Errno {
 	switch {
-	case waiting:
+	case d.removePending(name):
 		return 0
 	case name != leafName:
 		return d.refuse("unlink", name)
-	}
-	if err := d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session); err != nil {
-		return d.refused(err)
+	case !d.hideLeaf():
+		return syscall.ENOENT
 	}
 	return 0
 }
@@ -94,52 +141,50 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 	if errno := d.branch(ctx, target, flags&unix.RENAME_NOREPLACE != 0); errno != 0 {
 		return errno
 	}
-	d.mu.Lock()
-	delete(d.pending, name)
-	d.mu.Unlock()
+	d.removePending(name)
 	return 0
 }
 
 // branch moves the leaf to what target names; isNew refuses where there is a leaf.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
-	id, errno := d.branchPoint(target, isNew)
-	if errno != 0 {
-		return errno
+	if shown, _ := d.showsLeaf(); shown && isNew {
+		return syscall.EEXIST
 	}
-	if err := d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, id); err != nil {
+	defer d.showLeaf()
+	id, err := d.branchPoint(target)
+	switch {
+	case err != nil:
+	case id == nil:
+		err = d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session)
+	default:
+		err = d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, *id)
+	}
+	if err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))
 	}
 	return 0
 }
 
-// branchPoint returns the id that target names.
-func (d *SessionDir) branchPoint(target string, isNew bool) (id string, errno syscall.Errno) {
+// branchPoint returns the id that target names, nil before the first entry.
+func (d *SessionDir) branchPoint(target string) (*string, error) {
 	snap, err := d.session.Acquire()
 	if err != nil {
-		return "", d.refused(err)
+		return nil, err
 	}
 	defer snap.Release()
-	if isNew {
-		leaf, err := snap.Leaf()
-		if err != nil {
-			return "", d.refused(err)
-		}
-		if leaf != sessioncore.NoEntry {
-			return "", syscall.EEXIST
-		}
+	in := reference{session: strings.TrimSuffix(d.session.Name(), sessionSuffix)}
+	if root, ok := d.Root().Operations().(*RootDir); ok {
+		in.follow = root.follow
 	}
-	e, err := leafTarget(snap, strings.TrimSuffix(path.Base(d.session.Name()), sessionSuffix), target)
-	if err != nil {
-		return "", d.refused(fmt.Errorf("%s: %w", target, err))
-	}
-	if e == sessioncore.NoEntry {
-		return "", d.refused(fmt.Errorf("%s: %w", target, sessioncore.ErrNotFound))
+	e, err := leafTarget(snap, &in, target)
+	if err != nil || e == sessioncore.NoEntry {
+		return nil, err
 	}
 	id, ok := snap.ID(e)
 	if !ok {
-		return "", d.refused(fmt.Errorf("%s: %w: the entry has no id", target, sessioncore.ErrNotFound))
+		return nil, fmt.Errorf("%w: the entry has no id", sessioncore.ErrNotFound)
 	}
-	return id, 0
+	return &id, nil
 }
 
 func (d *SessionDir) refused(err error) syscall.Errno {
@@ -176,6 +221,13 @@ var _ = (fusefs.NodeGetattrer)((*PendingLink)(nil))
 // Getattr tells the length of the target.
 func (l *PendingLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	return l.getattr(l, out)
+}
+
+var _ = (fusefs.NodeSetattrer)((*PendingLink)(nil))
+
+// Setattr does what that of leaf does.
+func (l *PendingLink) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	return l.setLinkAttr(l, in, out)
 }
 
 var _ = (fusefs.NodeReadlinker)((*PendingLink)(nil))

@@ -68,17 +68,36 @@ var _ = (fusefs.NodeLookuper)((*RecentDir)(nil))
 // Lookup finds a link by its name.
 func (d *RecentDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
-		recent, err := d.recent()
+		info, err := d.find(name)
 		if err != nil {
 			return "", sessioncore.Stat{}, err
 		}
-		for _, r := range recent {
-			if r.name == name {
-				return linkTarget(r.info.DirName(), 1), r.info.Stat, nil
-			}
-		}
-		return "", sessioncore.Stat{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+		return linkTarget(info.DirName(), 1), info.Stat, nil
 	}, out)
+}
+
+// find returns the session that a link leads to.
+func (d *RecentDir) find(name string) (*sessioncore.SessionInfo, error) {
+	recent, err := d.recent()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range recent {
+		if r.name == name {
+			return r.info, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+}
+
+func (d *RecentDir) follow(parts []string) ([]string, error) {
+	return followLink(parts, func(name string) (string, error) {
+		info, err := d.find(name)
+		if err != nil {
+			return "", err
+		}
+		return info.DirName(), nil
+	})
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*RecentDir)(nil))

@@ -84,3 +84,16 @@ func (d *RootDir) list() ([]item, func(), error) {
 func (d *RootDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return d.enterName(ctx, &d.names[it.number], out)
 }
+
+// follow finds the session's directory that a path leads to through one of the names.
+func (d *RootDir) follow(parts []string) (below []string, err error) {
+	for i := range d.names {
+		if d.names[i].Name != parts[0] {
+			continue
+		}
+		if dir, ok := d.names[i].Make().(pathFollower); ok {
+			return dir.follow(parts[1:])
+		}
+	}
+	return nil, errLeadsNowhere
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -21,8 +22,10 @@ type SessionDir struct {
 	// artifacts is the real directory beside the session file, which need not be there.
 	artifacts *SourceDir
 
-	mu      sync.Mutex   // guards pending
+	mu      sync.Mutex   // guards what follows
 	pending pendingLinks // links that wait to be renamed to leaf
+	// leafBack is when leaf, which was removed, is there again.
+	leafBack time.Time
 }
 
 // newSessionDir returns the directory of the session file name.jsonl in dir.
@@ -52,7 +55,7 @@ var sessionFiles []sessionFile
 func init() { // not in the declaration, because the nodes refer back to the list
 	sessionFiles = []sessionFile{
 		{"append", syscall.S_IFREG, nil, control("append", appendLines, sessioncore.Unfinished, nil)},
-		{"artifacts", syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
+		{artifactsName, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
 		{branchesName, syscall.S_IFDIR, nil, makeBranches},
 		{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches)},
 		{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
@@ -62,12 +65,12 @@ func init() { // not in the declaration, because the nodes refer back to the lis
 		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
 		{"labels", syscall.S_IFREG, nil, makeLabels},
 		{"last-error", syscall.S_IFREG, nil, makeLastError},
-		{leafName, syscall.S_IFLNK, (*SessionDir).hasLeaf, makeLeaf},
+		{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf},
 		{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
 		{"problems.jsonl", syscall.S_IFREG, nil, followed(renderProblems)},
 		{"title", syscall.S_IFREG, nil, makeTitle},
 		{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
-		{"tree", syscall.S_IFDIR, nil, makeTree},
+		{treeName, syscall.S_IFDIR, nil, makeTree},
 		{"usage.json", syscall.S_IFREG, nil, generated(renderUsage)},
 	}
 }
@@ -168,14 +171,4 @@ func (d *SessionDir) hasArtifacts() (bool, error) {
 func makeArtifacts(d *SessionDir) fusefs.InodeEmbedder {
 	real := d.artifacts
 	return &SourceDir{directory: directory{node{view: d.view}}, storage: real.storage, dir: real.dir, sessions: real.sessions}
-}
-
-func (d *SessionDir) hasLeaf() (bool, error) {
-	snap, err := d.session.Acquire()
-	if err != nil {
-		return false, err
-	}
-	defer snap.Release()
-	leaf, err := snap.Leaf()
-	return leaf != sessioncore.NoEntry, err
 }

@@ -204,6 +204,14 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 	return d.lookupIn(ctx, &d.node, it.name, out)
 }
 
+// follow: sessions/ itself, whose paths are what is asked for.
+func (d *SourceDir) follow(parts []string) ([]string, error) {
+	if d.sessions == nil || d.dir != "" {
+		return nil, errLeadsNowhere
+	}
+	return parts, nil
+}
+
 // sortItems brings a listing into the order of names.
 func sortItems(items []item) {
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })

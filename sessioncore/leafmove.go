@@ -21,6 +21,9 @@ func (w *Writer) moveLeaf(ctx context.Context, s *Session, target *string) error
 	if w.opts.LeafMemory {
 		return w.moveInMemory(s, target)
 	}
+	if moved, err := s.movesTo(target); err == nil && !moved && !w.opts.ReadOnly {
+		return nil // without the lock, which would change the directory's times
+	}
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
 		written = false
@@ -87,6 +90,16 @@ func (s *Snapshot) moves(target *string) (bool, error) {
 		}
 	}
 	return e != leaf, nil
+}
+
+// movesTo is moves for what the session is now.
+func (s *Session) movesTo(target *string) (bool, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return false, err
+	}
+	defer snap.Release()
+	return snap.moves(target)
 }
 
 // leafMove is a position that is held in memory, for as long as the file's last entry stays the last.

@@ -192,7 +192,7 @@ async function checkControls(client: Client, mount: Mount, session: Session): Pr
 			),
 		);
 	});
-	await check("leaf: rm goes before the first entry, and what is appended is a new root", async () => {
+	await check("leaf: tree is before the first entry, and what is appended is a new root", async () => {
 		session.resetLeaf();
 		const found = await reopened(client, session, m => expect(m.buildSessionContext().messages.length === 0, "a context is left"));
 		session.message(user("From the start."));

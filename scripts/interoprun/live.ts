@@ -12,7 +12,7 @@ const writes: Record<string, (s: Session) => unknown> = {
 	append: s => s.message(user("No.")),
 	labels: s => s.setLabel(s.leaf()!, "no"),
 	"ln -sfn leaf": s => s.moveLeaf(s.entries()[0].id),
-	"rm leaf": s => s.resetLeaf(),
+	"ln -sfn tree leaf": s => s.resetLeaf(),
 	title: s => s.setTitle("No"),
 };
 

@@ -64,7 +64,7 @@ export class Session {
 	}
 
 	resetLeaf(): void {
-		shell(this.dir, "rm leaf");
+		shell(this.dir, "ln -sfn tree leaf");
 	}
 
 	/** Returns the fork's path from the mount's root. */
@@ -105,10 +105,10 @@ export class Session {
 		return this.read("title").replace(/\n$/, "");
 	}
 
-	/** The id of the entry that leaf leads to, null where there is no leaf. */
+	/** The id of the entry that leaf leads to, null before the first entry. */
 	leaf(): string | null {
 		const link = path.join(this.dir, "leaf");
-		if (!fs.lstatSync(link, { throwIfNoEntry: false })) return null;
+		if (fs.readlinkSync(link) === "tree") return null;
 		return JSON.parse(fs.readFileSync(link, "utf8")).id;
 	}
 

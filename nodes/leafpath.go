@@ -1,0 +1,160 @@
+package nodes
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sessionfs/sessioncore"
+)
+
+// artifactsName is the directory of a session's own files. What lies in it is found, unlisted, in the session's
+// directory too, so that a path may name it or leave it out.
+const artifactsName = "artifacts"
+
+// reference is where the target of a leaf is read: in the directory of a session.
+type reference struct {
+	// session is the session's directory below sessions/.
+	session string
+	// follow is pathFollower's of the root directory; nil: there is none.
+	follow func(parts []string) (below []string, err error)
+}
+
+// pathFollower is a directory in the root through which paths lead to sessions.
+type pathFollower interface {
+	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up: what
+	// becomes ENOENT says that the path leads to no session.
+	follow(parts []string) (below []string, err error)
+}
+
+// errLeadsNowhere: a path leads to no session.
+var errLeadsNowhere = fmt.Errorf("%w: the path leads to no session", sessioncore.ErrNotFound)
+
+// followLink is follow of a directory of links to sessions: link says below what directory of sessions/ the link
+// of a name leads.
+func followLink(parts []string, link func(name string) (dir string, err error)) (below []string, err error) {
+	if len(parts) == 0 {
+		return nil, errLeadsNowhere
+	}
+	dir, err := link(parts[0])
+	if err != nil {
+		return nil, err
+	}
+	return append(strings.Split(dir, "/"), parts[1:]...), nil
+}
+
+// parts cuts a target into its parts below the session's directory. An absolute path, or one that goes up,
+// counts from the session's directory on.
+func (r *reference) parts(target string) ([]string, error) {
+	for strings.HasPrefix(target, "./") {
+		target = strings.TrimLeft(target[1:], "/")
+	}
+	parts := strings.FieldsFunc(target, func(c rune) bool { return c == '/' })
+	if strings.HasPrefix(target, "/") || strings.HasPrefix(target, "../") {
+		var err error
+		if parts, err = r.below(parts); err != nil {
+			return nil, err
+		}
+	}
+	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
+		return nil, errNoReference
+	}
+	return parts, nil
+}
+
+// below finds the session's directory in a path and returns what comes after it. Nobody tells where in the path
+// the mount begins, so every part that is a name of the root is tried as one. A path that leads through the
+// root to another session is no reference, even if a part of it is called like this one.
+func (r *reference) below(parts []string) ([]string, error) {
+	elsewhere := false
+	for i := range parts {
+		if r.follow == nil {
+			break
+		}
+		whole, err := r.follow(parts[i:])
+		if errnoOf(err) == syscall.ENOENT {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		whole = strings.Split(path.Clean(strings.Join(whole, "/")), "/") // a part .. goes up from where the links led
+		if rest, ok := cutSession(whole, strings.Split(r.session, "/")); ok {
+			return rest, nil
+		}
+		elsewhere = true
+	}
+	if !elsewhere {
+		if rest, ok := r.belowName(parts); ok {
+			return rest, nil
+		}
+		if rest, ok := belowUp(parts); ok {
+			return rest, nil
+		}
+	}
+	return nil, errNoReference
+}
+
+// cutSession removes the directory of a session from the front of a path below sessions/; a part artifacts that
+// only the path has is passed over.
+func cutSession(parts, session []string) (rest []string, ok bool) {
+	for at := 0; at < len(session); parts = parts[1:] {
+		switch {
+		case len(parts) == 0:
+			return nil, false
+		case parts[0] == session[at]:
+			at++
+		case at == 0 || parts[0] != artifactsName:
+			return nil, false
+		}
+	}
+	return parts, true
+}
+
+// belowName finds the session's directory in a path by its name, if the path does not say that another
+// directory holds it.
+func (r *reference) belowName(parts []string) (rest []string, ok bool) {
+	session := strings.Split(r.session, "/")
+	name := session[len(session)-1]
+	at := -1
+	for i, p := range parts[:max(0, len(parts)-1)] {
+		if p == name && (i == len(parts)-2 || slices.Contains(places, parts[i+1])) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil, false
+	}
+	up := at
+	for up >= 0 && parts[up] != ".." {
+		up--
+	}
+	if up >= 0 && !endsIn(session, parts[up+1:at+1]) {
+		return nil, false
+	}
+	return parts[at+1:], true
+}
+
+// endsIn reports whether a session's directory ends in a path, with or without parts artifacts.
+func endsIn(session, parts []string) bool {
+	if parts[0] == artifactsName && len(parts) > 1 {
+		parts = parts[1:]
+	}
+	for i := range session {
+		if rest, ok := cutSession(parts, session[i:]); ok && len(rest) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// belowUp takes a path that only goes up as one of the links in the session's directory, which go up to that
+// directory and do not name it.
+func belowUp(parts []string) (rest []string, ok bool) {
+	up := slices.IndexFunc(parts, func(p string) bool { return p != ".." })
+	if up > 0 && up+1 < len(parts) && slices.Contains(places, parts[up]) {
+		return parts[up:], true
+	}
+	return nil, false
+}
