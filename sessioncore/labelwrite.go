@@ -10,18 +10,14 @@ import (
 // becomes the leaf as in the client. The label that it has already writes nothing. id and label are
 // WTF-8. ErrNotFound: no entry has that id; only the label of an entry that is not there can be taken away.
 func (w *Writer) SetLabel(ctx context.Context, s *Session, id, label string) error {
+	if set, err := s.sets(id, label); err == nil && !set && !w.opts.ReadOnly {
+		return nil // without the lock, which would change the directory's times
+	}
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
 		written = false
-		old := c.snap.labelOfID(id)
-		if old == label && old != "" {
-			return nil
-		}
-		if _, err := c.snap.Find(id); err != nil && (old == "" || label != "") {
+		if set, err := c.snap.sets(id, label); err != nil || !set {
 			return err
-		}
-		if old == label {
-			return nil
 		}
 		b, err := w.batch(c.snap)
 		if err != nil {
@@ -34,6 +30,28 @@ func (w *Writer) SetLabel(ctx context.Context, s *Session, id, label string) err
 		return err
 	}
 	return w.synced(s, err)
+}
+
+// sets reports whether an id has another label than that.
+func (s *Snapshot) sets(id, label string) (bool, error) {
+	old := s.labelOfID(id)
+	if old == label && old != "" {
+		return false, nil
+	}
+	if _, err := s.Find(id); err != nil && (old == "" || label != "") {
+		return false, err
+	}
+	return old != label, nil
+}
+
+// sets is Snapshot.sets for what the session is now.
+func (s *Session) sets(id, label string) (bool, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return false, err
+	}
+	defer snap.Release()
+	return snap.sets(id, label)
 }
 
 // labelLine is a label entry as the client writes it.
