@@ -31,11 +31,9 @@ type dialect struct {
 
 	context contextWords
 
-	// What can be appended: fields of all entries, fields by type, and of messages by role; nil where no
-	// client fails on what a message lacks.
-	common   []fieldRule
-	entries  map[EntryType][]fieldRule
-	messages map[string][]fieldRule
+	// What can be appended: fields of all entries, and fields by type.
+	common  []fieldRule
+	entries map[EntryType][]fieldRule
 	// dataFirst: custom entries and messages begin with their own fields.
 	dataFirst bool
 	// nullLabel: a label entry that clears says so with null; else it has no label.
@@ -84,7 +82,7 @@ var (
 			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
 			customMessages: true, providerHistory: true,
 		},
-		common: commonRules, entries: entryRules, messages: messageRules,
+		common: commonRules, entries: entryRules,
 		dataFirst: true, fileTime: timestampLayout,
 	}
 	// operator is the dialect of operator (format.md, operator dialect; seed operator-session-manager).

@@ -31,13 +31,12 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 	if text = text[:end]; !text.isObject() {
 		return nil, &FieldError{Want: "one JSON object", Got: text.kind().String()}
 	}
-	kind, err := d.checkEntry(text)
+	kind, fills, err := d.checkEntry(text)
 	if err != nil {
 		return nil, err
 	}
-	text = oneLine(text)
-	if kind == TypeMessage && d.messages != nil { // operator's client does without
-		text = withUsage(text)
+	if text = oneLine(text); len(fills) > 0 { // which leaves every offset as it was
+		text = fills.apply(text)
 	}
 	p, err := persist(text, useBlobs)
 	if err != nil {
@@ -52,17 +51,6 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 		id: p.text.member("id"), parent: p.text.member(d.parent), timed: p.text.member("timestamp") != nil,
 		answered: kind == TypeMessage && p.text.member("message").member("role").is("assistant"),
 	}, nil
-}
-
-// withUsage gives an assistant's message that has no usage one of zeros.
-func withUsage(text value) value {
-	message := text.member("message")
-	if !message.member("role").is("assistant") || message.member("usage") != nil {
-		return text
-	}
-	var edits editList
-	keep := func(member) bool { return false }
-	return edits.editObject(message, message.offsetIn(text), noUsage, keep).apply(text)
 }
 
 // scanValue validates the value that text begins with; empty text is none.
