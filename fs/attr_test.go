@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,7 +110,8 @@ func TestRewrittenEntryIsNoticed(t *testing.T) {
 	require.NotEqual(t, before, change())
 }
 
-// TestModesMirror: modes and owners are those of the backing file throughout.
+// TestModesMirror: modes and owners are those of the backing file throughout, but that a file which refuses writing
+// says so.
 func TestModesMirror(t *testing.T) {
 	a := newAgent(t)
 	for _, mode := range []os.FileMode{0o600, 0o640, 0o644, 0o664} {
@@ -123,12 +125,46 @@ func TestModesMirror(t *testing.T) {
 		st, err := os.Stat(a.path(mode + ".jsonl"))
 		require.NoError(t, err)
 		owner := strconv.Itoa(int(st.Sys().(*syscall.Stat_t).Uid))
-		fileMode := "0" + strconv.FormatUint(uint64(st.Mode().Perm()), 8)
+		control := fmt.Sprintf("0%o", st.Mode().Perm())
+		other := fmt.Sprintf("0%o", st.Mode().Perm()&^0o222)
 		modes := shell(t, `find "$1" ! -type l -printf '%y 0%m %U\n' | sort -u`, m.session(mode))
-		require.Equal(t, "d "+dirMode+" "+owner+"\nf "+fileMode+" "+owner+"\n", modes)
-		require.Equal(t, "0"+strconv.FormatUint(uint64(st.Mode().Perm()), 8)+"\n", run(t, "stat", "-c", "0%a", m.path("sessions/p", mode+".jsonl")))
+		require.Equal(t, "d "+dirMode+" "+owner+"\nf "+other+" "+owner+"\nf "+control+" "+owner+"\n", modes)
+		require.Equal(t, other+"\n", run(t, "stat", "-c", "0%a", m.path("sessions/p", mode+".jsonl")))
 	}
 	require.Equal(t, "700\n", run(t, "stat", "-c", "%a", m.path("sessions/p")))
+}
+
+// TestModesTellTheTruth: a file has bits for writing where it can be opened for it, and no other has. Directories
+// keep theirs, so that their copies can be removed; in a read-only mount nothing has any.
+func TestModesTellTheTruth(t *testing.T) {
+	a := demo(t)
+	for name, mode := range map[string]os.FileMode{"sessions/script": 0o755, "blobs/x": 0o664} {
+		require.NoError(t, os.WriteFile(filepath.Join(a, name), []byte("x"), mode))
+		require.NoError(t, os.Chmod(filepath.Join(a, name), mode))
+	}
+	m := mountForTest(t, a)
+	writable := python(t, `
+import os, stat, sys
+for dir, dirs, files in os.walk(sys.argv[1]):
+    assert os.lstat(dir).st_mode & 0o200, dir
+    for f in [os.path.join(dir, f) for f in files]:
+        st = os.lstat(f)
+        if stat.S_ISLNK(st.st_mode): continue
+        try: os.close(os.open(f, os.O_WRONLY))
+        except OSError as e: opens = False
+        else: opens = True
+        assert opens == bool(st.st_mode & 0o222), (f, oct(st.st_mode))
+        if opens: print(os.path.basename(f))
+`, m.dir)
+	list := strings.Fields(writable)
+	slices.Sort(list)
+	require.Equal(t, []string{"append", "fork", "labels", "new-session", "title"}, slices.Compact(list))
+	require.Equal(t, "555 444\n", shell(t, `echo $(stat -c %a "$1/sessions/script" "$1/blobs/x")`, m.dir))
+	run(t, "bash", "-c", `exec 3> "$1/title"; exec 3<> "$1/labels"; [ "$(stat -L -c %a /dev/fd/3)" = 644 ]`, "bash", m.path(demoSession))
+	m.stop()
+	m = mountForTest(t, a, func(c *mountConfig) { c.options.ReadOnly = true })
+	require.Empty(t, run(t, "find", m.dir, "!", "-type", "l", "-perm", "/222"))
+	require.Empty(t, run(t, "find", m.path(demoSession), "!", "-type", "l", "!", "-perm", "-444"))
 }
 
 // TestMountTable: df tells about the backing file system, the mount table about type and source, and

@@ -86,7 +86,7 @@ func TestHistory(t *testing.T) {
 `, run(t, "cat", prompts))
 	require.Equal(t, "3\n1\n", run(t, "jq", "-r", `select(.cwd == "/home/dev/p").id`, prompts))
 	require.Equal(t, "2\n", run(t, "grep", "-c", "fix", prompts))
-	require.Equal(t, fmt.Sprintln("-rw-------", then.Unix()), run(t, "stat", "-c", "%A %Y", prompts))
+	require.Equal(t, fmt.Sprintln("-r--------", then.Unix()), run(t, "stat", "-c", "%A %Y", prompts))
 	require.Equal(t, run(t, "wc", "-c", prompts), run(t, "stat", "-c", "%s %n", prompts))
 
 	for match, want := range map[string]string{

@@ -74,6 +74,9 @@ func TestRefusals(t *testing.T) {
 			if !readOnly {
 				require.Contains(t, m.logged(), "cannot be changed through the mount")
 				for _, op := range []string{"open", "unlink", "rename", "mkdir", "symlink", "create", "setattr", "mknod", "rmdir"} {
+					if op == "open" && os.Geteuid() != 0 {
+						continue // the kernel looked at the mode
+					}
 					require.Contains(t, m.logged(), "op="+op+" ")
 				}
 			}
@@ -97,17 +100,21 @@ func (m *mount) refuses(t *testing.T, path string, readOnly bool) {
 	if readOnly {
 		want = syscall.EROFS
 	}
+	asked := want // what the mode says the kernel refuses, but to root
+	if !readOnly && os.Geteuid() != 0 {
+		asked = syscall.EACCES
+	}
 	file := m.path(path)
 	for flag, name := range map[int]string{os.O_WRONLY: "write", os.O_RDWR: "read and write", os.O_WRONLY | os.O_APPEND: "append", os.O_RDWR | os.O_TRUNC: "truncate"} {
 		f, err := os.OpenFile(file, flag, 0)
 		if err == nil {
 			_ = f.Close()
 		}
-		require.ErrorIs(t, err, want, "open %s to %s", path, name)
+		require.ErrorIs(t, err, asked, "open %s to %s", path, name)
 	}
 	require.ErrorIs(t, os.Remove(file), want, "remove %s", path)
 	require.ErrorIs(t, os.Rename(file, file+"x"), want, "rename %s", path)
-	require.ErrorIs(t, os.Truncate(file, 0), want, "truncate %s", path)
+	require.ErrorIs(t, os.Truncate(file, 0), asked, "truncate %s", path)
 	require.ErrorIs(t, os.Chmod(file, 0o600), want, "chmod %s", path)
 	require.ErrorIs(t, os.Mkdir(file+".d", 0o700), want, "mkdir beside %s", path)
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "leaf")); err != nil || readOnly { // beside leaf it may become leaf

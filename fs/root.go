@@ -75,6 +75,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
 		Listing:  sessioncore.NewListing(t.store, onDisk.Path()),
+		ReadOnly: o.ReadOnly,
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),
 	}

@@ -12,23 +12,44 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// Modes and owners mirror the backing file: a session that is 0600 is 0600 throughout (design.md
-// section 8).
+// Modes and owners mirror the backing file: who may not read a session may not read a part of it (docs/design.md
+// section 8). A file that refuses writing has no bits for it. Directories have those of the backing file or directory,
+// though in most of them nothing can be made: copies are made with the modes of what they are copies of, and an ordinary
+// user can remove nothing from a copied directory that has none.
 
-// fillFile sets the attributes of a file that shows a part of the backing file st, size in bytes.
+// The bits of a mode.
+const (
+	readBits  = 0o444
+	writeBits = 0o222
+	dirBits   = 0o777
+)
+
+// fillFile sets the attributes of a file that shows a part of the backing file st and refuses writing, size in bytes.
 func fillFile(out *fuse.Attr, st sessioncore.Stat, size int64) {
-	out.Mode = syscall.S_IFREG | st.Mode&0o666
+	out.Mode = syscall.S_IFREG | st.Mode&readBits
 	out.Size = uint64(size)
 	out.Nlink = 1
 	fillOwner(out, st)
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
-// fillDir sets the attributes of a directory that shows the backing file or directory st.
-func fillDir(out *fuse.Attr, st sessioncore.Stat) {
-	mode := st.Mode & 0o777
+// fillWritable is fillFile for a file that takes writing, unless the mount takes none.
+func (n *node) fillWritable(out *fuse.Attr, st sessioncore.Stat, size int64) {
+	fillFile(out, st, size)
+	if !n.view.ReadOnly {
+		out.Mode |= st.Mode & writeBits
+	}
+}
+
+// fillDir sets the attributes of a directory that shows the backing file or directory st. In a mount that takes no
+// writing nothing says otherwise.
+func (n *node) fillDir(out *fuse.Attr, st sessioncore.Stat) {
+	mode := st.Mode & dirBits
 	if st.Kind != sessioncore.KindDir {
-		mode |= mode & 0o444 >> 2 // who may read a file may walk what it is shown as
+		mode |= mode & readBits >> 2 // who may read a file may walk what it is shown as
+	}
+	if n.view.ReadOnly {
+		mode &^= writeBits
 	}
 	out.Mode = syscall.S_IFDIR | mode
 	out.Nlink = 1 // unknown: find must not count directories by it
@@ -38,21 +59,21 @@ func fillDir(out *fuse.Attr, st sessioncore.Stat) {
 
 // fillSessionDir sets the attributes of a directory that mirrors a session file: the session's own, and those
 // in it that change as it grows.
-func fillSessionDir(out *fuse.Attr, session *sessioncore.Session) error {
+func (n *node) fillSessionDir(out *fuse.Attr, session *sessioncore.Session) error {
 	st, err := session.Probe()
 	if err != nil {
 		return err
 	}
-	fillDir(out, st)
+	n.fillDir(out, st)
 	return nil
 }
 
 // fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
 // to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
 // less open than the directory is.
-func fillPrivate(out *fuse.Attr, st sessioncore.Stat, kind uint32, size int64) {
+func (n *node) fillPrivate(out *fuse.Attr, st sessioncore.Stat, kind uint32, size int64) {
 	if kind == syscall.S_IFDIR {
-		fillDir(out, st)
+		n.fillDir(out, st)
 	} else {
 		fillFile(out, st, size)
 	}

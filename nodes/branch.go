@@ -74,23 +74,23 @@ func findBranch(session *sessioncore.Session, name string) (*sessioncore.Snapsho
 
 // fillBranchDir: what a branch holds does not change any more, so its time is that of the entry where it
 // ends.
-func fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
-	fillDir(out, snap.Stat())
+func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
+	n.fillDir(out, snap.Stat())
 	t := snap.Time(e)
 	fillTimes(out, t, t)
 }
 
-func fillBranch(session *sessioncore.Session, name string, out *fuse.Attr) error {
+func (n *node) fillBranch(session *sessioncore.Session, name string, out *fuse.Attr) error {
 	snap, e, err := findBranch(session, name)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	fillBranchDir(snap, e, out)
+	n.fillBranchDir(snap, e, out)
 	return nil
 }
 
-func (d *BranchDir) fillAttr(out *fuse.Attr) error { return fillBranch(d.session, d.name, out) }
+func (d *BranchDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
 
 func (d *BranchDir) cache() cacheRule { return cacheSecond }
 

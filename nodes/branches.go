@@ -31,7 +31,7 @@ func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
 	return &BranchesDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *BranchesDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *BranchesDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *BranchesDir) cache() cacheRule { return cacheSecond }
 
@@ -130,7 +130,7 @@ type BranchIDsDir struct {
 	session *sessioncore.Session
 }
 
-func (d *BranchIDsDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *BranchIDsDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *BranchIDsDir) cache() cacheRule { return cacheSecond }
 
@@ -158,7 +158,7 @@ func (d *BranchIDsDir) Lookup(ctx context.Context, name string, out *fuse.EntryO
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		return &BranchDir{directory: directory{node{view: d.view}}, session: d.session, name: name}
 	})
-	fillBranchDir(snap, e, &out.Attr)
+	d.fillBranchDir(snap, e, &out.Attr)
 	setTimeouts(out, cacheSecond)
 	return child, 0
 }

@@ -27,7 +27,7 @@ func makeBranchPath(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) 
 	return &BranchPathDir{directory: directory{node{view: d.view}}, session: d.session, name: d.name}, 0, nil
 }
 
-func (d *BranchPathDir) fillAttr(out *fuse.Attr) error { return fillBranch(d.session, d.name, out) }
+func (d *BranchPathDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
 
 func (d *BranchPathDir) cache() cacheRule { return cacheSecond }
 

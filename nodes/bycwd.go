@@ -28,7 +28,7 @@ func (d *ByCwdDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillPrivate(out, st, syscall.S_IFDIR, 0)
+	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (d *ByCwdDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 		}), 0
 	}
 	id := stableAttr(d.StableAttr(), kindCwdDir, name, syscall.S_IFDIR)
-	fillPrivate(&out.Attr, e.Stat, syscall.S_IFDIR, 0)
+	d.fillPrivate(&out.Attr, e.Stat, syscall.S_IFDIR, 0)
 	setTimeouts(out, cacheSecond)
 	return d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		return &ByCwdDir{directory: directory{node{view: d.view}}, cwd: e.Dir}

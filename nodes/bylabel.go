@@ -24,7 +24,7 @@ func makeByLabel(d *SessionDir) fusefs.InodeEmbedder {
 	return &ByLabelDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *ByLabelDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *ByLabelDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *ByLabelDir) cache() cacheRule { return cacheSecond }
 

@@ -30,7 +30,7 @@ type ControlFile struct {
 func control(name string, do applyLines, part func([]byte) bool, r render) func(*SessionDir) fusefs.InodeEmbedder {
 	return func(d *SessionDir) fusefs.InodeEmbedder {
 		return &ControlFile{
-			GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r},
+			GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r, writable: true},
 			name:          name, do: do, part: part,
 		}
 	}
@@ -44,7 +44,7 @@ func (f *ControlFile) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillFile(out, st, 0)
+	f.fillWritable(out, st, 0)
 	return nil
 }
 

@@ -25,7 +25,7 @@ func makeEntries(d *SessionDir) fusefs.InodeEmbedder {
 	return &EntriesDir{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *EntriesDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *EntriesDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *EntriesDir) cache() cacheRule { return cacheSecond }
 

@@ -25,8 +25,10 @@ type GeneratedFile struct {
 	node
 	session *sessioncore.Session
 	render  render
-	follow  *following // nil: an open file stays as it is
-	line    line[*sessioncore.Document]
+	// writable: it is a control file too.
+	writable bool
+	follow   *following // nil: an open file stays as it is
+	line     line[*sessioncore.Document]
 	// size remembers the size for a snapshot, so that a stat does not make the file anew.
 	size atomic.Pointer[renderedSize]
 }
@@ -74,8 +76,16 @@ func (f *GeneratedFile) fillAttr(out *fuse.Attr) error {
 		size = f.remember(snap, doc)
 		doc.Close()
 	}
-	fillFile(out, snap.Stat(), size.bytes)
+	f.fill(out, snap, size.bytes)
 	return nil
+}
+
+func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size int64) {
+	if f.writable {
+		f.fillWritable(out, snap.Stat(), size)
+	} else {
+		fillFile(out, snap.Stat(), size)
+	}
 }
 
 func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Document) *renderedSize {
@@ -89,7 +99,7 @@ func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Do
 // shown is what the file's name shows in a snapshot.
 func (f *GeneratedFile) shown(snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
 	if s.version, err = f.render(f.view, snap); err == nil {
-		fillFile(&s.attr, snap.Stat(), f.remember(snap, s.version).bytes)
+		f.fill(&s.attr, snap, f.remember(snap, s.version).bytes)
 	}
 	return s, err
 }
@@ -101,7 +111,7 @@ func (f *GeneratedFile) update(snap *sessioncore.Snapshot) {
 			return f.shown(snap)
 		}
 		if s.version, s.beyond, err = f.follow.further(f.view, snap); err == nil {
-			fillFile(&s.attr, snap.Stat(), s.version.Size())
+			f.fill(&s.attr, snap, s.version.Size())
 		}
 		return s, err
 	})

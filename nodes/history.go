@@ -40,7 +40,7 @@ func (d *HistoryDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillDir(out, st)
+	d.fillDir(out, st)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func (f *IndexFile) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillPrivate(out, sessions.Stat(), syscall.S_IFREG, sessions.IndexSize())
+	f.fillPrivate(out, sessions.Stat(), syscall.S_IFREG, sessions.IndexSize())
 	return nil
 }
 

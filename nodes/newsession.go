@@ -30,7 +30,7 @@ func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillFile(out, st, 0)
+	f.fillWritable(out, st, 0)
 	return nil
 }
 

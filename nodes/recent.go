@@ -26,7 +26,7 @@ func (d *RecentDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillPrivate(out, st, syscall.S_IFDIR, 0)
+	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
 	return nil
 }
 

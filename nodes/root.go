@@ -35,7 +35,7 @@ func (d *RootDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillDir(out, st)
+	d.fillDir(out, st)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func (d *SearchDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillDir(out, state.Stat())
+	d.fillDir(out, state.Stat())
 	return nil
 }
 

@@ -80,7 +80,7 @@ func isSessionFile(name string) bool {
 	return slices.ContainsFunc(sessionFiles, func(f sessionFile) bool { return f.name == name })
 }
 
-func (d *SessionDir) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *SessionDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *SessionDir) cache() cacheRule { return cacheSecond }
 

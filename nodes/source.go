@@ -41,7 +41,7 @@ func (d *SourceDir) fillAttr(out *fuse.Attr) error {
 	if st.Kind != sessioncore.KindDir {
 		return fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
 	}
-	fillDir(out, st)
+	d.fillDir(out, st)
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (f *SourceFile) fillAttr(out *fuse.Attr) error {
 
 func fillSource(out *fuse.Attr, st sessioncore.Stat) {
 	fillFile(out, st, st.Size)
-	out.Mode = syscall.S_IFREG | st.Mode
+	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // a script stays one
 }
 
 func (f *SourceFile) cache() cacheRule { return cacheNever }

@@ -30,7 +30,7 @@ func makeTree(d *SessionDir) fusefs.InodeEmbedder {
 	return &TreeRoot{directory: directory{node{view: d.view}}, session: d.session}
 }
 
-func (d *TreeRoot) fillAttr(out *fuse.Attr) error { return fillSessionDir(out, d.session) }
+func (d *TreeRoot) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
 
 func (d *TreeRoot) cache() cacheRule { return cacheSecond }
 
@@ -136,14 +136,14 @@ func enterTreeDir(ctx context.Context, parent *node, session *sessioncore.Sessio
 	child := parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		return &TreeDir{directory: directory{node{view: parent.view}}, session: session, name: name, place: place}
 	})
-	fillTreeDir(snap, e, &out.Attr)
+	parent.fillTreeDir(snap, e, &out.Attr)
 	setTimeouts(out, cacheSecond)
 	return child, 0
 }
 
 // fillTreeDir: such a directory changes when a child comes, so its time is that of the last child.
-func fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
-	fillDir(out, snap.Stat())
+func (n *node) fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
+	n.fillDir(out, snap.Stat())
 	last := snap.Time(e)
 	if kids := snap.Tree().Children(e); len(kids) > 0 {
 		if t := snap.Time(kids[len(kids)-1]); t.After(last) {
@@ -173,7 +173,7 @@ func (d *TreeDir) fillAttr(out *fuse.Attr) error {
 		return err
 	}
 	defer snap.Release()
-	fillTreeDir(snap, e, out)
+	d.fillTreeDir(snap, e, out)
 	return nil
 }
 

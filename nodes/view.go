@@ -19,6 +19,8 @@ type View struct {
 	Writer *sessioncore.Writer
 	// Listing finds sessions; nil in a mount that only shows files.
 	Listing *sessioncore.Listing
+	// ReadOnly says that nothing can be written (-o ro).
+	ReadOnly bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
 	// Statfs tells about the backing file system.
