@@ -39,10 +39,11 @@ const newSessionName = "new-session"
 
 // tree is what a mount stands on.
 type tree struct {
-	source *sessioncore.FileStorage
-	subs   []*sessioncore.FileStorage // the directories of SOURCE that are shown
-	store  *sessioncore.Store
-	root   *nodes.RootDir
+	source   *sessioncore.FileStorage
+	subs     []*sessioncore.FileStorage // the directories of SOURCE that are shown
+	sessions *sessioncore.PendingStorage
+	store    *sessioncore.Store
+	root     *nodes.RootDir
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -60,7 +61,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		return nil, err
 	}
 	sessions := sessioncore.NewPendingStorage(onDisk)
-	t.store = sessioncore.NewStore(sessions)
+	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:   log,

@@ -17,8 +17,12 @@ import (
 type Server struct {
 	fuse *fuse.Server
 	tree *tree
+	log  *slog.Logger
 	done sync.Once
 	gone chan struct{} // closed when the mount is gone
+
+	ending sync.Once
+	lost   error // what End found; set by it
 }
 
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It costs the same for one
@@ -41,7 +45,7 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 		t.close()
 		return nil, err
 	}
-	s := &Server{fuse: server, tree: t, gone: make(chan struct{})}
+	s := &Server{fuse: server, tree: t, log: log, gone: make(chan struct{})}
 	go server.Serve()
 	go t.root.Prune(s.gone)
 	if err := server.WaitMount(); err != nil {
@@ -79,9 +83,10 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	}
 }
 
-// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u.
+// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u, and all that was typed is on disk.
 func (s *Server) Wait() {
 	s.fuse.Wait()
+	_ = s.End() // which remembers its error
 	s.done.Do(func() {
 		close(s.gone)
 		s.tree.close()

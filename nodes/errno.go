@@ -18,7 +18,7 @@ func errnoOf(err error) syscall.Errno {
 		return 0
 	case errors.Is(err, sessioncore.ErrStale):
 		return syscall.ESTALE
-	case errors.Is(err, sessioncore.ErrLocked), errors.Is(err, sessioncore.ErrBusy):
+	case errors.Is(err, sessioncore.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, sessioncore.ErrTooMany):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
 		return syscall.EINVAL

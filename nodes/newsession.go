@@ -79,8 +79,8 @@ func (f *NewSessionFile) unfinished(line []byte) bool {
 	return len(line) > 0 && line[0] == '{' && sessioncore.Unfinished(line)
 }
 
-// sync has nothing to do: a session goes to disk through its own append.
-func (f *NewSessionFile) sync(context.Context) error { return nil }
+// sync puts all sessions on disk that somebody added to; sessionfs -u does that before it unmounts.
+func (f *NewSessionFile) sync(ctx context.Context) error { return f.view.Writer.SyncAll(ctx) }
 
 func (f *NewSessionFile) refused(err error) syscall.Errno {
 	errno := errnoOf(err)

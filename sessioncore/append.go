@@ -71,7 +71,7 @@ func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][
 		ids = added
 		return nil
 	})
-	if err = w.synced(s, err); err != nil {
+	if err = w.synced(ctx, s, err); err != nil {
 		return ids, err
 	}
 	if misfit != nil {

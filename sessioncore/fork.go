@@ -217,7 +217,7 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (
 		now := w.opts.Now()
 		id := newSessionID(now)
 		name = path.Join(dir, f.dialect.sessionFileName(now, id))
-		err = w.createNamed(ctx, name, wait, func(out io.Writer) error {
+		err = w.createNamed(ctx, name, wait, f.write != nil, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
 		})
 		if !errors.Is(err, fs.ErrExist) {

@@ -29,7 +29,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *Session, id, label string) err
 	if !written {
 		return err
 	}
-	return w.synced(s, err)
+	return w.synced(ctx, s, err)
 }
 
 // sets reports whether an id has another label than that.

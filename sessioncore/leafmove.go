@@ -41,7 +41,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *Session, target *string) error
 	if !written {
 		return err
 	}
-	return w.synced(s, err)
+	return w.synced(ctx, s, err)
 }
 
 // leafMoveType is the customType of omp's entries that record a move of the leaf (design.md, leaf).

@@ -212,9 +212,9 @@ func TestListingOfPending(t *testing.T) {
 	storage := NewPendingStorage(newFileStorage(t))
 	l := newListing(t, storage)
 	require.Empty(t, ids(t, l))
-	require.NoError(t, storage.Create("p/s.jsonl", []byte(headerLine("one", "/a"))))
+	require.NoError(t, storage.Create("p/s.jsonl", []byte(headerLine("one", "/a")), false))
 	require.Equal(t, "one", ids(t, l))
-	require.NoError(t, storage.Create("p/t.jsonl", []byte(headerLine("two", "/a"))))
+	require.NoError(t, storage.Create("p/t.jsonl", []byte(headerLine("two", "/a")), false))
 	for _, key := range []string{"two", "TWO", "tw"} {
 		info, err := l.Resume(key)
 		require.NoError(t, err)
@@ -223,9 +223,9 @@ func TestListingOfPending(t *testing.T) {
 	_, err := storage.Append("p/s.jsonl", []byte("{}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "one two", ids(t, l))
-	require.NoError(t, storage.keepNow(context.Background(), "p/t.jsonl"))
+	keepNow(t, storage, "p/t.jsonl")
 	require.Equal(t, "two one", ids(t, l))
-	require.NoError(t, storage.keepNow(context.Background(), "p/s.jsonl"))
+	keepNow(t, storage, "p/s.jsonl")
 	require.Equal(t, "one two", ids(t, l))
 }
 
@@ -318,4 +318,11 @@ func TestLongFirstMessages(t *testing.T) {
 	require.NoError(t, storage.Remove("p/s.jsonl"))
 	_, err = doc.ReadAt(line, 0)
 	require.ErrorIs(t, err, ErrStale)
+}
+
+func keepNow(t *testing.T, p *PendingStorage, name string) {
+	t.Helper()
+	kept, err := p.keepNow(context.Background(), name, p.Pending)
+	require.NoError(t, err)
+	require.True(t, kept)
 }

@@ -65,7 +65,7 @@ func TestListStat(t *testing.T) {
 		}
 		pending := NewPendingStorage(s.Storage)
 		for _, name := range []string{"p/f3", "new/f", "q/r/g"} {
-			require.NoError(t, pending.Create(name, []byte("waiting")))
+			require.NoError(t, pending.Create(name, []byte("waiting"), false))
 		}
 		for _, dir := range []string{"", "p", "q", "q/r", "new"} {
 			check(t, pending, dir)

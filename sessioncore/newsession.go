@@ -89,15 +89,18 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	return w.create(ctx, dir, file, true)
 }
 
-// createNamed writes a new file.
-func (w *Writer) createNamed(ctx context.Context, name string, wait bool, write func(io.Writer) error) error {
+// createNamed writes a new file: in memory where wait says so and the storage can. used tells that it holds what
+// must not be lost.
+func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
 	storage := w.store.storage
-	if p, ok := storage.(*PendingStorage); ok && wait {
+	if p, ok := storage.(*PendingStorage); ok && wait && !(used && w.opts.Sync) {
 		var content bytes.Buffer
 		if err := write(&content); err != nil {
 			return err
 		}
-		return p.Create(name, content.Bytes())
+		if err := p.Create(name, content.Bytes(), used); !errors.Is(err, errNoRoom) {
+			return err
+		}
 	}
 	if dirs, ok := storage.(DirMaker); ok {
 		if err := dirs.MkdirAll(memParent(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {

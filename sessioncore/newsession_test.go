@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -74,7 +75,7 @@ func pendingTest(t *testing.T, opts WriteOptions) (*writing, *FileStorage) {
 
 func TestNewSession(t *testing.T) {
 	ctx := context.Background()
-	w, disk := pendingTest(t, WriteOptions{Sync: true})
+	w, disk := pendingTest(t, WriteOptions{})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
 	require.NoError(t, err)
 	require.Regexp(t, `^--home-dev-pi--/2026-03-01T00-00-00-000Z_[0-9a-f-]{36}\.jsonl$`, name)
@@ -159,15 +160,15 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 
 func TestPendingLimits(t *testing.T) {
 	p := NewPendingStorage(NewMemoryStorage())
-	require.NoError(t, p.Create("d/a", []byte("x")))
-	require.ErrorIs(t, p.Create("d/a", []byte("x")), fs.ErrExist)
+	require.NoError(t, p.Create("d/a", []byte("x"), false))
+	require.ErrorIs(t, p.Create("d/a", []byte("x"), false), fs.ErrExist)
 	putFile(t, p, "e/b", "x")
-	require.ErrorIs(t, p.Create("e/b", []byte("x")), fs.ErrExist)
+	require.ErrorIs(t, p.Create("e/b", []byte("x"), false), fs.ErrExist)
 	var err error
 	for i := 0; err == nil; i++ {
-		err = p.Create("d/"+strings.Repeat("x", i+1), nil)
+		err = p.Create(fmt.Sprintf("d/%d", i), nil, false)
 	}
-	require.ErrorIs(t, err, ErrBusy)
+	require.ErrorIs(t, err, ErrTooMany)
 	_, err = NewWriter(NewStore(p), WriteOptions{ReadOnly: true}).NewSession(context.Background(), NewSession{CWD: "/w"})
 	require.True(t, errors.Is(err, ErrReadOnly))
 }

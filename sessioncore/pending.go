@@ -5,26 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// maxPending is how many sessions may wait in memory. They go to disk or stay until the end; a script
-// gone wild must not fill the memory with them.
-const maxPending = 1000
+const (
+	// maxPending is how many sessions may wait in memory. They go to disk or stay until the end; a script
+	// gone wild must not fill the memory with them.
+	maxPending = 1000
+	// maxPendingBytes bounds what they hold together: room for many long prompts. What comes on top of it goes
+	// to disk at once, which refuses nobody and loses nothing.
+	maxPendingBytes = 64 << 20
+)
 
 // PendingStorage shows files that are not on disk yet beside those that are: new sessions live in
-// memory until an assistant's message or an fsync puts them there (design.md section 2, new-session).
-// What is on disk is the Storage below's alone.
+// memory until an assistant's message, an fsync or the end of the mount puts them there (docs/design.md
+// section 2, new-session). What is on disk is the Storage below's alone.
 type PendingStorage struct {
 	Storage // what is on disk
 	memory  *MemoryStorage
 
-	mu    sync.Mutex      // guards owner
-	owner map[string]Stat // of each file in memory: whose it will be
+	mu    sync.Mutex // guards what follows
+	files map[string]*waitingFile
+	bytes int64 // their sizes together
+	ended bool  // nothing more may be written to memory only
+}
+
+// waitingFile is what is known of a file in memory beside its content.
+type waitingFile struct {
+	owner Stat  // of the directory: whose the file will be
+	size  int64 // bytes
+	used  bool  // somebody added to it
 }
 
 var (
@@ -36,7 +49,7 @@ var (
 
 // NewPendingStorage returns a storage over the one that holds the files on disk.
 func NewPendingStorage(disk Storage) *PendingStorage {
-	return &PendingStorage{Storage: disk, memory: NewMemoryStorage(), owner: map[string]Stat{}}
+	return &PendingStorage{Storage: disk, memory: NewMemoryStorage(), files: map[string]*waitingFile{}}
 }
 
 // Pending reports whether a file is in memory only.
@@ -49,41 +62,22 @@ func (p *PendingStorage) Pending(name string) bool {
 func (p *PendingStorage) waiting(name string) (Stat, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	st, ok := p.owner[name]
-	return st, ok
+	if f := p.files[name]; f != nil {
+		return f.owner, true
+	}
+	return Stat{}, false
 }
 
 // any reports whether there is a file in memory below a directory.
 func (p *PendingStorage) any(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range p.owner {
+	for name := range p.files {
 		if dir == "" || strings.HasPrefix(name, dir+"/") {
 			return true
 		}
 	}
 	return false
-}
-
-// Create makes a file in memory. The error wraps fs.ErrExist where there is one of that name.
-func (p *PendingStorage) Create(name string, data []byte) error {
-	if _, err := p.Storage.Stat(name); err == nil {
-		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	}
-	owner := p.ownerOf(memParent(name))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch _, ok := p.owner[name]; {
-	case ok:
-		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	case len(p.owner) >= maxPending:
-		return fmt.Errorf("%w: %d sessions wait for their first answer", ErrBusy, len(p.owner))
-	}
-	if err := p.memory.WriteFile(name, data); err != nil {
-		return err
-	}
-	p.owner[name] = owner
-	return nil
 }
 
 // ownerOf returns the nearest directory that is on disk.
@@ -94,65 +88,6 @@ func (p *PendingStorage) ownerOf(dir string) Stat {
 			return st
 		}
 		dir = memParent(dir)
-	}
-}
-
-// Keep puts a file that is in memory on disk, with more at its end. The caller holds Lock(name).
-func (p *PendingStorage) Keep(ctx context.Context, name string, more []byte) error {
-	obj, err := p.memory.Open(name)
-	if err != nil {
-		return err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return err
-	}
-	if dirs, ok := p.Storage.(DirMaker); ok {
-		if err := dirs.MkdirAll(memParent(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
-	}
-	unlock, err := p.Storage.Lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unlock() }()
-	err = replaced(p.Storage.Replace(name, Token{}, func(out io.Writer) error {
-		if _, err := io.Copy(out, io.NewSectionReader(obj, 0, st.Size)); err != nil {
-			return err
-		}
-		_, err := out.Write(more)
-		return err
-	}))
-	if err != nil {
-		return err
-	}
-	p.forget(name)
-	return nil
-}
-
-// keepNow is Keep for who does not hold the lock.
-func (p *PendingStorage) keepNow(ctx context.Context, name string) error {
-	unlock, err := p.Lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unlock() }()
-	if !p.Pending(name) {
-		return nil // somebody was faster
-	}
-	return p.Keep(ctx, name, nil)
-}
-
-// forget removes a file from memory, with directories that held nothing else.
-func (p *PendingStorage) forget(name string) {
-	p.mu.Lock()
-	delete(p.owner, name)
-	p.mu.Unlock()
-	_ = p.memory.Remove(name)
-	for dir := memParent(name); dir != "" && !p.any(dir); dir = memParent(dir) {
-		_ = p.memory.Remove(dir)
 	}
 }
 
@@ -226,6 +161,7 @@ func (p *PendingStorage) Open(name string) (Object, error) {
 func (p *PendingStorage) Append(name string, data []byte) (Stat, error) {
 	if owner, ok := p.waiting(name); ok {
 		st, err := p.memory.Append(name, data)
+		p.grown(name, st, err, true)
 		return inMemory(st, owner), err
 	}
 	return p.Storage.Append(name, data)
@@ -235,6 +171,7 @@ func (p *PendingStorage) Append(name string, data []byte) (Stat, error) {
 func (p *PendingStorage) Replace(name string, expect Token, write func(io.Writer) error) (Stat, error) {
 	if owner, ok := p.waiting(name); ok {
 		st, err := p.memory.Replace(name, expect, write)
+		p.grown(name, st, err, false)
 		return inMemory(st, owner), err
 	}
 	return p.Storage.Replace(name, expect, write)

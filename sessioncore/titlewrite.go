@@ -52,7 +52,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 	if !written {
 		return err
 	}
-	return w.synced(s, err)
+	return w.synced(ctx, s, err)
 }
 
 // setName appends the entry that has the title, unless that is the title already.

@@ -175,8 +175,9 @@ func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
 }
 
 // commit adds whole lines to the session: an append; for a file of an old version the rewrite that
-// migrates it (design.md section 3). answered tells that an assistant's message is among them, which
-// puts a session that is in memory on disk.
+// migrates it (docs/design.md section 3). A session that is in memory goes to disk with the first message of an
+// assistant, which answered tells of, with the first line under the option Sync, and where memory may not
+// hold more.
 func (c *change) commit(lines []byte, answered bool) error {
 	if c.snap.version < currentVersion {
 		return c.rewrite(c.migration(), lines)
@@ -185,7 +186,8 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	if p, ok := c.w.store.storage.(*PendingStorage); ok && answered && p.Pending(c.s.name) {
+	if p, ok := c.w.store.storage.(*PendingStorage); ok && p.Pending(c.s.name) &&
+		(answered || c.w.opts.Sync || p.mustKeep(len(lines))) {
 		return p.Keep(c.ctx, c.s.name, lines)
 	}
 	_, err = c.w.store.storage.Append(c.s.name, lines)
@@ -195,18 +197,36 @@ func (c *change) commit(lines []byte, answered bool) error {
 // Sync makes what was written to a session durable, and puts one that is in memory on disk.
 func (w *Writer) Sync(ctx context.Context, s *Session) error {
 	if p, ok := w.store.storage.(*PendingStorage); ok && p.Pending(s.name) {
-		if err := p.keepNow(ctx, s.name); err != nil {
+		if _, err := p.keepNow(ctx, s.name, p.Pending); err != nil {
 			return err
 		}
 	}
 	return w.store.storage.Sync(s.name)
 }
 
+// SyncAll puts all sessions on disk that are in memory and that somebody added to. The error is that of the first
+// one for which it failed, and says how many others there are.
+func (w *Writer) SyncAll(ctx context.Context) error {
+	p, ok := w.store.storage.(*PendingStorage)
+	if !ok {
+		return nil
+	}
+	failed := p.KeepAll(ctx)
+	switch n := len(failed); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s is not on disk: %w", failed[0].Name, failed[0].Err)
+	default:
+		return fmt.Errorf("%s and %d more are not on disk: %w", failed[0].Name, n-1, failed[0].Err)
+	}
+}
+
 // synced does what the option Sync asks for after a write. The lock is free again: a disk may take
 // longer than others wait.
-func (w *Writer) synced(s *Session, err error) error {
+func (w *Writer) synced(ctx context.Context, s *Session, err error) error {
 	if err != nil || !w.opts.Sync {
 		return err
 	}
-	return w.store.storage.Sync(s.name)
+	return w.Sync(ctx, s)
 }

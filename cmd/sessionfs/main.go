@@ -16,6 +16,9 @@ func main() {
 
 // run is the command; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
+	if mountpoint, ok := takeSave(); ok {
+		return save(mountpoint, stderr)
+	}
 	ready := takeReadyPipe()
 	c, err := mountopts.Parse(args, os.Getenv)
 	if err != nil {

@@ -14,7 +14,7 @@ type mountEntry struct {
 	mountpoint string
 	fsType     string
 	source     string
-	uid        int // user_id of a FUSE mount, the user who made it; -1 for other types
+	uid, gid   int // user_id and group_id of a FUSE mount, the user who made it; -1 for other types
 }
 
 // isSessionfs says whether it is a mount of this program, whoever made it.
@@ -72,15 +72,22 @@ func parseMountinfo(line string) (mountEntry, error) {
 		fsType:     unescapeOctal(superFields[0]),
 		source:     unescapeOctal(superFields[1]),
 		uid:        -1,
+		gid:        -1,
 	}
 	for option := range strings.SplitSeq(superFields[len(superFields)-1], ",") {
-		if value, ok := strings.CutPrefix(option, "user_id="); ok {
-			if uid, err := strconv.Atoi(value); err == nil {
-				e.uid = uid
-			}
-		}
+		setID(&e.uid, option, "user_id=")
+		setID(&e.gid, option, "group_id=")
 	}
 	return e, nil
+}
+
+// setID sets an id to the value of an option if it is the one that begins with key.
+func setID(id *int, option, key string) {
+	if value, ok := strings.CutPrefix(option, key); ok {
+		if n, err := strconv.Atoi(value); err == nil {
+			*id = n
+		}
+	}
 }
 
 // unescapeOctal undoes the kernel's \040 for a blank, \011, \012 and \134; anything else is left as it is.

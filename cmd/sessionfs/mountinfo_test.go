@@ -13,7 +13,7 @@ const mountTable = `27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 39 27 0:34 / /mnt/` + "\u00a0" + ` rw - tmpfs none rw
 no mount at all
 40 27 0:35 / /mnt/y rw - fuse.sessionfs
-41 27 0:36 / /mnt/z rw - fuse.sessionfs s rw,user_id=many
+41 27 0:36 / /mnt/z rw - fuse.sessionfs s rw,user_id=many,group_id=0
 `
 
 func TestTopmost(t *testing.T) {
@@ -22,12 +22,12 @@ func TestTopmost(t *testing.T) {
 		want mountEntry
 		ok   bool
 	}{
-		{"/", mountEntry{"/", "ext4", "/dev/vda", -1}, true},
-		{"/mnt/a b\\c\td\ne", mountEntry{"/mnt/a b\\c\td\ne", "fuse.sessionfs", "/home/u/my agent", 1000}, true},
-		{"/mnt/x", mountEntry{"/mnt/x", "fuse.sessionfs", "demo", 7}, true},
-		{"/mnt/\u00a0", mountEntry{"/mnt/\u00a0", "tmpfs", "none", -1}, true},
+		{"/", mountEntry{"/", "ext4", "/dev/vda", -1, -1}, true},
+		{"/mnt/a b\\c\td\ne", mountEntry{"/mnt/a b\\c\td\ne", "fuse.sessionfs", "/home/u/my agent", 1000, 1000}, true},
+		{"/mnt/x", mountEntry{"/mnt/x", "fuse.sessionfs", "demo", 7, 0}, true},
+		{"/mnt/\u00a0", mountEntry{"/mnt/\u00a0", "tmpfs", "none", -1, -1}, true},
 		{"/mnt/y", mountEntry{}, false},
-		{"/mnt/z", mountEntry{"/mnt/z", "fuse.sessionfs", "s", -1}, true},
+		{"/mnt/z", mountEntry{"/mnt/z", "fuse.sessionfs", "s", -1, 0}, true},
 		{"/mnt", mountEntry{}, false},
 	} {
 		got, ok := topmost(mountTable, c.path)

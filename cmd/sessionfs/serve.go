@@ -66,6 +66,5 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 			return err
 		}
 	}
-	waitOrStop(server, stop, o.Mountpoint, log)
-	return nil
+	return waitOrStop(server, stop, o.Mountpoint, log)
 }

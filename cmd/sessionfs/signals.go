@@ -28,11 +28,18 @@ func notifySignals(background bool) <-chan os.Signal {
 type mounted interface {
 	Wait()
 	Unmount() error
+	End() error
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; where something is still
-// open, it detaches the mount, so that its name is free, and leaves: what is open gets errors.
-func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) {
+// open, it detaches the mount, so that its name is free, and leaves: what is open gets errors. The error
+// is that of what was typed into new sessions and could not be put on disk.
+func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) error {
+	untilGone(server, stop, mountpoint, log)
+	return server.End()
+}
+
+func untilGone(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

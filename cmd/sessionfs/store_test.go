@@ -119,7 +119,7 @@ func (s *store) command(name string, args ...string) *exec.Cmd {
 	cmd := command(s.t, s.user, name, args...)
 	cmd.Dir = s.dir
 	// mount.fuse3 finds the program by PATH, under its plain name.
-	cmd.Env = append(os.Environ(), "HOME="+s.dir, "PI_CODING_AGENT_DIR=", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "PI_CODING_AGENT_DIR=", "XDG_STATE_HOME=", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	return cmd
 }
 

@@ -13,7 +13,8 @@ import (
 	"sessionfs/mountopts"
 )
 
-// unmountCommand is -u.
+// unmountCommand is -u. What was typed into new sessions is put on disk first, while it can still be said that
+// this failed and the mount can stay.
 func unmountCommand(arg string, lazy bool) error {
 	path, err := resolveMountpoint(arg)
 	if err != nil { // in a dead mount, for instance
@@ -36,10 +37,23 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
+	limit := saveLimit
+	if lazy {
+		limit = saveLimitLazy
+	}
+	unsaved := saveTyped(e, limit)
+	if unsaved != nil && !lazy {
+		return refuse(exitUnmount, "%s is still mounted, since what was typed into new sessions would be lost: it cannot be written to %s: %s\n"+
+			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
+			path, e.source, unsaved, path)
+	}
 	err = unmount(path, lazy)
 	switch {
-	case err == nil:
+	case err == nil && unsaved == nil:
 		return nil
+	case err == nil:
+		return refuse(exitUnmount, "%s was unmounted, but what was typed into new sessions could not be written to %s: %s\n"+
+			"The log says where it was saved.", path, e.source, unsaved)
 	case lazy:
 		return refuse(exitUnmount, "%s could not be detached: %s", path, err)
 	default:

@@ -1,0 +1,99 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"sessionfs/sessioncore"
+)
+
+// What somebody typed into a new session is never dropped: at the latest the end of the mount puts it on disk
+// (docs/design.md section 2, new-session).
+
+// unsavedDir is where sessions go that cannot be written to SOURCE at the end, below the user's directory for
+// state.
+const unsavedDir = "sessionfs/unsaved"
+
+// End puts the new sessions on disk that are in memory and that somebody added to; what is added to one from now on
+// goes to disk at once. Wait does it; a process that ends before its mount is gone has to call it itself. The
+// error tells that some could not be written to SOURCE; where they are instead is in the log.
+func (s *Server) End() error {
+	s.ending.Do(func() { s.lost = s.end() })
+	return s.lost
+}
+
+func (s *Server) end() error {
+	failed := s.tree.sessions.End(context.Background())
+	for _, f := range failed {
+		file := filepath.Join(s.tree.source.Path(), sessionsName, filepath.FromSlash(f.Name))
+		if !s.tree.sessions.Pending(f.Name) {
+			s.log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
+			continue
+		}
+		kept, err := s.saveElsewhere(f.Name)
+		if err != nil {
+			s.log.Error("a new session could not be written and is lost", "file", file, "err", f.Err, "elsewhere", err)
+			continue
+		}
+		s.log.Error("a new session could not be written; copy it to its place when that is possible again",
+			"file", file, "err", f.Err, "saved", kept)
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d new sessions could not be written to SOURCE (%s: %w); the log says where they are",
+		len(failed), failed[0].Name, failed[0].Err)
+}
+
+// saveElsewhere writes a session that is in memory below the user's directory for state, and returns where.
+func (s *Server) saveElsewhere(name string) (file string, err error) {
+	dir, err := stateDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, filepath.FromSlash(unsavedDir))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	to, err := sessioncore.OpenFileStorage(dir)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	from, err := s.tree.sessions.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	st, err := from.Stat()
+	if err != nil {
+		return "", err
+	}
+	if scope := path.Dir(name); scope != "." {
+		if err := to.MkdirAll(scope); err != nil {
+			return "", err
+		}
+	}
+	_, err = to.Replace(name, sessioncore.Token{}, func(out io.Writer) error {
+		_, err := io.Copy(out, io.NewSectionReader(from, 0, st.Size))
+		return err
+	})
+	return filepath.Join(dir, filepath.FromSlash(name)), err
+}
+
+// stateDir is the user's directory for state, as the XDG Base Directory Specification says.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err == nil && !filepath.IsAbs(home) {
+		err = errors.New("$HOME is not an absolute path")
+	}
+	return filepath.Join(home, ".local", "state"), err
+}
