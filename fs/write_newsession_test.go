@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,10 +66,14 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	ask(t, dir+"/append", message("and on"))
 	require.Equal(t, filepath.Base(path)+".jsonl\n", run(t, "ls", "-A", filepath.Dir(filepath.Join(w.dir, path))))
+	fork := strings.TrimSuffix(forked, ".jsonl")
+	inMemory = run(t, "cat", w.m.path(fork)+".jsonl")
+	require.NoFileExists(t, filepath.Join(w.dir, fork+".jsonl"))
 	w.remount()
+	require.Equal(t, inMemory, run(t, "cat", w.m.path(fork)+".jsonl"), "what has entries is on disk when the mount has ended")
 	require.Equal(t, "Another\n", run(t, "cat", w.m.path(path, "title")))
 	require.Empty(t, run(t, "cat", w.m.path(path, "problems.jsonl")))
-	require.Equal(t, []string{"s", "s.jsonl"}, names(t, w.m.path("sessions/p")), "what was in memory is gone")
+	require.Equal(t, []string{"s", "s.jsonl"}, names(t, w.m.path("sessions/p")), "those into which nobody typed are gone")
 	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), "/nowhere/yet/")))
 }
 
@@ -99,7 +104,7 @@ func TestNewSessionRefusals(t *testing.T) {
 	before := listing(t, w.m.path("sessions"))
 	for _, line := range []string{
 		"relative", "./x", "~/x", `{}`, `{"cwd":7}`, `{"cwd":"relative"}`, `{"cwd":"/x","title":7}`, `{"cwd":"/x"`, `{"cwd":"/x"}}`, "[]", "/a\x00b", "/\xff", `{"cwd":"/a\nb"}`,
-		"/" + strings.Repeat("x", 4096), `{"cwd":"/x","title":"` + strings.Repeat("x", 4097) + `"}`, `{"cwd":""}`, `{"cwd":"/x","parentSession":[]}`,
+		"/" + strings.Repeat("x", 4095), `{"cwd":"/x","parentSession":"` + strings.Repeat("x", 4096) + `"}`, `{"cwd":"/x","title":"` + strings.Repeat("x", 4097) + `"}`, `{"cwd":""}`, `{"cwd":"/x","parentSession":[]}`,
 	} {
 		require.ErrorIs(t, put(file, line+"\n"), syscall.EINVAL, "%.100q", line)
 		require.ErrorIs(t, put(file, line), syscall.EINVAL, "%.100q without newline", line)
@@ -109,6 +114,137 @@ func TestNewSessionRefusals(t *testing.T) {
 	shell(t, `printf '%s' /home/dev/project > "$1"; printf '\n\n' > "$1"; : > "$1"; touch "$1"`, file)
 	require.Len(t, names(t, w.m.path("sessions/p")), 4)
 	require.Zero(t, func() int64 { i, err := os.Stat(file); require.NoError(t, err); return i.Size() }())
+}
+
+// jsonText is a text as JSON.
+func jsonText(t *testing.T, text string) string {
+	t.Helper()
+	b, err := json.Marshal(text)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// TestNewSessionDirectories: a session whose directory could not be made is refused when it is made, and the
+// mount stays as it is; every other one can be written, listed and found.
+func TestNewSessionDirectories(t *testing.T) {
+	w := newWriting(t)
+	long := func(n int) string { return "/" + strings.Repeat("x", n-1) }
+	levels := strings.Repeat("/d", 125)
+	for _, test := range []struct {
+		name, cwd string
+		want      string // the cwd in the header; "" for cwd itself
+		errno     syscall.Errno
+	}{
+		{name: "the longest name", cwd: long(252)},
+		{name: "one byte too long", cwd: long(253), errno: syscall.ENAMETOOLONG},
+		{name: "characters of several bytes", cwd: "/" + strings.Repeat("é", 126), errno: syscall.ENAMETOOLONG},
+		{name: "just fitting characters of several bytes", cwd: "/" + strings.Repeat("é", 125) + "x"},
+		{name: "many levels", cwd: levels + "/d"},
+		{name: "too many levels", cwd: levels + "/dd", errno: syscall.ENAMETOOLONG},
+		{name: "too long before it is cleaned", cwd: long(250) + "/..//./x/", want: "/x"},
+		{name: "a very long path", cwd: long(4000), errno: syscall.ENAMETOOLONG},
+		{name: "longer than any path", cwd: long(4096), errno: syscall.EINVAL},
+		{name: "relative", cwd: "x/y", errno: syscall.EINVAL},
+		{name: "dot", cwd: ".", errno: syscall.EINVAL},
+		{name: "home", cwd: "~", errno: syscall.EINVAL},
+		{name: "NUL", cwd: "/x\x00y", errno: syscall.EINVAL},
+		{name: "newline", cwd: "/x\ny", errno: syscall.EINVAL},
+		{name: "carriage return", cwd: "/x\ry", errno: syscall.EINVAL},
+		{name: "root", cwd: "/"},
+		{name: "above root", cwd: "/../..", want: "/"},
+		{name: "trailing slash", cwd: "/home/dev/slash//", want: "/home/dev/slash"},
+		{name: "dots in it", cwd: "/home/./dev/x/../dots", want: "/home/dev/dots"},
+		{name: "a name of dots", cwd: "/..."},
+		{name: "blanks", cwd: "/ with  blanks "},
+		{name: "control characters", cwd: "/a\tb\x1bc\x7f"},
+		{name: "quotes", cwd: `/a"b'c`},
+		{name: "backslash and colon", cwd: `/a\b:c`},
+		{name: "percent and tilde", cwd: "/%2F~x"},
+		{name: "wide characters", cwd: "/日本/😀"},
+		{name: "like a lock", cwd: "/.x.jsonl.lock"},
+		{name: "like a session", cwd: "/x.jsonl"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			line := `{"cwd":` + jsonText(t, test.cwd) + `}`
+			before := listing(t, w.m.path("sessions"))
+			if test.errno != 0 {
+				require.ErrorIs(t, put(w.m.path("new-session"), line+"\n"), test.errno)
+				require.Equal(t, before, listing(t, w.m.path("sessions")))
+				return
+			}
+			path := ask(t, w.m.path("new-session"), line)
+			want := test.want
+			if want == "" {
+				want = test.cwd
+			}
+			require.Equal(t, want+"\n", run(t, "jq", "-r", ".cwd", w.m.path(path, "header.json")))
+			ask(t, w.m.path(path, "append"), message("typed"))
+			require.NoFileExists(t, filepath.Join(w.dir, path+".jsonl"))
+			ask(t, w.m.path(path, "append"), assistant("to disk"))
+			require.FileExists(t, filepath.Join(w.dir, path+".jsonl"))
+		})
+	}
+	for _, cwd := range []string{long(253), long(4000)} { // by the plain line too
+		require.ErrorIs(t, put(w.m.path("new-session"), cwd+"\n"), syscall.ENAMETOOLONG)
+		require.Contains(t, w.m.logged(), "cwd is too long")
+	}
+	run(t, "find", w.m.dir, "-mindepth", "1", "-maxdepth", "4", "-printf", "")
+	run(t, "tar", "-cf", "/dev/null", "-C", w.m.dir, "sessions")
+	run(t, "ls", "-lR", w.m.path("by-cwd"))
+}
+
+// TestNewSessionLongDirectory: where sessions with a working directory lie, whatever that is called, a new one goes.
+func TestNewSessionLongDirectory(t *testing.T) {
+	a := newAgent(t)
+	cwd := "/" + strings.Repeat("long/", 300) + "x"
+	a.write("2026-02-16T10-20-30-000Z_a", strings.Replace(header("a"), "/home/dev/project", cwd, 1))
+	m := mountForTest(t, a.dir)
+	path := ask(t, m.path("new-session"), cwd)
+	require.Equal(t, "sessions/p", filepath.Dir(path))
+	ask(t, m.path(path, "append"), assistant("hi"))
+	require.FileExists(t, filepath.Join(a.dir, path+".jsonl"))
+}
+
+// TestNewSessionInTheWay: no session is begun in what is no directory.
+func TestNewSessionInTheWay(t *testing.T) {
+	w := newWriting(t)
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/--file--"), nil, 0o600))
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(w.dir, "sessions/--link--")))
+	before := listing(t, w.m.path("sessions"))
+	for _, cwd := range []string{"/file", "/link"} {
+		require.ErrorIs(t, put(w.m.path("new-session"), cwd+"\n"), syscall.ENOTDIR, cwd)
+	}
+	require.Equal(t, before, listing(t, w.m.path("sessions")))
+
+	// What gets into the way later does no harm: the text stays in memory, everything else goes on.
+	path := ask(t, w.m.path("new-session"), "/later")
+	ask(t, w.m.path(path, "append"), message("typed"))
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/--later--"), nil, 0o600))
+	require.ErrorIs(t, put(w.m.path(path, "append"), assistant("refused")+"\n"), syscall.ENOTDIR)
+	run(t, "ls", "-lR", w.m.path("sessions"))
+	run(t, "tar", "-cf", "/dev/null", "-C", w.m.dir, "sessions")
+	require.NoError(t, os.Remove(filepath.Join(w.dir, "sessions/--later--")))
+	ask(t, w.m.path(path, "append"), assistant("hi"))
+	require.Contains(t, run(t, "cat", filepath.Join(w.dir, path+".jsonl")), "typed")
+}
+
+// TestNewSessionLarge: what is too much for memory goes to disk at once.
+func TestNewSessionLarge(t *testing.T) {
+	w := newWriting(t)
+	path := ask(t, w.m.path("new-session"), "/large")
+	append := w.m.path(path, "append")
+	line := `{"type":"custom","customType":"t","data":[` + strings.Repeat(`"`+strings.Repeat("x", 400_000)+`",`, 60) + `""]}` // 24 MB
+	for range 2 {
+		require.NoError(t, put(append, line+"\n"))
+		require.NoFileExists(t, filepath.Join(w.dir, path+".jsonl"))
+	}
+	require.NoError(t, put(append, line+"\n"))
+	info, err := os.Stat(filepath.Join(w.dir, path+".jsonl"))
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), int64(3*len(line)))
+	other := ask(t, w.m.path("new-session"), "/other")
+	ask(t, w.m.path(other, "append"), message("there is room again"))
+	require.NoFileExists(t, filepath.Join(w.dir, other+".jsonl"))
 }
 
 // TestNewSessionPlace: in the scope directory that has sessions with that cwd, whatever its name, and of

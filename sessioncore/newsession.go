@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // NewSession is a session to be made (design.md section 2, new-session).
@@ -51,12 +53,15 @@ func ParseNewSession(line []byte) (NewSession, error) {
 	return n, n.check()
 }
 
-// maxPath is the longest working directory in bytes: PATH_MAX.
-const maxPath = 4096
+// maxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
+const maxPath = 4095
 
 func (n *NewSession) check() error {
 	if !path.IsAbs(n.CWD) || len(n.CWD) > maxPath || !utf8.ValidString(n.CWD) || strings.ContainsAny(n.CWD, "\x00\n\r") {
-		return &FieldError{Field: "cwd", Want: "an absolute path", Got: fmt.Sprintf("%.80q", n.CWD)}
+		return &FieldError{Field: "cwd", Want: fmt.Sprintf("an absolute path in UTF-8, without line breaks, of at most %d bytes", maxPath), Got: fmt.Sprintf("%.80q", n.CWD)}
+	}
+	if len(n.Parent) > maxPath {
+		return &FieldError{Field: "parentSession", Want: fmt.Sprintf("at most %d bytes", maxPath)}
 	}
 	if len(n.Title) > maxTitle {
 		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle)}
@@ -67,7 +72,8 @@ func (n *NewSession) check() error {
 // NewSession makes a session and returns its name in the storage. With a PendingStorage it lives in
 // memory until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
 // beside the others (flat.go); else where sessions of that working directory are, or into the directory
-// with the documented name (format.md, Files).
+// with the documented name (docs/format.md, Files). Where that name is longer than a file system allows, it is
+// refused with ENAMETOOLONG, as the client fails in such a directory too.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", ErrReadOnly)
@@ -172,6 +178,10 @@ func scopeDir(storage Storage, cwd string) (string, error) {
 				break
 			}
 		}
+	}
+	if len(best) > unix.NAME_MAX {
+		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
+			unix.ENAMETOOLONG, len(best), unix.NAME_MAX)
 	}
 	return best, nil
 }
