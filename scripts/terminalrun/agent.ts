@@ -9,14 +9,8 @@ const startSeconds = 60;
 
 /** What the client needs to know to use the model and to ask its user nothing. */
 export function configure(agentDir: string, model: string): void {
-<<<<<<< Updated upstream
-	const models = { providers: { local: { baseUrl: model, apiKey: "none", api: "openai-completions", models: [
-		{ id: "stub", name: "Stub", contextWindow: 100_000, maxTokens: 1000 },
-	] } } };
-=======
 	const stub = { id: "stub", name: "Stub", contextWindow: 100_000, maxTokens: 1000 };
 	const local = { baseUrl: model, apiKey: "none", api: "openai-completions", models: [stub] };
->>>>>>> Stashed changes
 	const config = {
 		setupVersion: 1000,
 		startup: { quiet: true, checkUpdate: false },
@@ -24,26 +18,16 @@ export function configure(agentDir: string, model: string): void {
 		modelRoles: { default: "local/stub", smol: "local/stub" },
 	};
 	// JSON is YAML.
-<<<<<<< Updated upstream
-	fs.writeFileSync(path.join(agentDir, "models.yml"), JSON.stringify(models));
-=======
 	fs.writeFileSync(path.join(agentDir, "models.yml"), JSON.stringify({ providers: { local } }));
->>>>>>> Stashed changes
 	fs.writeFileSync(path.join(agentDir, "config.yml"), JSON.stringify(config));
 }
 
 /** Where everything of the test is. */
 export interface Place {
-<<<<<<< Updated upstream
-	/** dir is where the client's package was installed */
-	client: string;
-	version: string;
-=======
 	/** where the client's package was installed */
 	client: string;
 	version: string;
 	/** the agent directory */
->>>>>>> Stashed changes
 	agent: string;
 	project: string;
 	terminals: Terminals;
@@ -63,15 +47,9 @@ export class Agent {
 	/** Starts the client and waits until it takes input. */
 	static async start(place: Place, ...args: string[]): Promise<Agent> {
 		const program = [process.execPath, commandOf(place.client), "--model", "local/stub", ...args];
-<<<<<<< Updated upstream
-		// The server's environment is ours, which says where home and the agent directory are. Titles come from
-		// the user alone.
-		const pane = place.terminals.open(place.project, ["env", "PI_NO_TITLE=1", ...program]);
-=======
 		// The rest of the environment is ours. Titles come from the user alone.
 		const environment = ["PI_NO_TITLE=1", `PI_CODING_AGENT_DIR=${place.agent}`];
 		const pane = place.terminals.open(place.project, ["env", ...environment, ...program]);
->>>>>>> Stashed changes
 		const agent = new Agent(place, pane);
 		await pane.until("the client's prompt", () => agent.#promptLine() !== undefined, startSeconds);
 		return agent;

@@ -7,11 +7,7 @@ import { check, expect } from "../interoprun/report";
 import { Agent, holdsTurn, type Place, sessionFiles } from "./agent";
 import { appendRefused, checkDone, checkRefused } from "./writes";
 
-<<<<<<< Updated upstream
-type Scenario = (place: Place, mount: Mount) => Promise<void>;
-=======
 export type Scenario = (place: Place, mount: Mount) => Promise<void>;
->>>>>>> Stashed changes
 
 /** A title that no session has yet. */
 let titles = 0;
@@ -83,13 +79,6 @@ const rewritten: Scenario = async function rewritten(place, mount) {
 	await again.exit();
 };
 
-<<<<<<< Updated upstream
-/** Two clients, each in its terminal and on its session. */
-const together: Scenario = async function together(place, mount) {
-	const [one, other] = [writtenSession(place, mount), writtenSession(place, mount)];
-	const resume = (session: Session) => Agent.start(place, "--resume", session.header().id);
-	const [onOne, onOther] = await Promise.all([resume(one), resume(other)]);
-=======
 /** Two clients, each in its terminal and on its session. One knows the agent directory by a link's name. */
 const together: Scenario = async function together(place, mount) {
 	const [one, other] = [writtenSession(place, mount), writtenSession(place, mount)];
@@ -97,7 +86,6 @@ const together: Scenario = async function together(place, mount) {
 	fs.symlinkSync(place.agent, link);
 	const resume = (at: Place, session: Session) => Agent.start(at, "--resume", session.header().id);
 	const [onOne, onOther] = await Promise.all([resume(place, one), resume({ ...place, agent: link }, other)]);
->>>>>>> Stashed changes
 	await check("two clients: each session is refused for its own", () =>
 		appendRefused(one, onOne).concat(appendRefused(other, onOther)),
 	);
@@ -108,15 +96,11 @@ const together: Scenario = async function together(place, mount) {
 	await onOther.exit();
 };
 
-<<<<<<< Updated upstream
-export const scenarios = [newSession, resumed, rewritten, together];
-=======
 /** What may run at the same time: they work on different sessions, as clients of one user do. */
 export const lanes: Scenario[][] = [
 	[newSession, resumed],
 	[rewritten, together],
 ];
->>>>>>> Stashed changes
 
 let sessions = 0;
 

@@ -1,15 +1,6 @@
 // Terminals: panes of a tmux server that is ours alone.
 import { until } from "./wait";
 
-<<<<<<< Updated upstream
-/** The server's socket lies in dir. */
-export class Terminals {
-	readonly #socket = "terminals";
-	#started = false;
-	#open: Pane[] = [];
-
-	constructor(readonly dir: string) {}
-=======
 /** The server's socket lies in dir under a name. */
 export class Terminals {
 	#started = false;
@@ -19,16 +10,11 @@ export class Terminals {
 		readonly dir: string,
 		readonly name: string,
 	) {}
->>>>>>> Stashed changes
 
 	/** Runs a tmux command and returns its output. */
 	tmux(...command: string[]): string {
 		// The path is relative since a socket's must be short.
-<<<<<<< Updated upstream
-		const run = Bun.spawnSync(["tmux", "-u", "-S", this.#socket, "-f", "/dev/null", ...command], { cwd: this.dir });
-=======
 		const run = Bun.spawnSync(["tmux", "-u", "-S", this.name, "-f", "/dev/null", ...command], { cwd: this.dir });
->>>>>>> Stashed changes
 		if (!run.success) throw new Error(`tmux ${command[0]}: ${run.stderr.toString().trim()}`);
 		return run.stdout.toString().trimEnd();
 	}
