@@ -16,7 +16,7 @@ import (
 // session is.
 func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids []string, err error) {
 	if w.opts.ReadOnly {
-		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.Name())
 	}
 	for range staleTries {
 		d, err := s.dialect()
@@ -32,16 +32,6 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 
 // errDialect: since the lines were held against a dialect, the file became one of another.
 var errDialect = errors.New("the session's dialect changed")
-
-// dialect returns the dialect that the session is of.
-func (s *Session) dialect() (*dialect, error) {
-	snap, err := s.Acquire()
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Release()
-	return snap.dialect, nil
-}
 
 // appendAs is Append to a session of a dialect.
 func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][]byte) (ids []string, err error) {
@@ -90,7 +80,7 @@ func (w *Writer) drafts(s *Session, d *dialect, lines [][]byte) ([]*draft, error
 		draft, err := parseDraft(line, d, useBlobs)
 		if err == nil && len(draft.blobs) > 0 && !asked {
 			asked = true
-			if w.programOf(s.name) == ProgramPi {
+			if w.programOf(s.Name()) == ProgramPi {
 				useBlobs = false
 				draft, err = parseDraft(line, d, useBlobs)
 			}

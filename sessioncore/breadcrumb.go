@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"time"
 )
 
 const (
@@ -75,7 +74,7 @@ func (l *Listing) at(name string) (*Session, error) {
 		return nil, fmt.Errorf("%w: %.100q is hidden", ErrNotFound, name)
 	}
 	// Names that a text made up are not kept by the store.
-	if _, err := l.store.storage.Stat(name); unreachable(err) || errors.Is(err, ErrBadName) {
+	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, ErrBadName) {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	s := l.store.Session(name)
@@ -94,13 +93,6 @@ func (l *Listing) HasDirectory(i *SessionInfo) bool {
 	}
 	_, err := l.at(i.Name)
 	return err == nil
-}
-
-// parentRef is what a session's header says of its parent, in one state of the file.
-type parentRef struct {
-	token  Token
-	readAt int64
-	text   string
 }
 
 // Parent returns the session that a session was forked from: the one that parentSession in its header
@@ -125,27 +117,4 @@ func (l *Listing) Parent(s *Session) (*Session, error) {
 		return nil, fmt.Errorf("%w: %s is its own parent", ErrNotFound, s.name)
 	}
 	return parent, err
-}
-
-// parentText returns what the header says of the parent, "" for nothing. It is read once for each state
-// of the file.
-func (s *Session) parentText() (string, error) {
-	st, err := s.Probe()
-	if err != nil {
-		return "", err
-	}
-	if known := s.parent.Load(); known != nil && known.token == st.Token && !racy(st.Token, known.readAt) {
-		return known.text, nil
-	}
-	now := time.Now().UnixNano()
-	header, err := readHeaderOf(s.store.storage, s.name)
-	if err != nil {
-		return "", err
-	}
-	text := ""
-	if d := dialectOf(header); d != nil {
-		text, _ = header.member(d.parentSession).text()
-	}
-	s.parent.Store(&parentRef{st.Token, now, text})
-	return text, nil
 }

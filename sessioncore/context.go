@@ -138,8 +138,8 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 		return nil // the client fails on it; there is nothing to send
 	}
 	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
-	hook := rec.role == roleHookMessage && c.s.version < 3
-	payload := rec.role == roleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
+	hook := rec.role == RoleHookMessage && c.s.version < 3
+	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
 	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
 		c.separate()

@@ -28,31 +28,13 @@ func (d *Document) Continues(old *Document) bool {
 	return true
 }
 
-// continues reports whether a transcript begins with all the entries of another one, shown as there.
-func (t *transcript) continues(earlier maker) bool {
-	old, ok := earlier.(*transcript)
-	if !ok || len(t.parts) < len(old.parts) {
-		return false
-	}
-	for i, before := range old.parts {
-		now := t.parts[i]
-		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
-		if now.begins != before.begins || now.size != before.size ||
-			!sameText(t.reader.s, now.entry, old.reader.s, before.entry) ||
-			!sameText(t.reader.s, now.asked, old.reader.s, before.asked) {
-			return false
-		}
-	}
-	return true
-}
-
 // sameText reports whether two entries, each of its snapshot, have one text. In snapshots of one index an
 // entry never changes.
 func sameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	if e == NoEntry || f == NoEntry {
 		return e == f
 	}
-	if s.transcript == t.transcript {
+	if s.shared == t.shared {
 		return e == f
 	}
 	a, b := &s.records[e], &t.records[f]

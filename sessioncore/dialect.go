@@ -16,18 +16,13 @@ type dialect struct {
 	versioned bool
 	// titleEntry: the session's title is the name of the last session_info entry, not the header's.
 	titleEntry bool
-	// time reads a timestamp.
-	time func(v value) (ms int64, form timeForm, ok bool)
 	// form is that of timestamps in a file that has none to go by.
 	form timeForm
 
-	// moveType is the type of entries that can move the leaf; moveTarget returns where to, and whether an
-	// entry of that type is a move at all.
-	moveType   EntryType
-	moveTarget func(text value) (target value, isMove bool)
+	// moveType is the type of entries that can move the leaf.
+	moveType EntryType
 	// ownLeaf: a move to nowhere makes itself the leaf; else it is as if it were not there.
-	ownLeaf  bool
-	moveLine func(b *batch, id string, target *string) []byte
+	ownLeaf bool
 
 	context contextWords
 
@@ -44,7 +39,6 @@ type dialect struct {
 
 // contextWords are how a context is worded (format.md, context).
 type contextWords struct {
-	settings       []func(*contextBuilder) error // what follows the messages, in order
 	branchRole     string
 	branchKeys     []string
 	compactionRole string
@@ -71,13 +65,9 @@ var (
 		headerType: "session", types: ompTypes, spelling: camelCase,
 		parent: "parentId", target: "targetId", from: "fromId", kept: keptKey,
 		thinkingLevel: "thinkingLevel", parentSession: "parentSession",
-		versioned: true, time: ompTime, form: timeZulu,
-		moveType: TypeCustom, moveTarget: ompMoveTarget, ownLeaf: true, moveLine: ompMoveLine,
+		versioned: true, form: timeZulu,
+		moveType: TypeCustom, ownLeaf: true,
 		context: contextWords{
-			settings: []func(*contextBuilder) error{
-				(*contextBuilder).writeThinkingLevel, (*contextBuilder).writeServiceTier, (*contextBuilder).writeModels,
-				(*contextBuilder).writeRules, (*contextBuilder).writeTools, (*contextBuilder).writeMode,
-			},
 			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
 			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
 			customMessages: true, providerHistory: true,
@@ -90,10 +80,9 @@ var (
 		headerType: "session_header", types: operatorTypes, spelling: snakeCase,
 		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
 		thinkingLevel: "thinking_level", parentSession: "parent_session",
-		titleEntry: true, time: operatorTime, form: timeOffset,
-		moveType: TypeLeaf, moveTarget: operatorMoveTarget, moveLine: operatorMoveLine,
+		titleEntry: true, form: timeOffset,
+		moveType: TypeLeaf,
 		context: contextWords{
-			settings:   []func(*contextBuilder) error{(*contextBuilder).writeThinkingLevel, (*contextBuilder).writeModelID},
 			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
 			compactionRole: "compaction_summary", compactionKeys: []string{"summary", "tokens_before"},
 		},
@@ -101,6 +90,14 @@ var (
 		nullLabel: true, fileTime: "2006-01-02T15:04:05.000000",
 	}
 )
+
+// time reads a timestamp.
+func (d *dialect) time(v value) (ms int64, form timeForm, ok bool) {
+	if d == operator {
+		return operatorTime(v)
+	}
+	return ompTime(v)
+}
 
 // dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
 // of the types of headers and a string id, which may be empty (format.md, loading).
@@ -132,4 +129,14 @@ func (d *dialect) typeOf(v value) EntryType {
 	}
 	text, _ := v.text()
 	return d.types[text]
+}
+
+// dialect returns the dialect that the session is of.
+func (s *Session) dialect() (*dialect, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	return snap.dialect, nil
 }

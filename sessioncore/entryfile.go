@@ -15,6 +15,13 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
 }
 
+// MigratedRange returns where in the backing file the text of an entry lies that a migration changes; ok is
+// false for other entries.
+func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
+	rec := &s.records[e]
+	return FileRange{rec.off, int64(rec.size)}, rec.flags&recMigrated != 0
+}
+
 // EntryState is what tells one content of an entry's file from another.
 type EntryState struct {
 	Size int64  // in bytes

@@ -14,7 +14,7 @@ const operatorDir = ".operator"
 // that of the files there which are sessions the one with the latest name tells. Where there is nothing
 // yet, the store's own path does.
 func (w *Writer) storeDialect() (d *dialect, form timeForm, err error) {
-	items, err := w.store.storage.List("")
+	items, err := w.store.Storage().List("")
 	if err != nil && !isMissing(err) {
 		return nil, 0, err
 	}
@@ -26,7 +26,7 @@ func (w *Writer) storeDialect() (d *dialect, form timeForm, err error) {
 		if item.Kind != KindFile || !isSessionName(item.Name) {
 			continue
 		}
-		header, err := readHeaderOf(w.store.storage, item.Name)
+		header, err := readHeaderOf(w.store.Storage(), item.Name)
 		if err != nil || header == nil {
 			continue // no session, gone, or not ours to read
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -24,7 +23,7 @@ import (
 // The session itself is only read: its lock is not taken, and a live client on it is no reason to refuse.
 func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, err error) {
 	if w.opts.ReadOnly {
-		return "", fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+		return "", fmt.Errorf("%w: %s", ErrReadOnly, s.Name())
 	}
 	for range staleTries {
 		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, ErrStale) {
@@ -45,17 +44,17 @@ func (w *Writer) forkOnce(ctx context.Context, s *Session, id string) (name stri
 	if err != nil {
 		return "", err
 	}
-	content, err := w.fork(snap, path.Join(w.opts.Root, s.name), leaf)
+	content, err := w.fork(snap, path.Join(w.opts.Root, s.Name()), leaf)
 	if err != nil {
 		return "", err
 	}
-	return w.create(ctx, path.Dir(s.name), content, w.pending(s))
+	return w.create(ctx, path.Dir(s.Name()), content, w.pending(s))
 }
 
 // pending reports whether a session is in memory only; so are its forks then.
 func (w *Writer) pending(s *Session) bool {
-	p, ok := w.store.storage.(*PendingStorage)
-	return ok && p.Pending(s.name)
+	p, ok := w.store.Storage().(*PendingStorage)
+	return ok && p.Pending(s.Name())
 }
 
 // fork returns what the file of a fork of the session in the file parent holds but for its id and time.
@@ -67,7 +66,8 @@ func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error
 	route := snap.forkPath(leaf)
 	b := w.emptyBatch(snap)
 	for _, e := range route.kept {
-		b.ids[snap.idText(snap.records[e].id)] = struct{}{}
+		id, _ := snap.ID(e)
+		b.ids[id] = struct{}{}
 	}
 	file := newFile{
 		dialect: snap.dialect, form: snap.form,
@@ -96,44 +96,21 @@ var directoriesRules = []fieldRule{{key: directoriesKey, kinds: anArray, element
 func (b *batch) forkedLabels(kept []Entry) []byte {
 	var lines []byte
 	var last *string
-	onPath := map[symbol]bool{}
+	onPath := map[string]bool{}
 	for _, e := range kept {
-		id := b.snap.records[e].id
+		id, _ := b.snap.ID(e)
 		onPath[id] = true
-		last = new(b.snap.idText(id))
+		last = &id
 	}
 	for _, l := range b.snap.labelsInOrderSet() {
-		if onPath[l.target] {
+		if onPath[l.Target] {
 			id := b.newID()
 			b.ids[id] = struct{}{}
-			lines = append(lines, b.labelLine(last, id, b.snap.idText(l.target), l.label)...)
+			lines = append(lines, b.labelLine(last, id, l.Target, l.Label)...)
 			last = &id
 		}
 	}
 	return lines
-}
-
-// labelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
-// the client's table has them; a label that was cleared begins anew.
-func (s *Snapshot) labelsInOrderSet() []labelRecord {
-	var order []labelRecord
-	at := map[symbol]int{}
-	for _, l := range s.labelRecords {
-		i, ok := at[l.target]
-		switch {
-		case l.label == "":
-			if ok {
-				order[i].label = ""
-				delete(at, l.target)
-			}
-		case ok:
-			order[i].label = l.label
-		default:
-			at[l.target] = len(order)
-			order = append(order, l)
-		}
-	}
-	return slices.DeleteFunc(order, func(l labelRecord) bool { return l.label == "" })
 }
 
 // newFile is what a session file to be made holds.

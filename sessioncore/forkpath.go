@@ -8,27 +8,26 @@ type forkPath struct {
 	kept []Entry // without the entries that are but pointers to others, from the root
 	// next and previous name, for an entry that is left out, the entry of the path behind it or before it
 	// that is kept; none where there is none.
-	next, previous map[symbol]symbol
+	next, previous map[Entry]Entry
 }
 
 // forkPath returns the path to an entry as a fork has it.
 func (s *Snapshot) forkPath(leaf Entry) *forkPath {
-	p := &forkPath{snap: s, next: map[symbol]symbol{}, previous: map[symbol]symbol{}}
-	var waiting []symbol // left out since the last one that was kept
-	last := symbol(0)
+	p := &forkPath{snap: s, next: map[Entry]Entry{}, previous: map[Entry]Entry{}}
+	var waiting []Entry // left out since the last one that was kept
+	last := NoEntry
 	for _, e := range s.Path(leaf) {
-		id := s.records[e].id
 		if s.pointsOnly(e) {
-			waiting = append(waiting, id)
-			if last != 0 {
-				p.previous[id] = last
+			waiting = append(waiting, e)
+			if last != NoEntry {
+				p.previous[e] = last
 			}
 			continue
 		}
 		for _, out := range waiting {
-			p.next[out] = id
+			p.next[out] = e
 		}
-		waiting, last = waiting[:0], id
+		waiting, last = waiting[:0], e
 		p.kept = append(p.kept, e)
 	}
 	return p
@@ -63,7 +62,8 @@ func (p *forkPath) text(i int, e Entry) ([]byte, error) {
 	if parent := s.Parent(e); parent != NoEntry && s.pointsOnly(parent) {
 		var above *string
 		if i > 0 {
-			above = new(s.idText(s.records[p.kept[i-1]].id))
+			id, _ := s.ID(p.kept[i-1])
+			above = &id
 		}
 		changed = append(changed, headerField{s.dialect.parent, string(appendReference(nil, above))})
 	}
@@ -84,13 +84,18 @@ const replayedKey = "providerReplayThroughEntryId"
 // moved adds the change of a member that names an entry which is left out to the one that stands in for
 // it. A compaction keeps from its first kept entry on, so that is the next one; where all that it kept is
 // left out, it is the compaction itself, which keeps nothing.
-func (p *forkPath) moved(changed []headerField, text value, key string, to map[symbol]symbol) []headerField {
-	id, ok := text.member(key).bytes()
+func (p *forkPath) moved(changed []headerField, text value, key string, to map[Entry]Entry) []headerField {
+	id, ok := text.member(key).text()
 	if !ok {
 		return changed
 	}
-	if at := to[p.snap.symbols.find(id)]; at != 0 {
-		changed = append(changed, headerField{key, string(appendQuoted(nil, p.snap.idText(at)))})
+	named, err := p.snap.Find(id)
+	if err != nil {
+		return changed
+	}
+	if at, ok := to[named]; ok {
+		id, _ := p.snap.ID(at)
+		changed = append(changed, headerField{key, string(appendQuoted(nil, id))})
 	}
 	return changed
 }

@@ -1,6 +1,8 @@
 package sessioncore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -82,6 +84,14 @@ func isTitleSlot(v value) bool {
 	}
 	source := v.member("source")
 	return len(source) == 0 || source.is("auto") || source.is("user")
+}
+
+// HeaderRange returns where in the backing file the header's text lies.
+func (s *Snapshot) HeaderRange() FileRange { return FileRange{s.header.off, s.header.size} }
+
+// SlotRange returns where the title slot's text lies; ok is false where the file has none.
+func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
+	return FileRange{s.header.slotOff, s.header.slot}, s.header.slot > 0
 }
 
 // readHeader reads the header and, where there is one, the title slot.
@@ -185,4 +195,34 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 		return nil, err
 	}
 	return textDocument(s, append(edits.apply(header), '\n')), nil
+}
+
+// readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
+func readHeaderOf(storage Storage, name string) (value, error) {
+	obj, err := storage.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var header value
+	x := newIndex()
+	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
+		if err := x.add(u); err != nil {
+			return err
+		}
+		if x.header.found {
+			header = slices.Clone(u.text)
+			return errStop
+		}
+		return nil
+	}}
+	err = l.inline(context.Background(), bomLen(obj), 0)
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return header, err
 }

@@ -22,19 +22,19 @@ type record struct {
 	msgSize uint32 // 0: there is none
 	what    symbol // the word for what it is (what.go)
 	kind    EntryType
-	role    roleCode
+	role    Role
 	flags   recordFlags
 }
 
-// roleCode is a message's role as far as the model needs it.
-type roleCode uint8
+// Role is a message's role as far as the model needs it.
+type Role uint8
 
 const (
-	roleOther roleCode = iota
-	roleUser
-	roleAssistant
-	roleToolResult
-	roleHookMessage
+	RoleOther Role = iota
+	RoleUser
+	RoleAssistant
+	RoleToolResult
+	RoleHookMessage
 )
 
 type recordFlags uint16
@@ -84,9 +84,7 @@ type index struct {
 	version int
 	seed    string // of version 1: the header's id, from which ids are made
 
-	// What was found out about entries beyond the index, shared with the snapshots.
-	transcript *transcriptSizes
-	usage      *usageRecords
+	shared *sharedFacts
 }
 
 // headerRef is where the header and the title slot lie.
@@ -156,7 +154,7 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 	} else {
 		x.link(&rec, u)
 	}
-	if x.version < 3 && rec.kind == TypeMessage && rec.role == roleHookMessage {
+	if x.version < 3 && rec.kind == TypeMessage && rec.role == RoleHookMessage {
 		rec.flags |= recMigrated
 	}
 	rec.what = x.whatOf(&rec, u)
@@ -230,18 +228,18 @@ func textFlags(u *unit) recordFlags {
 	return f
 }
 
-func roleOf(v value) roleCode {
+func roleOf(v value) Role {
 	switch {
 	case v.is("user"):
-		return roleUser
+		return RoleUser
 	case v.is("assistant"):
-		return roleAssistant
+		return RoleAssistant
 	case v.is("toolResult"):
-		return roleToolResult
+		return RoleToolResult
 	case v.is("hookMessage"):
-		return roleHookMessage
+		return RoleHookMessage
 	}
-	return roleOther
+	return RoleOther
 }
 
 // link notes an entry's id and parent as the file gives them.

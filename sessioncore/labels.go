@@ -1,6 +1,9 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Label is a label in effect. Its target need not be in the session.
 type Label struct {
@@ -77,4 +80,41 @@ func appendLabelField(dst []byte, text string) []byte {
 		b = b[n:]
 	}
 	return dst
+}
+
+// labelOfID returns the label in effect of an id, which need not be an entry's.
+func (s *Snapshot) labelOfID(id string) string {
+	target := s.symbols.find([]byte(id))
+	if target == 0 {
+		return ""
+	}
+	for i := len(s.labelRecords) - 1; i >= 0; i-- {
+		if s.labelRecords[i].target == target {
+			return s.labelRecords[i].label
+		}
+	}
+	return ""
+}
+
+// labelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
+// the client's table has them; a label that was cleared begins anew.
+func (s *Snapshot) labelsInOrderSet() []Label {
+	var order []Label
+	at := map[symbol]int{}
+	for _, l := range s.labelRecords {
+		i, ok := at[l.target]
+		switch {
+		case l.label == "":
+			if ok {
+				order[i].Label = ""
+				delete(at, l.target)
+			}
+		case ok:
+			order[i].Label = l.label
+		default:
+			at[l.target] = len(order)
+			order = append(order, Label{Target: s.idText(l.target), Label: l.label})
+		}
+	}
+	return slices.DeleteFunc(order, func(l Label) bool { return l.Label == "" })
 }

@@ -68,20 +68,6 @@ func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	return append(line, "}\n"...)
 }
 
-// labelOfID returns the label in effect of an id, which need not be an entry's.
-func (s *Snapshot) labelOfID(id string) string {
-	target := s.symbols.find([]byte(id))
-	if target == 0 {
-		return ""
-	}
-	for i := len(s.labelRecords) - 1; i >= 0; i-- {
-		if s.labelRecords[i].target == target {
-			return s.labelRecords[i].label
-		}
-	}
-	return ""
-}
-
 // ParseLabelLine splits a line of the file labels as it is written to it: at the first tab, else at the
 // first blank, into an id and a label, with the escapes of LabelsDocument undone. What LabelsDocument
 // shows comes back as it was.

@@ -104,12 +104,12 @@ func (l *Listing) line(dst []byte, info *SessionInfo) ([]byte, error) {
 		return info.appendLine(dst), nil
 	}
 	var buf [listPrefix]byte
-	prefix, _, err := readPrefix(l.store.storage, info.Name, buf[:])
+	prefix, _, err := readPrefix(l.store.Storage(), info.Name, buf[:])
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	now := parseListInfo(prefix)
-	if now == nil || maphash.String(hashSeed, now.first) != info.firstSum {
+	if now == nil || maphash.String(firstSeed, now.first) != info.firstSum {
 		return dst, fmt.Errorf("%w: the first message of %s", ErrStale, info.Name)
 	}
 	whole := *info

@@ -21,6 +21,9 @@ const (
 	noMessages = "(no messages)"
 )
 
+// firstSeed is drawn anew in each process, so that no first message can be made to look like another one.
+var firstSeed = maphash.MakeSeed()
+
 // SessionInfo is what the list of sessions tells of one: what the client's list tells of it, from the
 // first 4 KB of its file. Texts are WTF-8. It does not change; a later look makes a new one.
 //
@@ -102,7 +105,7 @@ func readListInfo(storage Storage, name string, buf []byte) (*SessionInfo, Stat,
 	}
 	info.Name, info.Stat = name, st
 	info.lineSize = len(info.appendLine(nil))
-	info.firstSum = maphash.String(hashSeed, info.first)
+	info.firstSum = maphash.String(firstSeed, info.first)
 	return info, st, nil
 }
 

@@ -170,7 +170,7 @@ func (l *Listing) look(all bool) error {
 			if f.seen == l.looks {
 				continue // with its directory
 			}
-			if st, err := l.store.storage.Stat(f.name); err == nil && st.Kind == KindFile && f.differs(st.Token) {
+			if st, err := l.store.Storage().Stat(f.name); err == nil && st.Kind == KindFile && f.differs(st.Token) {
 				stale = append(stale, f)
 			}
 		}
@@ -197,7 +197,7 @@ type dirLook struct {
 
 // fetch looks at a directory. It changes nothing.
 func (l *Listing) fetch(name string, all bool) (k dirLook) {
-	storage := l.store.storage
+	storage := l.store.Storage()
 	k.at = time.Now().UnixNano()
 	if k.stat, k.err = storage.Stat(name); k.err != nil {
 		return k

@@ -63,7 +63,7 @@ func (l *Listing) readOne(name string) readFile {
 	buf := prefixBuffers.Get().(*[listPrefix]byte)
 	defer prefixBuffers.Put(buf)
 	r := readFile{at: time.Now().UnixNano()}
-	info, st, err := readListInfo(l.store.storage, name, buf[:])
+	info, st, err := readListInfo(l.store.Storage(), name, buf[:])
 	if err == nil {
 		r.info, r.token = info, st.Token
 	}
@@ -96,7 +96,7 @@ func (l *Listing) install(f *listedFile, r readFile) {
 
 // again looks at one file anew, which may be gone.
 func (l *Listing) again(f *listedFile) error {
-	st, err := l.store.storage.Stat(f.name)
+	st, err := l.store.Storage().Stat(f.name)
 	switch {
 	case err != nil && !unreachable(err):
 		return err

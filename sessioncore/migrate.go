@@ -66,7 +66,7 @@ func (s *Snapshot) migrated(rec *record, text value) []byte {
 	if s.version < 2 {
 		edits = s.linkEdits(edits, rec, text)
 	}
-	if rec.kind == TypeMessage && rec.role == roleHookMessage {
+	if rec.kind == TypeMessage && rec.role == RoleHookMessage {
 		message := int(rec.msgOff)
 		edits = hookEdit(edits, text[message:message+int(rec.msgSize)], message)
 	}

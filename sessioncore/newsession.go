@@ -53,9 +53,6 @@ func ParseNewSession(line []byte) (NewSession, error) {
 	return n, n.check()
 }
 
-// maxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
-const maxPath = 4095
-
 func (n *NewSession) check() error {
 	if !path.IsAbs(n.CWD) || len(n.CWD) > maxPath || !utf8.ValidString(n.CWD) || strings.ContainsAny(n.CWD, "\x00\n\r") {
 		return &FieldError{Field: "cwd", Want: fmt.Sprintf("an absolute path in UTF-8, without line breaks, of at most %d bytes", maxPath), Got: fmt.Sprintf("%.80q", n.CWD)}
@@ -88,7 +85,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	dir := ""
 	if file.dialect == omp {
-		if dir, err = scopeDir(w.store.storage, n.CWD); err != nil {
+		if dir, err = scopeDir(w.store.Storage(), n.CWD); err != nil {
 			return "", err
 		}
 	}
@@ -98,7 +95,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 // createNamed writes a new file: in memory where wait says so and the storage can. used tells that it holds what
 // must not be lost.
 func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
-	storage := w.store.storage
+	storage := w.store.Storage()
 	if p, ok := storage.(*PendingStorage); ok && wait && !(used && w.opts.Sync) {
 		var content bytes.Buffer
 		if err := write(&content); err != nil {
@@ -120,9 +117,6 @@ func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, 
 	defer func() { _ = unlock() }()
 	return replaced(storage.Replace(name, Token{}, write))
 }
-
-// sessionEnding is what the names of session files end in.
-const sessionEnding = ".jsonl"
 
 // sessionFileName names a session's file as clients do: the time with the characters that some file
 // systems forbid replaced, and the id.
@@ -186,46 +180,11 @@ func scopeDir(storage Storage, cwd string) (string, error) {
 	return best, nil
 }
 
-// isSessionName tells session files from what else lies beside them (format.md, Files).
-func isSessionName(name string) bool {
-	return strings.HasSuffix(name, sessionEnding) && !strings.HasPrefix(name, ".")
-}
-
 // headerCWD returns the working directory in a file's header, "" where there is none to be read.
 func headerCWD(storage Storage, name string) string {
 	header, _ := readHeaderOf(storage, name)
 	cwd, _ := header.member("cwd").text()
 	return cwd
-}
-
-// readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
-func readHeaderOf(storage Storage, name string) (value, error) {
-	obj, err := storage.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil, err
-	}
-	var header value
-	x := newIndex()
-	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
-		if err := x.add(u); err != nil {
-			return err
-		}
-		if x.header.found {
-			header = slices.Clone(u.text)
-			return errStop
-		}
-		return nil
-	}}
-	err = l.inline(context.Background(), bomLen(obj), 0)
-	if errors.Is(err, errStop) {
-		err = nil
-	}
-	return header, err
 }
 
 // isMissing: nothing has been written yet.

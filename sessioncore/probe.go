@@ -1,6 +1,9 @@
 package sessioncore
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
 // and a folder of thousands of sessions is listed by reading this of each.
@@ -50,3 +53,14 @@ func (s *Session) findHeader() (bool, error) {
 	}
 	return header != nil, err
 }
+
+// sessionEnding is what the names of session files end in.
+const sessionEnding = ".jsonl"
+
+// isSessionName tells session files from what else lies beside them (format.md, Files).
+func isSessionName(name string) bool {
+	return strings.HasSuffix(name, sessionEnding) && !strings.HasPrefix(name, ".")
+}
+
+// maxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
+const maxPath = 4095

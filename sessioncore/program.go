@@ -125,10 +125,10 @@ func (w *Writer) programOf(name string) Program {
 			return p
 		}
 	}
-	if p := programOfFile(w.store.storage, name); p != ProgramUnknown {
+	if p := programOfFile(w.store.Storage(), name); p != ProgramUnknown {
 		return p
 	}
-	return programOfOthers(w.store.storage, path.Dir(name))
+	return programOfOthers(w.store.Storage(), path.Dir(name))
 }
 
 // programOfOthers tells what the newest sessions of a directory say, else those of others.

@@ -22,7 +22,7 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return replaced(c.w.store.storage.Replace(c.s.name, c.snap.stat.Token, func(out io.Writer) error {
+	return replaced(c.w.store.Storage().Replace(c.s.Name(), c.snap.Stat().Token, func(out io.Writer) error {
 		return c.snap.copyEdited(out, edits, lines)
 	}))
 }
@@ -62,7 +62,7 @@ func (s *Snapshot) copyEdited(out io.Writer, edits []fileEdit, tail []byte) erro
 
 // copyRange copies a piece of the file.
 func (s *Snapshot) copyRange(out io.Writer, from, to int64) error {
-	n, err := io.Copy(out, io.NewSectionReader(s.pin.obj, from, to-from))
+	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
 	if err == nil && n < to-from {
 		err = fmt.Errorf("%w: it ends at %d", ErrStale, from+n)
 	}
@@ -72,14 +72,13 @@ func (s *Snapshot) copyRange(out io.Writer, from, to int64) error {
 // migration returns the edits that make a file of an old version one of version 3, with the ids that
 // its entries are shown with; none where the file needs no migration.
 func (c *change) migration() []fileEdit {
-	if c.snap.version >= currentVersion {
+	if c.snap.Version() >= currentVersion {
 		return nil
 	}
 	edits := []fileEdit{c.headerEdit(nil)}
-	for e := range c.snap.records {
-		rec := &c.snap.records[e]
-		if rec.flags&recMigrated != 0 {
-			edits = append(edits, fileEdit{rec.off, int64(rec.size), func() ([]byte, error) { return c.snap.shown(Entry(e)) }})
+	for e := range Entry(c.snap.Len()) {
+		if r, ok := c.snap.MigratedRange(e); ok {
+			edits = append(edits, fileEdit{r.Offset, r.Size, func() ([]byte, error) { return c.snap.shown(e) }})
 		}
 	}
 	return edits
@@ -88,13 +87,14 @@ func (c *change) migration() []fileEdit {
 // headerEdit makes the header one of version 3 where it is older, with its title and titleSource as
 // given where that is not nil. What the header has already stays in its place.
 func (c *change) headerEdit(title *string) fileEdit {
-	return fileEdit{c.snap.header.off, c.snap.header.size, func() ([]byte, error) {
+	r := c.snap.HeaderRange()
+	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
 		header, _, err := c.snap.readHeader()
 		if err != nil {
 			return nil, err
 		}
 		var set []headerField
-		if c.snap.version < currentVersion {
+		if c.snap.Version() < currentVersion {
 			set = append(set, headerField{"version", "3"})
 		}
 		if title != nil {

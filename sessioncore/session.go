@@ -167,7 +167,7 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 }
 
 func newIndex() *index {
-	return &index{symbols: newSymbolTable(), transcript: &transcriptSizes{}, usage: &usageRecords{}}
+	return &index{symbols: newSymbolTable(), shared: &sharedFacts{}}
 }
 
 // grow indexes what was added to the file of a snapshot; st is what it was at or after lookedAt. ok is false

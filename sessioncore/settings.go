@@ -4,12 +4,20 @@ import "unicode/utf8"
 
 // writeSettings writes the state that the settings entries of the path lead to (format.md, context).
 func (c *contextBuilder) writeSettings() error {
-	for _, write := range c.words.settings {
-		if err := write(c); err != nil {
+	for _, write := range c.settings() {
+		if err := write(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settings are what follows the messages in the session's dialect, in order.
+func (c *contextBuilder) settings() []func() error {
+	if c.s.dialect == operator {
+		return []func() error{c.writeThinkingLevel, c.writeModelID}
+	}
+	return []func() error{c.writeThinkingLevel, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode}
 }
 
 // lastText returns the last entry of a type on the path with its text, or NoEntry.
@@ -79,7 +87,7 @@ func (c *contextBuilder) writeModels() error {
 	explicit, answer := false, NoEntry
 	for _, e := range c.path {
 		rec := &c.s.records[e]
-		if rec.kind == TypeMessage && rec.role == roleAssistant && !explicit {
+		if rec.kind == TypeMessage && rec.role == RoleAssistant && !explicit {
 			answer = e
 		}
 		if rec.kind != TypeModelChange {

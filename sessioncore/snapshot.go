@@ -38,8 +38,7 @@ type Snapshot struct {
 	leafID       symbol   // the leaf as the file says, 0 for none
 	titleEntry   uint32   // 1 + the number of the entry that has the title, 0 for none
 	form         timeForm // of the last timestamp
-	transcript   *transcriptSizes
-	usage        *usageRecords
+	shared       *sharedFacts
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
 	readAt  int64     // when the file was looked at, ns since the epoch
@@ -91,7 +90,7 @@ func (x *index) view(p *pin, st Stat) *Snapshot {
 		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
 		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
-		leafID: x.leaf, titleEntry: x.title, form: x.form, transcript: x.transcript, usage: x.usage,
+		leafID: x.leaf, titleEntry: x.title, form: x.form, shared: x.shared,
 	}
 	s.serial = serials.Add(1)
 	s.refs.Store(1)
@@ -186,6 +185,9 @@ func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *Token) error {
 	return nil
 }
 
+// EndsLine reports whether what was indexed is empty or ends in a newline.
+func (s *Snapshot) EndsLine() bool { return s.endsLine }
+
 // Len returns the number of entries.
 func (s *Snapshot) Len() int { return len(s.records) }
 
@@ -209,6 +211,21 @@ func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
 // Time returns an entry's timestamp; where it cannot be read, that of the entry before it or the
 // header's (design.md, entries/).
 func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
+
+// OwnTime returns an entry's timestamp; ok is false where it has none that can be read.
+func (s *Snapshot) OwnTime(e Entry) (t time.Time, ok bool) {
+	rec := &s.records[e]
+	return time.UnixMilli(rec.time), rec.flags&recTimed != 0
+}
+
+// Role returns the role of an entry's message, RoleOther for entries that are no messages.
+func (s *Snapshot) Role(e Entry) Role { return s.records[e].role }
+
+// Message returns the value of the key "message" in an entry's text, nil where there is none.
+func (s *Snapshot) Message(e Entry, text value) value {
+	rec := &s.records[e]
+	return text[rec.msgOff : rec.msgOff+rec.msgSize]
+}
 
 // HeaderTime returns the header's timestamp, the epoch where it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
@@ -334,18 +351,6 @@ func (s *Snapshot) check(e Entry, v value) error {
 	return nil
 }
 
-// Leaf returns the current position of the conversation, NoEntry before the first entry: the last
-// entry with an id, or where that one records a move of the leaf, its target (design.md, leaf).
-func (s *Snapshot) Leaf() (Entry, error) {
-	switch {
-	case s.move == nil:
-		return s.newest(s.leafID), nil
-	case s.move.target == nil:
-		return NoEntry, nil
-	}
-	return s.Find(*s.move.target)
-}
-
 // Path returns the entries from the root to e. A walk stops at the first entry that comes again.
 func (s *Snapshot) Path(e Entry) []Entry {
 	var path []Entry
@@ -368,3 +373,21 @@ func newBitset(n int) bitset      { return make(bitset, (n+63)/64) }
 func (b bitset) has(e Entry) bool { return b[e>>6]&(1<<(e&63)) != 0 }
 func (b bitset) add(e Entry)      { b[e>>6] |= 1 << (e & 63) }
 func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }
+
+// lastLine returns what stands behind the file's last newline, the end of it where that is longer than
+// any line that is read.
+func (s *Snapshot) lastLine() ([]byte, error) {
+	for n := int64(chunkSize); ; n *= 2 {
+		n = min(n, s.stat.Size)
+		text, err := s.read(s.stat.Size-n, n)
+		if err != nil {
+			return nil, err
+		}
+		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+			return text[at+1:], nil
+		}
+		if n == s.stat.Size || n > maxLine {
+			return text, nil
+		}
+	}
+}

@@ -126,14 +126,15 @@ func (c *change) setSlot(title string) error {
 		return err
 	}
 	slot := titleSlot(title, b.now.UTC().Format(timestampLayout))
-	if c.snap.version >= currentVersion {
+	if c.snap.Version() >= currentVersion {
 		done, err := c.overwriteSlot(slot, line)
 		if done || err != nil {
 			return err
 		}
 	}
+	old, _ := c.snap.SlotRange()
 	edits := []fileEdit{
-		{c.snap.header.slotOff, c.snap.header.slot, func() ([]byte, error) { return slot[:slotSize-1], nil }},
+		{old.Offset, old.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
 		c.headerEdit(&title),
 	}
 	if migration := c.migration(); migration != nil {
@@ -145,18 +146,18 @@ func (c *change) setSlot(title string) error {
 // overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
 // is not done where the slot has another size or the storage cannot do it.
 func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
-	slots, ok := c.w.store.storage.(SlotWriter)
-	if !ok || c.snap.stat.Size < slotSize {
+	slots, ok := c.w.store.Storage().(SlotWriter)
+	if !ok || c.snap.Stat().Size < slotSize {
 		return false, nil
 	}
 	old, err := c.snap.read(0, slotSize)
 	if err != nil {
 		return false, err
 	}
-	if c.snap.header.slotOff != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
+	if r, _ := c.snap.SlotRange(); r.Offset != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
 		return false, nil
 	}
-	st, err := slots.Overwrite(c.s.name, c.snap.stat.Token, slot)
+	st, err := slots.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil
 	}
@@ -164,7 +165,7 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 		return false, err
 	}
 	if err := c.commit(line, false); err != nil {
-		if _, undo := slots.Overwrite(c.s.name, st.Token, old); undo != nil {
+		if _, undo := slots.Overwrite(c.s.Name(), st.Token, old); undo != nil {
 			err = fmt.Errorf("%w (and the title was not put back: %v)", err, undo)
 		}
 		return false, err

@@ -1,7 +1,5 @@
 package sessioncore
 
-import "bytes"
-
 // tornMark is a line of its own behind a torn line that could go on with what is appended. We read lines
 // one by one, but the client's parser would take the torn line and the new one for the beginning of one
 // value, and lose both (format.md, loading); this, which no JSON can have there, ends it.
@@ -9,7 +7,7 @@ const tornMark = "# the line above is cut off\n"
 
 // afterTorn puts what is to be appended on a line of its own where the file's last line has no end.
 func (c *change) afterTorn(lines []byte) ([]byte, error) {
-	if c.snap.endsLine || len(lines) == 0 {
+	if c.snap.EndsLine() || len(lines) == 0 {
 		return lines, nil
 	}
 	last, err := c.snap.lastLine()
@@ -31,22 +29,4 @@ func goesOn(line []byte) bool {
 	var s scanner
 	_, st := s.skipValue(append(line, "\n{"...), 0)
 	return st == scanShort
-}
-
-// lastLine returns what stands behind the file's last newline, the end of it where that is longer than
-// any line that is read.
-func (s *Snapshot) lastLine() ([]byte, error) {
-	for n := int64(chunkSize); ; n *= 2 {
-		n = min(n, s.stat.Size)
-		text, err := s.read(s.stat.Size-n, n)
-		if err != nil {
-			return nil, err
-		}
-		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
-			return text[at+1:], nil
-		}
-		if n == s.stat.Size || n > maxLine {
-			return text, nil
-		}
-	}
 }

@@ -23,7 +23,7 @@ func (s *Snapshot) TranscriptDocument(leaf Entry, links TranscriptLinks) (*Docum
 	if leaf != NoEntry {
 		path = s.Path(leaf)
 	}
-	sizes, err := s.transcript.of(s, path)
+	sizes, err := sizesOf(s).of(s, path)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (t *transcript) make(dst []byte, piece int32) ([]byte, error) {
 }
 
 func (s *Snapshot) isAssistant(e Entry) bool {
-	return s.records[e].kind == TypeMessage && s.records[e].role == roleAssistant
+	return s.Kind(e) == TypeMessage && s.Role(e) == RoleAssistant
 }
 
 // maxTitleLine is how much of a title is shown, in characters.
@@ -181,7 +181,7 @@ func (s *Snapshot) firstWords(leaf Entry) ([]byte, error) {
 	}
 	wordless := 0
 	for _, e := range s.Path(leaf) {
-		if s.records[e].kind != TypeMessage || s.records[e].role != roleUser {
+		if s.Kind(e) != TypeMessage || s.Role(e) != RoleUser {
 			continue
 		}
 		if wordless++; wordless > maxWordless {
@@ -212,5 +212,26 @@ func firstLine(v value) []byte {
 	return appendLine(nil, line, maxFirstWords)
 }
 
+// speakerSeed is drawn anew in each process.
+var speakerSeed = maphash.MakeSeed()
+
 // speakerOf makes the number that stands for who speaks in a turn.
-func speakerOf(who string) uint32 { return uint32(maphash.String(hashSeed, who)) }
+func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, who)) }
+
+// continues reports whether a transcript begins with all the entries of another one, shown as there.
+func (t *transcript) continues(earlier maker) bool {
+	old, ok := earlier.(*transcript)
+	if !ok || len(t.parts) < len(old.parts) {
+		return false
+	}
+	for i, before := range old.parts {
+		now := t.parts[i]
+		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
+		if now.begins != before.begins || now.size != before.size ||
+			!sameText(t.reader.s, now.entry, old.reader.s, before.entry) ||
+			!sameText(t.reader.s, now.asked, old.reader.s, before.asked) {
+			return false
+		}
+	}
+	return true
+}

@@ -2,14 +2,13 @@ package sessioncore
 
 // entryOf renders an entry by its type. Types and fields are those of both dialects (design.md section 9).
 func (w *transcriptWriter) entryOf(text value) {
-	rec := &w.s.records[w.entry]
-	name := rec.kind.String()
+	name := w.s.Kind(w.entry).String()
 	if name == "" {
 		name, _ = text.member("type").text()
 	}
 	switch name {
 	case "message":
-		w.message(text[rec.msgOff : rec.msgOff+rec.msgSize])
+		w.message(w.s.Message(w.entry, text))
 	case "custom_message":
 		w.custom(readMessage(text))
 	case "compaction":

@@ -33,7 +33,7 @@ func TestTranscriptGrows(t *testing.T) {
 	require.NoError(t, err)
 	defer before.Release()
 	old, _ := transcriptOf(t, before, 1, testLinks)
-	require.Equal(t, 2, before.transcript.known())
+	require.Equal(t, 2, sizesOf(before).known())
 	for _, more := range []string{
 		messageLine(2, `{"role":"toolResult","toolName":"a","toolCallId":"2","content":"`+strings.Repeat("long ", 5000)+`"}`),
 		messageLine(3, `{"role":"toolResult","toolName":"a","toolCallId":"1","content":"1"}`),
@@ -47,12 +47,12 @@ func TestTranscriptGrows(t *testing.T) {
 		s.append(more)
 		grown, err := s.session.Acquire()
 		require.NoError(t, err)
-		require.Same(t, before.transcript, grown.transcript)
-		known := grown.transcript.known()
+		require.Same(t, sizesOf(before), sizesOf(grown))
+		known := sizesOf(grown).known()
 		for e := range Entry(grown.Len()) {
 			checkTranscript(t, grown, e)
 		}
-		require.Equal(t, known+1, grown.transcript.known())
+		require.Equal(t, known+1, sizesOf(grown).known())
 		whole := newTestSession(t, content)
 		fresh, err := whole.session.Acquire()
 		require.NoError(t, err)

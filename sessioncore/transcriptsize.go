@@ -2,6 +2,9 @@ package sessioncore
 
 import "sync"
 
+// sizesKey is the key of the transcriptSizes that snapshots share.
+type sizesKey struct{}
+
 // transcriptSizes remembers how long the rendering of each entry is, 20 bytes an entry, so that a stat of
 // a transcript renders each entry once and after growth only the new ones. The snapshots of one index
 // share it: an entry of theirs never changes.
@@ -34,6 +37,11 @@ const (
 	partOfTurn = partTurn | partAlways | partJoins | partAssistant
 )
 
+// sizesOf returns the sizes that the snapshots of an index share.
+func sizesOf(s *Snapshot) *transcriptSizes {
+	return s.Shared(sizesKey{}, func() any { return &transcriptSizes{} }).(*transcriptSizes)
+}
+
 // in returns the size of a part in a transcript.
 func (p *partSize) in(part transcriptPart, w *transcriptWriter) int64 {
 	n := int64(p.body) + int64(p.blobs)*int64(len(w.links.Blobs))
@@ -50,7 +58,7 @@ func (p *partSize) in(part transcriptPart, w *transcriptWriter) int64 {
 func (t *transcriptSizes) of(s *Snapshot, path []Entry) ([]partSize, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(s.records); len(t.sizes) < n {
+	if n := s.Len(); len(t.sizes) < n {
 		t.sizes = append(t.sizes, make([]partSize, n-len(t.sizes))...)
 	}
 	var missing, askedBy []Entry

@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"bytes"
-	"time"
 )
 
 // This file and the transcript….go files beside it render one entry of a transcript. What they write
@@ -91,11 +90,11 @@ func (w *transcriptWriter) afterHeading(name []byte) {
 
 // time returns the entry's time, "" where it has none of its own.
 func (w *transcriptWriter) time(form string) string {
-	rec := &w.s.records[w.entry]
-	if rec.flags&recTimed == 0 {
+	t, ok := w.s.OwnTime(w.entry)
+	if !ok {
 		return ""
 	}
-	return time.UnixMilli(rec.time).UTC().Format(form)
+	return t.UTC().Format(form)
 }
 
 // begin begins a block that is not running text.

@@ -18,6 +18,9 @@ type usageRecord struct {
 	usageSum
 }
 
+// usageKey is the key of the usageRecords that snapshots share.
+type usageKey struct{}
+
 // usageRecords remembers the usages of the entries that were looked at, so that each is read once. The
 // snapshots of one index share it: an entry of theirs never changes.
 type usageRecords struct {
@@ -45,7 +48,7 @@ const (
 // ends in leaf (design.md, section 1). Numbers are summed in file order, and in the branch's order, as
 // doubles.
 func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
-	records, models, err := s.usage.of(s)
+	records, models, err := usageRecordsOf(s).of(s)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +68,10 @@ func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
 	return textDocument(s, text), nil
 }
 
+func usageRecordsOf(s *Snapshot) *usageRecords {
+	return s.Shared(usageKey{}, func() any { return &usageRecords{} }).(*usageRecords)
+}
+
 // of returns the records of a snapshot's entries in file order, and the models' names.
 func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
 	u.mu.Lock()
@@ -80,7 +87,7 @@ func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
 func (u *usageRecords) look(s *Snapshot) error {
 	var entries []Entry
 	for e := u.looked; e < s.Len(); e++ {
-		if rec := &s.records[e]; rec.kind == TypeUnknown || rec.kind == TypeMessage && rec.role != roleUser && rec.role != roleHookMessage {
+		if rec := &s.records[e]; rec.kind == TypeUnknown || rec.kind == TypeMessage && rec.role != RoleUser && rec.role != RoleHookMessage {
 			entries = append(entries, Entry(e))
 		}
 	}
@@ -135,7 +142,7 @@ func usageOf(text value, rec *record) (model string, sum usageSum, ok bool) {
 		return usageModel(text), sumOf(text.member("usage")), true
 	}
 	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
-	if rec.role == roleAssistant {
+	if rec.role == RoleAssistant {
 		sum = sumOf(message.member("usage"))
 		sum.AssistantMessages = 1
 		return usageModel(message), sum, true

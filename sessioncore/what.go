@@ -18,7 +18,7 @@ const (
 // session.
 type knownWhats struct {
 	types [len(typeNames)]symbol
-	roles [roleHookMessage + 1]symbol
+	roles [RoleHookMessage + 1]symbol
 }
 
 // whatOf returns the word for an entry: the role of its message, "toolResult-<tool>" for a tool's result,
@@ -29,15 +29,15 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 	}
 	known := &x.whats.roles[rec.role]
 	switch {
-	case rec.role == roleUser:
+	case rec.role == RoleUser:
 		return x.known(known, "user")
-	case rec.role == roleAssistant:
+	case rec.role == RoleAssistant:
 		return x.known(known, "assistant")
-	case rec.flags&recMigrated != 0 && rec.role == roleHookMessage:
+	case rec.flags&recMigrated != 0 && rec.role == RoleHookMessage:
 		return x.known(known, "custom") // as its file shows it
 	}
 	role := u.info.role.of(u.text)
-	if rec.role == roleToolResult || role.is(toolResultSnake) {
+	if rec.role == RoleToolResult || role.is(toolResultSnake) {
 		if tool, ok := u.info.tool.of(u.text).bytes(); ok && len(tool) > 0 {
 			return x.what(toolResultRole+"-", tool)
 		}

@@ -92,7 +92,7 @@ type change struct {
 // where the file was replaced meanwhile.
 func (w *Writer) change(ctx context.Context, s *Session, f func(*change) error) error {
 	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", ErrReadOnly, s.name)
+		return fmt.Errorf("%w: %s", ErrReadOnly, s.Name())
 	}
 	var err error
 	for range staleTries {
@@ -117,14 +117,14 @@ func (w *Writer) changeOnce(ctx context.Context, s *Session, f func(*change) err
 // Between two looks the lock is free, since the one who is waited for may need it to come to an end.
 func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock func(), err error) {
 	for start := time.Now(); ; {
-		release, err := w.store.storage.Lock(ctx, s.name)
+		release, err := w.store.Storage().Lock(ctx, s.Name())
 		if err != nil {
 			return nil, nil, err
 		}
 		unlock := func() {
 			// What was written is written: the caller's answer does not depend on this.
 			if err := release(); err != nil {
-				slog.Warn("the lock of a session could not be given back", "session", s.name, "err", err)
+				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 			}
 		}
 		snap, live, err := w.look(s)
@@ -136,7 +136,7 @@ func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock f
 		case err != nil:
 			return nil, nil, err
 		case time.Since(start) > liveLimit || !pause(ctx, livePoll):
-			return nil, nil, fmt.Errorf("%w: %s", ErrBusy, s.name)
+			return nil, nil, fmt.Errorf("%w: %s", ErrBusy, s.Name())
 		}
 	}
 }
@@ -157,11 +157,11 @@ func (w *Writer) look(s *Session) (snap *Snapshot, live bool, err error) {
 // it counts as not. The snapshot was acquired under the lock, so its open file is the one that the
 // name stands for.
 func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
-	finder, ok := w.store.storage.(WriterFinder)
+	finder, ok := w.store.Storage().(WriterFinder)
 	if !ok || w.opts.LiveAllow {
 		return false, nil
 	}
-	if o, ok := snap.pin.obj.(*fileObject); ok {
+	if o, ok := snap.File().(*fileObject); ok {
 		state, returned := o.writers()
 		if !returned {
 			s.drop() // the lease that is left goes with the descriptor
@@ -170,7 +170,7 @@ func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
 			return state == WritersPresent, nil
 		}
 	}
-	state, err := finder.Writers(s.name)
+	state, err := finder.Writers(s.Name())
 	return state == WritersPresent, err
 }
 
@@ -179,35 +179,35 @@ func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
 // assistant, which answered tells of, with the first line under the option Sync, and where memory may not
 // hold more.
 func (c *change) commit(lines []byte, answered bool) error {
-	if c.snap.version < currentVersion {
+	if c.snap.Version() < currentVersion {
 		return c.rewrite(c.migration(), lines)
 	}
 	lines, err := c.afterTorn(lines)
 	if err != nil {
 		return err
 	}
-	if p, ok := c.w.store.storage.(*PendingStorage); ok && p.Pending(c.s.name) &&
+	if p, ok := c.w.store.Storage().(*PendingStorage); ok && p.Pending(c.s.Name()) &&
 		(answered || c.w.opts.Sync || p.mustKeep(len(lines))) {
-		return p.Keep(c.ctx, c.s.name, lines)
+		return p.Keep(c.ctx, c.s.Name(), lines)
 	}
-	_, err = c.w.store.storage.Append(c.s.name, lines)
+	_, err = c.w.store.Storage().Append(c.s.Name(), lines)
 	return err
 }
 
 // Sync makes what was written to a session durable, and puts one that is in memory on disk.
 func (w *Writer) Sync(ctx context.Context, s *Session) error {
-	if p, ok := w.store.storage.(*PendingStorage); ok && p.Pending(s.name) {
-		if _, err := p.keepNow(ctx, s.name, p.Pending); err != nil {
+	if p, ok := w.store.Storage().(*PendingStorage); ok && p.Pending(s.Name()) {
+		if _, err := p.keepNow(ctx, s.Name(), p.Pending); err != nil {
 			return err
 		}
 	}
-	return w.store.storage.Sync(s.name)
+	return w.store.Storage().Sync(s.Name())
 }
 
 // SyncAll puts all sessions on disk that are in memory and that somebody added to. The error is that of the first
 // one for which it failed, and says how many others there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	p, ok := w.store.storage.(*PendingStorage)
+	p, ok := w.store.Storage().(*PendingStorage)
 	if !ok {
 		return nil
 	}

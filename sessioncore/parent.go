@@ -1,0 +1,33 @@
+package sessioncore
+
+import "time"
+
+// parentRef is what a session's header says of its parent, in one state of the file.
+type parentRef struct {
+	token  Token
+	readAt int64
+	text   string
+}
+
+// parentText returns what the header says of the parent, "" for nothing. It is read once for each state
+// of the file.
+func (s *Session) parentText() (string, error) {
+	st, err := s.Probe()
+	if err != nil {
+		return "", err
+	}
+	if known := s.parent.Load(); known != nil && known.token == st.Token && !racy(st.Token, known.readAt) {
+		return known.text, nil
+	}
+	now := time.Now().UnixNano()
+	header, err := readHeaderOf(s.store.storage, s.name)
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	if d := dialectOf(header); d != nil {
+		text, _ = header.member(d.parentSession).text()
+	}
+	s.parent.Store(&parentRef{st.Token, now, text})
+	return text, nil
+}
