@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 )
 
@@ -142,4 +143,18 @@ func (w *Writer) putBlob(data []byte) error {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(data))
 	}
 	return err
+}
+
+// programOf tells which program the session of a name belongs to: as its directory does, else the file
+// itself, else other sessions.
+func (w *Writer) programOf(name string) Program {
+	if w.opts.Program != nil {
+		if p := w.opts.Program(); p != ProgramUnknown {
+			return p
+		}
+	}
+	if p := programOfFile(w.store.Storage(), name); p != ProgramUnknown {
+		return p
+	}
+	return programOfOthers(w.store.Storage(), path.Dir(name))
 }

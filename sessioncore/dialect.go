@@ -49,16 +49,6 @@ type contextWords struct {
 	providerHistory bool
 }
 
-// spelling is how keys of more than one word are written.
-type spelling uint8
-
-// The spellings, as places in lineInfo.parents.
-const (
-	camelCase spelling = iota
-	snakeCase
-	spellings
-)
-
 var (
 	// omp is the dialect of omp, xcsh and pi.
 	omp = &dialect{

@@ -1,8 +1,6 @@
 package sessioncore
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -210,7 +208,7 @@ func readHeaderOf(storage Storage, name string) (value, error) {
 	}
 	var header value
 	x := newIndex()
-	l := &loader{obj: obj, size: st.Size, chunk: probeChunk, emit: func(u *unit) error {
+	err = loadFirst(obj, st.Size, func(u *unit) error {
 		if err := x.add(u); err != nil {
 			return err
 		}
@@ -219,10 +217,6 @@ func readHeaderOf(storage Storage, name string) (value, error) {
 			return errStop
 		}
 		return nil
-	}}
-	err = l.inline(context.Background(), bomLen(obj), 0)
-	if errors.Is(err, errStop) {
-		err = nil
-	}
+	})
 	return header, err
 }

@@ -179,3 +179,13 @@ func plainKey(text []byte) []byte {
 	}
 	return text[:n+1]
 }
+
+// spelling is how keys of more than one word are written.
+type spelling uint8
+
+// The spellings, as places in lineInfo.parents.
+const (
+	camelCase spelling = iota
+	snakeCase
+	spellings
+)

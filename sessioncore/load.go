@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 )
@@ -110,6 +109,17 @@ func load(ctx context.Context, obj io.ReaderAt, from position, size int64, emit 
 	return l.resume, err
 }
 
+// loadFirst hands over the units of obj in file order until emit returns errStop. It is for what the beginning
+// of a file tells: it reads little at first, in this goroutine. Errors are those of reading and of emit.
+func loadFirst(obj io.ReaderAt, size int64, emit func(*unit) error) error {
+	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}
+	err := l.inline(context.Background(), bomLen(obj), 0)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
 // bomLen: a byte order mark at the start of the file is skipped (format.md, loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
@@ -207,13 +217,6 @@ func classifyChunks(work <-chan *chunk) {
 	}
 }
 
-// recoverTo turns a panic into an error: no file may take the process down (design.md section 7).
-func recoverTo(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("panic while reading: %v", r)
-	}
-}
-
 // merge hands over the units of a classified chunk that has that many lines before it.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
 	for i := range c.lines {
@@ -281,3 +284,7 @@ func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	}
 	l.settle(position{off: start, lines: lines, work: l.work})
 }
+
+// probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
+// and a folder of thousands of sessions is listed by reading this of each.
+const probeChunk = 4 << 10

@@ -62,6 +62,9 @@ func persistKeyOf(key value) persistKey {
 	return keyOther
 }
 
+// textSpan is a piece of a text, from start up to end; the zero textSpan stands for nothing.
+type textSpan struct{ start, end int }
+
 // persistFrame is an open container.
 type persistFrame struct {
 	object bool
@@ -73,11 +76,11 @@ type persistFrame struct {
 	prevEnd int  // where the member before ends
 	dropAt  int  // where dropped members begin that no kept one stands before; -1: none
 
-	image     bool // the member type is "image"
-	data      part // of the member data, if that is a string
-	dataEdit  int  // its edit, -1 for none
-	lines     int  // lines of the member content, if that was cut
-	lineCount part // of the member lineCount, if that is a number
+	image     bool     // the member type is "image"
+	data      textSpan // of the member data, if that is a string
+	dataEdit  int      // its edit, -1 for none
+	lines     int      // lines of the member content, if that was cut
+	lineCount textSpan // of the member lineCount, if that is a number
 }
 
 // persisted is an entry's text after the size controls, and the blobs that it refers to.
@@ -228,7 +231,7 @@ func (p *persister) close() {
 		p.image(f)
 	}
 	if f.lines > 0 && f.lineCount.end != 0 {
-		p.edits = append(p.edits, edit{start: int(f.lineCount.start), end: int(f.lineCount.end), text: strconv.Itoa(f.lines)})
+		p.edits = append(p.edits, edit{start: f.lineCount.start, end: f.lineCount.end, text: strconv.Itoa(f.lines)})
 	}
 	p.frames = p.frames[:len(p.frames)-1]
 }
@@ -243,13 +246,13 @@ func (p *persister) scalar(start, end int) {
 	case keyType:
 		f.image = false
 	case keyData:
-		f.data = part{}
+		f.data = textSpan{}
 	case keyContent:
 		f.lines = 0
 	case keyLineCount:
-		f.lineCount = part{}
+		f.lineCount = textSpan{}
 		if p.text[start:end].isNumber() {
-			f.lineCount = part{uint32(start), uint32(end)}
+			f.lineCount = textSpan{start, end}
 		}
 	}
 }
@@ -270,13 +273,13 @@ func (p *persister) str(start, end int) {
 	case keyType:
 		f.image = token.is("image")
 	case keyData:
-		f.data, f.dataEdit = part{uint32(start), uint32(end)}, -1
+		f.data, f.dataEdit = textSpan{start, end}, -1
 		if body != nil {
 			f.dataEdit = edits
 		}
 	case keyContent:
 		f.lines = lines
 	case keyLineCount:
-		f.lineCount = part{}
+		f.lineCount = textSpan{}
 	}
 }

@@ -38,11 +38,11 @@ func (p *persister) image(f *persistFrame) {
 	}
 	if !p.useBlobs {
 		if f.dataEdit >= 0 { // a picture cut short is none
-			p.edits[f.dataEdit] = edit{start: int(f.data.start), end: int(f.data.end), text: string(token)}
+			p.edits[f.dataEdit] = edit{start: f.data.start, end: f.data.end, text: string(token)}
 		}
 		return
 	}
-	e := edit{start: int(f.data.start), end: int(f.data.end), text: p.blob(decodeBase64(text))}
+	e := edit{start: f.data.start, end: f.data.end, text: p.blob(decodeBase64(text))}
 	if f.dataEdit >= 0 {
 		p.edits[f.dataEdit] = e
 	} else {
@@ -60,4 +60,9 @@ func (p *persister) blob(data []byte) string {
 func blobName(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// isImageURL reports whether a text is the URL of an image that holds the image itself.
+func isImageURL(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
 }

@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
-// and a folder of thousands of sessions is listed by reading this of each.
-const probeChunk = 4 << 10
-
 // probed is what Probe found of one state of a file.
 type probed struct {
 	token     Token

@@ -1,9 +1,6 @@
 package sessioncore
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -81,14 +78,14 @@ func programOfFile(storage Storage, name string) Program {
 		return ProgramUnknown
 	}
 	found, seen := ProgramUnknown, 0
-	l := &loader{obj: obj, size: min(st.Size, programBytes), chunk: probeChunk, emit: func(u *unit) error {
+	err = loadFirst(obj, min(st.Size, programBytes), func(u *unit) error {
 		if found = programOfValue(value(u.text)); found != ProgramUnknown || seen == programEntries {
 			return errStop
 		}
 		seen++
 		return nil
-	}}
-	if err = l.inline(context.Background(), bomLen(obj), 0); err != nil && !errors.Is(err, errStop) {
+	})
+	if err != nil {
 		return ProgramUnknown
 	}
 	return found
@@ -115,20 +112,6 @@ func programOfValue(v value) Program {
 		return ProgramOMP
 	}
 	return ProgramUnknown
-}
-
-// programOf tells which program the session of a name belongs to: as its directory does, else the file
-// itself, else other sessions.
-func (w *Writer) programOf(name string) Program {
-	if w.opts.Program != nil {
-		if p := w.opts.Program(); p != ProgramUnknown {
-			return p
-		}
-	}
-	if p := programOfFile(w.store.Storage(), name); p != ProgramUnknown {
-		return p
-	}
-	return programOfOthers(w.store.Storage(), path.Dir(name))
 }
 
 // programOfOthers tells what the newest sessions of a directory say, else those of others.
@@ -165,9 +148,4 @@ func programOfOthers(storage Storage, dir string) Program {
 		}
 	}
 	return ProgramUnknown
-}
-
-// isImageURL reports whether a text is the URL of an image that holds the image itself.
-func isImageURL(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
 }

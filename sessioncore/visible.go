@@ -157,7 +157,7 @@ func appendLinkPath(dst []byte, name string) []byte {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {
 			dst = append(dst, c)
 		} else {
-			dst = appendPercent(dst, name[i:i+1])
+			dst = fmt.Appendf(dst, "%%%02X", c)
 		}
 	}
 	return dst
