@@ -22,6 +22,7 @@ type companion struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
+	out   *bufio.Reader
 	end   func()
 }
 
@@ -42,10 +43,17 @@ func accompany(t testing.TB, program string, args ...string) *companion {
 		_ = c.cmd.Wait()
 	})
 	t.Cleanup(c.end)
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "ready\n", line)
+	c.out = bufio.NewReader(out)
+	c.expect("ready\n")
 	return c
+}
+
+// expect waits for a line that the program prints.
+func (c *companion) expect(want string) {
+	c.t.Helper()
+	line, err := c.out.ReadString('\n')
+	require.NoError(c.t, err)
+	require.Equal(c.t, want, line)
 }
 
 // client holds a session file open as a live client does, which knows of no lock.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,6 +26,8 @@ type SourceDir struct {
 	dir     string // path in storage, "" for the root
 	// sessions hands out the sessions of storage; nil where files are shown as they are.
 	sessions *sessioncore.Store
+	// plain: no session file of its name was beside it when it was looked up.
+	plain bool
 }
 
 // NewSourceDir returns the directory that shows the root of a storage. sessions is nil where it holds
@@ -59,7 +62,23 @@ var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
 // Lookup finds a file, link or directory of SOURCE, or the directory that shows a session.
 func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	d.n.Add(1)
-	return d.lookupIn(ctx, &d.node, name, out)
+	child, errno := d.lookupIn(ctx, &d.node, name, out)
+	if errno == syscall.ENOENT && d.isOutdated() {
+		return nil, syscall.ESTALE
+	}
+	return child, errno
+}
+
+// isOutdated reports whether the name of a plain directory is that of a session by now: the file was restored, say,
+// after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look again.
+func (d *SourceDir) isOutdated() bool {
+	if !d.plain {
+		return false
+	}
+	dir, name := path.Split(d.dir)
+	above := SourceDir{dir: strings.TrimSuffix(dir, "/"), sessions: d.sessions}
+	isSession, _ := above.isSession(name)
+	return isSession
 }
 
 // lookupIn looks a name up and makes it a child of parent.
@@ -115,7 +134,7 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		switch st.Kind {
 		case sessioncore.KindDir:
-			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions}
+			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions, plain: true}
 		case sessioncore.KindLink:
 			return &SourceLink{node: node{view: d.view}, storage: d.storage, file: path}
 		}
@@ -147,6 +166,9 @@ var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *SourceDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if d.isOutdated() {
+		return nil, 0, syscall.ESTALE
+	}
 	return d.openListing(d)
 }
 

@@ -17,7 +17,7 @@ import (
 //
 // The path is fixed and holds no link. What stands there may be replaced, removed, mounted over and put back at
 // any time, so each use compares what is open with what the path stands for: one lstat. A link that is put in its
-// place is not followed: to us there is nothing then.
+// place, or in that of one above it, is not followed to another directory: to us there is nothing then.
 type rootDir struct {
 	path string
 

@@ -1,0 +1,232 @@
+package fs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What is shown when a directory of SOURCE is replaced, once, looked at with tools.
+
+// newReplaceable mounts SOURCE at top/agent of a new directory.
+func newReplaceable(t *testing.T, opts ...mountOption) *writing {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	dir := filepath.Join(base, "top/agent")
+	replaceable(t, dir)
+	return &writing{agent{t, dir}, mountForTest(t, dir, opts...)}
+}
+
+// TestReplacedIsShown: what stands in SOURCE now is what is shown and written to, with the inode numbers that it had;
+// while there is nothing, there is nothing.
+func TestReplacedIsShown(t *testing.T) {
+	for _, what := range []string{"../../top", "../agent", "sessions", "sessions/p"} {
+		t.Run(filepath.Base(what), func(t *testing.T) {
+			w := newReplaceable(t)
+			target := filepath.Join(w.dir, what)
+			old := target + ".old"
+			dir := w.m.session("s0")
+			inodes := func() string {
+				return shell(t, `cd "$1" && stat -c '%i %n' . sessions sessions/p sessions/p/s0 sessions/p/s0/entries sessions/p/s0/entries/e0.json`, w.m.dir)
+			}
+			before := inodes()
+			ask(t, dir+"/append", message("in the first"))
+			require.NoError(t, os.Rename(target, old))
+			require.Error(t, put(dir+"/append", message("in nothing")+"\n"))
+			_, err := os.Stat(dir + "/leaf")
+			require.ErrorIs(t, err, os.ErrNotExist)
+			run(t, "ls", w.m.dir, w.m.path("sessions"), w.m.path("recent"))
+			_, err = os.ReadDir(w.m.path("sessions"))
+			require.NoError(t, err)
+
+			run(t, "cp", "-r", old, target)
+			first := run(t, "cat", w.m.path("sessions/p/s0.jsonl"))
+			require.Contains(t, first, "in the first")
+			ask(t, dir+"/append", message("in the second"))
+			require.Contains(t, w.raw("s0"), "in the second")
+			require.Contains(t, run(t, "cat", dir+"/context.json"), "in the second")
+			require.NotContains(t, shell(t, `cat "$1"/* "$1"/*/* "$1"/*/*/* "$1"/*/*/*/* 2>/dev/null; true`, old), "in the second")
+			require.Equal(t, before, inodes())
+
+			require.NoError(t, unix.Renameat2(unix.AT_FDCWD, target, unix.AT_FDCWD, old, unix.RENAME_EXCHANGE))
+			require.Equal(t, first, run(t, "cat", w.m.path("sessions/p/s0.jsonl")))
+			require.NotContains(t, run(t, "cat", dir+"/context.json"), "in the second")
+			run(t, "find", w.m.dir)
+		})
+	}
+}
+
+// TestDirectoryBecomesSession: the directory beside a session file is restored before the file, and somebody looks in
+// between.
+func TestDirectoryBecomesSession(t *testing.T) {
+	a := newAgent(t)
+	m := mountForTest(t, a.dir)
+	for range 20 {
+		require.NoError(t, os.MkdirAll(a.path("s"), 0o755))
+		_, err := os.Stat(m.session("s", "leaf"))
+		require.ErrorIs(t, err, os.ErrNotExist)
+		a.write("s", header("s"), entry(0, "e0", "", "zero"))
+		require.Equal(t, "entries/e0.json\n", run(t, "readlink", m.session("s", "leaf")))
+		require.Contains(t, names(t, m.session("s")), "entries")
+		require.NoError(t, os.Remove(a.path("s.jsonl")))
+		require.Empty(t, names(t, m.session("s")))
+		a.write("s", header("s"), entry(0, "e0", "", "zero"))
+		require.Contains(t, names(t, m.session("s")), "entries")
+		require.NoError(t, os.Remove(a.path("s.jsonl")))
+		require.NoError(t, os.Remove(a.path("s")))
+	}
+}
+
+// TestReplacedByLink: a link that is put in the place of a directory is not followed, and nothing behind it is read or
+// written.
+func TestReplacedByLink(t *testing.T) {
+	for _, what := range []string{"../../top", "../agent", "sessions", "sessions/p", "blobs"} {
+		t.Run(filepath.Base(what), func(t *testing.T) {
+			w := newReplaceable(t)
+			target := filepath.Join(w.dir, what)
+			outside := filepath.Join(t.TempDir(), "outside")
+			run(t, "find", w.m.dir)
+			run(t, "cp", "-r", target, outside)
+			require.NoError(t, os.Rename(target, target+".old"))
+			before := listing(t, outside)
+			require.NoError(t, os.Symlink(outside, target))
+			if what == "blobs" {
+				require.Empty(t, names(t, w.m.path("blobs")))
+			} else {
+				require.Error(t, put(w.m.session("s0", "append"), message("x")+"\n"))
+				_, err := os.ReadFile(w.m.path("sessions/p/s0.jsonl"))
+				require.Error(t, err)
+				_, err = os.ReadFile(w.m.session("s0", "entries/e0.json"))
+				require.Error(t, err)
+			}
+			require.Equal(t, before, listing(t, outside))
+			require.NoError(t, os.Remove(target))
+			require.NoError(t, os.Rename(target+".old", target))
+			require.Len(t, names(t, w.m.path("blobs")), 1)
+			ask(t, w.m.session("s0", "append"), message("back"))
+		})
+	}
+}
+
+// TestFileSystemOfSourceReplaced: SOURCE is unmounted and mounted again, and mounted over.
+func TestFileSystemOfSourceReplaced(t *testing.T) {
+	if os.Geteuid() != 0 {
+		missing(t, "only root can mount")
+	}
+	base := t.TempDir()
+	disk, source := filepath.Join(base, "disk"), filepath.Join(base, "source")
+	replaceable(t, disk)
+	require.NoError(t, os.Mkdir(source, 0o755))
+	bind := func(from string) {
+		run(t, "mount", "--bind", from, source)
+		t.Cleanup(func() { _ = unix.Unmount(source, unix.MNT_DETACH) })
+	}
+	bind(disk)
+	m := mountForTest(t, source)
+	ask(t, m.session("s0", "append"), message("one"))
+	run(t, "umount", "-l", source)
+	_, err := os.Stat(m.session("s0", "leaf"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Error(t, put(m.session("s0", "append"), message("x")+"\n"))
+	require.Empty(t, names(t, source), "nothing is made below the mount")
+	bind(disk)
+	ask(t, m.session("s0", "append"), message("two"))
+	require.Contains(t, agent{t, disk}.raw("s0"), "two")
+
+	run(t, "mount", "-t", "tmpfs", "none", source)
+	require.Empty(t, names(t, m.path("sessions")))
+	replaceable(t, source)
+	ask(t, m.session("s0", "append"), message("three"))
+	require.NotContains(t, agent{t, disk}.raw("s0"), "three")
+	require.Contains(t, agent{t, source}.raw("s0"), "three")
+	run(t, "df", m.dir)
+	run(t, "umount", "-l", source)
+	require.Contains(t, run(t, "cat", m.session("s0", "context.json")), "two")
+}
+
+// TestReplacedBelowWaitingSession: a session that waits in memory goes to the directory that is there then, and makes
+// none in the place of one that is about to come back.
+func TestReplacedBelowWaitingSession(t *testing.T) {
+	for _, what := range []string{"../agent", "sessions", "sessions/p"} {
+		t.Run(filepath.Base(what), func(t *testing.T) {
+			w := newReplaceable(t)
+			target := filepath.Join(w.dir, what)
+			path := ask(t, w.m.path("new-session"), "/home/dev/project")
+			require.Equal(t, "sessions/p", filepath.Dir(path))
+			ask(t, w.m.path(path, "append"), message("question"))
+
+			old := filepath.Join(t.TempDir(), "old")
+			require.NoError(t, os.Rename(target, old))
+			require.Contains(t, run(t, "cat", w.m.path(path, "context.json")), "question", "it is there all the time")
+			require.Error(t, put(w.m.path(path, "append"), assistant("answer")+"\n"))
+			require.NoFileExists(t, target)
+			run(t, "cp", "-r", old, target)
+			ask(t, w.m.path(path, "append"), assistant("answer"))
+			text, err := os.ReadFile(filepath.Join(w.dir, path+".jsonl"))
+			require.NoError(t, err)
+			require.Equal(t, 1, strings.Count(string(text), "answer"))
+			require.Contains(t, string(text), "question")
+			require.NoError(t, filepath.WalkDir(old, func(p string, _ fs.DirEntry, err error) error {
+				require.NotEqual(t, filepath.Base(path)+".jsonl", filepath.Base(p))
+				return err
+			}))
+		})
+	}
+}
+
+// TestReplacedBesideOpenFile: who has a file open goes on with what he has, and a new open shows what is there now; the
+// pages that the kernel keeps of a blob are those of its file.
+func TestReplacedBesideOpenFile(t *testing.T) {
+	w := newReplaceable(t)
+	blob := names(t, w.m.path("blobs"))[0]
+	for _, file := range []string{"blobs/" + blob, "sessions/p/s0.jsonl", "terminal-sessions/tty1"} {
+		f, err := os.Open(w.m.path(file))
+		require.NoError(t, err)
+		before := run(t, "cat", w.m.path(file))
+		target := filepath.Join(w.dir, strings.Split(file, "/")[0])
+		require.NoError(t, os.Rename(target, target+".old"))
+		run(t, "cp", "-r", target+".old", target)
+		changed := strings.Replace(before, "o", "0", 1)
+		require.NoError(t, os.WriteFile(filepath.Join(w.dir, file), []byte(changed), 0o644))
+		require.Equal(t, changed, run(t, "cat", w.m.path(file)))
+		require.Equal(t, before, readAll(t, f))
+		require.NoError(t, f.Close())
+	}
+}
+
+func readAll(t *testing.T, f *os.File) string {
+	b := make([]byte, 1<<20)
+	n, err := f.Read(b)
+	require.NoError(t, err)
+	return string(b[:n])
+}
+
+// TestReplacedHistory: the database goes, comes back without its log, and is another one.
+func TestReplacedHistory(t *testing.T) {
+	dir, database := newHistory(t)
+	m := mountForTest(t, dir)
+	prompts := m.path("history/prompts.jsonl")
+	other := filepath.Join(t.TempDir(), "history.db")
+	history(t, `db = open_history(sys.argv[1])
+add(db, "another")
+db.close()`, other)
+	for range 5 {
+		require.Contains(t, run(t, "cat", prompts), "red")
+		require.NoError(t, os.Rename(database, database+".old"))
+		_ = os.Remove(database + "-wal")
+		_, err := os.ReadFile(prompts)
+		require.ErrorIs(t, err, syscall.ENOENT)
+		run(t, "ls", m.path("history"))
+		run(t, "cp", other, database)
+		require.Contains(t, run(t, "cat", prompts), "another")
+		require.NoError(t, os.Rename(database+".old", database))
+		time.Sleep(10 * time.Millisecond)
+	}
+}
