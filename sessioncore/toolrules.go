@@ -54,9 +54,11 @@ var toolDetails = &variants{key: "toolName", others: true, of: map[string]*shape
 	"task": detailsShape(append([]fieldRule{toolImages}, taskRules...)...),
 
 	"bash": imageDetails, "browser": imageDetails, "ast_edit": imageDetails, "ast_grep": imageDetails,
+	"web_search": detailsShape(toolImages, fieldRule{key: "response", kinds: ^kinds(0), optional: true, members: []fieldRule{
+		mayList("sources", nil), mayList("citations", nil), mayTexts("searchQueries"), mayTexts("relatedQuestions"),
+	}}),
 	"calc": imageDetails, "find": imageDetails, "inspect_image": imageDetails, "recipe": imageDetails,
 	"resolve": imageDetails, "search": imageDetails, "ssh": imageDetails, "todo_write": imageDetails,
-	"web_search": imageDetails,
 }}
 
 var (
@@ -70,7 +72,7 @@ var (
 
 // taskRules are the details of a subagent's result. What it used is counted when a session is opened.
 var taskRules = []fieldRule{
-	{key: "usage", kinds: ^kinds(0), optional: true, members: usageRules},
+	{key: "usage", kinds: anObject | aNull, optional: true, members: usageRules},
 	{key: "results", kinds: anArray, elements: anObject, fill: `"results":[]`, each: &shape{fields: []fieldRule{
 		needText("id"), needText("output"), mayText("assignment"), mayText("description"),
 		{key: "extractedToolData", kinds: ^kinds(0), optional: true, members: []fieldRule{mayList("yield", nil)}},
@@ -78,6 +80,7 @@ var taskRules = []fieldRule{
 	mayList("progress", &shape{fields: []fieldRule{
 		needText("id"), mayText("assignment"), mayText("description"), mayText("lastIntent"),
 		{key: "recentOutput", kinds: anArray},
+		{key: "recentTools", kinds: anArray, elements: anObject},
 	}}),
 }
 

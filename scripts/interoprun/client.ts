@@ -30,7 +30,7 @@ export interface Manager {
 	getTree(): TreeNode[];
 	getLabel(id: string): string | undefined;
 	getLeafId(): string | null;
-	buildSessionContext(): any;
+	buildSessionContext(options?: object): any;
 	flush(): Promise<void>;
 	close(): Promise<void>;
 }

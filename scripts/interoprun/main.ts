@@ -2,6 +2,7 @@
 // Checks a mount against the client: a line for each check, "ok" or "FAIL". PI_CODING_AGENT_DIR is the agent
 // directory that the mount shows, PROJECT the working directory of the sessions. The status says only whether
 // all checks were done.
+import { checkAccepted } from "./accepted";
 import { checkBuilt } from "./build";
 import { loadClient } from "./client";
 import { checkContinued } from "./continue";
@@ -17,7 +18,7 @@ process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkOld, checkLive]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkOld, checkLive, checkAccepted(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {
