@@ -46,7 +46,7 @@ func (s *Server) end() error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d new sessions could not be written to SOURCE (%s: %w); the log says where they are",
+	return fmt.Errorf("new sessions that could not be written to SOURCE: %d (%s: %w); the log says where they are",
 		len(failed), failed[0].Name, failed[0].Err)
 }
 

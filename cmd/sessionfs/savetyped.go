@@ -26,6 +26,9 @@ const (
 	saveLimitLazy = 5 * time.Second
 )
 
+// errNoAnswer: the limit is over.
+var errNoAnswer = errors.New("the mount does not answer")
+
 // saveTyped puts on disk what was typed into new sessions of a mount and lives in memory. The error is why that
 // cannot be done; where the mount cannot be asked (it is dead, or another user's) there is none, and the server does
 // it at its end.
@@ -52,7 +55,7 @@ func saveTyped(e mountEntry, limit time.Duration) error {
 	case err = <-ended:
 	case <-time.After(limit):
 		_ = cmd.Process.Kill()
-		return fmt.Errorf("the mount did not answer within %s", limit)
+		return errNoAnswer
 	}
 	if err == nil {
 		return nil

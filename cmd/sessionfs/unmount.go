@@ -42,8 +42,13 @@ func unmountCommand(arg string, lazy bool) error {
 		limit = saveLimitLazy
 	}
 	unsaved := saveTyped(e, limit)
-	if unsaved != nil && !lazy {
-		return refuse(exitUnmount, "%s is still mounted, since what was typed into new sessions would be lost: it cannot be written to %s: %s\n"+
+	switch {
+	case errors.Is(unsaved, errNoAnswer) && lazy:
+		unsaved = nil // what -z is for
+	case errors.Is(unsaved, errNoAnswer):
+		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
+	case unsaved != nil && !lazy:
+		return refuse(exitUnmount, "%s is still mounted, since what was typed into new sessions would be lost: it cannot be written to %s: %s (the log says more)\n"+
 			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
 			path, e.source, unsaved, path)
 	}

@@ -140,7 +140,7 @@ func TestForegroundUnsaved(t *testing.T) {
 		require.NoError(t, unix.Kill(s.pid(), unix.SIGTERM))
 		r := <-ended
 		require.Equal(t, exitFailure, r.code, r)
-		for _, part := range []string{"2 new sessions could not be written", u.why.Error(), filepath.Join(s.source, session+".jsonl"), ".local/state/sessionfs/unsaved"} {
+		for _, part := range []string{"could not be written to SOURCE: 2 (", u.why.Error(), filepath.Join(s.source, session+".jsonl"), ".local/state/sessionfs/unsaved"} {
 			require.Contains(t, r.stderr, part)
 		}
 		require.Contains(t, s.unsaved(session), "typed")
