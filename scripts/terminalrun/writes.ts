@@ -10,7 +10,8 @@ const writes: Record<string, (session: Session, mark: string) => unknown> = {
 	append: (s, mark) => s.message(user(mark)),
 	labels: (s, mark) => s.setLabel(s.entries()[0].id, mark),
 	title: (s, mark) => s.setTitle(mark),
-	"ln -sfn leaf": s => s.moveLeaf(s.entries()[0].id),
+	// Moving it to where it is writes nothing, and is never refused.
+	"ln -sfn leaf": s => s.moveLeaf(s.entries().find(e => e.type !== "custom" && e.id !== s.leaf())!.id),
 };
 
 /** What a move of the leaf leaves in the file. */
