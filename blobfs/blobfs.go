@@ -49,6 +49,12 @@ func (s *Store) Size(hash string) (int64, error) {
 	return st.Size, nil
 }
 
+// State is that of the directory: another one when a blob came or went. fs.ErrNotExist where there is none.
+func (s *Store) State() (sessioncore.Token, error) {
+	st, err := s.storage.Stat("")
+	return st.Token, err
+}
+
 // Open opens a blob; fs.ErrNotExist where there is none. Its content is not verified.
 func (s *Store) Open(hash string) (sessioncore.Object, error) {
 	if err := check(hash); err != nil {

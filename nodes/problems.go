@@ -2,7 +2,10 @@ package nodes
 
 import "sessionfs/sessioncore"
 
-// renderProblems makes problems.jsonl: what could not be read or joined, nothing where all is well.
-func renderProblems(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
-	return snap.ProblemsDocument(), nil
+// renderProblems makes problems.jsonl: what could not be read or joined or is missing, nothing where all is well.
+func renderProblems(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	if v.Blobs == nil {
+		return snap.ProblemsDocument(nil), nil
+	}
+	return snap.ProblemsDocument(v.Blobs), nil
 }

@@ -33,7 +33,7 @@ func openVersions(t *testing.T, s *testSession) versionsOf {
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	leaf := leafOf(t, snap)
-	v := versionsOf{snap: snap, lists: []*Document{snap.LabelsDocument(), snap.ProblemsDocument()}}
+	v := versionsOf{snap: snap, lists: []*Document{snap.LabelsDocument(), snap.ProblemsDocument(nil)}}
 	v.transcript, err = snap.TranscriptDocument(leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != NoEntry {

@@ -85,6 +85,9 @@ type index struct {
 	seed    string // of version 1: the header's id, from which ids are made
 
 	shared *sharedFacts
+
+	blobUses     []blobUse
+	blobUsesMore bool // there are more than maxBlobUses
 }
 
 // headerRef is where the header and the title slot lie.
@@ -163,6 +166,9 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 		x.addLabel(u, n)
 	case TypeSessionInfo:
 		x.title = n + 1
+	}
+	if rec.flags&recBlob != 0 {
+		x.addBlobUses(u.text, n)
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)

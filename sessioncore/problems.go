@@ -20,6 +20,7 @@ const (
 	ProblemOrphan   ProblemKind = "orphan"     // a parent that is not in the file
 	ProblemSelf     ProblemKind = "own-parent" // an entry that is its own parent
 	ProblemCycle    ProblemKind = "cycle"      // parents that lead in a circle
+	ProblemBlob     ProblemKind = "blob"       // a blob that an entry refers to is not there
 )
 
 // Problem is one thing that could not be read or joined, a line of problems.jsonl (design.md section 1).
@@ -63,9 +64,15 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 	return list, s.problemCount + int64(len(tree.problems))
 }
 
-// ProblemsDocument returns problems.jsonl: an object a line, nothing where all is well.
-func (s *Snapshot) ProblemsDocument() *Document {
+// ProblemsDocument returns problems.jsonl: an object a line, nothing where all is well. blobs is where the blobs of
+// references should be; nil: they are not looked for.
+func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 	list, count := s.Problems()
+	missing, blobErr := s.missingProblems(blobs)
+	if len(missing) > 0 {
+		list, count = append(list, missing...), count+int64(len(missing))
+		slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+	}
 	var out []byte
 	for _, p := range list {
 		out = append(out, `{"line":`...)
@@ -86,7 +93,16 @@ func (s *Snapshot) ProblemsDocument() *Document {
 	if more := count - int64(len(list)); more > 0 {
 		out = fmt.Appendf(out, `{"problem":"more","why":"%d further problems are not listed"}`+"\n", more)
 	}
-	return textDocument(s, out)
+	if blobErr != nil {
+		out = append(out, `{"problem":"blob","why":`...)
+		out = append(appendQuoted(out, string(appendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error())))), "}\n"...)
+	}
+	if s.blobUsesMore && blobs != nil {
+		out = fmt.Appendf(out, `{"problem":"more","why":"whether there are blobs was looked at for the first %d references alone"}`+"\n", maxBlobUses)
+	}
+	doc := textDocument(s, out)
+	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil
+	return doc
 }
 
 // shortID keeps a line about an entry from growing with a hostile id.

@@ -39,6 +39,8 @@ type Snapshot struct {
 	titleEntry   uint32   // 1 + the number of the entry that has the title, 0 for none
 	form         timeForm // of the last timestamp
 	shared       *sharedFacts
+	blobUses     []blobUse
+	blobUsesMore bool
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
 	readAt  int64     // when the file was looked at, ns since the epoch
@@ -91,6 +93,7 @@ func (x *index) view(p *pin, st Stat) *Snapshot {
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
 		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
 		leafID: x.leaf, titleEntry: x.title, form: x.form, shared: x.shared,
+		blobUses: x.blobUses, blobUsesMore: x.blobUsesMore,
 	}
 	s.serial = serials.Add(1)
 	s.refs.Store(1)
