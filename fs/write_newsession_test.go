@@ -35,8 +35,7 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, []string{filepath.Base(path), filepath.Base(path) + ".jsonl"}, names(t, filepath.Dir(dir)))
 	require.Equal(t, "A \"title\"\n", run(t, "cat", dir+"/title"))
 	require.Equal(t, "/nowhere/yet /x/y.jsonl 3\n", run(t, "jq", "-r", `"\(.cwd) \(.parentSession) \(.version)"`, dir+"/header.json"))
-	_, err := os.Lstat(dir + "/leaf")
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Equal(t, "tree\n", run(t, "readlink", dir+"/leaf"), "before the first entry")
 
 	first := ask(t, dir+"/append", message("hello"))
 	second := ask(t, dir+"/append", `{"type":"thinking_level_change","thinkingLevel":"high"}`)
