@@ -44,6 +44,7 @@ type tree struct {
 	sessions *sessioncore.PendingStorage
 	store    *sessioncore.Store
 	root     *nodes.RootDir
+	clients  *sessioncore.Clients
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -62,6 +63,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	sessions := sessioncore.NewPendingStorage(onDisk)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
+	t.clients = sessioncore.NewClients(source, terminals)
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:   log,
@@ -73,6 +75,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			LeafMemory: o.LeafMemory,
 			Root:       onDisk.Path(),
 			Blobs:      blobStore,
+			Clients:    t.clients,
 			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
 		Listing:  sessioncore.NewListing(t.store, onDisk.Path()),
@@ -109,6 +112,7 @@ func (t *tree) sub(name string) (*sessioncore.FileStorage, error) {
 // close lets go of all that the tree holds open.
 func (t *tree) close() {
 	t.store.Close()
+	t.clients.Close()
 	t.closeStorages()
 }
 

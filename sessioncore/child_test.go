@@ -31,6 +31,7 @@ var childTasks = map[string]func(args []string) error{
 	"hold":   childHold,
 	"live":   childLive,
 	"chown":  childChown,
+	"client": childClient,
 }
 
 // TestChild is no test but the other process.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,9 +78,26 @@ func leaseState(fd int) (state WriterState, returned bool) {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 		return WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: there is none any more
 	case unix.EAGAIN:
+		if isRemote(fd) {
+			return WritersUnknown, true
+		}
 		return WritersPresent, true
 	}
 	return WritersUnknown, true
+}
+
+// remoteFileSystems have their leases from a server, or from nobody, and refuse them whoever has the file open
+// (statfs(2)).
+var remoteFileSystems = []uint32{
+	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
+}
+
+// isRemote reports whether a file lies where a refused lease says nothing of this machine's processes.
+func isRemote(fd int) bool {
+	var st unix.Statfs_t
+	err := uninterrupted(func() error { return unix.Fstatfs(fd, &st) })
+	return err == nil && slices.Contains(remoteFileSystems, uint32(st.Type))
 }
 
 // writers is Writers, as far as leases tell, for a file that is open for reading already.
@@ -92,9 +110,15 @@ func (o *fileObject) writers() (state WriterState, returned bool) { return lease
 // always closed to us, could write to anything, and do not count against a user's own session. (One process of
 // the user's that forbids being looked into, an ssh-agent say, is enough for doubt.)
 func searchWriters(proc string, file Stat) WriterState {
+	state, _ := findWriter(proc, file)
+	return state
+}
+
+// findWriter is searchWriters, with the process that it found; 0 for none.
+func findWriter(proc string, file Stat) (state WriterState, pid int) {
 	processes, err := os.ReadDir(proc)
 	if err != nil {
-		return WritersUnknown
+		return WritersUnknown, 0
 	}
 	shared := file.Mode&0o022 != 0
 	uid := uint32(os.Geteuid())
@@ -102,14 +126,15 @@ func searchWriters(proc string, file Stat) WriterState {
 	doubt := uid != 0 && (uid != file.UID || shared)
 	seen := false
 	for _, process := range processes {
-		if _, err := strconv.Atoi(process.Name()); err != nil {
+		pid, err := strconv.Atoi(process.Name())
+		if err != nil {
 			continue
 		}
 		dir := filepath.Join(proc, process.Name())
-		found, err := processWrites(dir, file)
+		found, err := processWrites(dir, file.Token)
 		switch {
 		case found:
-			return WritersPresent
+			return WritersPresent, pid
 		case errors.Is(err, fs.ErrPermission):
 			doubt = doubt || shared || ownedBy(dir, file.UID)
 		case err == nil:
@@ -117,9 +142,9 @@ func searchWriters(proc string, file Stat) WriterState {
 		}
 	}
 	if doubt || !seen {
-		return WritersUnknown
+		return WritersUnknown, 0
 	}
-	return WritersNone
+	return WritersNone, 0
 }
 
 // ownedBy reports whether a process is the user's; one that ended meanwhile is nobody's.
@@ -128,9 +153,9 @@ func ownedBy(dir string, uid uint32) bool {
 	return unix.Lstat(dir, &st) == nil && st.Uid == uid
 }
 
-// processWrites reports whether a process holds the file open for writing. The error is fs.ErrPermission
+// processWrites reports whether a process holds one of the files open for writing. The error is fs.ErrPermission
 // where that cannot be seen; other errors mean that the process or the descriptor is gone.
-func processWrites(dir string, file Stat) (bool, error) {
+func processWrites(dir string, files ...Token) (bool, error) {
 	infos, err := os.ReadDir(filepath.Join(dir, "fdinfo"))
 	if err != nil {
 		return false, err
@@ -142,7 +167,7 @@ func processWrites(dir string, file Stat) (bool, error) {
 		if errors.Is(err, fs.ErrPermission) {
 			return false, err
 		}
-		if err != nil || !strings.HasPrefix(target, "/") || !isFile(link, file.Token) {
+		if err != nil || !strings.HasPrefix(target, "/") || !isOneOf(link, files) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "fdinfo", info.Name()))
@@ -156,14 +181,15 @@ func processWrites(dir string, file Stat) (bool, error) {
 	return false, nil
 }
 
-// isFile reports whether a link in /proc leads to the file. DONT_SYNC answers from what the kernel
+// isOneOf reports whether a link in /proc leads to one of the files. DONT_SYNC answers from what the kernel
 // remembers: a descriptor on a network share that is away, or in our own mount, must not hold us up.
-func isFile(link string, file Token) bool {
+func isOneOf(link string, files []Token) bool {
 	var st unix.Statx_t
 	err := uninterrupted(func() error {
 		return unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
 	})
-	return err == nil && st.Ino == file.Inode && unix.Mkdev(st.Dev_major, st.Dev_minor) == file.Device
+	id := Token{Device: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino}
+	return err == nil && slices.ContainsFunc(files, id.SameObject)
 }
 
 // opensForWriting reads the flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)): octal.

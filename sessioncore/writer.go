@@ -31,6 +31,8 @@ type WriteOptions struct {
 	// Program tells whose agent directory the storage is in, for ProgramUnknown the sessions tell; it is asked
 	// only for lines with images. In sessions of pi nothing goes into Blobs. nil: unknown.
 	Program func() Program
+	// Clients knows of the live clients that hold no descriptor; nil where nobody does.
+	Clients *Clients
 	// Now and NewID replace the clock and the source of entry ids in tests.
 	Now   func() time.Time
 	NewID func() string
@@ -72,10 +74,9 @@ const (
 	// staleTries: how often a write is begun anew when somebody who does not follow the lock replaces the
 	// file under it.
 	staleTries = 5
-	// liveLimit is how long a program that has the file open for writing is waited for. One that follows
-	// the lock closes it about when it unlocks; a live client keeps it open, and the user should hear of
-	// that soon.
-	liveLimit = 100 * time.Millisecond
+	// liveLimit is how long a program that has the file open for writing is waited for, in all: as long as for
+	// the lock. One that follows the lock closes it about when it unlocks; a live client keeps it open.
+	liveLimit = lockLimit
 	// livePoll is how long others have the lock between two looks for a live client.
 	livePoll = 5 * time.Millisecond
 )
@@ -113,8 +114,8 @@ func (w *Writer) changeOnce(ctx context.Context, s *Session, f func(*change) err
 	return f(&change{w: w, s: s, ctx: ctx, snap: snap})
 }
 
-// lock takes the lock of a file that no live client holds open for writing, and looks at the file under it.
-// Between two looks the lock is free, since the one who is waited for may need it to come to an end.
+// lock takes the lock of a file that no live client is on, and looks at the file under it. The lock is released
+// between polls: a writer that has the file open for a moment may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock func(), err error) {
 	for start := time.Now(); ; {
 		release, err := w.store.Storage().Lock(ctx, s.Name())
@@ -127,51 +128,28 @@ func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock f
 				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 			}
 		}
-		snap, live, err := w.look(s)
-		if err == nil && !live {
+		snap, err := w.look(s)
+		if err == nil {
 			return snap, unlock, nil
 		}
 		unlock()
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case time.Since(start) > liveLimit || !pause(ctx, livePoll):
-			return nil, nil, fmt.Errorf("%w: %s", ErrBusy, s.Name())
+		if !passes(err) || time.Since(start) > liveLimit || !pause(ctx, livePoll) {
+			return nil, nil, w.namePID(s, err)
 		}
 	}
 }
 
-// look returns what the file is, unless it is live.
-func (w *Writer) look(s *Session) (snap *Snapshot, live bool, err error) {
-	if snap, err = s.Acquire(); err != nil {
-		return nil, false, err
+// look returns what the file is, unless a live client is on it: then the error is a LiveError.
+func (w *Writer) look(s *Session) (*Snapshot, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return nil, err
 	}
-	if live, err = w.isLive(s, snap); live || err != nil {
+	if err := w.live(s, snap); err != nil {
 		snap.Release()
-		return nil, live, err
+		return nil, err
 	}
-	return snap, false, nil
-}
-
-// isLive reports whether a client holds the file of a snapshot open for writing. Where nobody lets us find out,
-// it counts as not. The snapshot was acquired under the lock, so its open file is the one that the
-// name stands for.
-func (w *Writer) isLive(s *Session, snap *Snapshot) (bool, error) {
-	finder, ok := w.store.Storage().(WriterFinder)
-	if !ok || w.opts.LiveAllow {
-		return false, nil
-	}
-	if o, ok := snap.File().(*fileObject); ok {
-		state, returned := o.writers()
-		if !returned {
-			s.drop() // the lease that is left goes with the descriptor
-		}
-		if state != WritersUnknown {
-			return state == WritersPresent, nil
-		}
-	}
-	state, err := finder.Writers(s.Name())
-	return state == WritersPresent, err
+	return snap, nil
 }
 
 // commit adds whole lines to the session: an append; for a file of an old version the rewrite that

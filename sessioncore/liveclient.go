@@ -1,0 +1,65 @@
+package sessioncore
+
+import "errors"
+
+// This file is the writer's look for live clients (docs/design.md section 4).
+
+// live fails with a LiveError when a live client is on a session. Where nobody lets us find out, there is none.
+// The snapshot was acquired under the lock, so its open file is the one that the name stands for.
+func (w *Writer) live(s *Session, snap *Snapshot) error {
+	if w.opts.LiveAllow || w.pending(s) {
+		return nil
+	}
+	if w.opts.Clients != nil {
+		if live := w.opts.Clients.On(w.store.Storage(), s.Name()); live != nil {
+			return live
+		}
+	}
+	state, err := w.writers(s, snap)
+	if err == nil && state == WritersPresent {
+		err = &LiveError{Session: s.Name(), Sign: SignDescriptor}
+	}
+	return err
+}
+
+// writers says whether a process has the file of a snapshot open for writing.
+func (w *Writer) writers(s *Session, snap *Snapshot) (WriterState, error) {
+	finder, ok := w.store.Storage().(WriterFinder)
+	if !ok {
+		return WritersUnknown, nil
+	}
+	if o, ok := snap.File().(*fileObject); ok {
+		state, returned := o.writers()
+		if !returned {
+			s.drop() // the lease that is left goes with the descriptor
+		}
+		if state != WritersUnknown {
+			return state, nil
+		}
+	}
+	return finder.Writers(s.Name())
+}
+
+// passes reports whether what is in the way may be over in a moment: a process has the file open, as those that
+// follow the lock do for as long as they write.
+func passes(err error) bool {
+	var live *LiveError
+	return errors.As(err, &live) && live.Sign == SignDescriptor
+}
+
+// namePID adds to the refusal of a write which process is in the way. That costs a look at all processes, so it
+// is done once the wait is over.
+func (w *Writer) namePID(s *Session, err error) error {
+	if !passes(err) {
+		return err
+	}
+	st, statErr := w.store.Storage().Stat(s.Name())
+	if statErr != nil {
+		return err
+	}
+	live := &LiveError{Session: s.Name(), Sign: SignDescriptor}
+	if _, live.PID = findWriter("/proc", st); live.PID != 0 {
+		live.Command = commandOf("/proc", live.PID)
+	}
+	return live
+}
