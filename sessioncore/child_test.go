@@ -48,7 +48,7 @@ func TestChild(t *testing.T) {
 }
 
 // child prepares another process; the arguments have no newlines.
-func child(t *testing.T, task string, args ...string) *exec.Cmd {
+func child(t testing.TB, task string, args ...string) *exec.Cmd {
 	t.Helper()
 	require.Contains(t, childTasks, task)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")

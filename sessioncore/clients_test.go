@@ -19,13 +19,13 @@ import (
 
 // agentDir is an agent directory with a session, and what knows of its clients.
 type agentDir struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	sessions *FileStorage
 	clients  *Clients
 }
 
-func newAgentDir(t *testing.T) *agentDir {
+func newAgentDir(t testing.TB) *agentDir {
 	t.Helper()
 	a := &agentDir{t: t, dir: t.TempDir()}
 	for _, name := range []string{"sessions/p/s", "sessions/p/other", "terminal-sessions"} {
@@ -108,7 +108,7 @@ type imitation struct {
 }
 
 // start starts it; end kills it.
-func (c imitation) start(t *testing.T) (pid int, end func()) {
+func (c imitation) start(t testing.TB) (pid int, end func()) {
 	t.Helper()
 	cmd := child(t, "client", c.files...)
 	for _, v := range terminalVariables {

@@ -1,0 +1,28 @@
+package sessioncore
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkClients looks for a client where none lives; beside one that is on another session, with 20 breadcrumbs;
+// and so for a session that somebody left.
+func BenchmarkClients(b *testing.B) {
+	for _, name := range []string{"idle", "elsewhere", "left"} {
+		b.Run(name, func(b *testing.B) {
+			a := newAgentDir(b)
+			for i := range 20 {
+				a.crumb(fmt.Sprintf("pts-%d", 1000+i), fmt.Sprintf("p/x%d.jsonl", i))
+			}
+			if name == "left" {
+				a.crumb("pts-2000", "p/s.jsonl")
+			}
+			if name != "idle" {
+				imitation{files: []string{a.database("agent.db"), a.database("history.db"), a.database("models.db")}}.start(b)
+			}
+			for b.Loop() {
+				a.nobodyOn("p/s.jsonl")
+			}
+		})
+	}
+}
