@@ -115,4 +115,5 @@ func TestLiveClientBeforeRewrite(t *testing.T) {
 	c.end()
 	require.NoError(t, put(w.in("title"), "a title\n"))
 	require.Contains(t, w.raw("s"), `"title":"a title"`)
+	require.Equal(t, "a title\n", w.read("title"))
 }
