@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // hashLen is the length of a blob's name: a SHA-256 in hex.
@@ -19,15 +21,15 @@ func IsBlobHash(name string) bool {
 }
 
 // blobHash returns the hash of a blob reference, ok being false where v is none.
-func blobHash(v value) (hash string, ok bool) {
-	if len(v) < hashLen || len(v) > 6*(hashLen+len(blobPrefix))+2 {
+func blobHash(v rawjson.Value) (hash string, ok bool) {
+	if len(v) < hashLen || len(v) > 6*(hashLen+len(rawjson.BlobPrefix))+2 {
 		return "", false
 	}
-	text, ok := v.text()
-	if !ok || !strings.HasPrefix(text, blobPrefix) {
+	text, ok := v.Text()
+	if !ok || !strings.HasPrefix(text, rawjson.BlobPrefix) {
 		return "", false
 	}
-	hash = text[len(blobPrefix):]
+	hash = text[len(rawjson.BlobPrefix):]
 	return hash, IsBlobHash(hash)
 }
 
@@ -39,23 +41,23 @@ type resolver struct {
 
 // imageEdits resolves the image blocks of a content array (format.md, context). base is the array's
 // offset in the edited text.
-func (r *resolver) imageEdits(edits editList, content value, base int) editList {
+func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {
 		return edits
 	}
-	content.eachElement(func(block value, at int) bool {
-		var data member
+	content.EachElement(func(block rawjson.Value, at int) bool {
+		var data rawjson.Member
 		isImage := false
-		block.eachMember(func(m member) bool {
+		block.EachMember(func(m rawjson.Member) bool {
 			switch {
-			case m.keyIs("type"):
-				isImage = m.value.is("image")
-			case m.keyIs("data"):
+			case m.KeyIs("type"):
+				isImage = m.Value.Is("image")
+			case m.KeyIs("data"):
 				data = m
 			}
 			return true
 		})
-		hash, ok := blobHash(data.value)
+		hash, ok := blobHash(data.Value)
 		if !isImage || !ok {
 			return true
 		}
@@ -63,9 +65,9 @@ func (r *resolver) imageEdits(edits editList, content value, base int) editList 
 		if err != nil {
 			return true // a missing blob stays a reference
 		}
-		end := base + at + data.end - 1
-		start := base + at + data.end - len(data.value) + 1
-		edits = append(edits, edit{start: start, end: end, blob: &blobPiece{hash: hash, base64: true, bytes: size}})
+		end := base + at + data.End - 1
+		start := base + at + data.End - len(data.Value) + 1
+		edits = append(edits, rawjson.Edit{Start: start, End: end, Blob: &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}})
 		return true
 	})
 	return edits
@@ -73,16 +75,16 @@ func (r *resolver) imageEdits(edits editList, content value, base int) editList 
 
 // textEdits finds what is replaced anywhere in a text: references under the key image_url, ill-formed
 // bytes and numbers beyond a double. It goes through the tokens one by one, however deep they nest.
-func (r *resolver) textEdits(edits editList, text value, base int) (editList, error) {
-	var s scanner
+func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
+	var s rawjson.Scanner
 	key := false // the last string was the key image_url
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '"':
-			end, _ := s.skipString(text, i+1)
+			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
-			if next := skipSpace(text, end); next < len(text) && text[next] == ':' {
-				key = token.is("image_url")
+			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
+				key = token.Is("image_url")
 			} else {
 				var err error
 				if edits, err = r.stringEdits(edits, token, base+i, key); err != nil {
@@ -93,16 +95,16 @@ func (r *resolver) textEdits(edits editList, text value, base int) (editList, er
 			edits = illFormedEdits(edits, token, base+i)
 			i = end
 		case c == '-' || c >= '0' && c <= '9':
-			end, _ := s.skipNumber(text, i)
+			end, _ := s.SkipNumber(text, i)
 			if overflows(text[i:end]) {
-				edits = append(edits, edit{start: base + i, end: base + end, text: "null"})
+				edits = append(edits, rawjson.Edit{Start: base + i, End: base + end, Text: "null"})
 			}
 			i, key = end, false
 		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
 			i, key = i+1, false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// A value over several lines becomes one line.
-			edits = append(edits, edit{start: base + i, end: base + i + 1, text: " "})
+			edits = append(edits, rawjson.Edit{Start: base + i, End: base + i + 1, Text: " "})
 			i++
 		default:
 			i++
@@ -113,7 +115,7 @@ func (r *resolver) textEdits(edits editList, text value, base int) (editList, er
 
 // overflows reports whether a number is none as a double: JSON.stringify writes it as null.
 func overflows(number []byte) bool {
-	if len(number) < bigNumberLen && !strings.ContainsAny(string(number), "eE") {
+	if len(number) < rawjson.BigNumberLen && !strings.ContainsAny(string(number), "eE") {
 		return false
 	}
 	f, _ := strconv.ParseFloat(string(number), 64)
@@ -121,14 +123,14 @@ func overflows(number []byte) bool {
 }
 
 // illFormedEdits replaces bytes that are no UTF-8.
-func illFormedEdits(edits editList, text []byte, base int) editList {
+func illFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	for at := 0; ; {
-		at += validPrefix(text[at:])
+		at += rawjson.ValidPrefix(text[at:])
 		if at == len(text) {
 			return edits
 		}
-		n := illFormedLen(text[at:])
-		edits = append(edits, edit{start: base + at, end: base + at + n, text: replacement})
+		n := rawjson.IllFormedLen(text[at:])
+		edits = append(edits, rawjson.Edit{Start: base + at, End: base + at + n, Text: rawjson.Replacement})
 		at += n
 	}
 }
@@ -139,7 +141,7 @@ func illFormedEdits(edits editList, text []byte, base int) editList {
 const maxInlineText = 16 << 20
 
 // stringEdits resolves a string under the key image_url: the blob's content is text there.
-func (r *resolver) stringEdits(edits editList, token value, base int, imageURL bool) (editList, error) {
+func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
 	if !imageURL || r.blobs == nil {
 		return edits, nil
 	}
@@ -157,17 +159,17 @@ func (r *resolver) stringEdits(edits editList, token value, base int, imageURL b
 	} else if err != nil {
 		return nil, err
 	}
-	e := edit{start: base + 1, end: base + len(token) - 1}
+	e := rawjson.Edit{Start: base + 1, End: base + len(token) - 1}
 	switch {
 	case plain:
-		e.blob = &blobPiece{hash: hash, bytes: size}
+		e.Blob = &rawjson.Blob{Hash: hash, Bytes: size}
 	case size <= maxInlineText:
 		text, err := r.readBlob(hash, size)
 		if err != nil {
 			return nil, err
 		}
-		quoted := appendQuoted(nil, string(appendUTF8(nil, text)))
-		e.text = string(quoted[1 : len(quoted)-1])
+		quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
+		e.Text = string(quoted[1 : len(quoted)-1])
 	default:
 		return edits, nil
 	}

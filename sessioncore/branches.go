@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // branchNames are the names in branches/ that are no ids and that an id could look like.
@@ -156,7 +158,7 @@ func (s *Snapshot) BranchesDocument() (*Document, error) {
 	for _, e := range tips {
 		out = append(append(out, s.BranchName(e)...), '\t')
 		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
-		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, timestampLayout), '\t')
+		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
 		if label := s.BranchLabel(e); label != "" {
 			out = appendLabelField(out, label)
 		} else {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // chunk is a run of whole lines.
@@ -99,7 +101,7 @@ func readFull(obj io.ReaderAt, p []byte, off int64) error {
 }
 
 // classify looks at each line of the chunk; blank lines leave no trace but their number.
-func (c *chunk) classify(s *scanner) {
+func (c *chunk) classify(s *rawjson.Scanner) {
 	if c.tooLong {
 		c.lines = append(c.lines, lineInfo{class: lineTooLong})
 		return
@@ -110,7 +112,7 @@ func (c *chunk) classify(s *scanner) {
 			end = len(c.buf) - at
 		}
 		info := lineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
-		s.classify(c.buf[at:at+end], &info)
+		classify(s, c.buf[at:at+end], &info)
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
 		}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // conformanceDir is where cases with the real client's answers lie; its README says how to compare.
@@ -70,7 +72,7 @@ func TestConformance(t *testing.T) {
 			require.Len(t, sessions, 1)
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			checkSession(t, sessions[0], filepath.Join(caseDir, "agent/blobs"), value(strings.TrimSpace(string(want))), diffs[name])
+			checkSession(t, sessions[0], filepath.Join(caseDir, "agent/blobs"), rawjson.Value(strings.TrimSpace(string(want))), diffs[name])
 		})
 	}
 }
@@ -85,7 +87,7 @@ func TestOwnCases(t *testing.T) {
 		t.Run(filepath.Base(session), func(t *testing.T) {
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			checkSession(t, session, "../testdata/cases/blobs", value(strings.TrimSpace(string(want))), difference{})
+			checkSession(t, session, "../testdata/cases/blobs", rawjson.Value(strings.TrimSpace(string(want))), difference{})
 		})
 	}
 }
@@ -108,7 +110,7 @@ func TestOtherStores(t *testing.T) {
 			want, err := os.ReadFile("../testdata/wants/" + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".want.json")
 			require.NoError(t, err)
 			store, _, _ := strings.Cut(file, "/sessions/")
-			checkSession(t, file, store+"/blobs", value(strings.TrimSpace(string(want))), difference{})
+			checkSession(t, file, store+"/blobs", rawjson.Value(strings.TrimSpace(string(want))), difference{})
 		})
 	}
 }
@@ -129,33 +131,33 @@ func openSession(t testing.TB, file string) (*Snapshot, error) {
 	return snap, err
 }
 
-func checkSession(t *testing.T, file, blobs string, want value, diff difference) {
-	var s scanner
-	end, st := s.skipValue(want, 0)
-	require.Equal(t, scanOK, st)
+func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff difference) {
+	var s rawjson.Scanner
+	end, st := s.SkipValue(want, 0)
+	require.Equal(t, rawjson.OK, st)
 	require.Len(t, want, end)
 	snap, err := openSession(t, file)
-	if string(want.member("refused")) == "true" {
+	if string(want.Member("refused")) == "true" {
 		require.ErrorIs(t, err, ErrNotSession)
 		return
 	}
 	require.NoError(t, err)
 	header, err := snap.HeaderDocument()
 	require.NoError(t, err)
-	if shown := readDocument(t, header); want.member("header") != nil {
-		compareJSON(t, "header", want.member("header"), shown)
+	if shown := readDocument(t, header); want.Member("header") != nil {
+		compareJSON(t, "header", want.Member("header"), shown)
 	}
 	whole := want
-	if slot := want.member("withoutSlot"); slot != nil {
+	if slot := want.Member("withoutSlot"); slot != nil {
 		want = slot // contexts by the rules of 14.9.9; its header is the one without the slot
 	}
 	a := &answers{t: t, snap: snap, want: want, diff: diff, blobs: dirBlobs(blobs)}
-	if string(want.member("oracle")) == "null" {
+	if string(want.Member("oracle")) == "null" {
 		_, err := snap.Context(a.leaf(), a.blobs)
 		require.NoError(t, err)
 		return
 	}
-	a.normalize = string(whole.member("idsNormalized")) == "true"
+	a.normalize = string(whole.Member("idsNormalized")) == "true"
 	a.check()
 }
 
@@ -163,7 +165,7 @@ func checkSession(t *testing.T, file, blobs string, want value, diff difference)
 type answers struct {
 	t         *testing.T
 	snap      *Snapshot
-	want      value
+	want      rawjson.Value
 	diff      difference
 	blobs     Blobs
 	normalize bool
@@ -187,20 +189,20 @@ func (a *answers) id(e Entry) string {
 	if !ok {
 		return "null"
 	}
-	return string(appendQuoted(nil, id))
+	return string(rawjson.AppendQuoted(nil, id))
 }
 
 func (a *answers) compare(key, got string) {
-	want := a.want.member(key)
+	want := a.want.Member(key)
 	if want == nil || slices.Contains(a.diff.Keys, key) {
 		return
 	}
-	compareJSON(a.t, key, want, value(got))
+	compareJSON(a.t, key, want, rawjson.Value(got))
 }
 
 func (a *answers) check() {
 	leaf := a.leaf()
-	if a.want.member("leafId") != nil || a.snap.Len() == 0 {
+	if a.want.Member("leafId") != nil || a.snap.Len() == 0 {
 		a.compare("leafId", a.id(leaf))
 	}
 	a.compare("labels", a.labels())
@@ -210,23 +212,23 @@ func (a *answers) check() {
 	a.compare("entries", a.entries())
 	a.compare("tree", a.tree())
 	a.checkBranches()
-	a.checkContext("context", a.want.member("context"), leaf)
-	if sum, ok := a.want.member("contextSha256").text(); ok && !a.differs("contextSha256") && !a.differs("context") {
+	a.checkContext("context", a.want.Member("context"), leaf)
+	if sum, ok := a.want.Member("contextSha256").Text(); ok && !a.differs("contextSha256") && !a.differs("context") {
 		doc, err := a.snap.Context(leaf, a.blobs)
 		require.NoError(a.t, err)
-		got := sha256.Sum256([]byte(canonical(a.shaped(readDocument(a.t, doc), a.want.member("context")))))
+		got := sha256.Sum256([]byte(canonical(a.shaped(readDocument(a.t, doc), a.want.Member("context")))))
 		require.Equal(a.t, sum, hex.EncodeToString(got[:]), "contextSha256")
 	}
 	if a.differs("contexts") && a.diff.Only == "" {
 		return
 	}
-	a.want.member("contexts").eachMember(func(m member) bool {
-		key, _ := m.key.text()
+	a.want.Member("contexts").EachMember(func(m rawjson.Member) bool {
+		key, _ := m.Key.Text()
 		at := NoEntry
 		if key != "null" { // the context before any entry
 			at = a.find(key)
 		}
-		a.checkContext("contexts", m.value, at)
+		a.checkContext("contexts", m.Value, at)
 		return true
 	})
 }
@@ -254,21 +256,21 @@ func (a *answers) find(id string) Entry {
 func (a *answers) differs(key string) bool { return slices.Contains(a.diff.Keys, key) }
 
 // shaped leaves out of a context what the oracle's version has no keys for (the README says which).
-func (a *answers) shaped(got, want value) value {
-	if want.isObject() && want.member("sha256") == nil && want.member("selectedMCPToolNames") == nil {
+func (a *answers) shaped(got, want rawjson.Value) rawjson.Value {
+	if want.IsObject() && want.Member("sha256") == nil && want.Member("selectedMCPToolNames") == nil {
 		got = without(without(got, "selectedMCPToolNames"), "hasPersistedMCPToolSelection")
 	}
 	return got
 }
 
-func (a *answers) checkContext(key string, want value, at Entry) {
+func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 	if want == nil {
 		return
 	}
 	doc, err := a.snap.Context(at, a.blobs)
 	require.NoError(a.t, err, "context at %s", a.id(at))
 	got := readDocument(a.t, doc)
-	if want.member("oracleFails") != nil {
+	if want.Member("oracleFails") != nil {
 		return
 	}
 	switch {
@@ -277,7 +279,7 @@ func (a *answers) checkContext(key string, want value, at Entry) {
 	case a.differs(key):
 		want, got = without(want, a.diff.Only), without(got, a.diff.Only)
 	}
-	if sum, ok := want.member("sha256").text(); ok {
+	if sum, ok := want.Member("sha256").Text(); ok {
 		hash := sha256.Sum256([]byte(canonical(got)))
 		require.Equal(a.t, sum, hex.EncodeToString(hash[:]), "context at %s", a.id(at))
 		return
@@ -285,9 +287,9 @@ func (a *answers) checkContext(key string, want value, at Entry) {
 	compareJSON(a.t, fmt.Sprintf("context at %s", a.id(at)), without(want, "configuredThinkingLevel"), a.shaped(got, want))
 }
 
-func without(object value, key string) value {
-	var edits editList
-	return edits.editObject(object, 0, "", func(m member) bool { return m.keyIs(key) }).apply(object)
+func without(object rawjson.Value, key string) rawjson.Value {
+	var edits rawjson.Edits
+	return edits.Object(object, 0, "", func(m rawjson.Member) bool { return m.KeyIs(key) }).Apply(object)
 }
 
 func (a *answers) list(entries []Entry) string {
@@ -301,8 +303,8 @@ func (a *answers) list(entries []Entry) string {
 func (a *answers) labels() string {
 	var out []string
 	for _, l := range a.snap.Labels() {
-		target := string(appendQuoted(nil, l.Target))
-		out = append(out, target+":"+string(appendQuoted(nil, l.Label)))
+		target := string(rawjson.AppendQuoted(nil, l.Target))
+		out = append(out, target+":"+string(rawjson.AppendQuoted(nil, l.Label)))
 	}
 	return "{" + strings.Join(out, ",") + "}"
 }
@@ -316,7 +318,7 @@ func (a *answers) entries() string {
 		var fields []string
 		parent := a.snap.dialect.parent
 		for _, key := range []string{"id", parent, "type"} {
-			v := text.member(key)
+			v := text.Member(key)
 			if v == nil {
 				continue
 			}
@@ -324,7 +326,7 @@ func (a *answers) entries() string {
 			if a.normalize && key == "id" {
 				shown = a.id(e)
 			}
-			if a.normalize && key == parent && !v.missing() {
+			if a.normalize && key == parent && !v.Missing() {
 				shown = a.id(a.snap.Parent(e))
 			}
 			fields = append(fields, fmt.Sprintf("%q:%s", key, shown))
@@ -346,7 +348,7 @@ func (a *answers) tree() string {
 			}
 			b.WriteString(`{"id":` + a.id(e))
 			if label := a.snap.LabelOf(e); label != "" {
-				b.WriteString(`,"label":` + string(appendQuoted(nil, label)))
+				b.WriteString(`,"label":` + string(rawjson.AppendQuoted(nil, label)))
 			}
 			b.WriteString(`,"children":`)
 			walk(tree.Children(e))
@@ -358,18 +360,18 @@ func (a *answers) tree() string {
 	return b.String()
 }
 
-func readDocument(t testing.TB, d *Document) value {
+func readDocument(t testing.TB, d *Document) rawjson.Value {
 	defer d.Close()
 	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
 	require.NoError(t, err)
 	require.Equal(t, byte('\n'), b[len(b)-1])
 	text := slices.Clip(b[:len(b)-1])
 	require.NotContains(t, string(text), "\n", "one line")
-	require.True(t, validObject(value(text)), "valid JSON")
-	return value(text)
+	require.True(t, rawjson.IsValidObject(rawjson.Value(text)), "valid JSON")
+	return rawjson.Value(text)
 }
 
-func compareJSON(t *testing.T, what string, want, got value) {
+func compareJSON(t *testing.T, what string, want, got rawjson.Value) {
 	t.Helper()
 	w, g := canonical(want), canonical(got)
 	if w == g {
@@ -384,43 +386,43 @@ func compareJSON(t *testing.T, what string, want, got value) {
 }
 
 // canonical is the canonical JSON of the conformance README.
-func canonical(v value) string {
+func canonical(v rawjson.Value) string {
 	switch {
-	case v.isObject():
+	case v.IsObject():
 		members := map[string]string{}
 		var keys []string
-		v.eachMember(func(m member) bool {
-			key, _ := m.key.text()
+		v.EachMember(func(m rawjson.Member) bool {
+			key, _ := m.Key.Text()
 			if _, ok := members[key]; !ok {
 				keys = append(keys, key)
 			}
-			members[key] = canonical(m.value)
+			members[key] = canonical(m.Value)
 			return true
 		})
 		slices.Sort(keys)
 		var out []string
 		for _, k := range keys {
-			out = append(out, string(appendQuoted(nil, k))+":"+members[k])
+			out = append(out, string(rawjson.AppendQuoted(nil, k))+":"+members[k])
 		}
 		return "{" + strings.Join(out, ",") + "}"
-	case v.isArray():
+	case v.IsArray():
 		var out []string
-		v.eachElement(func(e value, _ int) bool {
+		v.EachElement(func(e rawjson.Value, _ int) bool {
 			out = append(out, canonical(e))
 			return true
 		})
 		return "[" + strings.Join(out, ",") + "]"
-	case v.isString():
-		text, _ := v.text()
-		return string(appendQuoted(nil, text))
-	case v.isNumber():
+	case v.IsString():
+		text, _ := v.Text()
+		return string(rawjson.AppendQuoted(nil, text))
+	case v.IsNumber():
 		return canonicalNumber(v)
 	}
 	return string(v)
 }
 
 // canonicalNumber writes a double as JSON.stringify does.
-func canonicalNumber(v value) string {
+func canonicalNumber(v rawjson.Value) string {
 	f, _ := strconv.ParseFloat(string(v), 64)
 	if math.IsInf(f, 0) {
 		return "null"

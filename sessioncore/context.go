@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"slices"
 	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Context renders what the model would be sent from an entry (NoEntry: before the first one), as the
@@ -82,11 +84,11 @@ func (c *contextBuilder) last(kind EntryType) int {
 
 // kept returns the entries before the compaction at that place of the path that it keeps: those from
 // its first kept entry on, none where that one is not before it.
-func (c *contextBuilder) kept(at int, compaction value) []Entry {
+func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
 	var first symbol
-	if index := compaction.member(oldKeptKey); c.s.version < 2 && index.isNumber() {
+	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
 		first, _ = c.s.keptByIndex(index)
-	} else if id, ok := compaction.member(c.s.dialect.kept).bytes(); ok {
+	} else if id, ok := compaction.Member(c.s.dialect.kept).Bytes(); ok {
 		first = c.s.symbols.find(id)
 	}
 	if first == 0 {
@@ -151,10 +153,10 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 		return err
 	}
 	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
-	if message.missing() {
+	if message.Missing() {
 		return nil
 	}
-	var edits editList
+	var edits rawjson.Edits
 	if hook {
 		edits = hookEdit(edits, message, 0)
 	}
@@ -162,8 +164,8 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 		edits = payloadEdits(edits, message)
 	}
 	if rec.flags&touched != 0 {
-		content := message.member("content")
-		edits = c.resolver.imageEdits(edits, content, content.offsetIn(message))
+		content := message.Member("content")
+		edits = c.resolver.imageEdits(edits, content, content.OffsetIn(message))
 		if edits, err = c.resolver.textEdits(edits, message, 0); err != nil {
 			return err
 		}
@@ -175,17 +177,17 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 
 // payloadEdits: an assistant message with an openaiResponsesHistory payload is loaded without it and
 // without the signatures of its thinking blocks (format.md, context).
-func payloadEdits(edits editList, message value) editList {
+func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
-	if !message.member(key).member("type").is("openaiResponsesHistory") {
+	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
 		return edits
 	}
-	edits = edits.editObject(message, 0, "", func(m member) bool { return m.keyIs(key) })
-	content := message.member("content")
-	base := content.offsetIn(message)
-	content.eachElement(func(block value, at int) bool {
-		if block.member("type").is("thinking") {
-			edits = edits.editObject(block, base+at, "", func(m member) bool { return m.keyIs("thinkingSignature") })
+	edits = edits.Object(message, 0, "", func(m rawjson.Member) bool { return m.KeyIs(key) })
+	content := message.Member("content")
+	base := content.OffsetIn(message)
+	content.EachElement(func(block rawjson.Value, at int) bool {
+		if block.Member("type").Is("thinking") {
+			edits = edits.Object(block, base+at, "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") })
 		}
 		return true
 	})
@@ -195,11 +197,11 @@ func payloadEdits(edits editList, message value) editList {
 // field is a member of a message that is put together: its key and where its value comes from.
 type field struct {
 	key   string
-	value value // nil: the member is left out
+	value rawjson.Value // nil: the member is left out
 }
 
 // writeFields writes `"key":value` for each field that has a value, after what stands there already.
-func (c *contextBuilder) writeFields(e Entry, text value, fields ...field) error {
+func (c *contextBuilder) writeFields(e Entry, text rawjson.Value, fields ...field) error {
 	for _, f := range fields {
 		if len(f.value) == 0 {
 			continue
@@ -213,9 +215,9 @@ func (c *contextBuilder) writeFields(e Entry, text value, fields ...field) error
 }
 
 // writeKeys is writeFields for members that keep their keys.
-func (c *contextBuilder) writeKeys(e Entry, text value, keys []string) error {
+func (c *contextBuilder) writeKeys(e Entry, text rawjson.Value, keys []string) error {
 	for _, key := range keys {
-		if err := c.writeFields(e, text, field{key, text.member(key)}); err != nil {
+		if err := c.writeFields(e, text, field{key, text.Member(key)}); err != nil {
 			return err
 		}
 	}
@@ -223,10 +225,10 @@ func (c *contextBuilder) writeKeys(e Entry, text value, keys []string) error {
 }
 
 // writeValue writes v, a part of entry e's text.
-func (c *contextBuilder) writeValue(e Entry, text, v value) error {
+func (c *contextBuilder) writeValue(e Entry, text, v rawjson.Value) error {
 	rec := &c.s.records[e]
 	c.blobs = c.blobs || rec.flags&recBlob != 0
-	var edits editList
+	var edits rawjson.Edits
 	if rec.flags&touched != 0 {
 		var err error
 		edits = c.resolver.imageEdits(edits, contentOf(rec, text, v), 0)
@@ -234,13 +236,13 @@ func (c *contextBuilder) writeValue(e Entry, text, v value) error {
 			return err
 		}
 	}
-	c.doc.edited(rec.off+int64(v.offsetIn(text)), v, edits)
+	c.doc.edited(rec.off+int64(v.OffsetIn(text)), v, edits)
 	return nil
 }
 
 // contentOf returns v where it is the content of a custom_message, in which image blocks are resolved.
-func contentOf(rec *record, text, v value) value {
-	if rec.kind == TypeCustomMessage && v.offsetIn(text) == text.member("content").offsetIn(text) {
+func contentOf(rec *record, text, v rawjson.Value) rawjson.Value {
+	if rec.kind == TypeCustomMessage && v.OffsetIn(text) == text.Member("content").OffsetIn(text) {
 		return v
 	}
 	return nil
@@ -270,7 +272,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry) error {
 
 func (c *contextBuilder) writeBranchSummary(e Entry) error {
 	text, err := c.s.checked(e)
-	if err != nil || !text.member("summary").truthy() {
+	if err != nil || !text.Member("summary").Truthy() {
 		return err
 	}
 	c.separate()
@@ -282,18 +284,18 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 
 // writeCompaction writes the summary that stands for what was compacted. remote tells that a provider
 // keeps the history: then nothing before the compaction is sent.
-func (c *contextBuilder) writeCompaction(e Entry, text value) (remote bool, err error) {
+func (c *contextBuilder) writeCompaction(e Entry, text rawjson.Value) (remote bool, err error) {
 	c.separate()
 	c.doc.text(`{"role":"` + c.words.compactionRole + `"`)
 	if err := c.writeKeys(e, text, c.words.compactionKeys); err != nil {
 		return false, err
 	}
-	var history value
+	var history rawjson.Value
 	if c.words.providerHistory {
-		history = text.member("preserveData").member("openaiRemoteCompaction")
+		history = text.Member("preserveData").Member("openaiRemoteCompaction")
 	}
-	provider, items := history.member("provider"), history.member("replacementHistory")
-	if remote = provider.isString() && provider.truthy() && items.isArray(); remote {
+	provider, items := history.Member("provider"), history.Member("replacementHistory")
+	if remote = provider.IsString() && provider.Truthy() && items.IsArray(); remote {
 		c.doc.text(`,"providerPayload":{"type":"openaiResponsesHistory"`)
 		if err := c.writeFields(e, text, field{"provider", provider}, field{"items", items}); err != nil {
 			return false, err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // by-cwd/ mirrors the directories in which sessions were (design.md section 5). Nothing is made of their
@@ -134,7 +136,7 @@ func (x *cwdIndex) child(key, name string) (child string, ok bool) {
 	if is(name) {
 		return name, true
 	}
-	if text := string(appendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is no UTF-8
+	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is no UTF-8
 		return text, true
 	}
 	if text, plain := decodeNameAmong(name, cwdFixed); plain && is(text) {

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // cwdListing is a listing of sessions s0, s1, … in these directories.
 func cwdListing(t *testing.T, cwds ...string) *Listing {
 	var files [][2]string
 	for i, cwd := range cwds {
-		header := string(appendQuoted(fmt.Appendf(nil, `{"type":"session","id":"id%d","cwd":`, i), cwd)) + "}\n"
+		header := string(rawjson.AppendQuoted(fmt.Appendf(nil, `{"type":"session","id":"id%d","cwd":`, i), cwd)) + "}\n"
 		files = append(files, [2]string{fmt.Sprintf("p/s%d.jsonl", i), header})
 	}
 	return listOf(t, files...)
@@ -85,7 +87,7 @@ func TestCwdPaths(t *testing.T) {
 // TestCwdCollisions: latest wins, then a directory, then a session; and each has a name of its own.
 func TestCwdCollisions(t *testing.T) {
 	header := func(cwd string) string {
-		return string(appendQuoted([]byte(`{"type":"session","id":"x","cwd":`), cwd)) + "}\n"
+		return string(rawjson.AppendQuoted([]byte(`{"type":"session","id":"x","cwd":`), cwd)) + "}\n"
 	}
 	l := listOf(t,
 		[2]string{"p/latest.jsonl", header("/w")}, [2]string{"p/twin.jsonl", header("/w")}, [2]string{"q/twin.jsonl", header("/w")},

@@ -1,5 +1,7 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // dialect is how a program words the one model that sessioncore has (design.md section 9). The header
 // says of which dialect a file is, from its first line to its last; whatever differs between dialects is
 // asked of the table that is here.
@@ -17,7 +19,7 @@ type dialect struct {
 	// titleEntry: the session's title is the name of the last session_info entry, not the header's.
 	titleEntry bool
 	// form is that of timestamps in a file that has none to go by.
-	form timeForm
+	form rawjson.TimeForm
 
 	// moveType is the type of entries that can move the leaf.
 	moveType EntryType
@@ -55,7 +57,7 @@ var (
 		headerType: "session", types: ompTypes, spelling: camelCase,
 		parent: "parentId", target: "targetId", from: "fromId", kept: keptKey,
 		thinkingLevel: "thinkingLevel", parentSession: "parentSession",
-		versioned: true, form: timeZulu,
+		versioned: true, form: rawjson.TimeZulu,
 		moveType: TypeCustom, ownLeaf: true,
 		context: contextWords{
 			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
@@ -63,14 +65,14 @@ var (
 			customMessages: true, providerHistory: true,
 		},
 		common: commonRules, entries: entryRules,
-		dataFirst: true, fileTime: timestampLayout,
+		dataFirst: true, fileTime: rawjson.TimestampLayout,
 	}
 	// operator is the dialect of operator (format.md, operator dialect; seed operator-session-manager).
 	operator = &dialect{
 		headerType: "session_header", types: operatorTypes, spelling: snakeCase,
 		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
 		thinkingLevel: "thinking_level", parentSession: "parent_session",
-		titleEntry: true, form: timeOffset,
+		titleEntry: true, form: rawjson.TimeOffset,
 		moveType: TypeLeaf,
 		context: contextWords{
 			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
@@ -82,17 +84,17 @@ var (
 )
 
 // time reads a timestamp.
-func (d *dialect) time(v value) (ms int64, form timeForm, ok bool) {
+func (d *dialect) time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok bool) {
 	if d == operator {
-		return operatorTime(v)
+		return rawjson.ReadOperatorTimestamp(v)
 	}
-	return ompTime(v)
+	return rawjson.ReadTimestamp(v)
 }
 
 // dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
 // of the types of headers and a string id, which may be empty (format.md, loading).
-func dialectOf(v value) *dialect {
-	if typ, ok := v.member("type").text(); ok && v.member("id").isString() {
+func dialectOf(v rawjson.Value) *dialect {
+	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
 		return dialectOfType(typ)
 	}
 	return nil
@@ -110,14 +112,14 @@ func dialectOfType(typ string) *dialect {
 }
 
 // typeOf returns the type that a JSON value names.
-func (d *dialect) typeOf(v value) EntryType {
-	if !v.isString() {
+func (d *dialect) typeOf(v rawjson.Value) EntryType {
+	if !v.IsString() {
 		return TypeUnknown
 	}
 	if t, ok := d.types[string(v[1:len(v)-1])]; ok {
 		return t
 	}
-	text, _ := v.text()
+	text, _ := v.Text()
 	return d.types[text]
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sort"
 	"sync"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Document is a generated file: a list of pieces, most of which lie in the session file or in blobs
@@ -48,22 +50,8 @@ type piece struct {
 	off  int64  // of a range: where it begins in the session file
 	size int64  // in the document, in bytes
 	text string // text of its own, "" for a range or a blob
-	blob *blobPiece
+	blob *rawjson.Blob
 	made int32 // the maker's number for it, 0 for none
-}
-
-// blobPiece is a blob's content: as base64, or as it is.
-type blobPiece struct {
-	hash   string
-	base64 bool
-	bytes  int64 // size of the blob
-}
-
-func (b *blobPiece) size() int64 {
-	if b.base64 {
-		return int64(base64.StdEncoding.EncodedLen(int(b.bytes)))
-	}
-	return b.bytes
 }
 
 func newDocument(s *Snapshot, blobs Blobs) *Document {
@@ -95,7 +83,7 @@ func (d *Document) add(p piece) {
 
 func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
 func (d *Document) fileRange(off, size int64) { d.add(piece{off: off, size: size}) }
-func (d *Document) blob(b *blobPiece)         { d.add(piece{size: b.size(), blob: b}) }
+func (d *Document) blob(b *rawjson.Blob)      { d.add(piece{size: b.Size(), blob: b}) }
 func (d *Document) makes(n int32, size int64) { d.add(piece{size: size, made: n}) }
 
 // Size returns the document's size in bytes.
@@ -143,15 +131,15 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	case piece.blob == nil:
 		return readFull(d.snap.pin.obj, p, piece.off+off)
 	}
-	obj, err := d.blobs.Open(piece.blob.hash)
+	obj, err := d.blobs.Open(piece.blob.Hash)
 	if err != nil {
-		return fmt.Errorf("%w: blob %s", ErrStale, piece.blob.hash)
+		return fmt.Errorf("%w: blob %s", ErrStale, piece.blob.Hash)
 	}
 	defer obj.Close()
-	if !piece.blob.base64 {
+	if !piece.blob.Base64 {
 		return readFull(obj, p, off)
 	}
-	return readBase64(obj, piece.blob.bytes, p, off)
+	return readBase64(obj, piece.blob.Bytes, p, off)
 }
 
 // readMade fills p from a piece that is made; readers ask for its parts one after the other.
@@ -189,16 +177,16 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 }
 
 // edited adds a range of the session file, of which text is the content, with edits made to it.
-func (d *Document) edited(off int64, text []byte, edits editList) {
+func (d *Document) edited(off int64, text []byte, edits rawjson.Edits) {
 	at := 0
-	for _, e := range edits.inOrder() {
-		d.fileRange(off+int64(at), int64(e.start-at))
-		if e.blob != nil {
-			d.blob(e.blob)
+	for _, e := range edits.InOrder() {
+		d.fileRange(off+int64(at), int64(e.Start-at))
+		if e.Blob != nil {
+			d.blob(e.Blob)
 		} else {
-			d.text(e.text)
+			d.text(e.Text)
 		}
-		at = e.end
+		at = e.End
 	}
 	d.fileRange(off+int64(at), int64(len(text)-at))
 }

@@ -3,15 +3,17 @@ package sessioncore
 import (
 	"fmt"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // draft is a line to be written, looked at as far as that needs no session.
 type draft struct {
 	kind   EntryType
-	text   value    // on one line, size controls applied
-	blobs  [][]byte // what it refers to
-	id     value    // nil: to be made
-	parent value    // nil: to be chosen
+	text   rawjson.Value // on one line, size controls applied
+	blobs  [][]byte      // what it refers to
+	id     rawjson.Value // nil: to be made
+	parent rawjson.Value // nil: to be chosen
 	timed  bool
 
 	answered bool // an assistant's message
@@ -22,21 +24,21 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooBig, len(line), MaxLine)
 	}
-	text := value(line[skipSpace(line, 0):])
-	var s scanner
-	end, st := s.scanValue(text)
-	if st != scanOK || skipSpace(text, end) != len(text) {
+	text := rawjson.Value(line[rawjson.SkipSpace(line, 0):])
+	var s rawjson.Scanner
+	end, st := s.ScanValue(text)
+	if st != rawjson.OK || rawjson.SkipSpace(text, end) != len(text) {
 		return nil, &FieldError{Want: "one JSON object", Got: notJSON(text, end)}
 	}
-	if text = text[:end]; !text.isObject() {
-		return nil, &FieldError{Want: "one JSON object", Got: text.kind().String()}
+	if text = text[:end]; !text.IsObject() {
+		return nil, &FieldError{Want: "one JSON object", Got: text.Kind().String()}
 	}
 	kind, fills, err := d.checkEntry(text)
 	if err != nil {
 		return nil, err
 	}
 	if text = oneLine(text); len(fills) > 0 { // which leaves every offset as it was
-		text = fills.apply(text)
+		text = fills.Apply(text)
 	}
 	p, err := persist(text, useBlobs)
 	if err != nil {
@@ -48,21 +50,13 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 	}
 	return &draft{
 		kind: kind, text: p.text, blobs: p.blobs,
-		id: p.text.member("id"), parent: p.text.member(d.parent), timed: p.text.member("timestamp") != nil,
-		answered: kind == TypeMessage && p.text.member("message").member("role").is("assistant"),
+		id: p.text.Member("id"), parent: p.text.Member(d.parent), timed: p.text.Member("timestamp") != nil,
+		answered: kind == TypeMessage && p.text.Member("message").Member("role").Is("assistant"),
 	}, nil
 }
 
-// scanValue validates the value that text begins with; empty text is none.
-func (s *scanner) scanValue(text value) (int, scanStatus) {
-	if len(text) == 0 {
-		return 0, scanShort
-	}
-	return s.skipValue(text, 0)
-}
-
 // notJSON says where a line stops being JSON.
-func notJSON(text value, at int) string {
+func notJSON(text rawjson.Value, at int) string {
 	if at >= len(text) {
 		return "a text that ends too early"
 	}
@@ -75,7 +69,7 @@ type batch struct {
 	snap     *Snapshot
 	dialect  *dialect
 	now      time.Time // that is filled in, in the form that the file has
-	form     timeForm
+	form     rawjson.TimeForm
 	ids      map[string]struct{} // of the lines so far, WTF-8
 	leaf     *string             // nil: none
 	lines    []byte
@@ -129,12 +123,12 @@ func (b *batch) newID() string {
 }
 
 // appendNow appends the time as JSON.
-func (b *batch) appendNow(dst []byte) []byte { return b.form.append(dst, b.now) }
+func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) }
 
 // begin begins an entry, up to its own fields, as clients do.
 func (b *batch) begin(kind EntryType, id string, parent *string) []byte {
-	line := appendQuoted([]byte(`{"type":`), kind.String())
-	line = appendQuoted(append(line, `,"id":`...), id)
+	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
+	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
 	line = appendReference(append(line, `,"`+b.dialect.parent+`":`...), parent)
 	return b.appendNow(append(line, `,"timestamp":`...))
 }
@@ -142,7 +136,7 @@ func (b *batch) begin(kind EntryType, id string, parent *string) []byte {
 // add takes a line into the batch and returns its id. After an error the batch is as before.
 func (b *batch) add(d *draft) (id string, err error) {
 	if d.id != nil {
-		id, _ = d.id.text()
+		id, _ = d.id.Text()
 		if b.has(id) {
 			return "", fmt.Errorf("%w: %q", ErrExists, id)
 		}
@@ -153,7 +147,7 @@ func (b *batch) add(d *draft) (id string, err error) {
 	}
 	if d.kind == TypeLabel || d.kind == TypeLeaf {
 		key := b.dialect.target
-		if target, ok := d.text.member(key).text(); ok {
+		if target, ok := d.text.Member(key).Text(); ok {
 			if err := b.mustHave(target); err != nil {
 				return "", fmt.Errorf("%s: %w", key, err)
 			}
@@ -162,7 +156,7 @@ func (b *batch) add(d *draft) (id string, err error) {
 	var fill completion
 	if d.id == nil {
 		id = b.newID()
-		fill.id = appendQuoted([]byte(`"id":`), id)
+		fill.id = rawjson.AppendQuoted([]byte(`"id":`), id)
 	}
 	if d.parent == nil {
 		fill.parent = appendReference([]byte(`"`+b.dialect.parent+`":`), parent)
@@ -185,13 +179,13 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 		return b.leaf, nil
 	case v == nil: // as branchWithSummary does (design.md section 2)
 		field = b.dialect.from
-		if v = d.text.member(field); v.is(rootID) || v.isNull() {
+		if v = d.text.Member(field); v.Is(rootID) || v.IsNull() {
 			return nil, nil
 		}
-	case !v.isString():
+	case !v.IsString():
 		return nil, nil
 	}
-	id, _ := v.text()
+	id, _ := v.Text()
 	err := b.mustHave(id)
 	if err == nil && id == "" {
 		err = fmt.Errorf("%w: an empty id stands for none", ErrNotFound)
@@ -215,10 +209,10 @@ func (b *batch) leafAfter(d *draft, id string) *string {
 	if !isMove {
 		return &id
 	}
-	if target.isNull() {
+	if target.IsNull() {
 		return nil
 	}
-	if text, ok := target.text(); ok && b.has(text) {
+	if text, ok := target.Text(); ok && b.has(text) {
 		return &text
 	}
 	if b.dialect.ownLeaf {
@@ -232,7 +226,7 @@ func appendReference(dst []byte, id *string) []byte {
 	if id == nil {
 		return append(dst, "null"...)
 	}
-	return appendQuoted(dst, *id)
+	return rawjson.AppendQuoted(dst, *id)
 }
 
 // completion is the members that a line lacks, as JSON; nil for those that it has.
@@ -240,23 +234,23 @@ type completion struct{ id, parent, time []byte }
 
 // into puts the members where clients have them: in the order type, id, parentId, timestamp, and for
 // omp's custom entries and messages at the end, in the same order.
-func (c *completion) into(text value, kind EntryType, d *dialect) []byte {
+func (c *completion) into(text rawjson.Value, kind EntryType, d *dialect) []byte {
 	var typeEnd, idEnd, parentEnd, last int
-	text.eachMember(func(m member) bool {
+	text.EachMember(func(m rawjson.Member) bool {
 		switch {
-		case m.keyIs("type"):
-			typeEnd = m.end
-		case m.keyIs("id"):
-			idEnd = m.end
-		case m.keyIs(d.parent):
-			parentEnd = m.end
+		case m.KeyIs("type"):
+			typeEnd = m.End
+		case m.KeyIs("id"):
+			idEnd = m.End
+		case m.KeyIs(d.parent):
+			parentEnd = m.End
 		}
-		last = m.end
+		last = m.End
 		return true
 	})
 	atEnd := d.dataFirst && (kind == TypeCustom || kind == TypeCustomMessage)
 	at := typeEnd
-	var edits editList
+	var edits rawjson.Edits
 	for _, part := range []struct {
 		given int
 		add   []byte
@@ -270,14 +264,14 @@ func (c *completion) into(text value, kind EntryType, d *dialect) []byte {
 		case atEnd:
 			at = last
 		}
-		edits = append(edits, edit{start: at, end: at, text: "," + string(part.add)})
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: "," + string(part.add)})
 	}
-	return edits.apply(text)
+	return edits.Apply(text)
 }
 
 // Unfinished reports whether a text is but the beginning of a JSON value: more could make it whole.
 func Unfinished(text []byte) bool {
-	var s scanner
-	_, st := s.skipValue(text, 0)
-	return st == scanShort
+	var s rawjson.Scanner
+	_, st := s.SkipValue(text, 0)
+	return st == rawjson.Short
 }

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // recRendered are the flags of entries that are not shown with the bytes of the file.
 const recRendered = recMigrated | recManyLines
@@ -60,7 +64,7 @@ func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 }
 
 // shown returns an entry's text as its file shows it, migrated and on one line.
-func (s *Snapshot) shown(e Entry) (value, error) {
+func (s *Snapshot) shown(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	text, err := s.checked(e)
 	if err != nil {
@@ -73,7 +77,7 @@ func (s *Snapshot) shown(e Entry) (value, error) {
 }
 
 // oneLine turns the line breaks inside a text into blanks, byte for byte.
-func oneLine(text value) value {
+func oneLine(text rawjson.Value) rawjson.Value {
 	if !manyLines(text) {
 		return text
 	}

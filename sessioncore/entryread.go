@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // entryReader reads entries one after the other into the same memory.
@@ -14,7 +16,7 @@ type entryReader struct {
 }
 
 // read returns an entry's text, compared with its checksum; it is good until the next read.
-func (r *entryReader) read(e Entry) (value, error) {
+func (r *entryReader) read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	if cap(r.buf) < int(rec.size) || cap(r.buf) > keepBuffer {
 		r.buf = make([]byte, max(int(rec.size), chunkSize))
@@ -31,7 +33,7 @@ const readBatch = 16
 
 // readAll reads entries with several goroutines. Each gets a function of its own from worker, and calls it
 // with the number of an entry in entries and its text, in no particular order. The first error ends it.
-func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text value) error) error {
+func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	var next atomic.Int64

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // excerpt is a text as far as it is shown: the whole of it, or its head and its tail.
@@ -28,8 +30,8 @@ type excerpter struct {
 
 // of takes a string apart, reading no more of it than is shown. What looks like base64 is left out anywhere;
 // squeezed tells that some of that was found.
-func (x *excerpter) of(v value, limits excerptLimits) (e excerpt, squeezed bool) {
-	if !v.isString() {
+func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeezed bool) {
+	if !v.IsString() {
 		return e, false
 	}
 	body := v[1 : len(v)-1]
@@ -61,7 +63,7 @@ func (x *excerpter) of(v value, limits excerptLimits) (e excerpt, squeezed bool)
 func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 	text := body
 	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
-		x.decoded = decodeString(x.decoded[:0], body)
+		x.decoded = rawjson.AppendDecoded(x.decoded[:0], body)
 		text = x.decoded
 		if cut {
 			text = trimSurrogates(text)
@@ -75,7 +77,7 @@ func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 }
 
 // shownLine returns a string as a line for people, nothing for any other value.
-func shownLine(v value, characters int) []byte {
+func shownLine(v rawjson.Value, characters int) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
 	return appendLine(nil, e.head, characters)
@@ -83,10 +85,10 @@ func shownLine(v value, characters int) []byte {
 
 // trimSurrogates takes away the halves of a pair that a cut parted.
 func trimSurrogates(text []byte) []byte {
-	if isWTF8Surrogate(text) && text[1] >= 0xB0 {
+	if rawjson.IsSurrogate(text) && text[1] >= 0xB0 {
 		text = text[3:]
 	}
-	if n := len(text); n >= 3 && isWTF8Surrogate(text[n-3:]) && text[n-2] < 0xB0 {
+	if n := len(text); n >= 3 && rawjson.IsSurrogate(text[n-3:]) && text[n-2] < 0xB0 {
 		text = text[:n-3]
 	}
 	return text
@@ -103,7 +105,7 @@ func escapeStart(body []byte, at int) int {
 		if body[start] != '\\' || backslashesBefore(body, start)%2 == 1 {
 			continue
 		}
-		if n, _ := escapeLen(body[start:]); k < n {
+		if n, _ := rawjson.EscapeLen(body[start:]); k < n {
 			return start
 		}
 		return at

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // operatorDir is what operator's directory is called in a home: ~/.operator/profiles/<name>.
@@ -13,7 +15,7 @@ const operatorDir = ".operator"
 // operator's sessions of all working directories lie side by side (seed operator-session-manager), so
 // that of the files there which are sessions the one with the latest name tells. Where there is nothing
 // yet, the store's own path does.
-func (w *Writer) storeDialect() (d *dialect, form timeForm, err error) {
+func (w *Writer) storeDialect() (d *dialect, form rawjson.TimeForm, err error) {
 	items, err := w.store.Storage().List("")
 	if err != nil && !isMissing(err) {
 		return nil, 0, err
@@ -31,7 +33,7 @@ func (w *Writer) storeDialect() (d *dialect, form timeForm, err error) {
 			continue // no session, gone, or not ours to read
 		}
 		d := dialectOf(header)
-		_, form, ok := d.time(header.member("timestamp"))
+		_, form, ok := d.time(header.Member("timestamp"))
 		if !ok {
 			form = d.form
 		}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
@@ -71,7 +73,7 @@ func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error
 	}
 	file := newFile{
 		dialect: snap.dialect, form: snap.form,
-		cwd: header.member("cwd"), parent: parent,
+		cwd: header.Member("cwd"), parent: parent,
 		slot:   slot != nil,
 		labels: b.forkedLabels(route.kept),
 		write:  route.write,
@@ -79,7 +81,7 @@ func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error
 	if snap.dialect == omp {
 		file.title, file.titleSource = titleOf(header, slot)
 		if check(header, "", directoriesRules) == nil {
-			file.directories = oneLine(header.member(directoriesKey))
+			file.directories = oneLine(header.Member(directoriesKey))
 		}
 	}
 	return file, nil
@@ -89,7 +91,7 @@ func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error
 const directoriesKey = "additionalDirectories"
 
 // directoriesRules say what it must be: the client cannot open a session where it is anything else.
-var directoriesRules = []fieldRule{{key: directoriesKey, kinds: anArray, elements: aString}}
+var directoriesRules = []fieldRule{{key: directoriesKey, kinds: rawjson.Array, elements: rawjson.String}}
 
 // forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
 // entry.
@@ -116,32 +118,32 @@ func (b *batch) forkedLabels(kept []Entry) []byte {
 // newFile is what a session file to be made holds.
 type newFile struct {
 	dialect *dialect
-	form    timeForm
-	cwd     value // JSON; nil: none
+	form    rawjson.TimeForm
+	cwd     rawjson.Value // JSON; nil: none
 	parent  string
 	title   string
 	// titleSource says who gave the title, "" where nobody knows.
 	titleSource string
 	slot        bool // the title stands in a slot
 	// directories are the working directories beside cwd, as JSON; nil: none.
-	directories value
+	directories rawjson.Value
 	write       func(out io.Writer) error
 	labels      []byte
 }
 
 // header is the file's header, without its end.
 func (f *newFile) header(id string, now time.Time) []byte {
-	text := appendQuoted([]byte(`{"type":`), f.dialect.headerType)
+	text := rawjson.AppendQuoted([]byte(`{"type":`), f.dialect.headerType)
 	if f.dialect.versioned {
 		text = strconv.AppendInt(append(text, `,"version":`...), currentVersion, 10)
 	}
-	text = appendQuoted(append(text, `,"id":`...), id)
-	text = f.form.append(append(text, `,"timestamp":`...), now)
+	text = rawjson.AppendQuoted(append(text, `,"id":`...), id)
+	text = f.form.Append(append(text, `,"timestamp":`...), now)
 	if f.cwd != nil {
 		text = append(append(text, `,"cwd":`...), f.cwd...)
 	}
 	if f.parent != "" {
-		text = appendQuoted(append(text, `,"`+f.dialect.parentSession+`":`...), f.parent)
+		text = rawjson.AppendQuoted(append(text, `,"`+f.dialect.parentSession+`":`...), f.parent)
 	}
 	if len(f.directories) > 0 {
 		text = append(append(text, `,"`+directoriesKey+`":`...), f.directories...)
@@ -154,7 +156,7 @@ func (f *newFile) header(id string, now time.Time) []byte {
 func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
 	var text []byte
 	if f.slot {
-		text = titleSlotBy(f.title, f.titleSource, now.UTC().Format(timestampLayout))
+		text = titleSlotBy(f.title, f.titleSource, now.UTC().Format(rawjson.TimestampLayout))
 	}
 	text = append(text, f.header(id, now)...)
 	switch {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // outline lists a snapshot's entries as id<parent, labels as (parent target=label) with "prev" for the
@@ -34,7 +36,7 @@ func outline(t testing.TB, s *Snapshot) string {
 		require.Equal(t, e-1, s.Parent(e), "labels hang in a chain")
 		text, err := s.shown(e)
 		require.NoError(t, err)
-		target, _ := text.member("targetId").text()
+		target, _ := text.Member("targetId").Text()
 		out = append(out, fmt.Sprintf("(%s=%s)", target, labels[target]))
 	}
 	return strings.Join(out, " ")
@@ -84,7 +86,7 @@ func TestForkAsClient(t *testing.T) {
 }
 
 func idOf(line string) string {
-	id, _ := value(strings.TrimSpace(line)).member("id").text()
+	id, _ := rawjson.Value(strings.TrimSpace(line)).Member("id").Text()
 	return id
 }
 

@@ -82,7 +82,7 @@ func (w *writing) movesElsewhere(s *Snapshot, e Entry) (Entry, bool) {
 	if !isMove {
 		return NoEntry, false
 	}
-	id, _ := target.text()
+	id, _ := target.Text()
 	at, err := s.Find(id)
 	if err != nil {
 		at = NoEntry

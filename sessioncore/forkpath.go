@@ -1,6 +1,10 @@
 package sessioncore
 
-import "io"
+import (
+	"io"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // forkPath is the path to the entry that a fork is made at, and what of it the fork has.
 type forkPath struct {
@@ -84,8 +88,8 @@ const replayedKey = "providerReplayThroughEntryId"
 // moved adds the change of a member that names an entry which is left out to the one that stands in for
 // it. A compaction keeps from its first kept entry on, so that is the next one; where all that it kept is
 // left out, it is the compaction itself, which keeps nothing.
-func (p *forkPath) moved(changed []headerField, text value, key string, to map[Entry]Entry) []headerField {
-	id, ok := text.member(key).text()
+func (p *forkPath) moved(changed []headerField, text rawjson.Value, key string, to map[Entry]Entry) []headerField {
+	id, ok := text.Member(key).Text()
 	if !ok {
 		return changed
 	}
@@ -95,7 +99,7 @@ func (p *forkPath) moved(changed []headerField, text value, key string, to map[E
 	}
 	if at, ok := to[named]; ok {
 		id, _ := p.snap.ID(at)
-		changed = append(changed, headerField{key, string(appendQuoted(nil, id))})
+		changed = append(changed, headerField{key, string(rawjson.AppendQuoted(nil, id))})
 	}
 	return changed
 }

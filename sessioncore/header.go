@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
 func (x *index) addHeader(u *unit) error {
-	v := value(u.text)
+	v := rawjson.Value(u.text)
 	if u.line == 1 && x.header.slot == 0 && isTitleSlot(v) {
 		x.header.slotOff, x.header.slot = u.off, u.size
 		return nil
@@ -25,14 +27,14 @@ func (x *index) addHeader(u *unit) error {
 	x.header.end = u.off + u.size
 	x.version = currentVersion
 	if d.versioned {
-		x.version = versionOf(v.member("version"))
+		x.version = versionOf(v.Member("version"))
 	}
 	x.values = 1
 	if x.version < 2 {
-		x.seed, _ = v.member("id").text()
+		x.seed, _ = v.Member("id").Text()
 	}
 	x.form = d.form
-	if t, form, ok := d.time(v.member("timestamp")); ok {
+	if t, form, ok := d.time(v.Member("timestamp")); ok {
 		x.lastNow, x.form = t, form
 	}
 	x.header.time = x.lastNow
@@ -41,12 +43,12 @@ func (x *index) addHeader(u *unit) error {
 
 // versionOf reads a header's version: absent or null is 1 (format.md, loading). Anything else counts as
 // the number that the client's comparison makes of it.
-func versionOf(v value) int {
+func versionOf(v rawjson.Value) int {
 	n := math.NaN()
-	switch text, isText := v.text(); {
-	case v.missing():
+	switch text, isText := v.Text(); {
+	case v.Missing():
 		n = 1
-	case v.isNumber():
+	case v.IsNumber():
 		n, _ = strconv.ParseFloat(string(v), 64)
 	case v[0] == 't':
 		n = 1
@@ -67,21 +69,21 @@ func versionOf(v value) int {
 const currentVersion = 3
 
 // isTitleSlot: see format.md, title slot and loading.
-func isTitleSlot(v value) bool {
-	if !v.member("type").is(titleType) {
+func isTitleSlot(v rawjson.Value) bool {
+	if !v.Member("type").Is(titleType) {
 		return false
 	}
-	version := v.member("v")
-	if n, err := strconv.ParseFloat(string(version), 64); !version.isNumber() || err != nil || n != 1 {
+	version := v.Member("v")
+	if n, err := strconv.ParseFloat(string(version), 64); !version.IsNumber() || err != nil || n != 1 {
 		return false
 	}
 	for _, key := range []string{"title", "updatedAt", "pad"} {
-		if !v.member(key).isString() {
+		if !v.Member(key).IsString() {
 			return false
 		}
 	}
-	source := v.member("source")
-	return len(source) == 0 || source.is("auto") || source.is("user")
+	source := v.Member("source")
+	return len(source) == 0 || source.Is("auto") || source.Is("user")
 }
 
 // HeaderRange returns where in the backing file the header's text lies.
@@ -93,7 +95,7 @@ func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 }
 
 // readHeader reads the header and, where there is one, the title slot.
-func (s *Snapshot) readHeader() (header, slot value, err error) {
+func (s *Snapshot) readHeader() (header, slot rawjson.Value, err error) {
 	if header, err = s.read(s.header.off, s.header.size); err != nil {
 		return nil, nil, err
 	}
@@ -102,22 +104,16 @@ func (s *Snapshot) readHeader() (header, slot value, err error) {
 			return nil, nil, err
 		}
 	}
-	if !validObject(header) || s.header.slot > 0 && (!validObject(slot) || !isTitleSlot(slot)) {
+	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !isTitleSlot(slot)) {
 		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", ErrStale)
 	}
 	return header, slot, nil
 }
 
-func validObject(v value) bool {
-	var s scanner
-	end, st := s.skipValue(v, 0)
-	return v.isObject() && st == scanOK && end == len(v)
-}
-
 // SessionID returns the id in the header, WTF-8.
 func (s *Snapshot) SessionID() (string, error) {
 	header, _, err := s.readHeader()
-	id, _ := header.member("id").text()
+	id, _ := header.Member("id").Text()
 	return id, err
 }
 
@@ -133,10 +129,10 @@ func (s *Snapshot) Title() (string, error) {
 		return "", err
 	}
 	if slot != nil {
-		title, _ := slot.member("title").text()
+		title, _ := slot.Member("title").Text()
 		return title, nil
 	}
-	title, _ := header.member("title").text()
+	title, _ := header.Member("title").Text()
 	return title, nil
 }
 
@@ -146,7 +142,7 @@ func (s *Snapshot) name() (string, error) {
 		return "", nil
 	}
 	text, err := s.checked(Entry(s.titleEntry - 1))
-	name, _ := text.member("name").text()
+	name, _ := text.Member("name").Text()
 	return name, err
 }
 
@@ -177,26 +173,26 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	}
 	if slot != nil {
 		gone = append(gone, "title", "titleSource")
-		if title := slot.member("title"); title.truthy() {
+		if title := slot.Member("title"); title.Truthy() {
 			add = appendListed(add, `"title":`+string(title))
 		}
-		if source := slot.member("source"); len(source) > 0 {
+		if source := slot.Member("source"); len(source) > 0 {
 			add = appendListed(add, `"titleSource":`+string(source))
 		}
 	}
-	var edits editList
+	var edits rawjson.Edits
 	if len(gone) > 0 {
-		edits = edits.editObject(header, 0, string(add), func(m member) bool { return slices.ContainsFunc(gone, m.keyIs) })
+		edits = edits.Object(header, 0, string(add), func(m rawjson.Member) bool { return slices.ContainsFunc(gone, m.KeyIs) })
 	}
 	var none resolver
 	if edits, err = none.textEdits(edits, header, 0); err != nil {
 		return nil, err
 	}
-	return textDocument(s, append(edits.apply(header), '\n')), nil
+	return textDocument(s, append(edits.Apply(header), '\n')), nil
 }
 
 // readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
-func readHeaderOf(storage Storage, name string) (value, error) {
+func readHeaderOf(storage Storage, name string) (rawjson.Value, error) {
 	obj, err := storage.Open(name)
 	if err != nil {
 		return nil, err
@@ -206,7 +202,7 @@ func readHeaderOf(storage Storage, name string) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var header value
+	var header rawjson.Value
 	x := newIndex()
 	err = loadFirst(obj, st.Size, func(u *unit) error {
 		if err := x.add(u); err != nil {

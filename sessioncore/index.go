@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // record is what the index keeps of an entry: where it lies and what links it, never its content.
@@ -80,7 +82,7 @@ type index struct {
 	leaf    symbol // the id of the leaf, 0 for none
 	title   uint32 // 1 + the number of the entry that has the title, 0 for none
 	lastNow int64  // the time of the entry before, for entries without one
-	form    timeForm
+	form    rawjson.TimeForm
 	version int
 	seed    string // of version 1: the header's id, from which ids are made
 
@@ -185,7 +187,7 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 // moveLeaf notes the leaf that a record which is about to be added leads to: its own entry, or the target
 // of a move (design.md, leaf; format.md, operator dialect). Entries without an id do not count.
 func (x *index) moveLeaf(rec *record, u *unit) {
-	var target value
+	var target rawjson.Value
 	if rec.kind == x.dialect.moveType {
 		var isMove bool
 		if target, isMove = x.dialect.moveTarget(u.text); isMove {
@@ -196,10 +198,10 @@ func (x *index) moveLeaf(rec *record, u *unit) {
 	case rec.id == 0:
 	case rec.flags&recLeafMove == 0:
 		x.leaf = rec.id
-	case target.isNull():
+	case target.IsNull():
 		x.leaf = 0
 	default:
-		if id, ok := target.bytes(); ok {
+		if id, ok := target.Bytes(); ok {
 			if s := x.symbols.find(id); s != 0 && x.symbols.symbols[s].last != 0 {
 				x.leaf = s
 				return
@@ -213,13 +215,13 @@ func (x *index) moveLeaf(rec *record, u *unit) {
 
 func textFlags(u *unit) recordFlags {
 	var f recordFlags
-	if u.info.flags&flagBlob != 0 {
+	if u.info.flags&rawjson.HasBlob != 0 {
 		f |= recBlob
 	}
-	if u.info.flags&flagBigNumber != 0 {
+	if u.info.flags&rawjson.HasBigNumber != 0 {
 		f |= recBigNumber
 	}
-	if u.info.flags&flagHighBytes != 0 && !utf8.Valid(u.text) {
+	if u.info.flags&rawjson.HasHighBytes != 0 && !utf8.Valid(u.text) {
 		f |= recIllFormed
 	}
 	if u.endsLine {
@@ -234,15 +236,15 @@ func textFlags(u *unit) recordFlags {
 	return f
 }
 
-func roleOf(v value) Role {
+func roleOf(v rawjson.Value) Role {
 	switch {
-	case v.is("user"):
+	case v.Is("user"):
 		return RoleUser
-	case v.is("assistant"):
+	case v.Is("assistant"):
 		return RoleAssistant
-	case v.is("toolResult"):
+	case v.Is("toolResult"):
 		return RoleToolResult
-	case v.is("hookMessage"):
+	case v.Is("hookMessage"):
 		return RoleHookMessage
 	}
 	return RoleOther
@@ -250,10 +252,10 @@ func roleOf(v value) Role {
 
 // link notes an entry's id and parent as the file gives them.
 func (x *index) link(rec *record, u *unit) {
-	if id, ok := u.info.id.of(u.text).bytes(); ok {
+	if id, ok := u.info.id.of(u.text).Bytes(); ok {
 		x.setID(rec, id)
 	}
-	if parent, ok := u.info.parents[x.dialect.spelling].of(u.text).bytes(); ok && len(parent) > 0 {
+	if parent, ok := u.info.parents[x.dialect.spelling].of(u.text).Bytes(); ok && len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -274,14 +276,14 @@ func (x *index) setID(rec *record, id []byte) {
 
 // addLabel notes a label entry (format.md, loading: an absent, null or empty label clears).
 func (x *index) addLabel(u *unit, n uint32) {
-	v := value(u.text)
-	target, ok := v.member(x.dialect.target).text()
+	v := rawjson.Value(u.text)
+	target, ok := v.Member(x.dialect.target).Text()
 	if !ok {
 		return
 	}
 	label := ""
-	if l := v.member("label"); l.truthy() {
-		label = l.asKey()
+	if l := v.Member("label"); l.Truthy() {
+		label = l.AsKey()
 	}
 	x.labels = append(x.labels, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
 }

@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"bytes"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Label is a label in effect. Its target need not be in the session.
@@ -62,7 +64,7 @@ func (s *Snapshot) LabelsDocument() *Document {
 // appendLabelField escapes what would break a line or could not be written back.
 func appendLabelField(dst []byte, text string) []byte {
 	for b := []byte(text); len(b) > 0; {
-		r, n := wtf8Rune(b)
+		r, n := rawjson.DecodeRune(b)
 		switch {
 		case r == '\\':
 			dst = append(dst, `\\`...)
@@ -72,8 +74,8 @@ func appendLabelField(dst []byte, text string) []byte {
 			dst = append(dst, `\n`...)
 		case r == '\r':
 			dst = append(dst, `\r`...)
-		case isHighSurrogate(r) || isLowSurrogate(r):
-			dst = append(dst, bytes.Trim(appendQuoted(nil, string(b[:n])), `"`)...)
+		case rawjson.IsHighSurrogate(r) || rawjson.IsLowSurrogate(r):
+			dst = append(dst, bytes.Trim(rawjson.AppendQuoted(nil, string(b[:n])), `"`)...)
 		default:
 			dst = append(dst, b[:n]...)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // SetLabel gives an entry a label, or takes it away where label is empty, by one appended entry, which
@@ -58,10 +60,10 @@ func (s *Session) sets(id, label string) (bool, error) {
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	d := b.dialect
 	line := b.begin(TypeLabel, id, parent)
-	line = appendQuoted(append(line, `,"`+d.target+`":`...), target)
+	line = rawjson.AppendQuoted(append(line, `,"`+d.target+`":`...), target)
 	switch {
 	case label != "":
-		line = appendQuoted(append(line, `,"label":`...), label)
+		line = rawjson.AppendQuoted(append(line, `,"label":`...), label)
 	case d.nullLabel:
 		line = append(line, `,"label":null`...)
 	}
@@ -86,12 +88,12 @@ func ParseLabelLine(line string) (id, label string, err error) {
 // unescapeLabelField undoes appendLabelField.
 func unescapeLabelField(field string) (string, error) {
 	if strings.IndexByte(field, '\\') < 0 {
-		return string(appendUTF8(nil, []byte(field))), nil
+		return string(rawjson.AppendUTF8(nil, []byte(field))), nil
 	}
 	var out []byte
 	for len(field) > 0 {
 		plain, rest, found := strings.Cut(field, `\`)
-		out = appendUTF8(out, []byte(plain))
+		out = rawjson.AppendUTF8(out, []byte(plain))
 		if !found {
 			break
 		}
@@ -106,7 +108,7 @@ func unescapeLabelField(field string) (string, error) {
 		case strings.HasPrefix(rest, "r"):
 			out = append(out, '\r')
 		case isSurrogateEscape(rest):
-			out = appendCodePoint(out, hex4([]byte(rest[1:5])))
+			out = rawjson.AppendCodePoint(out, rawjson.Hex4([]byte(rest[1:5])))
 			n = 5
 		default:
 			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
@@ -122,12 +124,12 @@ func isSurrogateEscape(text string) bool {
 		return false
 	}
 	for _, c := range []byte(text[1:5]) {
-		if hexDigit(c) < 0 {
+		if rawjson.HexDigit(c) < 0 {
 			return false
 		}
 	}
-	unit := hex4([]byte(text[1:5]))
-	return isHighSurrogate(unit) || isLowSurrogate(unit)
+	unit := rawjson.Hex4([]byte(text[1:5]))
+	return rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
 }
 
 // joinSurrogates makes pairs of lone surrogates that stand side by side into what they mean together:
@@ -135,13 +137,13 @@ func isSurrogateEscape(text string) bool {
 func joinSurrogates(text []byte) []byte {
 	out := text[:0]
 	for len(text) > 0 {
-		r, n := wtf8Rune(text)
-		if isHighSurrogate(r) && len(text) > n {
-			if low, m := wtf8Rune(text[n:]); isLowSurrogate(low) {
+		r, n := rawjson.DecodeRune(text)
+		if rawjson.IsHighSurrogate(r) && len(text) > n {
+			if low, m := rawjson.DecodeRune(text[n:]); rawjson.IsLowSurrogate(low) {
 				r, n = 0x10000+(r-0xD800)<<10+(low-0xDC00), n+m
 			}
 		}
-		out = appendCodePoint(out, r)
+		out = rawjson.AppendCodePoint(out, r)
 		text = text[n:]
 	}
 	return out

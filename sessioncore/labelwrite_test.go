@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func TestSetLabel(t *testing.T) {
@@ -70,7 +72,7 @@ func TestLabelsRoundTrip(t *testing.T) {
 	var file strings.Builder
 	file.WriteString(plainHeader)
 	for _, id := range ids {
-		file.Write(append(appendQuoted([]byte(`{"type":"custom","customType":"x","parentId":null,"id":`), id), "}\n"...))
+		file.Write(append(rawjson.AppendQuoted([]byte(`{"type":"custom","customType":"x","parentId":null,"id":`), id), "}\n"...))
 	}
 	w := startMemory(t, file.String(), WriteOptions{})
 	for i, id := range ids {

@@ -1,18 +1,20 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // leafMoveType is the customType of omp's entries that record a move of the leaf (design.md, leaf).
 const leafMoveType = "sessionfs/leaf"
 
 // moveTarget returns where an entry of the type moveType moves the leaf to, and whether it moves it at all.
-func (d *dialect) moveTarget(text value) (target value, isMove bool) {
+func (d *dialect) moveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
 	if d == operator { // its leaf entry is nothing but a move (docs/format.md, operator dialect)
-		return text.member("target_id"), true
+		return text.Member("target_id"), true
 	}
 	// omp has no entry for it: a custom one of ours.
-	if !text.member("customType").is(leafMoveType) {
+	if !text.Member("customType").Is(leafMoveType) {
 		return nil, false
 	}
-	return text.member("data").member("targetId"), true
+	return text.Member("data").Member("targetId"), true
 }
 
 // moves reports whether a target is another position than the current one.

@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"context"
 	"fmt"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // MoveLeaf makes an entry the current position, as the client's branch does: durably, by one appended
@@ -54,9 +56,9 @@ func (b *batch) moveLine(id string, target *string) []byte {
 
 // ompMoveLine is a move to a target. It hangs under that: omp, which resumes at the last line, goes on there.
 func ompMoveLine(b *batch, id string, target *string) []byte {
-	line := appendQuoted([]byte(`{"type":"custom","customType":`), leafMoveType)
+	line := rawjson.AppendQuoted([]byte(`{"type":"custom","customType":`), leafMoveType)
 	line = appendReference(append(line, `,"data":{"targetId":`...), target)
-	line = appendQuoted(append(line, `},"id":`...), id)
+	line = rawjson.AppendQuoted(append(line, `},"id":`...), id)
 	line = appendReference(append(line, `,"parentId":`...), target)
 	line = b.appendNow(append(line, `,"timestamp":`...))
 	return append(line, "}\n"...)

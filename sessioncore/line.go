@@ -1,15 +1,19 @@
 package sessioncore
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // part is a piece of a text, from start up to end; the zero part stands for nothing.
 type part struct{ start, end uint32 }
 
-func (p part) of(text []byte) value {
+func (p part) of(text []byte) rawjson.Value {
 	if p.end == 0 {
 		return nil
 	}
-	return value(text[p.start:p.end])
+	return rawjson.Value(text[p.start:p.end])
 }
 
 // lineClass says what a line is by itself.
@@ -37,7 +41,7 @@ type lineInfo struct {
 	// classifies a line does not know.
 	parents [spellings]part
 	class   lineClass
-	flags   scanFlags
+	flags   rawjson.Flags
 	payload bool // message has a key providerPayload
 }
 
@@ -56,20 +60,20 @@ func (l *lineInfo) rebase(start uint32) {
 }
 
 // classify scans one line (without its newline) and fills out.
-func (s *scanner) classify(line []byte, out *lineInfo) {
-	start := skipSpace(line, 0)
+func classify(s *rawjson.Scanner, line []byte, out *lineInfo) {
+	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
 		out.class = lineBlank
 		return
 	}
-	s.flags = 0
-	end, st := s.scanText(line, start, out)
-	if st != scanOK || skipSpace(line, end) != len(line) {
+	s.Flags = 0
+	end, st := scanText(s, line, start, out)
+	if st != rawjson.OK || rawjson.SkipSpace(line, end) != len(line) {
 		out.class = lineLoose
 		return
 	}
 	out.value = part{uint32(start), uint32(end)}
-	out.flags = s.flags
+	out.flags = s.Flags
 	out.class = lineOther
 	if line[start] == '{' {
 		out.class = lineObject
@@ -80,15 +84,15 @@ func (s *scanner) classify(line []byte, out *lineInfo) {
 
 // scanText validates the value at text[start] and notes an object's members. It returns where the
 // value ends.
-func (s *scanner) scanText(text []byte, start int, out *lineInfo) (int, scanStatus) {
+func scanText(s *rawjson.Scanner, text []byte, start int, out *lineInfo) (int, rawjson.Status) {
 	if text[start] != '{' {
-		return s.skipValue(text, start)
+		return s.SkipValue(text, start)
 	}
-	return s.scanMembers(text, start, func(key []byte, i int) (int, scanStatus) {
+	return s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
 		if string(key) == `"message"` {
-			return s.scanMessage(text, i, out)
+			return scanMessage(s, text, i, out)
 		}
-		end, st := s.skipValue(text, i)
+		end, st := s.SkipValue(text, i)
 		v := part{uint32(i), uint32(end)}
 		switch string(key) {
 		case `"type"`:
@@ -107,11 +111,11 @@ func (s *scanner) scanText(text []byte, start int, out *lineInfo) (int, scanStat
 }
 
 // scanMessage validates the value of an entry's key "message" and notes what the index needs of it.
-func (s *scanner) scanMessage(text []byte, start int, out *lineInfo) (end int, st scanStatus) {
+func scanMessage(s *rawjson.Scanner, text []byte, start int, out *lineInfo) (end int, st rawjson.Status) {
 	out.role, out.tool, out.payload = part{}, part{}, false // of repeated keys the last counts
 	if text[start] == '{' {
-		end, st = s.scanMembers(text, start, func(key []byte, i int) (int, scanStatus) {
-			end, st := s.skipValue(text, i)
+		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
+			end, st := s.SkipValue(text, i)
 			switch string(key) {
 			case `"role"`:
 				out.role = part{uint32(i), uint32(end)}
@@ -123,61 +127,10 @@ func (s *scanner) scanMessage(text []byte, start int, out *lineInfo) (end int, s
 			return end, st
 		})
 	} else {
-		end, st = s.skipValue(text, start)
+		end, st = s.SkipValue(text, start)
 	}
 	out.message = part{uint32(start), uint32(end)}
 	return end, st
-}
-
-// scanMembers validates the object at text[i]. For each member it calls visit with the key (with its
-// quotes, escapes decoded) and the offset of the value, which visit scans.
-func (s *scanner) scanMembers(text []byte, i int, visit func(key []byte, i int) (int, scanStatus)) (int, scanStatus) {
-	if i = skipSpace(text, i+1); i >= len(text) {
-		return i, scanShort
-	}
-	if text[i] == '}' {
-		return i + 1, scanOK
-	}
-	for {
-		key := i
-		valueAt, st := s.skipKey(text, i)
-		if st != scanOK {
-			return valueAt, st
-		}
-		if i = skipSpace(text, valueAt); i >= len(text) {
-			return i, scanShort
-		}
-		if i, st = visit(plainKey(text[key:]), i); st != scanOK {
-			return i, st
-		}
-		if i = skipSpace(text, i); i >= len(text) {
-			return i, scanShort
-		}
-		if text[i] == '}' {
-			return i + 1, scanOK
-		}
-		if text[i] != ',' {
-			return i, scanBad
-		}
-		if i = skipSpace(text, i+1); i >= len(text) {
-			return i, scanShort
-		}
-	}
-}
-
-// plainKey returns the string that text begins with, with its quotes: as it is, or decoded where it
-// has escapes.
-func plainKey(text []byte) []byte {
-	n := 1
-	for text[n] != '"' {
-		if text[n] == '\\' {
-			var s scanner
-			end, _ := s.skipString(text, 1)
-			return append(decodeString([]byte{'"'}, text[1:end-1]), '"')
-		}
-		n++
-	}
-	return text[:n+1]
 }
 
 // spelling is how keys of more than one word are written.

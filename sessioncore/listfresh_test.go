@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // countingStorage counts what is asked of it.
@@ -311,7 +313,7 @@ func TestLongFirstMessages(t *testing.T) {
 	require.NoError(t, err)
 	_, err = doc.ReadAt(line, 0)
 	require.NoError(t, err, "an append leaves the message as it was")
-	require.True(t, validObject(value(line[:len(line)-1])))
+	require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])))
 	require.NoError(t, storage.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
 	_, err = doc.ReadAt(line, 0)
 	require.ErrorIs(t, err, ErrStale)

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strconv"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // appendLine appends the session's line of index.jsonl. All ten keys are in every line, in this order, so
@@ -17,7 +19,7 @@ func (i *SessionInfo) appendLine(dst []byte) []byte {
 	text := func(key, text string, there bool) {
 		dst = append(append(append(dst, `,"`...), key...), `":`...)
 		if there {
-			dst = appendQuoted(dst, TextUTF8(text))
+			dst = rawjson.AppendQuoted(dst, TextUTF8(text))
 		} else {
 			dst = append(dst, "null"...)
 		}
@@ -25,8 +27,8 @@ func (i *SessionInfo) appendLine(dst []byte) []byte {
 	number := func(key string, n int64) {
 		dst = strconv.AppendInt(append(append(append(dst, `,"`...), key...), `":`...), n, 10)
 	}
-	dst = appendQuoted(append(dst, `{"id":`...), TextUTF8(i.ID))
-	text("path", string(appendUTF8([]byte("sessions/"), []byte(i.DirName()))), true)
+	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), TextUTF8(i.ID))
+	text("path", string(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))), true)
 	text("cwd", i.CWD, true)
 	text("title", i.Title, i.flags&infoTitle != 0)
 	text("created", isoTime(i.created), i.flags&infoCreated != 0)
@@ -43,7 +45,7 @@ func isoTime(ms int64) string {
 	t := time.UnixMilli(ms).UTC()
 	year := t.Year()
 	if year >= 0 && year <= 9999 {
-		return t.Format(timestampLayout)
+		return t.Format(rawjson.TimestampLayout)
 	}
 	sign := '+'
 	if year < 0 {

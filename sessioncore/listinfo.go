@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"unicode"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 const (
@@ -148,7 +150,7 @@ func displayed(text string) string {
 	out := make([]byte, 0, min(len(line), 4*maxDisplayName))
 	room := maxDisplayName
 	for b := []byte(strings.TrimSuffix(line, "\r")); len(b) > 0 && room > 0; {
-		r, n := wtf8Rune(b)
+		r, n := rawjson.DecodeRune(b)
 		blank := len(out) == 0 && trimmed(string(b[:n])) == ""
 		if !unicode.IsControl(r) && !blank {
 			out = append(out, b[:n]...)

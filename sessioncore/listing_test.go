@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // newListing returns the listing of a storage.
@@ -54,7 +56,7 @@ func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
 	}
 	require.Len(t, text, int(doc.Size()))
 	for i, line := range splitLines(text) {
-		require.True(t, validObject(value(line)), "line %d: %s", i, line)
+		require.True(t, rawjson.IsValidObject(rawjson.Value(line)), "line %d: %s", i, line)
 		var parsed indexLine
 		require.NoError(t, json.Unmarshal(line, &parsed))
 		lines = append(lines, parsed)
@@ -91,13 +93,13 @@ func copyAgent(t *testing.T, caseDir string) string {
 }
 
 // listedAs returns a key of a line, null where it is not there, lone surrogates as the index shows them.
-func listedAs(line value, key string) string {
-	v := line.member(key)
+func listedAs(line rawjson.Value, key string) string {
+	v := line.Member(key)
 	if v == nil {
 		return "null"
 	}
-	if text, ok := v.text(); ok {
-		return string(appendQuoted(nil, TextUTF8(text)))
+	if text, ok := v.Text(); ok {
+		return string(rawjson.AppendQuoted(nil, TextUTF8(text)))
 	}
 	return canonical(v)
 }
@@ -121,7 +123,7 @@ func TestListConformance(t *testing.T) {
 			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, caseDir), "sessions")))
 			got := splitLines(index)
 			n := 0
-			value(bytes.TrimSpace(text)).member("sessions").eachElement(func(want value, _ int) bool {
+			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {
 				require.Less(t, n, len(got), "%s is not listed", want)
 				require.Equal(t, listedAs(want, "file"), `"`+filepath.Base(lines[n].Path)+sessionEnding+`"`)
 				for _, key := range []string{"id", "cwd", "title", "messageCount", "firstMessage", "parentSession"} {

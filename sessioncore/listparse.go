@@ -3,13 +3,15 @@ package sessioncore
 import (
 	"bytes"
 	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
 // file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
 // and it knows the keys of the operator dialect.
 func parseListInfo(prefix []byte) *SessionInfo {
-	content := appendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
+	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
 	p := listParse{content: content, values: prefixValues(content)}
 	if !p.header() || !p.entries() {
 		return nil
@@ -32,7 +34,7 @@ func parseListInfo(prefix []byte) *SessionInfo {
 type listParse struct {
 	SessionInfo
 	content []byte
-	values  []value
+	values  []rawjson.Value
 	summary *string // what stands for the title where the header has none
 }
 
@@ -51,7 +53,7 @@ func (p *listParse) header() bool {
 		line, _, _ := bytes.Cut(p.content, []byte("\n"))
 		return p.searchedHeader(line)
 	}
-	title, _ := p.values[0].member("title").text()
+	title, _ := p.values[0].Member("title").Text()
 	p.slotTitle(title)
 	if len(p.values) > 1 && p.parsedHeader(p.values[1]) {
 		return true
@@ -68,7 +70,7 @@ func (p *listParse) header() bool {
 // hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a
 // slot too, but no client loads them.
 func (p *listParse) hasSlot() bool {
-	return len(p.values) > 0 && isTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].offsetIn(p.content)], '\n') < 0
+	return len(p.values) > 0 && isTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
 }
 
 // slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
@@ -80,17 +82,17 @@ func (p *listParse) slotTitle(title string) {
 }
 
 // parsedHeader takes v where it is a header.
-func (p *listParse) parsedHeader(v value) bool {
+func (p *listParse) parsedHeader(v rawjson.Value) bool {
 	d := dialectOf(v)
 	if d == nil {
 		return false
 	}
-	p.ID, _ = v.member("id").text()
-	timestamp := v.member("timestamp")
-	if timestamp.isString() || d == operator && timestamp.isNumber() {
+	p.ID, _ = v.Member("id").Text()
+	timestamp := v.Member("timestamp")
+	if timestamp.IsString() || d == operator && timestamp.IsNumber() {
 		p.setCreated(d, timestamp)
 	}
-	p.fields(d, func(key string) (string, bool) { return v.member(key).text() })
+	p.fields(d, func(key string) (string, bool) { return v.Member(key).Text() })
 	return true
 }
 
@@ -103,13 +105,13 @@ func (p *listParse) searchedHeader(line []byte) bool {
 		return false
 	}
 	if text, ok := textString(line, "timestamp", 0); ok {
-		p.setCreated(d, value(appendQuoted(nil, text)))
+		p.setCreated(d, rawjson.Value(rawjson.AppendQuoted(nil, text)))
 	}
 	p.fields(d, func(key string) (string, bool) { return textString(line, key, 0) })
 	return true
 }
 
-func (p *listParse) setCreated(d *dialect, timestamp value) {
+func (p *listParse) setCreated(d *dialect, timestamp rawjson.Value) {
 	var ok bool
 	if p.created, _, ok = d.time(timestamp); ok {
 		p.flags |= infoCreated
@@ -138,14 +140,14 @@ func (p *listParse) entries() bool {
 		if i == 0 {
 			continue
 		}
-		var typ, message, summary, name value
-		v.eachMember(func(m member) bool {
+		var typ, message, summary, name rawjson.Value
+		v.EachMember(func(m rawjson.Member) bool {
 			for _, f := range [...]struct {
 				key string
-				to  *value
+				to  *rawjson.Value
 			}{{"type", &typ}, {"message", &message}, {"shortSummary", &summary}, {"name", &name}} {
-				if m.keyIs(f.key) {
-					*f.to = m.value
+				if m.KeyIs(f.key) {
+					*f.to = m.Value
 				}
 			}
 			return true
@@ -153,16 +155,16 @@ func (p *listParse) entries() bool {
 		switch {
 		case string(v) == "null":
 			return false
-		case p.flags&infoOperator != 0 && typ.is("session_info"): // the last one names the session, or not
+		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one names the session, or not
 			p.summary = nil
-			if text, _ := name.text(); text != "" {
+			if text, _ := name.Text(); text != "" {
 				p.summary = &text
 			}
-		case p.flags&infoOperator == 0 && typ.is("compaction"):
-			if text, ok := summary.text(); ok {
+		case p.flags&infoOperator == 0 && typ.Is("compaction"):
+			if text, ok := summary.Text(); ok {
 				p.summary = &text
 			}
-		case typ.is("message") && message.truthy():
+		case typ.Is("message") && message.Truthy():
 			if !p.message(message) {
 				return false
 			}
@@ -172,14 +174,14 @@ func (p *listParse) entries() bool {
 }
 
 // message counts a message and takes its text if it is the first of a user.
-func (p *listParse) message(v value) bool {
+func (p *listParse) message(v rawjson.Value) bool {
 	p.MessageCount++
-	role := v.member("role")
-	user := role.is("user")
-	if !user && !role.is("assistant") {
+	role := v.Member("role")
+	user := role.Is("user")
+	if !user && !role.Is("assistant") {
 		return true
 	}
-	text, ok := contentText(v.member("content"))
+	text, ok := contentText(v.Member("content"))
 	if ok && user && p.first == "" {
 		p.first = string(text)
 	}
@@ -188,22 +190,22 @@ func (p *listParse) message(v value) bool {
 
 // contentText returns the texts of a message's content with blanks between them. ok is false where the
 // client throws.
-func contentText(content value) (text []byte, ok bool) {
-	if !content.isArray() {
-		s, ok := content.text()
+func contentText(content rawjson.Value) (text []byte, ok bool) {
+	if !content.IsArray() {
+		s, ok := content.Text()
 		return []byte(s), ok
 	}
 	ok, first := true, true
-	content.eachElement(func(block value, _ int) bool {
+	content.EachElement(func(block rawjson.Value, _ int) bool {
 		if string(block) == "null" {
 			ok = false
 		}
-		if block.member("type").is("text") {
+		if block.Member("type").Is("text") {
 			if !first {
 				text = append(text, ' ')
 			}
 			first = false
-			text = appendText(text, block.member("text"))
+			text = appendText(text, block.Member("text"))
 		}
 		return ok
 	})
@@ -211,14 +213,14 @@ func contentText(content value) (text []byte, ok bool) {
 }
 
 // appendText appends a scalar as JavaScript makes a text of it; nothing for null, arrays and objects.
-func appendText(dst []byte, v value) []byte {
+func appendText(dst []byte, v rawjson.Value) []byte {
 	switch {
-	case v.isString():
-		return decodeString(dst, v[1:len(v)-1])
-	case v.isNumber():
+	case v.IsString():
+		return rawjson.AppendDecoded(dst, v[1:len(v)-1])
+	case v.IsNumber():
 		f, _ := strconv.ParseFloat(string(v), 64)
-		return appendNumber(dst, f)
-	case v.missing(), v.isObject(), v.isArray():
+		return rawjson.AppendNumber(dst, f)
+	case v.Missing(), v.IsObject(), v.IsArray():
 		return dst
 	}
 	return append(dst, v...)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.
@@ -144,7 +146,7 @@ func FuzzListPrefix(f *testing.F) {
 		info.Name = "p/x.jsonl"
 		line := info.appendLine(nil)
 		require.True(t, utf8.Valid(line))
-		require.True(t, validObject(value(line[:len(line)-1])), "%s", line)
+		require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])), "%s", line)
 		require.NotContains(t, string(line[:len(line)-1]), "\n")
 		name := FileName("01-" + info.DisplayName())
 		require.True(t, utf8.ValidString(name))

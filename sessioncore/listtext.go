@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // The client lists a session by the first 4 KB of its file. What it makes of them where they are cut, or
@@ -12,16 +14,16 @@ import (
 
 // prefixValues returns the values that the client's list reads from a decoded prefix. Other than when it
 // is loaded (load.go), a torn value swallows the lines after it as long as these could belong to it.
-func prefixValues(content []byte) []value {
-	var values []value
-	var s scanner
-	for at := skipSpace(content, 0); at < len(content); at = skipSpace(content, at) {
-		end, st := s.skipValue(content, at)
-		if st == scanShort {
+func prefixValues(content []byte) []rawjson.Value {
+	var values []rawjson.Value
+	var s rawjson.Scanner
+	for at := rawjson.SkipSpace(content, 0); at < len(content); at = rawjson.SkipSpace(content, at) {
+		end, st := s.SkipValue(content, at)
+		if st == rawjson.Short {
 			break
 		}
-		if st == scanOK {
-			values = append(values, value(content[at:end]))
+		if st == rawjson.OK {
+			values = append(values, rawjson.Value(content[at:end]))
 			at = end
 			for end < len(content) && (content[end] == ' ' || content[end] == '\t' || content[end] == '\r') {
 				end++
@@ -51,7 +53,7 @@ func textProperty(text []byte, name string, from int) (raw []byte, ok bool) {
 	if colon < 0 {
 		return nil, false
 	}
-	start := skipSpace(text, colon+1)
+	start := rawjson.SkipSpace(text, colon+1)
 	if start >= len(text) || text[start] != '"' {
 		return nil, false
 	}
@@ -80,10 +82,10 @@ func indexFrom(text []byte, what string, from int) int {
 // unescapeFragment reads the inside of a JSON string that may be cut or broken.
 func unescapeFragment(raw []byte) string {
 	raw = bytes.TrimSuffix(raw, []byte(`\`))
-	var s scanner
+	var s rawjson.Scanner
 	quoted := append(bytes.Clone(raw), '"')
-	if end, st := s.skipString(quoted, 0); st == scanOK && end == len(quoted) {
-		return string(decodeString(nil, raw))
+	if end, st := s.SkipString(quoted, 0); st == rawjson.OK && end == len(quoted) {
+		return string(rawjson.AppendDecoded(nil, raw))
 	}
 	text := string(raw)
 	for _, escape := range [...][2]string{{`\n`, "\n"}, {`\r`, "\r"}, {`\t`, "\t"}, {`\"`, `"`}, {`\\`, `\`}} {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"runtime"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file splits a session file into units: the values in it, and what is no value. It implements
@@ -71,7 +73,7 @@ type loader struct {
 	// chunk is how much is read at first; it doubles up to chunkSize.
 	chunk int64
 
-	scan scanner
+	scan rawjson.Scanner
 	// resume is where the next load can begin; settled once a unit is found that growth could change.
 	resume  position
 	settled bool
@@ -207,7 +209,7 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, o
 }
 
 func classifyChunks(work <-chan *chunk) {
-	var s scanner
+	var s rawjson.Scanner
 	for c := range work {
 		c.done <- func() (err error) {
 			defer recoverTo(&err)

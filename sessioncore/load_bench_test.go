@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // writeLongSession writes a session of n entries, about bytes long, with log-normal line sizes (median
@@ -65,7 +67,7 @@ func BenchmarkClassify(b *testing.B) {
 	data, err := os.ReadFile(file)
 	require.NoError(b, err)
 	b.SetBytes(int64(len(data)))
-	var s scanner
+	var s rawjson.Scanner
 	for b.Loop() {
 		c := chunk{buf: data}
 		c.classify(&s)

@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"bytes"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // A line that is no JSON value by itself may begin one that runs on over the next lines (format.md,
@@ -56,13 +58,13 @@ func (l *loader) emitLoose(line, off int64) error {
 		return err
 	}
 	firstLine := int64(len(bytes.TrimRight(r.text, "\r\n")))
-	st, end := scanShort, 0
+	st, end := rawjson.Short, 0
 	for l.work < looseWork+looseWorkRatio*off {
 		info = lineInfo{}
 		l.work += int64(len(r.text))
-		l.scan.flags = 0
-		end, st = l.scan.scanText(r.text, skipSpace(r.text, 0), &info)
-		if st != scanShort || r.final || r.atEnd {
+		l.scan.Flags = 0
+		end, st = scanText(&l.scan, r.text, rawjson.SkipSpace(r.text, 0), &info)
+		if st != rawjson.Short || r.final || r.atEnd {
 			u.reason = reasonNotJSON
 			break
 		}
@@ -70,15 +72,15 @@ func (l *loader) emitLoose(line, off int64) error {
 			return err
 		}
 	}
-	if st == scanOK {
+	if st == rawjson.OK {
 		l.fillLoose(&u, &info, &r, end)
 	} else {
 		u.size = firstLine
-		if st == scanShort && u.reason != reasonGaveUp {
+		if st == rawjson.Short && u.reason != reasonGaveUp {
 			u.reason = reasonTorn
 		}
 	}
-	if r.open || st == scanShort && r.atEnd {
+	if r.open || st == rawjson.Short && r.atEnd {
 		l.settle(position{off: off, lines: line - 1, work: workBefore})
 	}
 	if u.kind != unitSkipped {
@@ -93,7 +95,7 @@ func (l *loader) emitLoose(line, off int64) error {
 
 // fillLoose describes the value that r's text begins with and that ends at end.
 func (l *loader) fillLoose(u *unit, info *lineInfo, r *run, end int) {
-	start := skipSpace(r.text, 0)
+	start := rawjson.SkipSpace(r.text, 0)
 	u.kind = unitOther
 	if r.text[start] == '{' {
 		u.kind = unitObject
@@ -103,7 +105,7 @@ func (l *loader) fillLoose(u *unit, info *lineInfo, r *run, end int) {
 	u.loose = true
 	u.size = int64(end - start)
 	info.value = part{uint32(start), uint32(end)}
-	info.flags = l.scan.flags
+	info.flags = l.scan.Flags
 	info.rebase(uint32(start))
 	info.crc = checksum(u.text)
 	u.info = info
@@ -146,7 +148,7 @@ func (r *run) addLine() error {
 		return nil
 	}
 	var info lineInfo
-	r.l.scan.classify(bytes.TrimSuffix(r.text[before:], []byte("\n")), &info)
+	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), &info)
 	if info.class == lineObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
 		r.text = r.text[:before]
 		r.final = true

@@ -13,6 +13,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Who judges what Markdown means is a CommonMark parser that shares no code with ours, alone and with what
@@ -170,7 +172,7 @@ func FuzzMarkdown(f *testing.F) {
 		if mix != 0 {
 			in += hostileText(rand.New(rand.NewPCG(mix, 6)))
 		}
-		keepsToItself(t, string(appendVisible(nil, appendUTF8(nil, []byte(in)))))
+		keepsToItself(t, string(appendVisible(nil, rawjson.AppendUTF8(nil, []byte(in)))))
 	})
 }
 

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // cursor is a place in a line, in bytes and in columns: a tab reaches to the next multiple of four.
 type cursor struct {
@@ -77,7 +81,7 @@ func containerMarker(rest []byte, inParagraph bool) (marker, bool) {
 			return m, false
 		}
 	case c >= '0' && c <= '9':
-		digits := skipDigits(rest, 0)
+		digits := rawjson.SkipDigits(rest, 0)
 		if digits > 9 || digits == len(rest) || rest[digits] != '.' && rest[digits] != ')' {
 			return m, false
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Old files are shown migrated and never changed by reading (design.md section 3). Version 1 has no
@@ -47,7 +49,7 @@ const (
 
 // keptByIndex returns the id that a version 1 compaction's firstKeptEntryIndex stands for. ok is false
 // where it names the header, no entry, or no whole number: then nothing is kept.
-func (s *Snapshot) keptByIndex(v value) (id symbol, ok bool) {
+func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || n != math.Floor(n) || n < 1 || n > math.MaxUint32 {
 		return 0, false
@@ -61,8 +63,8 @@ func (s *Snapshot) keptByIndex(v value) (id symbol, ok bool) {
 
 // migrated renders an entry that a migration changes, from its text in the file: the members that the
 // client's migrations set are replaced, all others keep their bytes and order.
-func (s *Snapshot) migrated(rec *record, text value) []byte {
-	var edits editList
+func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
+	var edits rawjson.Edits
 	if s.version < 2 {
 		edits = s.linkEdits(edits, rec, text)
 	}
@@ -70,23 +72,23 @@ func (s *Snapshot) migrated(rec *record, text value) []byte {
 		message := int(rec.msgOff)
 		edits = hookEdit(edits, text[message:message+int(rec.msgSize)], message)
 	}
-	return edits.apply(text)
+	return edits.Apply(text)
 }
 
 // linkEdits replaces id, parentId and the first kept entry of a version 1 entry.
-func (s *Snapshot) linkEdits(edits editList, rec *record, text value) editList {
-	add := append(appendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
+func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *record, text rawjson.Value) rawjson.Edits {
+	add := append(rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
 	add = s.appendID(add, rec.parent)
 	gone := []string{"id", "parentId"}
-	if index := text.member(oldKeptKey); rec.kind == TypeCompaction && index.isNumber() {
+	if index := text.Member(oldKeptKey); rec.kind == TypeCompaction && index.IsNumber() {
 		gone = append(gone, oldKeptKey)
 		if id, ok := s.keptByIndex(index); ok {
 			gone = append(gone, keptKey)
 			add = s.appendID(append(add, `,"`+keptKey+`":`...), id)
 		}
 	}
-	return edits.editObject(text, 0, string(add), func(m member) bool {
-		return slices.ContainsFunc(gone, m.keyIs)
+	return edits.Object(text, 0, string(add), func(m rawjson.Member) bool {
+		return slices.ContainsFunc(gone, m.KeyIs)
 	})
 }
 
@@ -95,15 +97,15 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	if id == 0 {
 		return append(dst, "null"...)
 	}
-	return appendQuoted(dst, s.idText(id))
+	return rawjson.AppendQuoted(dst, s.idText(id))
 }
 
 // hookEdit: version 2 says hookMessage where later versions say custom. base is the message's offset in
 // the edited text.
-func hookEdit(edits editList, message value, base int) editList {
-	message.eachMember(func(m member) bool {
-		if m.keyIs("role") {
-			edits = append(edits, edit{start: base + m.end - len(m.value), end: base + m.end, text: `"custom"`})
+func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
+	message.EachMember(func(m rawjson.Member) bool {
+		if m.KeyIs("role") {
+			edits = append(edits, rawjson.Edit{Start: base + m.End - len(m.Value), End: base + m.End, Text: `"custom"`})
 		}
 		return true
 	})

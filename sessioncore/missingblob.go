@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // blobUse is a reference of an entry to a blob.
@@ -20,7 +22,7 @@ type blobUse struct {
 const maxBlobUses = 20_000
 
 // addBlobUses notes the references of an entry in which a string begins as they do.
-func (x *index) addBlobUses(text value, entry uint32) {
+func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 	before := len(x.blobUses)
 	eachBlobReference(text, func(hash string) {
 		use := blobUse{entry: entry}
@@ -37,16 +39,16 @@ func (x *index) addBlobUses(text value, entry uint32) {
 
 // eachBlobReference calls f for each reference to a blob in an entry: a string under the key data, as image blocks
 // have it, or image_url.
-func eachBlobReference(text value, f func(hash string)) {
-	var s scanner
+func eachBlobReference(text rawjson.Value, f func(hash string)) {
+	var s rawjson.Scanner
 	key := false // the last string was one of the keys
 	for i := 0; i < len(text); {
 		switch c := text[i]; c {
 		case '"':
-			end, _ := s.skipString(text, i+1)
+			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
-			if next := skipSpace(text, end); next < len(text) && text[next] == ':' {
-				key = token.is("data") || token.is("image_url")
+			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
+				key = token.Is("data") || token.Is("image_url")
 			} else if hash, ok := blobHash(token); ok && key {
 				f(hash)
 			}

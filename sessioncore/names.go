@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file turns ids, labels and titles into file names and back (design.md section 1, names).
@@ -47,7 +49,7 @@ func encodeName(text string) string {
 		text = text[1:]
 	}
 	for b := []byte(text); len(b) > 0; {
-		r, n := wtf8Rune(b)
+		r, n := rawjson.DecodeRune(b)
 		if plainRune(r, n) {
 			out = append(out, b[:n]...)
 		} else {
@@ -76,7 +78,7 @@ func isPlainName(text string) bool {
 
 func isPlainUnicode(text string) bool {
 	for b := []byte(text); len(b) > 0; {
-		r, n := wtf8Rune(b)
+		r, n := rawjson.DecodeRune(b)
 		if !plainRune(r, n) {
 			return false
 		}
@@ -94,10 +96,10 @@ func plainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return plainASCII(byte(r))
-	case r < 0xA0, isHighSurrogate(r), isLowSurrogate(r):
+	case r < 0xA0, rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
 		return false
 	}
-	return r != utf8.RuneError || size == len(replacement)
+	return r != utf8.RuneError || size == len(rawjson.Replacement)
 }
 
 func appendPercent(dst []byte, raw string) []byte {
@@ -137,7 +139,7 @@ func decodeName(name string) (text string, ok bool) {
 		if i+2 >= len(name) {
 			return "", false
 		}
-		hi, lo := hexDigit(name[i+1]), hexDigit(name[i+2])
+		hi, lo := rawjson.HexDigit(name[i+1]), rawjson.HexDigit(name[i+2])
 		if hi < 0 || lo < 0 {
 			return "", false
 		}
@@ -198,4 +200,18 @@ func lineSuffix(name string) (base string, line int64, ok bool) {
 		return "", 0, false
 	}
 	return name[:at], line, true
+}
+
+// TextUTF8 returns WTF-8 text as UTF-8 for people and tools: lone surrogates become U+FFFD.
+func TextUTF8(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	b, out := []byte(text), make([]byte, 0, len(text))
+	for len(b) > 0 {
+		r, n := rawjson.DecodeRune(b)
+		out = utf8.AppendRune(out, r) // a surrogate is written as U+FFFD
+		b = b[n:]
+	}
+	return string(out)
 }

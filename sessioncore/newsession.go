@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // NewSession is a session to be made (design.md section 2, new-session).
@@ -27,26 +29,26 @@ type NewSession struct {
 }
 
 var newSessionRules = []fieldRule{
-	{key: "cwd", kinds: aString, notEmpty: true},
-	{key: "title", kinds: aString | aNull, optional: true},
-	{key: "parentSession", kinds: aString | aNull, optional: true},
+	{key: "cwd", kinds: rawjson.String, notEmpty: true},
+	{key: "title", kinds: rawjson.String | rawjson.Null, optional: true},
+	{key: "parentSession", kinds: rawjson.String | rawjson.Null, optional: true},
 }
 
 // ParseNewSession reads a line of the file new-session: a working directory, or an object with cwd,
 // title and parentSession.
 func ParseNewSession(line []byte) (NewSession, error) {
-	text := value(bytes.TrimSpace(line))
+	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
-		if !validObject(text) {
+		if !rawjson.IsValidObject(text) {
 			return NewSession{}, &FieldError{Want: "a working directory or one JSON object"}
 		}
 		if err := check(text, "", newSessionRules); err != nil {
 			return NewSession{}, err
 		}
 		var n NewSession
-		n.CWD, _ = text.member("cwd").text()
-		n.Title, _ = text.member("title").text()
-		n.Parent, _ = text.member("parentSession").text()
+		n.CWD, _ = text.Member("cwd").Text()
+		n.Title, _ = text.Member("title").Text()
+		n.Parent, _ = text.Member("parentSession").Text()
 		return n, n.check()
 	}
 	n := NewSession{CWD: string(line)}
@@ -79,7 +81,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 		return "", err
 	}
 	n.CWD = path.Clean(n.CWD)
-	file := newFile{cwd: appendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
+	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(); err != nil {
 		return "", err
 	}
@@ -183,7 +185,7 @@ func scopeDir(storage Storage, cwd string) (string, error) {
 // headerCWD returns the working directory in a file's header, "" where there is none to be read.
 func headerCWD(storage Storage, name string) string {
 	header, _ := readHeaderOf(storage, name)
-	cwd, _ := header.member("cwd").text()
+	cwd, _ := header.Member("cwd").Text()
 	return cwd
 }
 

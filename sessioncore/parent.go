@@ -26,7 +26,7 @@ func (s *Session) parentText() (string, error) {
 	}
 	text := ""
 	if d := dialectOf(header); d != nil {
-		text, _ = header.member(d.parentSession).text()
+		text, _ = header.Member(d.parentSession).Text()
 	}
 	s.parent.Store(&parentRef{st.Token, now, text})
 	return text, nil

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "strconv"
+import (
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // This file applies the size controls of format.md ("Persisting") to an entry's text: one pass from
 // token to token, without recursion, that notes edits; what is not edited keeps its bytes.
@@ -41,8 +45,8 @@ const (
 	keyLineCount
 )
 
-func persistKeyOf(key value) persistKey {
-	name, _ := key.bytes()
+func persistKeyOf(key rawjson.Value) persistKey {
+	name, _ := key.Bytes()
 	switch string(name) {
 	case "content":
 		return keyContent
@@ -85,15 +89,15 @@ type persistFrame struct {
 
 // persisted is an entry's text after the size controls, and the blobs that it refers to.
 type persisted struct {
-	text  value
+	text  rawjson.Value
 	blobs [][]byte
 }
 
 // persister looks for what the size controls change.
 type persister struct {
-	text     value
-	scan     scanner
-	edits    editList
+	text     rawjson.Value
+	scan     rawjson.Scanner
+	edits    rawjson.Edits
 	blobs    [][]byte
 	useBlobs bool
 	frames   []persistFrame
@@ -101,23 +105,23 @@ type persister struct {
 
 // persist applies the size controls to a validated object. Bytes that are no UTF-8 become U+FFFD, as
 // which they would be read. Without useBlobs images stay where they are, whatever their length.
-func persist(text value, useBlobs bool) (persisted, error) {
+func persist(text rawjson.Value, useBlobs bool) (persisted, error) {
 	p := persister{text: text, useBlobs: useBlobs}
 	if err := p.walk(); err != nil {
 		return persisted{}, err
 	}
-	if validPrefix(text) != len(text) {
+	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = illFormedEdits(p.edits, text, 0)
 	}
 	if len(p.edits) > 0 {
-		text = p.edits.apply(text)
+		text = p.edits.Apply(text)
 	}
 	return persisted{text, p.blobs}, nil
 }
 
 // walk goes through the tokens. The text is valid, so that only its structure is looked at.
 func (p *persister) walk() error {
-	for i := skipSpace(p.text, 0); i < len(p.text); i = skipSpace(p.text, i) {
+	for i := rawjson.SkipSpace(p.text, 0); i < len(p.text); i = rawjson.SkipSpace(p.text, i) {
 		switch c := p.text[i]; c {
 		case '{', '[':
 			if err := p.open(i, c == '{'); err != nil {
@@ -135,12 +139,12 @@ func (p *persister) walk() error {
 				i = p.key(i)
 				break
 			}
-			end, _ := p.scan.skipString(p.text, i+1)
+			end, _ := p.scan.SkipString(p.text, i+1)
 			p.str(i, end)
 			p.valueEnds(end)
 			i = end
 		default:
-			end, _ := p.scan.skipValue(p.text, i)
+			end, _ := p.scan.SkipValue(p.text, i)
 			p.scalar(i, end)
 			p.valueEnds(end)
 			i = end
@@ -191,22 +195,22 @@ func (p *persister) open(i int, object bool) error {
 // key takes the key at i and returns where its value begins, or where to go on behind a dropped one.
 func (p *persister) key(i int) int {
 	f := p.inside()
-	end, _ := p.scan.skipString(p.text, i+1)
+	end, _ := p.scan.SkipString(p.text, i+1)
 	key := persistKeyOf(p.text[i:end])
-	at := skipSpace(p.text, end)
-	at = skipSpace(p.text, at+1) // over the colon
+	at := rawjson.SkipSpace(p.text, end)
+	at = rawjson.SkipSpace(p.text, at+1) // over the colon
 	if key != keyTransient {
 		if f.dropAt >= 0 {
-			p.edits = append(p.edits, edit{start: f.dropAt, end: i})
+			p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: i})
 			f.dropAt = -1
 		}
 		f.member = key
 		return at
 	}
-	end, _ = p.scan.skipValue(p.text, at)
+	end, _ = p.scan.SkipValue(p.text, at)
 	switch {
 	case f.kept:
-		p.edits = append(p.edits, edit{start: f.prevEnd, end: end})
+		p.edits = append(p.edits, rawjson.Edit{Start: f.prevEnd, End: end})
 	case f.dropAt < 0:
 		f.dropAt = i
 	}
@@ -225,13 +229,13 @@ func (p *persister) valueEnds(end int) {
 func (p *persister) close() {
 	f := p.inside()
 	if f.dropAt >= 0 {
-		p.edits = append(p.edits, edit{start: f.dropAt, end: f.prevEnd})
+		p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: f.prevEnd})
 	}
 	if f.inList && f.image && f.data.end != 0 {
 		p.image(f)
 	}
 	if f.lines > 0 && f.lineCount.end != 0 {
-		p.edits = append(p.edits, edit{start: f.lineCount.start, end: f.lineCount.end, text: strconv.Itoa(f.lines)})
+		p.edits = append(p.edits, rawjson.Edit{Start: f.lineCount.start, End: f.lineCount.end, Text: strconv.Itoa(f.lines)})
 	}
 	p.frames = p.frames[:len(p.frames)-1]
 }
@@ -251,7 +255,7 @@ func (p *persister) scalar(start, end int) {
 		f.lines = 0
 	case keyLineCount:
 		f.lineCount = textSpan{}
-		if p.text[start:end].isNumber() {
+		if p.text[start:end].IsNumber() {
 			f.lineCount = textSpan{start, end}
 		}
 	}
@@ -271,7 +275,7 @@ func (p *persister) str(start, end int) {
 	}
 	switch f.member {
 	case keyType:
-		f.image = token.is("image")
+		f.image = token.Is("image")
 	case keyData:
 		f.data, f.dataEdit = textSpan{start, end}, -1
 		if body != nil {

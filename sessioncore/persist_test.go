@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 var longBase64 = strings.Repeat("QUJD", 256)
@@ -56,9 +58,9 @@ func TestPersist(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := persist(value(test.give), true)
+			got, err := persist(rawjson.Value(test.give), true)
 			require.NoError(t, err)
-			require.True(t, validObject(got.text))
+			require.True(t, rawjson.IsValidObject(got.text))
 			if strings.HasPrefix(test.want, "{") {
 				require.Equal(t, test.want, string(got.text))
 			} else {
@@ -77,7 +79,7 @@ func TestPersistKeepsBytes(t *testing.T) {
 		`{"content":[{"type":"image","data":"` + longBase64 + `","data":1}]}`,
 		`{"content":[{"type":"image","data":"` + longBase64 + `","data":{}}]}`,
 	} {
-		got, err := persist(value(text), true)
+		got, err := persist(rawjson.Value(text), true)
 		require.NoError(t, err)
 		require.Equal(t, text, string(got.text))
 		require.Empty(t, got.blobs)
@@ -103,7 +105,7 @@ func TestPersistEdits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := persist(value(test.give), true)
+			got, err := persist(rawjson.Value(test.give), true)
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(got.text))
 		})
@@ -113,13 +115,13 @@ func TestPersistEdits(t *testing.T) {
 // TestPersistWithoutBlobs: a picture stays whole where there is nothing to put it into.
 func TestPersistWithoutBlobs(t *testing.T) {
 	text := `{"content":[{"type":"image","data":` + jsonString("QUJD", 130_000) + `}],"image_url":"data:image/png;base64,QUJD"}`
-	got, err := persist(value(text), false)
+	got, err := persist(rawjson.Value(text), false)
 	require.NoError(t, err)
 	require.Equal(t, text, string(got.text))
 }
 
 func TestPersistDepth(t *testing.T) {
-	nest := func(n int) value { return value(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	nest := func(n int) rawjson.Value { return rawjson.Value(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	_, err := persist(nest(maxDepth), true)
 	require.NoError(t, err)
 	_, err = persist(nest(maxDepth+1), true)

@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // shorten returns the edit that a string under a key needs, nil for none; and where it was cut, how
 // many lines are left.
-func (p *persister) shorten(start int, token value, key persistKey) (e *edit, lines int) {
+func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
 	if key == keyImageURL {
-		if text, _ := token.bytes(); isImageURL(text) {
+		if text, _ := token.Bytes(); isImageURL(text) {
 			if !p.useBlobs { // whole: a picture cut short is none
 				return nil, 0
 			}
-			return &edit{start: start, end: start + len(token), text: p.blob([]byte(TextUTF8(string(text))))}, 0
+			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(TextUTF8(string(text))))}, 0
 		}
 	}
 	body := token[1 : len(token)-1]
@@ -22,27 +24,27 @@ func (p *persister) shorten(start int, token value, key persistKey) (e *edit, li
 		return nil, 0
 	}
 	if key == keySignature {
-		return &edit{start: start, end: start + len(token), text: `""`}, 0
+		return &rawjson.Edit{Start: start, End: start + len(token), Text: `""`}, 0
 	}
 	cut := cutUnits(body, maxPersist-noticeUnits)
-	lines = 1 + noticeBreaks + bytes.Count(decodeString(nil, body[:cut]), []byte{'\n'})
-	return &edit{start: start + 1 + cut, end: start + len(token) - 1, text: truncationNotice}, lines
+	lines = 1 + noticeBreaks + bytes.Count(rawjson.AppendDecoded(nil, body[:cut]), []byte{'\n'})
+	return &rawjson.Edit{Start: start + 1 + cut, End: start + len(token) - 1, Text: truncationNotice}, lines
 }
 
 // image moves an image block's data into a blob.
 func (p *persister) image(f *persistFrame) {
 	token := p.text[f.data.start:f.data.end]
-	text, _ := token.bytes()
-	if bytes.HasPrefix(text, []byte(blobPrefix)) || unitsOf(token[1:len(token)-1]) < minBlob {
+	text, _ := token.Bytes()
+	if bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) || unitsOf(token[1:len(token)-1]) < minBlob {
 		return
 	}
 	if !p.useBlobs {
 		if f.dataEdit >= 0 { // a picture cut short is none
-			p.edits[f.dataEdit] = edit{start: f.data.start, end: f.data.end, text: string(token)}
+			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
 		}
 		return
 	}
-	e := edit{start: f.data.start, end: f.data.end, text: p.blob(decodeBase64(text))}
+	e := rawjson.Edit{Start: f.data.start, End: f.data.end, Text: p.blob(decodeBase64(text))}
 	if f.dataEdit >= 0 {
 		p.edits[f.dataEdit] = e
 	} else {
@@ -53,7 +55,7 @@ func (p *persister) image(f *persistFrame) {
 // blob notes data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte) string {
 	p.blobs = append(p.blobs, data)
-	return `"` + blobPrefix + blobName(data) + `"`
+	return `"` + rawjson.BlobPrefix + blobName(data) + `"`
 }
 
 // blobName is the name of a blob: its SHA-256 in lower-case hex.

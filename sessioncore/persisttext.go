@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"encoding/base64"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // nextUnits returns how many bytes the first character of a JSON string's body takes and how many
@@ -10,11 +12,11 @@ import (
 func nextUnits(body []byte) (size, units int, high bool) {
 	switch c := body[0]; {
 	case c == '\\' && body[1] == 'u':
-		unit := hex4(body[2:])
-		if !isHighSurrogate(unit) {
+		unit := rawjson.Hex4(body[2:])
+		if !rawjson.IsHighSurrogate(unit) {
 			return 6, 1, false
 		}
-		if len(body) >= 12 && body[6] == '\\' && body[7] == 'u' && isLowSurrogate(hex4(body[8:])) {
+		if len(body) >= 12 && body[6] == '\\' && body[7] == 'u' && rawjson.IsLowSurrogate(rawjson.Hex4(body[8:])) {
 			return 12, 2, false
 		}
 		return 6, 1, true
@@ -25,7 +27,7 @@ func nextUnits(body []byte) (size, units int, high bool) {
 	}
 	switch _, n := utf8.DecodeRune(body); n {
 	case 1: // no UTF-8: one U+FFFD
-		return illFormedLen(body), 1, false
+		return rawjson.IllFormedLen(body), 1, false
 	case utf8.UTFMax:
 		return n, 2, false
 	default:

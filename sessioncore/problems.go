@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // ProblemKind is a word for what is wrong with a piece of a session file.
@@ -82,20 +84,20 @@ func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 		out = append(out, `,"bytes":`...)
 		out = strconv.AppendInt(out, p.Size, 10)
 		out = append(out, `,"problem":`...)
-		out = appendQuoted(out, string(p.What))
+		out = rawjson.AppendQuoted(out, string(p.What))
 		if p.ID != "" {
 			out = append(out, `,"id":`...)
-			out = appendQuoted(out, shortID(p.ID))
+			out = rawjson.AppendQuoted(out, shortID(p.ID))
 		}
 		out = append(out, `,"why":`...)
-		out = append(appendQuoted(out, p.Why), "}\n"...)
+		out = append(rawjson.AppendQuoted(out, p.Why), "}\n"...)
 	}
 	if more := count - int64(len(list)); more > 0 {
 		out = fmt.Appendf(out, `{"problem":"more","why":"%d further problems are not listed"}`+"\n", more)
 	}
 	if blobErr != nil {
 		out = append(out, `{"problem":"blob","why":`...)
-		out = append(appendQuoted(out, string(appendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error())))), "}\n"...)
+		out = append(rawjson.AppendQuoted(out, string(rawjson.AppendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error())))), "}\n"...)
 	}
 	if s.blobUsesMore && blobs != nil {
 		out = fmt.Appendf(out, `{"problem":"more","why":"whether there are blobs was looked at for the first %d references alone"}`+"\n", maxBlobUses)
@@ -110,5 +112,5 @@ func shortID(id string) string {
 	if len(id) <= maxName {
 		return id
 	}
-	return string(appendUTF8(nil, []byte(id[:maxName])))
+	return string(rawjson.AppendUTF8(nil, []byte(id[:maxName])))
 }

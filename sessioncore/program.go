@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Program is the agent whose sessions a directory or a file holds, of those that share the omp dialect. The two
@@ -79,7 +81,7 @@ func programOfFile(storage Storage, name string) Program {
 	}
 	found, seen := ProgramUnknown, 0
 	err = loadFirst(obj, min(st.Size, programBytes), func(u *unit) error {
-		if found = programOfValue(value(u.text)); found != ProgramUnknown || seen == programEntries {
+		if found = programOfValue(rawjson.Value(u.text)); found != ProgramUnknown || seen == programEntries {
 			return errStop
 		}
 		seen++
@@ -92,18 +94,18 @@ func programOfFile(storage Storage, name string) Program {
 }
 
 // programOfValue tells which program wrote a header or an entry.
-func programOfValue(v value) Program {
-	typ, _ := v.member("type").text()
+func programOfValue(v rawjson.Value) Program {
+	typ, _ := v.Member("type").Text()
 	switch typ {
 	case "session": // of version 1
-		if v.member("modelId").isString() {
+		if v.Member("modelId").IsString() {
 			return ProgramPi
 		}
 	case "model_change":
-		if v.member("model").isString() {
+		if v.Member("model").IsString() {
 			return ProgramOMP
 		}
-		if v.member("modelId").isString() {
+		if v.Member("modelId").IsString() {
 			return ProgramPi
 		}
 	case "session_info", "usage", "context_edit":

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // putMemory puts files into a storage in memory.
@@ -97,7 +99,7 @@ func TestImagesOfPi(t *testing.T) {
 			added := w.content()[len(test.content):]
 			require.Equal(t, test.inline, strings.Count(added, `"data":"`+huge+`"`) == 2)
 			require.Equal(t, test.inline, strings.Count(added, `base64,`+huge+`"`) == 2)
-			require.Equal(t, test.inline, !strings.Contains(added, blobPrefix))
+			require.Equal(t, test.inline, !strings.Contains(added, rawjson.BlobPrefix))
 			require.Equal(t, test.inline, len(w.blobs.blobs) == 0)
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // singleCost is what looking at one file alone costs, in files of a look at all: the system calls to get
@@ -33,7 +35,7 @@ func (l *Listing) resumable() *resumeIndex {
 	if l.lookup.resume == nil {
 		x := &resumeIndex{cut: map[string]string{}}
 		for f := range l.listed() {
-			base := strings.ToLower(string(appendUTF8(nil, []byte(f.info.BaseName()))))
+			base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(f.info.BaseName()))))
 			x.ids = append(x.ids, resumeKey{strings.ToLower(f.info.ID), f})
 			x.files = append(x.files, resumeKey{base, f})
 			if at := strings.LastIndexByte(base, '_'); at >= 0 {
@@ -89,7 +91,7 @@ func (i *SessionInfo) resumes(key string) bool {
 	if strings.HasPrefix(strings.ToLower(i.ID), key) {
 		return true
 	}
-	base := strings.ToLower(string(appendUTF8(nil, []byte(i.BaseName()))))
+	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
 	at := strings.LastIndexByte(base, '_')
 	return strings.HasPrefix(base, key) || at >= 0 && strings.HasPrefix(base[at+1:], key)
 }
@@ -103,7 +105,7 @@ func (l *Listing) Resume(name string) (*SessionInfo, error) {
 		key, ok := decodeName(name)
 		if !ok {
 			if key, ok = x.cut[name]; !ok {
-				key = string(appendUTF8(nil, []byte(name)))
+				key = string(rawjson.AppendUTF8(nil, []byte(name)))
 			}
 		}
 		key = strings.ToLower(key)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // listOf is a listing of sessions with these files and headers, each modified a second after the one
@@ -23,7 +25,9 @@ func listOf(t *testing.T, files ...[2]string) *Listing {
 // TestResume: keys as --resume takes them; checked against client 14.9.9.
 func TestResume(t *testing.T) {
 	long := strings.Repeat("long/", 60)
-	header := func(id string) string { return string(appendQuoted([]byte(`{"type":"session","id":`), id)) + "}\n" }
+	header := func(id string) string {
+		return string(rawjson.AppendQuoted([]byte(`{"type":"session","id":`), id)) + "}\n"
+	}
 	l := listOf(t,
 		[2]string{"p/2026-01-01T00-00-00-000Z_0197aaaa.jsonl", header("0197aaaa")},
 		[2]string{"q/2026-01-02T00-00-00-000Z_0197bbbb.jsonl", header("0197bbbb")},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
@@ -114,9 +116,9 @@ func titleFields(title string) []headerField { return titleFieldsBy(title, title
 func titleFieldsBy(title, source string) []headerField {
 	fields := []headerField{{"title", ""}, {"titleSource", ""}}
 	if title != "" {
-		fields[0].json = string(appendQuoted(nil, title))
+		fields[0].json = string(rawjson.AppendQuoted(nil, title))
 		if source != "" {
-			fields[1].json = string(appendQuoted(nil, source))
+			fields[1].json = string(rawjson.AppendQuoted(nil, source))
 		}
 	}
 	return fields
@@ -124,15 +126,15 @@ func titleFieldsBy(title, source string) []headerField {
 
 // setMembers sets or removes members of an object: in the place of the last one of that key, else at the
 // end.
-func setMembers(object value, fields []headerField) []byte {
-	var edits editList
+func setMembers(object rawjson.Value, fields []headerField) []byte {
+	var edits rawjson.Edits
 	var add, gone []string
 	for _, f := range fields {
 		at := -1
-		var old member
-		object.eachMember(func(m member) bool {
-			if m.keyIs(f.key) {
-				at, old = m.end-len(m.value), m
+		var old rawjson.Member
+		object.EachMember(func(m rawjson.Member) bool {
+			if m.KeyIs(f.key) {
+				at, old = m.End-len(m.Value), m
 			}
 			return true
 		})
@@ -140,16 +142,16 @@ func setMembers(object value, fields []headerField) []byte {
 		case f.json == "":
 			gone = append(gone, f.key)
 		case at >= 0:
-			edits = append(edits, edit{start: at, end: old.end, text: f.json})
+			edits = append(edits, rawjson.Edit{Start: at, End: old.End, Text: f.json})
 		default:
-			add = append(add, string(appendQuoted(nil, f.key))+":"+f.json)
+			add = append(add, string(rawjson.AppendQuoted(nil, f.key))+":"+f.json)
 		}
 	}
-	object = edits.apply(object)
-	edits = editList(nil).editObject(object, 0, joinMembers(add), func(m member) bool {
-		return slices.ContainsFunc(gone, m.keyIs)
+	object = edits.Apply(object)
+	edits = rawjson.Edits(nil).Object(object, 0, joinMembers(add), func(m rawjson.Member) bool {
+		return slices.ContainsFunc(gone, m.KeyIs)
 	})
-	return edits.apply(object)
+	return edits.Apply(object)
 }
 
 func joinMembers(members []string) string {

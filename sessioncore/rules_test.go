@@ -177,7 +177,7 @@ func reappended(t *testing.T, path string) (entries int) {
 		}
 		text, err := snap.shown(e)
 		require.NoError(t, err)
-		if kind == TypeCompaction && text.member("firstKeptEntryId") == nil {
+		if kind == TypeCompaction && text.Member("firstKeptEntryId") == nil {
 			continue // one of version 1 that keeps nothing
 		}
 		bare := setMembers(text, []headerField{{"id", ""}, {"parentId", ""}})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func TestSkipValue(t *testing.T) {
@@ -13,52 +15,52 @@ func TestSkipValue(t *testing.T) {
 	mixed := strings.Repeat(`{"a":[`, 5_000) + "1" + strings.Repeat("]}", 5_000)
 	for _, c := range []struct {
 		text   string
-		status scanStatus
+		status rawjson.Status
 		end    int // of the value where it is whole
 	}{
-		{`{}`, scanOK, 2},
-		{` [1, 2 ,{"a":null}] rest`, scanOK, 19},
-		{`"a\u00e9\n\/"`, scanOK, 13},
-		{`-0.5e+10,`, scanOK, 8},
-		{`0`, scanOK, 1},
-		{`01`, scanOK, 1}, // the zero is the value; what follows is another matter
-		{`true`, scanOK, 4},
-		{deep, scanOK, len(deep)},
-		{mixed, scanOK, len(mixed)},
-		{``, scanShort, 0},
-		{`{"a":`, scanShort, 0},
-		{`{"a"`, scanShort, 0},
-		{`[1,`, scanShort, 0},
-		{`"abc`, scanShort, 0},
-		{`"abc\`, scanShort, 0},
-		{`"abc\u12`, scanShort, 0},
-		{`tru`, scanShort, 0},
-		{`-`, scanShort, 0},
-		{`1e`, scanShort, 0},
-		{deep[:len(deep)-1], scanShort, 0},
-		{"\"a\nb\"", scanBad, 0},
-		{"\"a\x01b\"", scanBad, 0},
-		{"\"12345678\x1f\"", scanBad, 0},
-		{`"\x"`, scanBad, 0},
-		{`"\u12g4"`, scanBad, 0},
-		{`[1 2]`, scanBad, 0},
-		{`[1,]`, scanBad, 0},
-		{`{"a":1,}`, scanBad, 0},
-		{`{a:1}`, scanBad, 0},
-		{`{"a" 1}`, scanBad, 0},
-		{`[}`, scanBad, 0},
-		{`{"a":[}`, scanBad, 0},
-		{`+1`, scanBad, 0},
-		{`.5`, scanBad, 0},
-		{`1.x`, scanBad, 0},
-		{`nul!`, scanBad, 0},
-		{"\x00", scanBad, 0},
-		{"\u00a0 1", scanBad, 0},
+		{`{}`, rawjson.OK, 2},
+		{` [1, 2 ,{"a":null}] rest`, rawjson.OK, 19},
+		{`"a\u00e9\n\/"`, rawjson.OK, 13},
+		{`-0.5e+10,`, rawjson.OK, 8},
+		{`0`, rawjson.OK, 1},
+		{`01`, rawjson.OK, 1}, // the zero is the value; what follows is another matter
+		{`true`, rawjson.OK, 4},
+		{deep, rawjson.OK, len(deep)},
+		{mixed, rawjson.OK, len(mixed)},
+		{``, rawjson.Short, 0},
+		{`{"a":`, rawjson.Short, 0},
+		{`{"a"`, rawjson.Short, 0},
+		{`[1,`, rawjson.Short, 0},
+		{`"abc`, rawjson.Short, 0},
+		{`"abc\`, rawjson.Short, 0},
+		{`"abc\u12`, rawjson.Short, 0},
+		{`tru`, rawjson.Short, 0},
+		{`-`, rawjson.Short, 0},
+		{`1e`, rawjson.Short, 0},
+		{deep[:len(deep)-1], rawjson.Short, 0},
+		{"\"a\nb\"", rawjson.Bad, 0},
+		{"\"a\x01b\"", rawjson.Bad, 0},
+		{"\"12345678\x1f\"", rawjson.Bad, 0},
+		{`"\x"`, rawjson.Bad, 0},
+		{`"\u12g4"`, rawjson.Bad, 0},
+		{`[1 2]`, rawjson.Bad, 0},
+		{`[1,]`, rawjson.Bad, 0},
+		{`{"a":1,}`, rawjson.Bad, 0},
+		{`{a:1}`, rawjson.Bad, 0},
+		{`{"a" 1}`, rawjson.Bad, 0},
+		{`[}`, rawjson.Bad, 0},
+		{`{"a":[}`, rawjson.Bad, 0},
+		{`+1`, rawjson.Bad, 0},
+		{`.5`, rawjson.Bad, 0},
+		{`1.x`, rawjson.Bad, 0},
+		{`nul!`, rawjson.Bad, 0},
+		{"\x00", rawjson.Bad, 0},
+		{"\u00a0 1", rawjson.Bad, 0},
 	} {
-		var s scanner
-		end, status := s.skipValue([]byte(c.text), 0)
+		var s rawjson.Scanner
+		end, status := s.SkipValue([]byte(c.text), 0)
 		require.Equal(t, c.status, status, "%.40q", c.text)
-		if status == scanOK {
+		if status == rawjson.OK {
 			require.Equal(t, c.end, end, "%.40q", c.text)
 		}
 	}
@@ -70,22 +72,22 @@ func TestSkipStringEverywhere(t *testing.T) {
 		for c := range 256 {
 			text := []byte(`"` + strings.Repeat("x", 24) + `" tail`)
 			text[1+at] = byte(c)
-			var s scanner
-			end, status := s.skipValue(text, 0)
+			var s rawjson.Scanner
+			end, status := s.SkipValue(text, 0)
 			switch {
 			case c == '"':
-				require.Equal(t, scanOK, status)
+				require.Equal(t, rawjson.OK, status)
 				require.Equal(t, at+2, end)
 			case c < 0x20:
-				require.Equal(t, scanBad, status, "byte %#x at %d", c, at)
+				require.Equal(t, rawjson.Bad, status, "byte %#x at %d", c, at)
 			case c == '\\' && at == 23: // it takes the quote with it
-				require.Equal(t, scanShort, status)
+				require.Equal(t, rawjson.Short, status)
 			case c == '\\':
-				require.Equal(t, scanBad, status, "there is no escape \\x")
+				require.Equal(t, rawjson.Bad, status, "there is no escape \\x")
 			default:
-				require.Equal(t, scanOK, status, "byte %#x at %d", c, at)
+				require.Equal(t, rawjson.OK, status, "byte %#x at %d", c, at)
 				require.Equal(t, 26, end)
-				require.Equal(t, c >= 0x80, s.flags&flagHighBytes != 0)
+				require.Equal(t, c >= 0x80, s.Flags&rawjson.HasHighBytes != 0)
 			}
 		}
 	}
@@ -98,39 +100,39 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var s scanner
-		end, status := s.skipValue(text, 0)
-		whole := status == scanOK && skipSpace(text, end) == len(text)
+		var s rawjson.Scanner
+		end, status := s.SkipValue(text, 0)
+		whole := status == rawjson.OK && rawjson.SkipSpace(text, end) == len(text)
 		if strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
 			require.Equal(t, json.Valid(text), whole, "%q", text)
 		}
-		if status == scanOK {
+		if status == rawjson.OK {
 			require.True(t, json.Valid(text[:end]) || strings.Count(string(text), "[") >= 1000)
 		}
 		var info lineInfo
-		s.classify(text, &info)
-		require.Equal(t, whole && text[skipSpace(text, 0)] == '{', info.class == lineObject)
+		classify(&s, text, &info)
+		require.Equal(t, whole && text[rawjson.SkipSpace(text, 0)] == '{', info.class == lineObject)
 	})
 }
 
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want scanFlags
+		want rawjson.Flags
 	}{
 		{`"plain"`, 0},
-		{`{"data":"blob:sha256:00"}`, flagBlob},
-		{`{"data":"\u0062lob:sha256\u003a00"}`, flagBlob},
+		{`{"data":"blob:sha256:00"}`, rawjson.HasBlob},
+		{`{"data":"\u0062lob:sha256\u003a00"}`, rawjson.HasBlob},
 		{`{"data":"xblob:sha256:00"}`, 0},
 		{`{"blob:sha256:00":1}`, 0},
-		{`"é"`, flagHighBytes},
+		{`"é"`, rawjson.HasHighBytes},
 		{`1e5`, 0},
-		{`1e400`, flagBigNumber},
-		{strings.Repeat("9", 309), flagBigNumber},
+		{`1e400`, rawjson.HasBigNumber},
+		{strings.Repeat("9", 309), rawjson.HasBigNumber},
 	} {
-		var s scanner
-		_, status := s.skipValue([]byte(c.text), 0)
-		require.Equal(t, scanOK, status)
-		require.Equal(t, c.want, s.flags, "%.40s", c.text)
+		var s rawjson.Scanner
+		_, status := s.SkipValue([]byte(c.text), 0)
+		require.Equal(t, rawjson.OK, status)
+		require.Equal(t, c.want, s.Flags, "%.40s", c.text)
 	}
 }

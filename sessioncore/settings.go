@@ -1,6 +1,10 @@
 package sessioncore
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // writeSettings writes the state that the settings entries of the path lead to (format.md, context).
 func (c *contextBuilder) writeSettings() error {
@@ -21,7 +25,7 @@ func (c *contextBuilder) settings() []func() error {
 }
 
 // lastText returns the last entry of a type on the path with its text, or NoEntry.
-func (c *contextBuilder) lastText(kind EntryType) (Entry, value, error) {
+func (c *contextBuilder) lastText(kind EntryType) (Entry, rawjson.Value, error) {
 	at := c.last(kind)
 	if at < 0 {
 		return NoEntry, nil, nil
@@ -36,7 +40,7 @@ func (c *contextBuilder) writeThinkingLevel() error {
 		return err
 	}
 	key := c.s.dialect.thinkingLevel
-	if level := text.member(key); !level.missing() {
+	if level := text.Member(key); !level.Missing() {
 		return c.writeFields(e, text, field{key, level})
 	}
 	c.doc.text(`,"` + key + `":"off"`)
@@ -47,7 +51,7 @@ func (c *contextBuilder) writeThinkingLevel() error {
 // path chooses none.
 func (c *contextBuilder) writeModelID() error {
 	e, text, err := c.lastText(TypeModelChange)
-	if model := text.member("model_id"); err == nil && !model.missing() {
+	if model := text.Member("model_id"); err == nil && !model.Missing() {
 		err = c.writeFields(e, text, field{"model_id", model})
 	}
 	return err
@@ -55,7 +59,7 @@ func (c *contextBuilder) writeModelID() error {
 
 func (c *contextBuilder) writeServiceTier() error {
 	e, text, err := c.lastText(TypeServiceTierChange)
-	if tier := text.member("serviceTier"); err == nil && !tier.missing() {
+	if tier := text.Member("serviceTier"); err == nil && !tier.Missing() {
 		err = c.writeFields(e, text, field{"serviceTier", tier})
 	}
 	return err
@@ -65,8 +69,8 @@ func (c *contextBuilder) writeServiceTier() error {
 type chosenModel struct {
 	role  string
 	entry Entry
-	text  value
-	model value
+	text  rawjson.Value
+	model rawjson.Value
 	named string
 }
 
@@ -97,20 +101,20 @@ func (c *contextBuilder) writeModels() error {
 		if err != nil {
 			return err
 		}
-		model := text.member("model")
+		model := text.Member("model")
 		switch {
-		case model.truthy():
-			role := text.member("role")
+		case model.Truthy():
+			role := text.Member("role")
 			name := defaultRole
-			if !role.missing() {
-				name = role.asKey()
+			if !role.Missing() {
+				name = role.AsKey()
 			}
 			if name == "__proto__" {
 				continue // setting an object's prototype to a string does nothing in the client
 			}
 			explicit = explicit || name == defaultRole
 			set(chosenModel{role: name, entry: e, text: text, model: model})
-		case !explicit && text.member("provider").isString() && text.member("modelId").isString():
+		case !explicit && text.Member("provider").IsString() && text.Member("modelId").IsString():
 			answer = e
 		}
 	}
@@ -126,9 +130,9 @@ func (c *contextBuilder) writeModels() error {
 		if i > 0 {
 			c.doc.text(",")
 		}
-		c.doc.text(string(appendQuoted(nil, m.role)) + ":")
+		c.doc.text(string(rawjson.AppendQuoted(nil, m.role)) + ":")
 		if m.model == nil {
-			c.doc.text(string(appendQuoted(nil, m.named)))
+			c.doc.text(string(rawjson.AppendQuoted(nil, m.named)))
 		} else if err := c.writeValue(m.entry, m.text, m.model); err != nil {
 			return err
 		}
@@ -144,26 +148,26 @@ func (c *contextBuilder) modelNamed(e Entry) (string, error) {
 		return "", err
 	}
 	if c.s.records[e].kind == TypeModelChange {
-		return text.member("provider").asKey() + "/" + text.member("modelId").asKey(), nil
+		return text.Member("provider").AsKey() + "/" + text.Member("modelId").AsKey(), nil
 	}
-	message := text.member("message")
-	return message.member("provider").asKey() + "/" + message.member("model").asKey(), nil
+	message := text.Member("message")
+	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey(), nil
 }
 
 // eachName calls f for what a client's loop over a list of names meets: the elements of an array, the
 // characters of a string, nothing for anything else.
-func eachName(list value, f func(v value)) {
-	if list.isArray() {
-		list.eachElement(func(v value, _ int) bool {
+func eachName(list rawjson.Value, f func(v rawjson.Value)) {
+	if list.IsArray() {
+		list.EachElement(func(v rawjson.Value, _ int) bool {
 			f(v)
 			return true
 		})
 		return
 	}
-	text, _ := list.text()
+	text, _ := list.Text()
 	for b := []byte(text); len(b) > 0; {
-		_, n := wtf8Rune(b)
-		f(appendQuoted(nil, string(b[:n])))
+		_, n := rawjson.DecodeRune(b)
+		f(rawjson.AppendQuoted(nil, string(b[:n])))
 		b = b[n:]
 	}
 }
@@ -180,13 +184,13 @@ func (c *contextBuilder) writeRules() error {
 		if err != nil {
 			return err
 		}
-		eachName(text.member("injectedRules"), func(v value) {
+		eachName(text.Member("injectedRules"), func(v rawjson.Value) {
 			name := string(v)
-			if v.isString() {
-				decoded, _ := v.text()
-				name = string(appendQuoted(nil, decoded))
+			if v.IsString() {
+				decoded, _ := v.Text()
+				name = string(rawjson.AppendQuoted(nil, decoded))
 			}
-			if seen[name] && !v.isObject() && !v.isArray() {
+			if seen[name] && !v.IsObject() && !v.IsArray() {
 				return
 			}
 			seen[name] = true
@@ -203,7 +207,7 @@ func appendListed(list []byte, text string) []byte {
 		list = append(list, ',')
 	}
 	if !utf8.ValidString(text) {
-		return appendUTF8(list, []byte(text))
+		return rawjson.AppendUTF8(list, []byte(text))
 	}
 	return append(list, text...)
 }
@@ -214,7 +218,7 @@ func (c *contextBuilder) writeTools() error {
 		return err
 	}
 	var tools []byte
-	eachName(text.member("selectedToolNames"), func(v value) { tools = appendListed(tools, string(v)) })
+	eachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = appendListed(tools, string(v)) })
 	has := "false"
 	if e != NoEntry {
 		has = "true"
@@ -232,5 +236,5 @@ func (c *contextBuilder) writeMode() error {
 		c.doc.text(`,"mode":"none"`)
 		return nil
 	}
-	return c.writeFields(e, text, field{"mode", text.member("mode")}, field{"modeData", text.member("data")})
+	return c.writeFields(e, text, field{"mode", text.Member("mode")}, field{"modeData", text.Member("data")})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // shape is what an object must be: rules for its members, and more of them by what one member says.
@@ -23,27 +25,27 @@ type variants struct {
 // fieldRule says what a member of an object must be. Members without a rule may be anything.
 type fieldRule struct {
 	key      string
-	kinds    kinds
+	kinds    rawjson.Kinds
 	optional bool
-	notEmpty bool        // of a string
-	elements kinds       // of an array; 0: anything
-	each     *shape      // of the objects in an array
-	members  []fieldRule // of an object
-	object   *shape      // of an object, where rules for members do not say it
+	notEmpty bool          // of a string
+	elements rawjson.Kinds // of an array; 0: anything
+	each     *shape        // of the objects in an array
+	members  []fieldRule   // of an object
+	object   *shape        // of an object, where rules for members do not say it
 	// fill is the member as JSON that is added where there is none, "" for nothing: what clients cannot do
 	// without, and can be given without saying anything that was not said.
 	fill string
 }
 
 // check holds an object against rules. path is the object's own, "" for the line.
-func check(object value, path string, rules []fieldRule) error {
+func check(object rawjson.Value, path string, rules []fieldRule) error {
 	_, err := (&shape{fields: rules}).check(object, path, nil, nil)
 	return err
 }
 
 // check holds an object against a shape, and returns fills with those that it needs. They are edits of text,
 // which the object is a part of; nil where nothing is to be filled in.
-func (s *shape) check(object value, path string, text value, fills editList) (editList, error) {
+func (s *shape) check(object rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	found := s.pick(object)
 	var add []byte
 	for i := range s.fields {
@@ -57,7 +59,7 @@ func (s *shape) check(object value, path string, text value, fills editList) (ed
 		}
 	}
 	if text != nil && len(add) > 0 {
-		fills = fills.editObject(object, object.offsetIn(text), string(add), func(member) bool { return false })
+		fills = fills.Object(object, object.OffsetIn(text), string(add), func(rawjson.Member) bool { return false })
 	}
 	if s.by == nil {
 		return fills, nil
@@ -67,19 +69,19 @@ func (s *shape) check(object value, path string, text value, fills editList) (ed
 
 // pick returns the members that a shape names, in one pass over the object; the last of repeated ones. That
 // which tells variants apart is the last one.
-func (s *shape) pick(object value) []value {
-	found := make([]value, len(s.fields), len(s.fields)+1)
+func (s *shape) pick(object rawjson.Value) []rawjson.Value {
+	found := make([]rawjson.Value, len(s.fields), len(s.fields)+1)
 	if s.by != nil {
 		found = append(found, nil)
 	}
-	object.eachMember(func(m member) bool {
+	object.EachMember(func(m rawjson.Member) bool {
 		for i := range s.fields {
-			if m.keyIs(s.fields[i].key) {
-				found[i] = m.value
+			if m.KeyIs(s.fields[i].key) {
+				found[i] = m.Value
 			}
 		}
-		if s.by != nil && m.keyIs(s.by.key) {
-			found[len(s.fields)] = m.value
+		if s.by != nil && m.KeyIs(s.by.key) {
+			found[len(s.fields)] = m.Value
 		}
 		return true
 	})
@@ -87,8 +89,8 @@ func (s *shape) pick(object value) []value {
 }
 
 // check holds an object against the shape that goes with its key's value.
-func (v *variants) check(object, which value, path string, text value, fills editList) (editList, error) {
-	if name, ok := which.text(); ok {
+func (v *variants) check(object, which rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
+	if name, ok := which.Text(); ok {
 		if variant := v.of[name]; variant != nil {
 			return variant.check(object, path, text, fills)
 		}
@@ -120,9 +122,9 @@ func below(path, key string) string {
 	return path + "." + key
 }
 
-func (r *fieldRule) check(path string, v, text value, fills editList) (editList, error) {
+func (r *fieldRule) check(path string, v, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	path = below(path, r.key)
-	kind := v.kind()
+	kind := v.Kind()
 	switch {
 	case kind == 0 && (r.optional || r.fill != ""):
 		return fills, nil
@@ -132,22 +134,22 @@ func (r *fieldRule) check(path string, v, text value, fills editList) (editList,
 		return fills, &FieldError{Field: path, Want: r.kinds.String(), Got: kind.String()}
 	case r.notEmpty && string(v) == `""`:
 		return fills, &FieldError{Field: path, Want: "a string that is not empty"}
-	case kind == anObject && r.members != nil:
+	case kind == rawjson.Object && r.members != nil:
 		return fills, check(v, path, r.members)
-	case kind == anObject && r.object != nil:
+	case kind == rawjson.Object && r.object != nil:
 		return r.object.check(v, path, text, fills)
-	case kind == anArray && r.elements != 0:
+	case kind == rawjson.Array && r.elements != 0:
 		return r.checkElements(path, v, text, fills)
 	}
 	return fills, nil
 }
 
 // checkElements holds the elements of an array against a rule: first what kinds they are of.
-func (r *fieldRule) checkElements(path string, array, text value, fills editList) (editList, error) {
+func (r *fieldRule) checkElements(path string, array, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	var err error
 	at := 0
-	array.eachElement(func(element value, _ int) bool {
-		if k := element.kind(); k&r.elements == 0 {
+	array.EachElement(func(element rawjson.Value, _ int) bool {
+		if k := element.Kind(); k&r.elements == 0 {
 			err = &FieldError{Field: fmt.Sprintf("%s[%d]", path, at), Want: r.elements.String(), Got: k.String()}
 		}
 		at++
@@ -157,8 +159,8 @@ func (r *fieldRule) checkElements(path string, array, text value, fills editList
 		return fills, err
 	}
 	at = 0
-	array.eachElement(func(element value, _ int) bool {
-		if element.isObject() {
+	array.EachElement(func(element rawjson.Value, _ int) bool {
+		if element.IsObject() {
 			fills, err = r.each.check(element, fmt.Sprintf("%s[%d]", path, at), text, fills)
 		}
 		at++

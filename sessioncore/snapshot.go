@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Entry is the number of an entry in a snapshot, counted in file order from 0.
@@ -35,9 +37,9 @@ type Snapshot struct {
 	dialect      *dialect
 	version      int
 	lastID       uint32
-	leafID       symbol   // the leaf as the file says, 0 for none
-	titleEntry   uint32   // 1 + the number of the entry that has the title, 0 for none
-	form         timeForm // of the last timestamp
+	leafID       symbol           // the leaf as the file says, 0 for none
+	titleEntry   uint32           // 1 + the number of the entry that has the title, 0 for none
+	form         rawjson.TimeForm // of the last timestamp
 	shared       *sharedFacts
 	blobUses     []blobUse
 	blobUsesMore bool
@@ -225,7 +227,7 @@ func (s *Snapshot) OwnTime(e Entry) (t time.Time, ok bool) {
 func (s *Snapshot) Role(e Entry) Role { return s.records[e].role }
 
 // Message returns the value of the key "message" in an entry's text, nil where there is none.
-func (s *Snapshot) Message(e Entry, text value) value {
+func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 	rec := &s.records[e]
 	return text[rec.msgOff : rec.msgOff+rec.msgSize]
 }
@@ -323,12 +325,12 @@ func (s *Snapshot) atLine(line int64) Entry {
 }
 
 // raw reads an entry's text from the file.
-func (s *Snapshot) raw(e Entry) (value, error) {
+func (s *Snapshot) raw(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	return s.read(rec.off, int64(rec.size))
 }
 
-func (s *Snapshot) read(off, size int64) (value, error) {
+func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
 	if err := readFull(s.pin.obj, b, off); err != nil {
 		return nil, err
@@ -338,7 +340,7 @@ func (s *Snapshot) read(off, size int64) (value, error) {
 
 // checked reads an entry's text and makes sure that it is what was indexed: everything that takes a
 // text apart relies on its being valid JSON, and a file can be overwritten in place under us.
-func (s *Snapshot) checked(e Entry) (value, error) {
+func (s *Snapshot) checked(e Entry) (rawjson.Value, error) {
 	v, err := s.raw(e)
 	if err == nil {
 		err = s.check(e, v)
@@ -347,7 +349,7 @@ func (s *Snapshot) checked(e Entry) (value, error) {
 }
 
 // check compares an entry's text with what was indexed.
-func (s *Snapshot) check(e Entry, v value) error {
+func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	if checksum(v) != s.records[e].crc {
 		return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, s.Name(e))
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func TestDecodeAndQuote(t *testing.T) {
@@ -33,9 +35,9 @@ func TestDecodeAndQuote(t *testing.T) {
 		{"\xf4\x90\x80\x80", "\ufffd\ufffd\ufffd\ufffd", "\"\ufffd\ufffd\ufffd\ufffd\""}, // beyond Unicode
 		{"퟿", "\xed\x9f\xbf", "\"\xed\x9f\xbf\""},                                        // begins like a surrogate
 	} {
-		text := string(decodeString(nil, []byte(c.body)))
+		text := string(rawjson.AppendDecoded(nil, []byte(c.body)))
 		require.Equal(t, c.text, text, "%q", c.body)
-		require.Equal(t, c.quoted, string(appendQuoted(nil, text)), "%q", c.body)
+		require.Equal(t, c.quoted, string(rawjson.AppendQuoted(nil, text)), "%q", c.body)
 	}
 }
 
@@ -62,12 +64,12 @@ func TestEditObject(t *testing.T) {
 		{`{ "a" : 1 , "b" : 2 }`, "a", `"z":9`, `{ "b" : 2,"z":9 }`},
 		{`{"a":1,"a":2,"b":3}`, "a", "", `{"b":3}`},
 	} {
-		var edits editList
-		edits = edits.editObject(value(c.object), 0, c.add, func(m member) bool {
-			key, _ := m.key.text()
+		var edits rawjson.Edits
+		edits = edits.Object(rawjson.Value(c.object), 0, c.add, func(m rawjson.Member) bool {
+			key, _ := m.Key.Text()
 			return c.gone != "" && containsByte(c.gone, key)
 		})
-		require.Equal(t, c.want, string(edits.apply([]byte(c.object))), "%s without %s plus %s", c.object, c.gone, c.add)
+		require.Equal(t, c.want, string(edits.Apply([]byte(c.object))), "%s without %s plus %s", c.object, c.gone, c.add)
 	}
 }
 

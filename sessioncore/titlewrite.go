@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 const (
@@ -70,7 +72,7 @@ func (c *change) setName(title string) (written bool, err error) {
 
 // nameLine is operator's session_info entry.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
-	line := appendQuoted(append(b.begin(TypeSessionInfo, id, parent), `,"name":`...), title)
+	line := rawjson.AppendQuoted(append(b.begin(TypeSessionInfo, id, parent), `,"name":`...), title)
 	return append(line, "}\n"...)
 }
 
@@ -79,12 +81,12 @@ func cleanTitle(title string) string {
 	b := appendUTF8WTF(nil, []byte(title))
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
-		r, n := wtf8Rune(b)
+		r, n := rawjson.DecodeRune(b)
 		if r < 0x20 || r >= 0x7F && r <= 0x9F {
 			r = ' '
 		}
 		if r != ' ' || !bytes.HasSuffix(out, []byte{' '}) {
-			out = appendCodePoint(out, r)
+			out = rawjson.AppendCodePoint(out, r)
 		}
 		b = b[n:]
 	}
@@ -94,23 +96,23 @@ func cleanTitle(title string) string {
 // appendUTF8WTF appends WTF-8 text, what is neither UTF-8 nor a surrogate as U+FFFD.
 func appendUTF8WTF(dst, text []byte) []byte {
 	for len(text) > 0 {
-		n := validPrefix(text)
+		n := rawjson.ValidPrefix(text)
 		dst = append(dst, text[:n]...)
 		if text = text[n:]; len(text) == 0 {
 			break
 		}
-		if isWTF8Surrogate(text) {
+		if rawjson.IsSurrogate(text) {
 			dst, text = append(dst, text[:3]...), text[3:]
 			continue
 		}
-		dst = append(dst, replacement...)
-		text = text[illFormedLen(text):]
+		dst = append(dst, rawjson.Replacement...)
+		text = text[rawjson.IllFormedLen(text):]
 	}
 	return dst
 }
 
 // titleIs reports whether the session has that title, as its user's choice.
-func titleIs(header, slot value, title string) bool {
+func titleIs(header, slot rawjson.Value, title string) bool {
 	old, source := titleOf(header, slot)
 	return old == title && (title == "" || source == titleByUser)
 }
@@ -125,7 +127,7 @@ func (c *change) setSlot(title string) error {
 	if err != nil {
 		return err
 	}
-	slot := titleSlot(title, b.now.UTC().Format(timestampLayout))
+	slot := titleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
 	if c.snap.Version() >= currentVersion {
 		done, err := c.overwriteSlot(slot, line)
 		if done || err != nil {
@@ -179,10 +181,10 @@ func (b *batch) titleChange(title string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := appendQuoted(append(b.begin(TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
+	line := rawjson.AppendQuoted(append(b.begin(TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
 	line = append(line, `,"source":"user"`...)
 	if previous != "" {
-		line = appendQuoted(append(line, `,"previousTitle":`...), previous)
+		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), previous)
 	}
 	return append(line, "}\n"...), nil
 }
@@ -194,14 +196,14 @@ const (
 )
 
 // titleOf returns the title that omp's header and slot have, and its source, "" for an unknown one.
-func titleOf(header, slot value) (title, source string) {
-	from, by := header.member("title"), header.member("titleSource")
+func titleOf(header, slot rawjson.Value) (title, source string) {
+	from, by := header.Member("title"), header.Member("titleSource")
 	if slot != nil {
-		from, by = slot.member("title"), slot.member("source")
+		from, by = slot.Member("title"), slot.Member("source")
 	}
-	title, _ = from.text()
+	title, _ = from.Text()
 	for _, known := range []string{titleByUser, titleByAuto} {
-		if by.is(known) {
+		if by.Is(known) {
 			source = known
 		}
 	}
@@ -217,16 +219,16 @@ func titleSlotBy(title, source, now string) []byte {
 	head := []byte(`{"type":"title","v":1,"title":`)
 	var tail []byte
 	if title != "" && source != "" {
-		tail = appendQuoted([]byte(`,"source":`), source)
+		tail = rawjson.AppendQuoted([]byte(`,"source":`), source)
 	}
-	tail = appendQuoted(append(tail, `,"updatedAt":`...), now)
+	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), now)
 	tail = append(tail, `,"pad":"`...)
 	const end = "\"}\n"
 	room := slotSize - len(head) - len(tail) - len(end)
-	quoted := appendQuoted(nil, title)
+	quoted := rawjson.AppendQuoted(nil, title)
 	for cut := len(title); len(quoted) > room; {
 		cut = lastRuneStart(title[:cut])
-		quoted = appendQuoted(nil, title[:cut])
+		quoted = rawjson.AppendQuoted(nil, title[:cut])
 	}
 	line := append(append(head, quoted...), tail...)
 	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func TestSetTitleInHeader(t *testing.T) {
@@ -40,13 +42,13 @@ func TestTitleSlotLine(t *testing.T) {
 		slot := titleSlot(title, plainNow)
 		require.Len(t, slot, slotSize)
 		require.Equal(t, byte('\n'), slot[slotSize-1])
-		line := value(slot[:slotSize-1])
-		require.True(t, validObject(line))
+		line := rawjson.Value(slot[:slotSize-1])
+		require.True(t, rawjson.IsValidObject(line))
 		require.True(t, isTitleSlot(line))
 		require.True(t, json.Valid(line))
-		got, _ := line.member("title").text()
+		got, _ := line.Member("title").Text()
 		require.True(t, strings.HasPrefix(title, got))
-		pad, _ := line.member("pad").text()
+		pad, _ := line.Member("pad").Text()
 		require.True(t, got == title || len(pad) < 6, "cut no more than need be")
 	}
 }
@@ -99,7 +101,7 @@ func TestSetTitleWithoutOverwrite(t *testing.T) {
 		header, slot, err := snap.readHeader()
 		require.NoError(t, err)
 		require.Equal(t, string(titleSlot("new", plainNow)[:slotSize-1]), string(slot))
-		require.True(t, header.member("title").is("new"))
+		require.True(t, header.Member("title").Is("new"))
 		require.Equal(t, 3, snap.Version())
 		require.Equal(t, 3, snap.Len())
 		require.Equal(t, "b", w.parentOfID("00000001"))

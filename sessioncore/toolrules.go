@@ -1,27 +1,29 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // What clients need of the arguments and of the details of tool calls and of messages that they write
 // themselves. It belongs to the table in messagerules.go: 14.9.9 draws many of them without a look at what
 // they are, and cannot show a session in which it fails; later versions look first.
 
 // detailsShape is the rule for the member of that name: anything, but with these members where it is an object.
 func detailsShape(rules ...fieldRule) *shape {
-	return &shape{fields: []fieldRule{{key: "details", kinds: ^kinds(0), optional: true, object: &shape{fields: rules}}}}
+	return &shape{fields: []fieldRule{{key: "details", kinds: ^rawjson.Kinds(0), optional: true, object: &shape{fields: rules}}}}
 }
 
 // argumentsShape is the same for those of a tool call.
 func argumentsShape(rules ...fieldRule) *shape {
-	return &shape{fields: []fieldRule{{key: "arguments", kinds: anObject, optional: true, object: &shape{fields: rules}}}}
+	return &shape{fields: []fieldRule{{key: "arguments", kinds: rawjson.Object, optional: true, object: &shape{fields: rules}}}}
 }
 
 // mayList is a rule for an array of objects of a shape, or of any where it is nil.
 func mayList(key string, each *shape) fieldRule {
-	return fieldRule{key: key, kinds: anArray | aNull, optional: true, elements: anObject, each: each}
+	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.Object, each: each}
 }
 
 // mayTexts is a rule for an array of strings.
 func mayTexts(key string) fieldRule {
-	return fieldRule{key: key, kinds: anArray | aNull, optional: true, elements: aString}
+	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.String}
 }
 
 // toolArguments are arguments by tool.
@@ -48,13 +50,13 @@ var toolDetails = &variants{key: "toolName", others: true, of: map[string]*shape
 			"running": {}, "completed": {}, "failed": {}, "cancelled": {},
 		}},
 	})),
-	"github": detailsShape(toolImages, fieldRule{key: "watch", kinds: ^kinds(0), optional: true, object: &shape{fields: []fieldRule{
+	"github": detailsShape(toolImages, fieldRule{key: "watch", kinds: ^rawjson.Kinds(0), optional: true, object: &shape{fields: []fieldRule{
 		mayText("headSha"), mayList("failedLogs", &shape{fields: []fieldRule{needText("jobName"), mayText("tail")}}),
 	}}}),
 	"task": detailsShape(append([]fieldRule{toolImages}, taskRules...)...),
 
 	"bash": imageDetails, "browser": imageDetails, "ast_edit": imageDetails, "ast_grep": imageDetails,
-	"web_search": detailsShape(toolImages, fieldRule{key: "response", kinds: ^kinds(0), optional: true, members: []fieldRule{
+	"web_search": detailsShape(toolImages, fieldRule{key: "response", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{
 		mayList("sources", nil), mayList("citations", nil), mayTexts("searchQueries"), mayTexts("relatedQuestions"),
 	}}),
 	"calc": imageDetails, "find": imageDetails, "inspect_image": imageDetails, "recipe": imageDetails,
@@ -65,22 +67,22 @@ var (
 	toolImages   = mayList("images", nil)
 	imageDetails = detailsShape(toolImages)
 	editDetails  = detailsShape(toolImages, mayText("diff"),
-		fieldRule{key: "diagnostics", kinds: anObject | aNull, optional: true, members: []fieldRule{
-			needText("summary"), {key: "messages", kinds: anArray, elements: aString},
+		fieldRule{key: "diagnostics", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
+			needText("summary"), {key: "messages", kinds: rawjson.Array, elements: rawjson.String},
 		}})
 )
 
 // taskRules are the details of a subagent's result. What it used is counted when a session is opened.
 var taskRules = []fieldRule{
-	{key: "usage", kinds: anObject | aNull, optional: true, members: usageRules},
-	{key: "results", kinds: anArray, elements: anObject, fill: `"results":[]`, each: &shape{fields: []fieldRule{
+	{key: "usage", kinds: rawjson.Object | rawjson.Null, optional: true, members: usageRules},
+	{key: "results", kinds: rawjson.Array, elements: rawjson.Object, fill: `"results":[]`, each: &shape{fields: []fieldRule{
 		needText("id"), needText("output"), mayText("assignment"), mayText("description"),
-		{key: "extractedToolData", kinds: ^kinds(0), optional: true, members: []fieldRule{mayList("yield", nil)}},
+		{key: "extractedToolData", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{mayList("yield", nil)}},
 	}}},
 	mayList("progress", &shape{fields: []fieldRule{
 		needText("id"), mayText("assignment"), mayText("description"), mayText("lastIntent"),
-		{key: "recentOutput", kinds: anArray},
-		{key: "recentTools", kinds: anArray, elements: anObject},
+		{key: "recentOutput", kinds: rawjson.Array},
+		{key: "recentTools", kinds: rawjson.Array, elements: rawjson.Object},
 	}}),
 }
 
@@ -98,6 +100,6 @@ var customDetails = &variants{key: "customType", others: true, of: map[string]*s
 var ircDetails = detailsShape(mayText("from"), mayText("to"), mayText("message"), mayText("reply"), mayText("body"))
 
 // fileDetails are those of a summary: the files that the next one is told of.
-var fileDetails = fieldRule{key: "details", kinds: ^kinds(0), optional: true, members: []fieldRule{
+var fileDetails = fieldRule{key: "details", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{
 	mayTexts("readFiles"), mayTexts("modifiedFiles"),
 }}

@@ -1,5 +1,7 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // tornMark is a line of its own behind a torn line that could go on with what is appended. We read lines
 // one by one, but the client's parser would take the torn line and the new one for the beginning of one
 // value, and lose both (format.md, loading); this, which no JSON can have there, ends it.
@@ -23,10 +25,10 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 
 // goesOn reports whether an object on the next line could be a part of the value that a line begins.
 func goesOn(line []byte) bool {
-	if skipSpace(line, 0) == len(line) {
+	if rawjson.SkipSpace(line, 0) == len(line) {
 		return false
 	}
-	var s scanner
-	_, st := s.skipValue(append(line, "\n{"...), 0)
-	return st == scanShort
+	var s rawjson.Scanner
+	_, st := s.SkipValue(append(line, "\n{"...), 0)
+	return st == rawjson.Short
 }

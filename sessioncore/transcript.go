@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // TranscriptLinks say where a transcript lies: what its links begin with.
@@ -141,7 +143,7 @@ func (s *Snapshot) transcriptHead(leaf Entry) (head []byte, titled bool, err err
 		return nil, false, err
 	}
 	title := appendLine(nil, appendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
-	id := shownLine(header.member("id"), maxTitleLine)
+	id := shownLine(header.Member("id"), maxTitleLine)
 	if len(title) == 0 {
 		if title, err = s.firstWords(leaf); err != nil {
 			return nil, false, err
@@ -155,7 +157,7 @@ func (s *Snapshot) transcriptHead(leaf Entry) (head []byte, titled bool, err err
 		id = []byte("?")
 	}
 	out = appendCode(out, id)
-	if cwd := shownLine(header.member("cwd"), maxTitleLine); len(cwd) > 0 {
+	if cwd := shownLine(header.Member("cwd"), maxTitleLine); len(cwd) > 0 {
 		out = appendCode(append(out, " in "...), cwd)
 	}
 	if began := s.HeaderTime(); began.UnixMilli() != 0 {
@@ -191,10 +193,10 @@ func (s *Snapshot) firstWords(leaf Entry) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		content := text.member("message").member("content")
+		content := text.Member("message").Member("content")
 		words := firstLine(content)
-		content.eachElement(func(block value, _ int) bool {
-			words = firstLine(block.member("text"))
+		content.EachElement(func(block rawjson.Value, _ int) bool {
+			words = firstLine(block.Member("text"))
 			return len(words) == 0
 		})
 		if len(words) > 0 {
@@ -205,7 +207,7 @@ func (s *Snapshot) firstWords(leaf Entry) ([]byte, error) {
 }
 
 // firstLine returns the first line of a text that is not blank.
-func firstLine(v value) []byte {
+func firstLine(v rawjson.Value) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * maxFirstWords, head: 16 * maxFirstWords})
 	line, _, _ := bytes.Cut(bytes.TrimLeft(e.head, " \t\n"), []byte("\n"))

@@ -1,13 +1,15 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // content renders what a message holds: a text, a list of blocks, or whatever else is there.
-func (w *transcriptWriter) content(v value) {
+func (w *transcriptWriter) content(v rawjson.Value) {
 	switch {
-	case v.missing():
-	case v.isString():
+	case v.Missing():
+	case v.IsString():
 		w.text(v)
-	case v.isArray():
-		v.eachElement(func(block value, _ int) bool {
+	case v.IsArray():
+		v.EachElement(func(block rawjson.Value, _ int) bool {
 			if w.blocksLeft--; w.blocksLeft < 0 {
 				w.cut = true
 				return false
@@ -23,52 +25,52 @@ func (w *transcriptWriter) content(v value) {
 // contentBlock are the members of a content block that a transcript shows.
 type contentBlock struct {
 	kind                           string // its type, in camelCase
-	text, thinking                 value
-	id, name, parameters, intent   value // of a call
-	data, url, media, source       value // of a picture
-	content, tool, answers, failed value // of a result
-	to, inner                      value
+	text, thinking                 rawjson.Value
+	id, name, parameters, intent   rawjson.Value // of a call
+	data, url, media, source       rawjson.Value // of a picture
+	content, tool, answers, failed rawjson.Value // of a result
+	to, inner                      rawjson.Value
 }
 
 // readBlock finds the members of a content block in one pass, in either spelling.
-func readBlock(block value) (b contentBlock) {
-	block.eachMember(func(m member) bool {
-		switch m.name() {
+func readBlock(block rawjson.Value) (b contentBlock) {
+	block.EachMember(func(m rawjson.Member) bool {
+		switch m.Name() {
 		case "type":
-			kind, _ := m.value.text()
-			b.kind = inCamelCase(kind)
+			kind, _ := m.Value.Text()
+			b.kind = rawjson.CamelCase(kind)
 		case "text":
-			b.text = m.value
+			b.text = m.Value
 		case "thinking", "reasoning":
-			b.thinking = m.value
+			b.thinking = m.Value
 		case "id":
-			b.id = m.value
+			b.id = m.Value
 		case "name":
-			b.name = m.value
+			b.name = m.Value
 		case "arguments", "input", "args", "parameters":
-			b.parameters = m.value
+			b.parameters = m.Value
 		case "intent":
-			b.intent = m.value
+			b.intent = m.Value
 		case "data":
-			b.data = m.value
+			b.data = m.Value
 		case "imageUrl", "url":
-			b.url = m.value
+			b.url = m.Value
 		case "mimeType", "mediaType":
-			b.media = m.value
+			b.media = m.Value
 		case "source":
-			b.source = m.value
+			b.source = m.Value
 		case "content":
-			b.content = m.value
+			b.content = m.Value
 		case "toolName":
-			b.tool = m.value
+			b.tool = m.Value
 		case "toolCallId", "toolUseId":
-			b.answers = m.value
+			b.answers = m.Value
 		case "isError":
-			b.failed = m.value
+			b.failed = m.Value
 		case "to":
-			b.to = m.value
+			b.to = m.Value
 		case "block":
-			b.inner = m.value
+			b.inner = m.Value
 		}
 		return true
 	})
@@ -89,8 +91,8 @@ func (b *contentBlock) isCall() bool {
 }
 
 // block renders a content block.
-func (w *transcriptWriter) block(v value) {
-	if v.isString() {
+func (w *transcriptWriter) block(v rawjson.Value) {
+	if v.IsString() {
 		w.text(v)
 		return
 	}
@@ -110,7 +112,7 @@ func (w *transcriptWriter) block(v value) {
 	case b.kind == "toolResult":
 		w.result(&messageFields{tool: b.tool, call: b.answers, failed: b.failed, content: b.content})
 	case b.kind == "fallback":
-		w.note("Model after a fallback:", w.line(b.to.member("model")))
+		w.note("Model after a fallback:", w.line(b.to.Member("model")))
 	case b.kind == "anthropicServerTool":
 		if inner := readBlock(b.inner); inner.isCall() {
 			w.toolCall(&inner)
@@ -123,7 +125,7 @@ func (w *transcriptWriter) block(v value) {
 }
 
 // thinking renders what the model thought, as a quote.
-func (w *transcriptWriter) thinking(v value) {
+func (w *transcriptWriter) thinking(v rawjson.Value) {
 	text := trimBlankLines(w.proseOf(v))
 	if len(text) == 0 {
 		return
@@ -136,7 +138,7 @@ func (w *transcriptWriter) thinking(v value) {
 // picture renders an image: a link to its blob, or in words what there is in the entry.
 func (w *transcriptWriter) picture(b *contentBlock) {
 	media, data := b.media, b.data
-	if b.source.isObject() {
+	if b.source.IsObject() {
 		source := readBlock(b.source)
 		b.url = source.url
 		if media, data = source.media, source.data; len(media) == 0 {
@@ -146,8 +148,8 @@ func (w *transcriptWriter) picture(b *contentBlock) {
 	if len(data) == 0 {
 		data = b.url
 	}
-	if data.isObject() {
-		data = data.member("url")
+	if data.IsObject() {
+		data = data.Member("url")
 	}
 	kind := w.line(media)
 	if hash, ok := blobHash(data); ok {

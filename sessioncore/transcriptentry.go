@@ -1,10 +1,12 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // entryOf renders an entry by its type. Types and fields are those of both dialects (design.md section 9).
-func (w *transcriptWriter) entryOf(text value) {
+func (w *transcriptWriter) entryOf(text rawjson.Value) {
 	name := w.s.Kind(w.entry).String()
 	if name == "" {
-		name, _ = text.member("type").text()
+		name, _ = text.Member("type").Text()
 	}
 	switch name {
 	case "message":
@@ -27,13 +29,13 @@ func (w *transcriptWriter) entryOf(text value) {
 }
 
 // change renders an entry that tells of a change of settings, in a line.
-func (w *transcriptWriter) change(name string, text value) {
-	line := func(keys ...string) []byte { return w.line(text.anyOf(keys...)) }
+func (w *transcriptWriter) change(name string, text rawjson.Value) {
+	line := func(keys ...string) []byte { return w.line(text.AnyOf(keys...)) }
 	switch name {
 	case "model_change":
 		model := line("model")
 		if len(model) == 0 {
-			model = modelName(text.member("provider"), text.anyOf("modelId", "model_id"))
+			model = modelName(text.Member("provider"), text.AnyOf("modelId", "model_id"))
 		}
 		if role := line("role"); len(role) > 0 && string(role) != "default" {
 			w.note("Model for", role, model)
@@ -43,7 +45,7 @@ func (w *transcriptWriter) change(name string, text value) {
 	case "thinking_level_change":
 		w.noteOr("Thinking level:", line("thinkingLevel", "thinking_level"), "off")
 	case "service_tier_change":
-		w.noteOr("Service tier:", w.scalar(text.anyOf("serviceTier", "service_tier")), "none")
+		w.noteOr("Service tier:", w.scalar(text.AnyOf("serviceTier", "service_tier")), "none")
 	case "mode_change":
 		w.noteOr("Mode:", line("mode"), "none")
 	case "title_change", "session_info":
@@ -57,11 +59,11 @@ func (w *transcriptWriter) change(name string, text value) {
 		}
 		w.note("Label taken from entry", target)
 	case "mcp_tool_selection":
-		w.note("Tools:", w.list(text.anyOf("selectedToolNames", "selected_tool_names")))
+		w.note("Tools:", w.list(text.AnyOf("selectedToolNames", "selected_tool_names")))
 	case "ttsr_injection":
-		w.note("Rules brought to mind:", w.list(text.anyOf("injectedRules", "injected_rules")))
+		w.note("Rules brought to mind:", w.list(text.AnyOf("injectedRules", "injected_rules")))
 	case "session_init":
-		w.note("A task for a subagent, with the tools", w.list(text.member("tools")))
+		w.note("A task for a subagent, with the tools", w.list(text.Member("tools")))
 		w.noteLink("system prompt and task")
 	case "reset_boundary":
 		w.note("The context was cleared.")
@@ -76,8 +78,8 @@ func (w *transcriptWriter) noteOr(label string, v []byte, none string) {
 }
 
 // scalar returns a string as a line, another value as JSON.
-func (w *transcriptWriter) scalar(v value) []byte {
-	if v.isString() || v.missing() {
+func (w *transcriptWriter) scalar(v rawjson.Value) []byte {
+	if v.IsString() || v.Missing() {
 		return w.line(v)
 	}
 	return appendLine(nil, appendVisible(nil, v[:min(len(v), 4*maxWord)]), maxWord)
@@ -87,10 +89,10 @@ func (w *transcriptWriter) scalar(v value) []byte {
 const maxListed = 30
 
 // list returns a list of names as a line.
-func (w *transcriptWriter) list(v value) []byte {
+func (w *transcriptWriter) list(v rawjson.Value) []byte {
 	var names []byte
 	n := 0
-	v.eachElement(func(name value, _ int) bool {
+	v.EachElement(func(name rawjson.Value, _ int) bool {
 		if n > 0 {
 			names = append(names, ", "...)
 		}
@@ -105,7 +107,7 @@ func (w *transcriptWriter) list(v value) []byte {
 }
 
 // modelName puts a model's name together, "" where there is none.
-func modelName(provider, model value) []byte {
+func modelName(provider, model rawjson.Value) []byte {
 	name := shownLine(model, maxWord)
 	if p := shownLine(provider, maxWord); len(p) > 0 && len(name) > 0 {
 		return append(append(p, '/'), name...)
@@ -114,24 +116,24 @@ func modelName(provider, model value) []byte {
 }
 
 // compaction renders what stands for the turns before it in what the model is sent.
-func (w *transcriptWriter) compaction(text value) {
+func (w *transcriptWriter) compaction(text rawjson.Value) {
 	w.turn(partAlways, "compaction", "Compaction")
 	before := ""
-	if n := text.anyOf("tokensBefore", "tokens_before"); n.isNumber() && len(n) < 20 {
+	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
 		before = ", " + string(n) + " tokens"
 	}
 	w.begin()
 	w.body = append(w.body, "*The model goes on from this summary of what was said before"+before+", and from the turns that were kept.*\n"...)
-	summary := text.member("summary")
-	if !summary.truthy() {
-		summary = text.anyOf("shortSummary", "short_summary")
+	summary := text.Member("summary")
+	if !summary.Truthy() {
+		summary = text.AnyOf("shortSummary", "short_summary")
 	}
 	w.text(summary)
 }
 
 // branchSummary renders what is told of a branch that was left.
-func (w *transcriptWriter) branchSummary(text value) {
+func (w *transcriptWriter) branchSummary(text rawjson.Value) {
 	w.turn(partAlways, "branch", "Branch summary")
-	w.note("What happened on the branch that was left at entry", w.line(text.anyOf("fromId", "from_id")))
-	w.text(text.member("summary"))
+	w.note("What happened on the branch that was left at entry", w.line(text.AnyOf("fromId", "from_id")))
+	w.text(text.Member("summary"))
 }

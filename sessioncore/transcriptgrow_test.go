@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // known counts the entries whose size in a transcript is known.
@@ -150,7 +152,7 @@ func hostileJSON(rnd *rand.Rand, texts []string) string {
 		odd := []string{"null", "true", "12", "[]", "{}", `["x"]`, `{"type":"text","text":"x"}`, `"\ud800"`, `"\u001b[2J"`, `"\r\u009b\u202e"`}
 		return odd[rnd.IntN(len(odd))]
 	}
-	return string(appendQuoted(nil, texts[rnd.IntN(len(texts))]))
+	return string(rawjson.AppendQuoted(nil, texts[rnd.IntN(len(texts))]))
 }
 
 // FuzzTranscript: whatever is said in a session, its transcript keeps its layout and has the size that is
@@ -164,7 +166,7 @@ func FuzzTranscript(f *testing.F) {
 		if mix%2 == 1 {
 			texts := []string{hostileText(rnd), hostileText(rnd), hostileText(rnd)}
 			for _, text := range bytes.Split(data[:min(len(data), 4000)], []byte{0}) {
-				texts = append(texts, string(appendUTF8(nil, text)))
+				texts = append(texts, string(rawjson.AppendUTF8(nil, text)))
 			}
 			session = []byte(hostileSession(rnd, texts))
 		}

@@ -1,28 +1,30 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // messageFields are the members of a message that a transcript shows.
 type messageFields struct {
-	role, content                        value
-	provider, model, stop, problem       value // of an assistant
-	tool, call, failed                   value // of a tool's result
-	command, code, output, exit          value // of what the user ran
-	cancelled, truncated, images, hidden value
-	customType, display, files           value
-	synthetic                            value
+	role, content                        rawjson.Value
+	provider, model, stop, problem       rawjson.Value // of an assistant
+	tool, call, failed                   rawjson.Value // of a tool's result
+	command, code, output, exit          rawjson.Value // of what the user ran
+	cancelled, truncated, images, hidden rawjson.Value
+	customType, display, files           rawjson.Value
+	synthetic                            rawjson.Value
 }
 
 // readMessage finds the members of a message in one pass, in either spelling.
-func readMessage(message value) (f messageFields) {
-	message.eachMember(func(m member) bool {
-		if to := f.named(m.name()); to != nil {
-			*to = m.value
+func readMessage(message rawjson.Value) (f messageFields) {
+	message.EachMember(func(m rawjson.Member) bool {
+		if to := f.named(m.Name()); to != nil {
+			*to = m.Value
 		}
 		return true
 	})
 	return f
 }
 
-func (f *messageFields) named(key string) *value {
+func (f *messageFields) named(key string) *rawjson.Value {
 	switch key {
 	case "role":
 		return &f.role
@@ -77,13 +79,13 @@ var roleHeadings = map[string]string{
 }
 
 // message renders the value of an entry's key "message".
-func (w *transcriptWriter) message(message value) {
-	if message.missing() {
+func (w *transcriptWriter) message(message rawjson.Value) {
+	if message.Missing() {
 		return
 	}
 	f := readMessage(message)
-	name, _ := f.role.text()
-	switch role := inCamelCase(name); role {
+	name, _ := f.role.Text()
+	switch role := rawjson.CamelCase(name); role {
 	case "assistant":
 		w.assistant(&f)
 	case "toolResult", "tool":
@@ -97,7 +99,7 @@ func (w *transcriptWriter) message(message value) {
 		w.compaction(message)
 	case "user", "developer", "system", "bashExecution", "pythonExecution", "fileMention":
 		heading := roleHeadings[role]
-		if f.synthetic.truthy() {
+		if f.synthetic.Truthy() {
 			heading += " (automatic)"
 		}
 		w.turn(partAlways, role, heading)
@@ -112,7 +114,7 @@ func (w *transcriptWriter) message(message value) {
 	default:
 		w.turn(partAlways, "other", "Message")
 		w.afterHeading(appendLine(nil, appendVisible(nil, []byte(name)), maxWord))
-		if message.isObject() {
+		if message.IsObject() {
 			w.content(f.content)
 		} else {
 			w.data(message)
@@ -123,7 +125,7 @@ func (w *transcriptWriter) message(message value) {
 // custom renders a message of an extension.
 func (w *transcriptWriter) custom(f messageFields) {
 	heading := "Extension"
-	if len(f.display) > 0 && !f.display.truthy() {
+	if len(f.display) > 0 && !f.display.Truthy() {
 		heading = "Extension (not displayed)"
 	}
 	w.turn(partAlways, "custom", heading)
@@ -137,7 +139,7 @@ func (w *transcriptWriter) assistant(f *messageFields) {
 	w.turn(partAssistant, "assistant "+string(model), "Assistant")
 	w.afterHeading(model)
 	w.content(f.content)
-	stop, _ := f.stop.text()
+	stop, _ := f.stop.Text()
 	problem := shownLine(f.problem, maxProblem)
 	if len(problem) == 0 && (stop == "" || stop == "stop" || stop == "toolUse" || stop == "tool_use") {
 		return
@@ -158,34 +160,34 @@ func (w *transcriptWriter) execution(role string, f *messageFields) {
 	}
 	w.output("", f.output)
 	w.content(f.images)
-	if f.cancelled.truthy() {
+	if f.cancelled.Truthy() {
 		w.note("Cancelled.")
-	} else if f.exit.isNumber() && f.exit.truthy() {
+	} else if f.exit.IsNumber() && f.exit.Truthy() {
 		w.note("Exit status", w.scalar(f.exit))
 	}
-	if f.truncated.truthy() {
+	if f.truncated.Truthy() {
 		w.note("The output was truncated when it was recorded.")
 	}
-	if f.hidden.truthy() {
+	if f.hidden.Truthy() {
 		w.note("The model was not told.")
 	}
 }
 
 // files renders files that were read because the user mentioned them.
-func (w *transcriptWriter) files(files value) {
-	files.eachElement(func(file value, _ int) bool {
+func (w *transcriptWriter) files(files rawjson.Value) {
+	files.EachElement(func(file rawjson.Value, _ int) bool {
 		if w.blocksLeft--; w.blocksLeft < 0 {
 			w.cut = true
 			return false
 		}
-		path := w.line(file.member("path"))
-		if why := w.line(file.anyOf("skippedReason", "skipped_reason")); len(why) > 0 {
+		path := w.line(file.Member("path"))
+		if why := w.line(file.AnyOf("skippedReason", "skipped_reason")); len(why) > 0 {
 			w.note("File that was not read", path, why)
 		} else {
 			w.note("File", path)
 		}
-		w.output("", file.member("content"))
-		if image := file.member("image"); image.isObject() {
+		w.output("", file.Member("content"))
+		if image := file.Member("image"); image.IsObject() {
 			w.block(image)
 		}
 		return true

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "sync"
+import (
+	"sync"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // sizesKey is the key of the transcriptSizes that snapshots share.
 type sizesKey struct{}
@@ -72,10 +76,10 @@ func (t *transcriptSizes) of(s *Snapshot, path []Entry) ([]partSize, error) {
 			asked = e
 		}
 	}
-	err := s.readAll(missing, func() func(int, value) error {
+	err := s.readAll(missing, func() func(int, rawjson.Value) error {
 		w := newTranscriptWriter(s, TranscriptLinks{})
 		w.measuring = true
-		return func(i int, text value) error {
+		return func(i int, text rawjson.Value) error {
 			heading, body, size, err := w.write(missing[i], askedBy[i], text)
 			if err != nil {
 				return err

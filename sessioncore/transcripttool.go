@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // toolCall is a call in an assistant's message, as its result names it.
@@ -34,7 +36,7 @@ func (w *transcriptWriter) toolCall(call *contentBlock) {
 	w.body = append(appendCode(w.body, name), "**"...)
 	intent := shownLine(call.intent, maxProblem)
 	if len(intent) == 0 {
-		intent = shownLine(call.parameters.member(intentKey), maxProblem)
+		intent = shownLine(call.parameters.Member(intentKey), maxProblem)
 	}
 	if len(intent) > 0 {
 		w.body = appendPlain(append(w.body, " — "...), intent)
@@ -44,39 +46,39 @@ func (w *transcriptWriter) toolCall(call *contentBlock) {
 }
 
 // parameters renders arguments in a code block: a text as it is, several by name.
-func (w *transcriptWriter) parameters(v value) {
+func (w *transcriptWriter) parameters(v rawjson.Value) {
 	switch {
-	case v.missing():
+	case v.Missing():
 		return
-	case v.isString():
+	case v.IsString():
 		w.output("", v)
 		return
 	}
-	var only member
+	var only rawjson.Member
 	n := 0
-	v.eachMember(func(m member) bool {
-		if !m.keyIs(intentKey) {
+	v.EachMember(func(m rawjson.Member) bool {
+		if !m.KeyIs(intentKey) {
 			only = m
 			n++
 		}
 		return true
 	})
 	switch {
-	case v.isObject() && n == 0:
-	case n == 1 && only.value.isString() && len(only.value) > 2:
+	case v.IsObject() && n == 0:
+	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
 		info := ""
-		if only.keyIs("command") || only.keyIs("cmd") {
+		if only.KeyIs("command") || only.KeyIs("cmd") {
 			info = "sh"
 		}
-		w.output(info, only.value)
+		w.output(info, only.Value)
 	default:
 		w.data(v)
 	}
 }
 
 // data renders a JSON value of any shape.
-func (w *transcriptWriter) data(v value) {
-	if v.missing() {
+func (w *transcriptWriter) data(v rawjson.Value) {
+	if v.Missing() {
 		return
 	}
 	t := valueText{excerpt: &w.excerpt, left: min(maxValue, w.outputLeft)}
@@ -104,7 +106,7 @@ func (w *transcriptWriter) result(f *messageFields) {
 		separate()
 		w.body = append(w.body, when...)
 	}
-	if f.failed.truthy() {
+	if f.failed.Truthy() {
 		separate()
 		w.body = append(w.body, "**error**"...)
 	}
@@ -117,13 +119,13 @@ func (w *transcriptWriter) result(f *messageFields) {
 }
 
 // resultContent renders the content of a result: texts as they are, and pictures.
-func (w *transcriptWriter) resultContent(v value) {
+func (w *transcriptWriter) resultContent(v rawjson.Value) {
 	switch {
-	case v.missing():
-	case v.isString():
+	case v.Missing():
+	case v.IsString():
 		w.output("", v)
-	case v.isArray():
-		v.eachElement(func(block value, _ int) bool {
+	case v.IsArray():
+		v.EachElement(func(block rawjson.Value, _ int) bool {
 			if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft == 0 {
 				w.cut = true
 				return false
@@ -136,8 +138,8 @@ func (w *transcriptWriter) resultContent(v value) {
 	}
 }
 
-func (w *transcriptWriter) resultBlock(v value) {
-	if v.isString() {
+func (w *transcriptWriter) resultBlock(v rawjson.Value) {
+	if v.IsString() {
 		w.output("", v)
 		return
 	}
@@ -153,10 +155,10 @@ func (w *transcriptWriter) resultBlock(v value) {
 
 // about returns the first argument of the call with an id, where the message that called for it called more
 // than one tool.
-func (w *transcriptWriter) about(id value) []byte {
+func (w *transcriptWriter) about(id rawjson.Value) []byte {
 	w.size.flags |= partAsked
 	w.size.asked = w.asked
-	if w.asked == NoEntry || !id.isString() {
+	if w.asked == NoEntry || !id.IsString() {
 		return nil
 	}
 	if w.callsOf != w.asked {
@@ -165,13 +167,13 @@ func (w *transcriptWriter) about(id value) []byte {
 			w.err = err
 			return nil
 		}
-		w.calls, w.callsOf = callsIn(text.member("message").member("content")), w.asked
+		w.calls, w.callsOf = callsIn(text.Member("message").Member("content")), w.asked
 	}
 	if len(w.calls) < 2 {
 		return nil
 	}
 	for i := range w.calls {
-		if id.is(w.calls[i].id) {
+		if id.Is(w.calls[i].id) {
 			return w.calls[i].about
 		}
 	}
@@ -179,14 +181,14 @@ func (w *transcriptWriter) about(id value) []byte {
 }
 
 // callsIn finds the calls in an assistant's content.
-func callsIn(content value) (calls []toolCall) {
-	content.eachElement(func(v value, _ int) bool {
+func callsIn(content rawjson.Value) (calls []toolCall) {
+	content.EachElement(func(v rawjson.Value, _ int) bool {
 		if b := readBlock(v); b.isCall() {
-			id, _ := b.id.text()
+			id, _ := b.id.Text()
 			call := toolCall{id: id}
-			b.parameters.eachMember(func(m member) bool {
-				if !m.keyIs(intentKey) {
-					call.about = shownEnd(m.value)
+			b.parameters.EachMember(func(m rawjson.Member) bool {
+				if !m.KeyIs(intentKey) {
+					call.about = shownEnd(m.Value)
 				}
 				return len(call.about) == 0
 			})
@@ -198,7 +200,7 @@ func callsIn(content value) (calls []toolCall) {
 }
 
 // shownEnd returns a call's argument as a line: of a long path its end, which tells more than its beginning.
-func shownEnd(v value) []byte {
+func shownEnd(v rawjson.Value) []byte {
 	line := shownLine(v, 10*maxAbout)
 	if n := utf8.RuneCount(line); n <= maxAbout {
 		return line

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "bytes"
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 const (
 	// maxValue is how much of a JSON value is shown, in bytes.
@@ -22,11 +26,11 @@ type valueText struct {
 	cut  bool // something was left out
 }
 
-func (t *valueText) write(v value) {
+func (t *valueText) write(v rawjson.Value) {
 	switch {
-	case v.isObject():
+	case v.IsObject():
 		t.members(v, "", "")
-	case v.isString():
+	case v.IsString():
 		t.out = append(append(t.out, t.text(v)...), '\n')
 	default:
 		t.compact(v)
@@ -34,13 +38,13 @@ func (t *valueText) write(v value) {
 }
 
 // members writes the members of an object: the first one behind first, the others indented.
-func (t *valueText) members(v value, first, indent string) {
+func (t *valueText) members(v rawjson.Value, first, indent string) {
 	before, n := first, 0
-	v.eachMember(func(m member) bool {
-		t.out = append(append(append(t.out, before...), shownLine(m.key, maxKey)...), ':')
+	v.EachMember(func(m rawjson.Member) bool {
+		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
 		before = indent
 		n++
-		t.member(m.value, indent)
+		t.member(m.Value, indent)
 		return t.room()
 	})
 	if n == 0 {
@@ -49,13 +53,13 @@ func (t *valueText) members(v value, first, indent string) {
 }
 
 // member writes a member's value behind its key.
-func (t *valueText) member(v value, indent string) {
+func (t *valueText) member(v rawjson.Value, indent string) {
 	switch {
-	case v.isString():
+	case v.IsString():
 		t.block(t.text(v), indent+"  ")
 	case indent == "" && isListOfObjects(v):
 		t.out = append(t.out, '\n')
-		v.eachElement(func(e value, _ int) bool {
+		v.EachElement(func(e rawjson.Value, _ int) bool {
 			t.members(e, "- ", "  ")
 			return t.room()
 		})
@@ -65,11 +69,11 @@ func (t *valueText) member(v value, indent string) {
 	}
 }
 
-func isListOfObjects(v value) bool {
-	n, all := 0, v.isArray()
-	v.eachElement(func(e value, _ int) bool {
+func isListOfObjects(v rawjson.Value) bool {
+	n, all := 0, v.IsArray()
+	v.EachElement(func(e rawjson.Value, _ int) bool {
 		n++
-		all = all && e.isObject()
+		all = all && e.IsObject()
 		return all
 	})
 	return all && n > 0
@@ -104,7 +108,7 @@ func (t *valueText) block(text []byte, indent string) {
 }
 
 // text returns a string's visible text, of a long one the head and the tail.
-func (t *valueText) text(v value) []byte {
+func (t *valueText) text(v rawjson.Value) []byte {
 	x, squeezed := t.excerpt.of(v, outputLimits)
 	t.cut = t.cut || squeezed || x.left > 0
 	text := bytes.Clone(x.head)
@@ -116,10 +120,10 @@ func (t *valueText) text(v value) []byte {
 }
 
 // compact writes a value as JSON on one line, without the white space of the file.
-func (t *valueText) compact(v value) {
+func (t *valueText) compact(v rawjson.Value) {
 	text := compactJSON(nil, v[:min(len(v), maxCompact)])
 	t.cut = t.cut || len(v) > maxCompact
-	t.out = append(appendLine(t.out, appendVisible(nil, appendUTF8(nil, text)), maxCompact), '\n')
+	t.out = append(appendLine(t.out, appendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
 	}

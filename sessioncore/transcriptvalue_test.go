@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func shownValueText(text string) (string, bool) {
 	v := valueText{excerpt: &excerpter{}, left: maxValue}
-	v.write(value(text))
+	v.write(rawjson.Value(text))
 	return string(v.out), v.cut
 }
 

@@ -2,6 +2,8 @@ package sessioncore
 
 import (
 	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file and the transcript….go files beside it render one entry of a transcript. What they write
@@ -50,7 +52,7 @@ func newTranscriptWriter(s *Snapshot, links TranscriptLinks) *transcriptWriter {
 
 // write renders an entry: the heading that stands above it where a turn begins with it, and the rest. Both
 // are good until the next call.
-func (w *transcriptWriter) write(e, asked Entry, text value) (heading, body []byte, size partSize, err error) {
+func (w *transcriptWriter) write(e, asked Entry, text rawjson.Value) (heading, body []byte, size partSize, err error) {
 	w.entry, w.asked = e, asked
 	w.heading, w.body, w.prose = w.heading[:0], w.body[:0], w.prose[:0]
 	w.size, w.cut, w.err = partSize{asked: NoEntry}, false, nil
@@ -128,7 +130,7 @@ func trimBlankLines(text []byte) []byte {
 }
 
 // proseOf takes running text apart, within the entry's limit.
-func (w *transcriptWriter) proseOf(v value) []byte {
+func (w *transcriptWriter) proseOf(v rawjson.Value) []byte {
 	x, squeezed := w.excerpt.of(v, excerptLimits{whole: w.proseLeft, head: w.proseLeft})
 	w.proseLeft -= min(len(v), w.proseLeft)
 	w.cut = w.cut || squeezed || x.left > 0
@@ -136,7 +138,7 @@ func (w *transcriptWriter) proseOf(v value) []byte {
 }
 
 // text adds running text.
-func (w *transcriptWriter) text(v value) {
+func (w *transcriptWriter) text(v rawjson.Value) {
 	if text := w.proseOf(v); len(text) > 0 {
 		if len(w.prose) > 0 {
 			w.prose = append(w.prose, "\n\n"...)
@@ -146,7 +148,7 @@ func (w *transcriptWriter) text(v value) {
 }
 
 // line returns a string as one line of text.
-func (w *transcriptWriter) line(v value) []byte { return shownLine(v, maxWord) }
+func (w *transcriptWriter) line(v rawjson.Value) []byte { return shownLine(v, maxWord) }
 
 // note writes a line about something that is not said by anybody: a label and some values.
 func (w *transcriptWriter) note(label string, values ...[]byte) {
@@ -185,7 +187,7 @@ func (w *transcriptWriter) fenced(info string, text []byte) {
 }
 
 // output writes a text in code blocks: a long one cut, with a link to its entry between head and tail.
-func (w *transcriptWriter) output(info string, v value) {
+func (w *transcriptWriter) output(info string, v rawjson.Value) {
 	limits := outputLimits
 	if w.outputLeft < limits.whole {
 		limits = excerptLimits{whole: w.outputLeft, head: w.outputLeft}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // What a session cost, as the client counts it: the usage of each assistant message, of the subagents that
@@ -97,8 +99,8 @@ func (u *usageRecords) look(s *Snapshot) error {
 		ok    bool
 	}
 	all := make([]found, len(entries))
-	err := s.readAll(entries, func() func(int, value) error {
-		return func(i int, text value) error {
+	err := s.readAll(entries, func() func(int, rawjson.Value) error {
+		return func(i int, text rawjson.Value) error {
 			f := &all[i]
 			f.model, f.sum, f.ok = usageOf(text, &s.records[entries[i]])
 			return nil
@@ -134,41 +136,41 @@ func (u *usageRecords) number(model string) int32 {
 }
 
 // usageOf returns the usage that an entry tells of, and under which name it counts.
-func usageOf(text value, rec *record) (model string, sum usageSum, ok bool) {
+func usageOf(text rawjson.Value, rec *record) (model string, sum usageSum, ok bool) {
 	if rec.kind != TypeMessage {
-		if !text.member("type").is("model_usage") {
+		if !text.Member("type").Is("model_usage") {
 			return "", sum, false
 		}
-		return usageModel(text), sumOf(text.member("usage")), true
+		return usageModel(text), sumOf(text.Member("usage")), true
 	}
 	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
 	if rec.role == RoleAssistant {
-		sum = sumOf(message.member("usage"))
+		sum = sumOf(message.Member("usage"))
 		sum.AssistantMessages = 1
 		return usageModel(message), sum, true
 	}
-	var role, tool, details value
-	message.eachMember(func(m member) bool {
-		switch m.name() {
+	var role, tool, details rawjson.Value
+	message.EachMember(func(m rawjson.Member) bool {
+		switch m.Name() {
 		case "role":
-			role = m.value
+			role = m.Value
 		case "toolName":
-			tool = m.value
+			tool = m.Value
 		case "details":
-			details = m.value
+			details = m.Value
 		}
 		return true
 	})
-	if usage := details.member("usage"); usage.isObject() && tool.is("task") && (role.is("toolResult") || role.is("tool_result")) {
+	if usage := details.Member("usage"); usage.IsObject() && tool.Is("task") && (role.Is("toolResult") || role.Is("tool_result")) {
 		return taskModel, sumOf(usage), true
 	}
 	return "", sum, false
 }
 
 // usageModel returns the name of the model of a message: provider and model with a slash between them.
-func usageModel(message value) string {
+func usageModel(message rawjson.Value) string {
 	name := func(key string) []byte {
-		if text := shownName(message.member(key)); len(text) > 0 {
+		if text := shownName(message.Member(key)); len(text) > 0 {
 			return text
 		}
 		return []byte("unknown")
@@ -176,31 +178,31 @@ func usageModel(message value) string {
 	return string(name("provider")) + "/" + string(name("model"))
 }
 
-func shownName(v value) []byte {
-	text, _ := v.text()
+func shownName(v rawjson.Value) []byte {
+	text, _ := v.Text()
 	return appendLine(nil, appendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
 }
 
 // sumOf reads a usage. What is missing or is no number counts as 0, but for the total of the tokens, which
 // old clients did not write: it is the sum of the others then.
-func sumOf(usage value) (sum usageSum) {
+func sumOf(usage rawjson.Value) (sum usageSum) {
 	total := false
-	usage.eachMember(func(m member) bool {
-		switch m.name() {
+	usage.EachMember(func(m rawjson.Member) bool {
+		switch m.Name() {
 		case "input":
-			sum.Input = countOf(m.value)
+			sum.Input = countOf(m.Value)
 		case "output":
-			sum.Output = countOf(m.value)
+			sum.Output = countOf(m.Value)
 		case "cacheRead":
-			sum.CacheRead = countOf(m.value)
+			sum.CacheRead = countOf(m.Value)
 		case "cacheWrite":
-			sum.CacheWrite = countOf(m.value)
+			sum.CacheWrite = countOf(m.Value)
 		case "totalTokens":
-			sum.TotalTokens, total = countOf(m.value), m.value.isNumber()
+			sum.TotalTokens, total = countOf(m.Value), m.Value.IsNumber()
 		case "premiumRequests":
-			sum.PremiumRequests = countOf(m.value)
+			sum.PremiumRequests = countOf(m.Value)
 		case "cost":
-			sum.Cost = costOf(m.value)
+			sum.Cost = costOf(m.Value)
 		}
 		return true
 	})
@@ -210,19 +212,19 @@ func sumOf(usage value) (sum usageSum) {
 	return sum
 }
 
-func costOf(cost value) (sum usageCost) {
-	cost.eachMember(func(m member) bool {
-		switch m.name() {
+func costOf(cost rawjson.Value) (sum usageCost) {
+	cost.EachMember(func(m rawjson.Member) bool {
+		switch m.Name() {
 		case "input":
-			sum.Input = countOf(m.value)
+			sum.Input = countOf(m.Value)
 		case "output":
-			sum.Output = countOf(m.value)
+			sum.Output = countOf(m.Value)
 		case "cacheRead":
-			sum.CacheRead = countOf(m.value)
+			sum.CacheRead = countOf(m.Value)
 		case "cacheWrite":
-			sum.CacheWrite = countOf(m.value)
+			sum.CacheWrite = countOf(m.Value)
 		case "total":
-			sum.Total = countOf(m.value)
+			sum.Total = countOf(m.Value)
 		}
 		return true
 	})
@@ -230,8 +232,8 @@ func costOf(cost value) (sum usageCost) {
 }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.
-func countOf(v value) amount {
-	if !v.isNumber() {
+func countOf(v rawjson.Value) amount {
+	if !v.IsNumber() {
 		return 0
 	}
 	f, err := strconv.ParseFloat(string(v), 64)

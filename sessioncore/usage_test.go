@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // usageOfFile is what usage.json holds.
@@ -222,7 +224,7 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 		"0": math.Copysign(0, -1), "1": 1, "-2.5": -2.5, "1e+21": 1e21, "100000000000000000000": 1e20, "1e-7": 1e-7, "0.000001": 1e-6,
 		"1.7976931348623157e+308": math.MaxFloat64, "5e-324": 5e-324, "null": math.Inf(1), "0.30000000000000004": 0.30000000000000004,
 	} {
-		require.Equal(t, want, string(appendNumber(nil, f)))
+		require.Equal(t, want, string(rawjson.AppendNumber(nil, f)))
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
@@ -232,7 +234,7 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 		}
 		want, err := json.Marshal(f) // the same form, by its documentation
 		require.NoError(t, err)
-		require.Equal(t, string(want), string(appendNumber(nil, f)))
+		require.Equal(t, string(want), string(rawjson.AppendNumber(nil, f)))
 	}
 }
 
@@ -241,6 +243,6 @@ func TestSpelling(t *testing.T) {
 		"tool_call_id": "toolCallId", "toolCallId": "toolCallId", "a_": "a_", "_i": "_i", "": "",
 		strings.Repeat("a_", 100_000): strings.Repeat("a_", 100_000),
 	} {
-		require.Equal(t, want, inCamelCase(in))
+		require.Equal(t, want, rawjson.CamelCase(in))
 	}
 }

@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"bytes"
 	"encoding/json"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // usageSum is one sum in usage.json.
@@ -29,7 +31,7 @@ type usageCost struct {
 type amount float64
 
 // MarshalJSON implements json.Marshaler.
-func (a amount) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(a)), nil }
+func (a amount) MarshalJSON() ([]byte, error) { return rawjson.AppendNumber(nil, float64(a)), nil }
 
 // usageSums is what some entries used in all and by model.
 type usageSums struct {

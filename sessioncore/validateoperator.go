@@ -1,58 +1,60 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // What an entry of the operator dialect must look like to be written (format.md, operator dialect).
 
 // operatorCommonRules are those of every entry; see commonRules.
 var operatorCommonRules = []fieldRule{
-	{key: "type", kinds: aString},
-	{key: "id", kinds: aString, optional: true, notEmpty: true},
-	{key: "parent_id", kinds: aString | aNull, optional: true},
-	{key: "timestamp", kinds: aString | aNumber, optional: true},
+	{key: "type", kinds: rawjson.String},
+	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
+	{key: "parent_id", kinds: rawjson.String | rawjson.Null, optional: true},
+	{key: "timestamp", kinds: rawjson.String | rawjson.Number, optional: true},
 }
 
 // operatorEntryRules are the fields of each type. The seed's own compaction has no tokens_before.
 var operatorEntryRules = map[EntryType][]fieldRule{
 	TypeMessage: {
-		{key: "message", kinds: anObject, members: []fieldRule{{key: "role", kinds: aString, notEmpty: true}}},
+		{key: "message", kinds: rawjson.Object, members: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}},
 	},
 	TypeCompaction: {
-		{key: "summary", kinds: aString},
-		{key: "first_kept_entry_id", kinds: aString},
-		{key: "tokens_before", kinds: aNumber | aNull, optional: true},
+		{key: "summary", kinds: rawjson.String},
+		{key: "first_kept_entry_id", kinds: rawjson.String},
+		{key: "tokens_before", kinds: rawjson.Number | rawjson.Null, optional: true},
 	},
 	TypeBranchSummary: {
-		{key: "from_id", kinds: aString | aNull, notEmpty: true},
-		{key: "summary", kinds: aString},
+		{key: "from_id", kinds: rawjson.String | rawjson.Null, notEmpty: true},
+		{key: "summary", kinds: rawjson.String},
 	},
-	TypeLeaf: {{key: "target_id", kinds: aString | aNull}},
+	TypeLeaf: {{key: "target_id", kinds: rawjson.String | rawjson.Null}},
 	TypeLabel: {
-		{key: "target_id", kinds: aString},
-		{key: "label", kinds: aString | aNull, optional: true},
+		{key: "target_id", kinds: rawjson.String},
+		{key: "label", kinds: rawjson.String | rawjson.Null, optional: true},
 	},
-	TypeThinkingLevelChange: {{key: "thinking_level", kinds: aString | aNull}},
+	TypeThinkingLevelChange: {{key: "thinking_level", kinds: rawjson.String | rawjson.Null}},
 	TypeModelChange: {
-		{key: "provider", kinds: aString},
-		{key: "model_id", kinds: aString, notEmpty: true},
+		{key: "provider", kinds: rawjson.String},
+		{key: "model_id", kinds: rawjson.String, notEmpty: true},
 	},
-	TypeSessionInfo: {{key: "name", kinds: aString | aNull}},
-	TypeCustom:      {{key: "custom_type", kinds: aString}},
+	TypeSessionInfo: {{key: "name", kinds: rawjson.String | rawjson.Null}},
+	TypeCustom:      {{key: "custom_type", kinds: rawjson.String}},
 	TypeCustomMessage: {
-		{key: "custom_type", kinds: aString},
-		{key: "content", kinds: aString | anArray, elements: anObject},
-		{key: "display", kinds: aBool},
+		{key: "custom_type", kinds: rawjson.String},
+		{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object},
+		{key: "display", kinds: rawjson.Bool},
 	},
 }
 
 // checkSpelling refuses the keys that the other dialect has for what this one spells otherwise: left in, they
 // would mean nothing, and what they say would be filled in or found missing.
-func (d *dialect) checkSpelling(line value, rules []fieldRule) error {
+func (d *dialect) checkSpelling(line rawjson.Value, rules []fieldRule) error {
 	if d.spelling != snakeCase {
 		return nil
 	}
 	for _, list := range [][]fieldRule{d.common, rules} {
 		for i := range list {
 			key := list[i].key
-			if camel := inCamelCase(key); camel != key && line.member(camel) != nil {
+			if camel := rawjson.CamelCase(key); camel != key && line.Member(camel) != nil {
 				return &FieldError{Field: camel, Want: "the key " + key + ", as keys of this session are in snake_case"}
 			}
 		}

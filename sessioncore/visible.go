@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // What people read in a terminal or a browser must not be able to do more than be read: this file makes
@@ -45,7 +47,7 @@ func appendVisible(dst, text []byte) []byte {
 			dst = append(dst, "␡"...)
 		default:
 			var r rune
-			if r, n = wtf8Rune(text); obeyed(r) {
+			if r, n = rawjson.DecodeRune(text); obeyed(r) {
 				dst = fmt.Appendf(dst, "{U+%04X}", r)
 			} else {
 				dst = utf8.AppendRune(dst, r) // a surrogate is written as U+FFFD

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 func TestVisible(t *testing.T) {
@@ -43,8 +45,8 @@ func TestLinesCodeAndNames(t *testing.T) {
 // without halves of characters or escapes.
 func TestExcerptCutsAnywhere(t *testing.T) {
 	body := `a\"\\\\\u0041ä\ud83d\ude00 語\n` + "\xff" + `\/z\\`
-	whole := string(appendVisible(nil, decodeString(nil, []byte(body))))
-	v := value(`"` + body + `"`)
+	whole := string(appendVisible(nil, rawjson.AppendDecoded(nil, []byte(body))))
+	v := rawjson.Value(`"` + body + `"`)
 	var x excerpter
 	for head := range len(body) {
 		for tail := range len(body) - head {
@@ -64,7 +66,7 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 func TestExcerptOfLongText(t *testing.T) {
 	line := strings.Repeat("x", 99) + `\n`
 	var x excerpter
-	e, _ := x.of(value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
+	e, _ := x.of(rawjson.Value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
 	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 5), string(e.head), "whole lines")
 	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 3), string(e.tail))
 	require.Greater(t, e.left, 100_000)

@@ -1,5 +1,7 @@
 package sessioncore
 
+import "sessionfs/sessioncore/internal/rawjson"
+
 // This file makes the word that stands in branches/…/path/ for what an entry is, so that a listing of the
 // path reads like a table of contents (design.md section 1, branches/).
 
@@ -37,13 +39,13 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 		return x.known(known, "custom") // as its file shows it
 	}
 	role := u.info.role.of(u.text)
-	if rec.role == RoleToolResult || role.is(toolResultSnake) {
-		if tool, ok := u.info.tool.of(u.text).bytes(); ok && len(tool) > 0 {
+	if rec.role == RoleToolResult || role.Is(toolResultSnake) {
+		if tool, ok := u.info.tool.of(u.text).Bytes(); ok && len(tool) > 0 {
 			return x.what(toolResultRole+"-", tool)
 		}
 		return x.known(known, toolResultRole)
 	}
-	if text, ok := role.bytes(); ok && len(text) > 0 {
+	if text, ok := role.Bytes(); ok && len(text) > 0 {
 		return x.what("", text)
 	}
 	return x.whatOfType(rec.kind, u)
@@ -53,7 +55,7 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 func (x *index) whatOfType(kind EntryType, u *unit) symbol {
 	known := &x.whats.types[kind]
 	if kind == TypeUnknown || *known == 0 {
-		text, _ := u.info.typ.of(u.text).bytes()
+		text, _ := u.info.typ.of(u.text).Bytes()
 		*known = x.what("", text)
 	}
 	return *known
@@ -80,7 +82,7 @@ func appendCutName(dst, text []byte, limit int) []byte {
 		return append(dst, '%') // the empty name
 	}
 	for len(text) > 0 {
-		r, n := wtf8Rune(text)
+		r, n := rawjson.DecodeRune(text)
 		leading := len(dst) == 0 && (r == '.' || r == '-')
 		if plainRune(r, n) && !leading {
 			if len(dst)+n > limit {
@@ -109,7 +111,7 @@ func cutWhat(what string, limit int) string {
 	for at < limit {
 		n := len("%XX")
 		if what[at] != '%' || len(what) == 1 {
-			_, n = wtf8Rune([]byte(what[at:]))
+			_, n = rawjson.DecodeRune([]byte(what[at:]))
 		}
 		if at+n > limit {
 			break

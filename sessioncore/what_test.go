@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // TestRecordSize: the index keeps 56 bytes an entry (design.md section 10: a few tens).
@@ -89,21 +91,21 @@ func TestWhatOfOldMessages(t *testing.T) {
 }
 
 // whatByTheBook is the rule of design.md (branches/) to the letter, from the text that an entry's file shows.
-func whatByTheBook(text value) string {
-	what, _ := text.member("type").text()
-	role, _ := text.member("message").member("role").text()
+func whatByTheBook(text rawjson.Value) string {
+	what, _ := text.Member("type").Text()
+	role, _ := text.Member("message").Member("role").Text()
 	if what == "message" && role != "" {
 		what = role
 		if role == "toolResult" || role == "tool_result" {
 			what = "toolResult"
-			tool := value(nil)
-			text.member("message").eachMember(func(m member) bool {
-				if m.keyIs("toolName") || m.keyIs("tool_name") {
-					tool = m.value
+			tool := rawjson.Value(nil)
+			text.Member("message").EachMember(func(m rawjson.Member) bool {
+				if m.KeyIs("toolName") || m.KeyIs("tool_name") {
+					tool = m.Value
 				}
 				return true
 			})
-			if name, _ := tool.text(); name != "" {
+			if name, _ := tool.Text(); name != "" {
 				what += "-" + name
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // FuzzAppend: whatever is appended to whatever session, either nothing changes and the error is a
@@ -73,8 +75,8 @@ func FuzzPersist(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v := value(text)
-		if !validObject(v) {
+		v := rawjson.Value(text)
+		if !rawjson.IsValidObject(v) {
 			return
 		}
 		once, err := persist(v, true)

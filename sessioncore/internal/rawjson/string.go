@@ -1,4 +1,4 @@
-package sessioncore
+package rawjson
 
 import (
 	"encoding/binary"
@@ -10,9 +10,9 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// skipString validates the string whose opening quote is at b[i-1] and returns the offset behind its
+// SkipString validates the string whose opening quote is at b[i-1] and returns the offset behind its
 // closing quote. On scanBad or scanShort the offset is where it stopped.
-func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
+func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
 	for {
 		for i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
@@ -29,25 +29,25 @@ func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
 			break
 		}
 		if i >= len(b) {
-			return i, scanShort
+			return i, Short
 		}
 		switch c := b[i]; {
 		case c == '"':
-			return i + 1, scanOK
+			return i + 1, OK
 		case c == '\\':
 			if i+1 < len(b) && shortEscape[b[i+1]] {
 				i += 2
 				break
 			}
-			n, st := escapeLen(b[i:])
-			if st != scanOK {
+			n, st := EscapeLen(b[i:])
+			if st != OK {
 				return i, st
 			}
 			i += n
 		case c < 0x20:
-			return i, scanBad
+			return i, Bad
 		case c >= 0x80:
-			s.flags |= flagHighBytes
+			s.Flags |= HasHighBytes
 			for i < len(b) && b[i] >= 0x80 {
 				i++
 			}
@@ -60,30 +60,30 @@ func (s *scanner) skipString(b []byte, i int) (int, scanStatus) {
 // shortEscape tells the bytes that make an escape of two with a backslash before them.
 var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// escapeLen returns the length of the escape sequence that begins b.
-func escapeLen(b []byte) (int, scanStatus) {
+// EscapeLen returns the length of the escape sequence that begins b.
+func EscapeLen(b []byte) (int, Status) {
 	if len(b) < 2 {
-		return 0, scanShort
+		return 0, Short
 	}
 	switch b[1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, scanOK
+		return 2, OK
 	case 'u':
 		for k := 2; k < 6; k++ {
 			if k >= len(b) {
-				return 0, scanShort
+				return 0, Short
 			}
-			if hexDigit(b[k]) < 0 {
-				return 0, scanBad
+			if HexDigit(b[k]) < 0 {
+				return 0, Bad
 			}
 		}
-		return 6, scanOK
+		return 6, OK
 	}
-	return 0, scanBad
+	return 0, Bad
 }
 
-// hexDigit returns the value of a hexadecimal digit, or -1.
-func hexDigit(c byte) int {
+// HexDigit returns the value of a hexadecimal digit, or -1.
+func HexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')
@@ -95,16 +95,16 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// blobPrefix begins a reference to a blob (seed omp-session-storage: "blob:sha256:<hash>").
-const blobPrefix = "blob:sha256:"
+// BlobPrefix begins a reference to a blob (seed omp-session-storage: "blob:sha256:<hash>").
+const BlobPrefix = "blob:sha256:"
 
 // noteString sets flagBlob when the string's content, which b begins with, has the blob prefix. Any
 // character of it may be written as an escape.
-func (s *scanner) noteString(b []byte) {
+func (s *Scanner) noteString(b []byte) {
 	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
 		return
 	}
-	for k := 0; k < len(blobPrefix); k++ {
+	for k := 0; k < len(BlobPrefix); k++ {
 		if len(b) == 0 {
 			return
 		}
@@ -113,16 +113,16 @@ func (s *scanner) noteString(b []byte) {
 			if len(b) < 6 || b[1] != 'u' || b[2] != '0' || b[3] != '0' {
 				return
 			}
-			hi, lo := hexDigit(b[4]), hexDigit(b[5])
+			hi, lo := HexDigit(b[4]), HexDigit(b[5])
 			if hi < 0 || lo < 0 {
 				return
 			}
 			c, n = byte(hi<<4|lo), 6
 		}
-		if c != blobPrefix[k] {
+		if c != BlobPrefix[k] {
 			return
 		}
 		b = b[n:]
 	}
-	s.flags |= flagBlob
+	s.Flags |= HasBlob
 }

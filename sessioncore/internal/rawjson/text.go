@@ -1,4 +1,4 @@
-package sessioncore
+package rawjson
 
 import (
 	"bytes"
@@ -10,29 +10,30 @@ import (
 // (ED A0..BF xx). Bytes of the file that are no UTF-8 read as U+FFFD (format.md, loading), so a
 // surrogate in WTF-8 can only come from an escape.
 
-const replacement = "�"
+// Replacement stands for bytes that are no UTF-8.
+const Replacement = "�"
 
-// decodeString appends the text of a validated JSON string body (what stands between the quotes) to
+// AppendDecoded appends the text of a validated JSON string body (what stands between the quotes) to
 // dst, as WTF-8.
-func decodeString(dst, body []byte) []byte {
+func AppendDecoded(dst, body []byte) []byte {
 	for len(body) > 0 {
 		n := bytes.IndexByte(body, '\\')
 		if n < 0 {
-			return appendUTF8(dst, body)
+			return AppendUTF8(dst, body)
 		}
-		dst = appendUTF8(dst, body[:n])
+		dst = AppendUTF8(dst, body[:n])
 		body = body[n:]
 		switch c := body[1]; c {
 		case 'u':
-			unit := hex4(body[2:])
+			unit := Hex4(body[2:])
 			body = body[6:]
-			if isHighSurrogate(unit) && len(body) >= 6 && body[0] == '\\' && body[1] == 'u' {
-				if low := hex4(body[2:]); isLowSurrogate(low) {
+			if IsHighSurrogate(unit) && len(body) >= 6 && body[0] == '\\' && body[1] == 'u' {
+				if low := Hex4(body[2:]); IsLowSurrogate(low) {
 					unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
 					body = body[6:]
 				}
 			}
-			dst = appendCodePoint(dst, unit)
+			dst = AppendCodePoint(dst, unit)
 		default:
 			dst = append(dst, unescaped(c))
 			body = body[2:]
@@ -57,40 +58,44 @@ func unescaped(c byte) byte {
 	return c
 }
 
-func hex4(b []byte) rune {
-	return rune(hexDigit(b[0])<<12 | hexDigit(b[1])<<8 | hexDigit(b[2])<<4 | hexDigit(b[3]))
+// Hex4 returns the value of four hexadecimal digits.
+func Hex4(b []byte) rune {
+	return rune(HexDigit(b[0])<<12 | HexDigit(b[1])<<8 | HexDigit(b[2])<<4 | HexDigit(b[3]))
 }
 
-func isHighSurrogate(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
-func isLowSurrogate(r rune) bool  { return r >= 0xDC00 && r < 0xE000 }
+// IsHighSurrogate reports whether r is the first half of a surrogate pair.
+func IsHighSurrogate(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
 
-// appendCodePoint appends r as WTF-8: like UTF-8, and a surrogate as its three bytes.
-func appendCodePoint(dst []byte, r rune) []byte {
-	if isHighSurrogate(r) || isLowSurrogate(r) {
+// IsLowSurrogate reports whether r is the second half.
+func IsLowSurrogate(r rune) bool { return r >= 0xDC00 && r < 0xE000 }
+
+// AppendCodePoint appends r as WTF-8: like UTF-8, and a surrogate as its three bytes.
+func AppendCodePoint(dst []byte, r rune) []byte {
+	if IsHighSurrogate(r) || IsLowSurrogate(r) {
 		return append(dst, 0xED, byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
 	}
 	return utf8.AppendRune(dst, r)
 }
 
-// appendUTF8 appends raw file bytes, each ill-formed sequence as one U+FFFD.
-func appendUTF8(dst, raw []byte) []byte {
+// AppendUTF8 appends raw file bytes, each ill-formed sequence as one U+FFFD.
+func AppendUTF8(dst, raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return append(dst, raw...)
 	}
 	for len(raw) > 0 {
-		n := validPrefix(raw)
+		n := ValidPrefix(raw)
 		dst = append(dst, raw[:n]...)
 		if raw = raw[n:]; len(raw) == 0 {
 			break
 		}
-		dst = append(dst, replacement...)
-		raw = raw[illFormedLen(raw):]
+		dst = append(dst, Replacement...)
+		raw = raw[IllFormedLen(raw):]
 	}
 	return dst
 }
 
-// validPrefix returns the length of the well-formed UTF-8 that b begins with.
-func validPrefix(b []byte) int {
+// ValidPrefix returns the length of the well-formed UTF-8 that b begins with.
+func ValidPrefix(b []byte) int {
 	i := 0
 	for i < len(b) {
 		if b[i] < utf8.RuneSelf {
@@ -106,10 +111,10 @@ func validPrefix(b []byte) int {
 	return i
 }
 
-// illFormedLen returns how many bytes of the ill-formed sequence at the start of b one U+FFFD stands
+// IllFormedLen returns how many bytes of the ill-formed sequence at the start of b one U+FFFD stands
 // for: the longest beginning of a well-formed sequence, else one byte (the Encoding Standard's
 // decoder, which the client's text decoding follows).
-func illFormedLen(b []byte) int {
+func IllFormedLen(b []byte) int {
 	lo, hi, want := byte(0x80), byte(0xBF), 0
 	switch c := b[0]; {
 	case c >= 0xC2 && c <= 0xDF:
@@ -139,36 +144,23 @@ func illFormedLen(b []byte) int {
 	return n
 }
 
-// wtf8Rune decodes the first code point of WTF-8 text; a lone surrogate comes back as itself.
-func wtf8Rune(b []byte) (rune, int) {
+// DecodeRune decodes the first code point of WTF-8 text; a lone surrogate comes back as itself.
+func DecodeRune(b []byte) (rune, int) {
 	r, n := utf8.DecodeRune(b)
-	if r == utf8.RuneError && n == 1 && isWTF8Surrogate(b) {
+	if r == utf8.RuneError && n == 1 && IsSurrogate(b) {
 		return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F), 3
 	}
 	return r, n
 }
 
-func isWTF8Surrogate(b []byte) bool {
+// IsSurrogate reports whether WTF-8 text begins with a lone surrogate.
+func IsSurrogate(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
 }
 
-// TextUTF8 returns WTF-8 text as UTF-8 for people and tools: lone surrogates become U+FFFD.
-func TextUTF8(text string) string {
-	if utf8.ValidString(text) {
-		return text
-	}
-	b, out := []byte(text), make([]byte, 0, len(text))
-	for len(b) > 0 {
-		r, n := wtf8Rune(b)
-		out = utf8.AppendRune(out, r) // a surrogate is written as U+FFFD
-		b = b[n:]
-	}
-	return string(out)
-}
-
-// appendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (format.md,
+// AppendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (format.md,
 // persisting): only the quote, the backslash, control characters and lone surrogates are escaped.
-func appendQuoted(dst []byte, text string) []byte {
+func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')
 	start := 0
@@ -180,11 +172,11 @@ func appendQuoted(dst []byte, text string) []byte {
 		}
 		if c == 0xED {
 			b := []byte(text[i:min(i+3, len(text))])
-			if !isWTF8Surrogate(b) {
+			if !IsSurrogate(b) {
 				i++
 				continue
 			}
-			r, _ := wtf8Rune(b)
+			r, _ := DecodeRune(b)
 			dst = append(dst, text[start:i]...)
 			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 			i += 3

@@ -1,4 +1,4 @@
-package sessioncore
+package rawjson
 
 import (
 	"math"
@@ -13,15 +13,15 @@ const maxTime = 8.64e15
 // timeOf reads an entry's timestamp, in milliseconds since the epoch: a number of milliseconds, an
 // RFC 3339 time with or without fraction and zone, or a date alone. A time without a zone is local, a date
 // alone is UTC, as the client reads them. ok is false for anything else. Source: docs/format.md, loading.
-func timeOf(v value) (ms int64, ok bool) {
+func timeOf(v Value) (ms int64, ok bool) {
 	switch {
-	case v.isString():
+	case v.IsString():
 		if ms, ok := exactTime(v[1 : len(v)-1]); ok {
 			return ms, true
 		}
-		text, _ := v.bytes()
+		text, _ := v.Bytes()
 		return parseTime(text)
-	case v.isNumber():
+	case v.IsNumber():
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil || math.Abs(f) > maxTime {
 			return 0, false

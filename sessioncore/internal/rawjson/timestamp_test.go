@@ -1,4 +1,4 @@
-package sessioncore
+package rawjson
 
 import (
 	"bytes"
@@ -28,14 +28,14 @@ func setLocal(t testing.TB, zone string) {
 // checkTime compares what timeOf makes of the JSON text in with want.
 func checkTime(t *testing.T, in string, want int64) {
 	t.Helper()
-	ms, ok := timeOf(value(in))
+	ms, ok := timeOf(Value(in))
 	if !ok {
 		ms = unreadable
 	}
 	assert.Equal(t, want, ms, "%s", in)
 }
 
-func quoted(text string) string { return string(appendQuoted(nil, text)) }
+func quoted(text string) string { return string(AppendQuoted(nil, text)) }
 
 // dateCases are texts and what the client's new Date(text).getTime() gives where local time is UTC.
 var dateCases = []struct {
@@ -113,7 +113,7 @@ func TestTimeOfLocal(t *testing.T) {
 
 // TestTimeOfAllocates: the form that clients write is read for each entry of a session.
 func TestTimeOfAllocates(t *testing.T) {
-	v := value(`"2026-01-05T09:00:00.000Z"`)
+	v := Value(`"2026-01-05T09:00:00.000Z"`)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { timeOf(v) }))
 }
 
@@ -129,12 +129,12 @@ func FuzzTimeOf(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if trimmed := bytes.TrimSpace([]byte(text)); json.Valid(trimmed) {
-			timeOf(value(trimmed))
+			timeOf(Value(trimmed))
 		}
-		v := value(quoted(text))
+		v := Value(quoted(text))
 		ms, ok := timeOf(v)
 		require.True(t, ms >= -maxTime && ms <= maxTime && (ok || ms == 0))
-		decoded, _ := v.bytes()
+		decoded, _ := v.Bytes()
 		slow, slowOK := parseTime(decoded)
 		require.Equal(t, slowOK, ok)
 		require.Equal(t, slow, ms)

@@ -1,13 +1,13 @@
-package sessioncore
+package rawjson
 
 import (
 	"encoding/json"
 	"math"
 )
 
-// appendNumber appends a double as JavaScript's JSON.stringify writes it: the shortest text that reads
+// AppendNumber appends a double as JavaScript's JSON.stringify writes it: the shortest text that reads
 // back as the same double, never -0, and null if it is not finite.
-func appendNumber(dst []byte, f float64) []byte {
+func AppendNumber(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return append(dst, "null"...)
 	}

@@ -1,0 +1,327 @@
+package rawjson
+
+// This file holds the JSON scanner: one pass, no recursion, no allocation but for very deep nesting.
+// It is strict (RFC 8259 as JSON.parse reads it: no raw control characters in strings, no bad
+// escapes, no leading zeros), because a line that the client skips must be skipped here too.
+
+// Status says how a scan of one JSON value ended.
+type Status uint8
+
+// The ends of a scan.
+const (
+	OK    Status = iota // a whole value was read
+	Bad                 // a byte that no JSON value can have here
+	Short               // the text ended inside a value: more text could complete it
+)
+
+// Flags are facts about a value that the scan sees in passing and that spare later passes.
+type Flags uint8
+
+// The facts.
+const (
+	// HasBlob: a string value begins with the blob reference prefix.
+	HasBlob Flags = 1 << iota
+	// HasHighBytes: a string has bytes above 0x7f, so its UTF-8 is still to be checked.
+	HasHighBytes
+	// HasBigNumber: a number that may overflow a double (format.md: it reads as null in a context).
+	HasBigNumber
+)
+
+// Scanner carries what a scan needs across calls. The zero value is ready to use. Not for concurrent
+// use.
+type Scanner struct {
+	Flags Flags
+	// deep holds a bit for each open container beyond the first 64: 1 for an object.
+	deep []uint64
+}
+
+// SkipSpace returns the offset of the first byte at or after i that is no JSON white space.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) {
+		switch b[i] {
+		case ' ', '\t', '\n', '\r':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// BigNumberLen is the length from which a number's digits alone may overflow a double (about 1.8e308).
+const BigNumberLen = 309
+
+// SkipNumber validates the number at b[i] and returns the offset behind it.
+func (s *Scanner) SkipNumber(b []byte, i int) (int, Status) {
+	start := i
+	if b[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return i, Short
+	case b[i] == '0':
+		i++
+	case b[i] >= '1' && b[i] <= '9':
+		i = SkipDigits(b, i)
+	default:
+		return i, Bad
+	}
+	if i < len(b) && b[i] == '.' {
+		j := SkipDigits(b, i+1)
+		if j == i+1 {
+			return j, badOrShort(b, j)
+		}
+		i = j
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		j := SkipDigits(b, i)
+		if j == i {
+			return j, badOrShort(b, j)
+		}
+		if j-i >= 2 {
+			s.Flags |= HasBigNumber
+		}
+		i = j
+	}
+	if i-start >= BigNumberLen {
+		s.Flags |= HasBigNumber
+	}
+	return i, OK
+}
+
+// SkipDigits returns the offset of the first byte at or after i that is no digit.
+func SkipDigits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// badOrShort: what is missing at offset i is missing because of another byte, or because the text ends.
+func badOrShort(b []byte, i int) Status {
+	if i < len(b) {
+		return Bad
+	}
+	return Short
+}
+
+// skipLiteral validates true, false or null at b[i].
+func skipLiteral(b []byte, i int) (int, Status) {
+	word := "null"
+	switch b[i] {
+	case 't':
+		word = "true"
+	case 'f':
+		word = "false"
+	}
+	for k := 0; k < len(word); k++ {
+		if i+k >= len(b) {
+			return i + k, Short
+		}
+		if b[i+k] != word[k] {
+			return i + k, Bad
+		}
+	}
+	return i + len(word), OK
+}
+
+// containers is the stack of open containers of one scan: a bit each, the first 64 in a register.
+type containers struct {
+	near  uint64
+	depth int
+	deep  []uint64
+}
+
+func (c *containers) push(object uint64) {
+	if c.depth > 0 && c.depth&63 == 0 {
+		c.deep = append(c.deep, c.near)
+		c.near = 0
+	}
+	c.near = c.near<<1 | object
+	c.depth++
+}
+
+func (c *containers) pop() {
+	c.near >>= 1
+	c.depth--
+	if c.depth > 0 && c.depth&63 == 0 {
+		c.near = c.deep[len(c.deep)-1]
+		c.deep = c.deep[:len(c.deep)-1]
+	}
+}
+
+func (c *containers) inObject() bool { return c.near&1 == 1 }
+
+// SkipValue validates the JSON value at b[i] (white space before it allowed) and returns the offset
+// behind it. Depth is limited by memory alone, a bit for each open container, so that content nested
+// thousands of levels deep neither fails nor overflows a stack (format.md, loading).
+func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
+	open := containers{deep: s.deep[:0]}
+	i, st := s.skipNested(b, i, &open)
+	s.deep = open.deep[:0]
+	return i, st
+}
+
+func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
+	var st Status
+	for {
+		if i = SkipSpace(b, i); i >= len(b) {
+			return i, Short
+		}
+		// A value begins here.
+		switch c := b[i]; {
+		case c == '"':
+			s.noteString(b[i+1:])
+			i, st = s.SkipString(b, i+1)
+		case c == '{':
+			if i = SkipSpace(b, i+1); i >= len(b) {
+				return i, Short
+			}
+			if b[i] == '}' {
+				i++
+				break
+			}
+			open.push(1)
+			if i, st = s.skipKey(b, i); st != OK {
+				return i, st
+			}
+			continue
+		case c == '[':
+			if i = SkipSpace(b, i+1); i >= len(b) {
+				return i, Short
+			}
+			if b[i] == ']' {
+				i++
+				break
+			}
+			open.push(0)
+			continue
+		case c == '-' || c >= '0' && c <= '9':
+			i, st = s.SkipNumber(b, i)
+		case c == 't' || c == 'f' || c == 'n':
+			i, st = skipLiteral(b, i)
+		default:
+			return i, Bad
+		}
+		if st != OK {
+			return i, st
+		}
+		// A value ended here: go on in its container, closing what closes.
+		for {
+			if open.depth == 0 {
+				return i, OK
+			}
+			if i = SkipSpace(b, i); i >= len(b) {
+				return i, Short
+			}
+			c := b[i]
+			i++
+			if c == ',' {
+				if !open.inObject() {
+					break
+				}
+				if i = SkipSpace(b, i); i >= len(b) {
+					return i, Short
+				}
+				if i, st = s.skipKey(b, i); st != OK {
+					return i, st
+				}
+				break
+			}
+			if c == '}' && open.inObject() || c == ']' && !open.inObject() {
+				open.pop()
+				continue
+			}
+			return i - 1, Bad
+		}
+	}
+}
+
+// skipKey validates a member's key and colon, beginning at the key's opening quote.
+func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
+	if b[i] != '"' {
+		return i, Bad
+	}
+	i, st := s.SkipString(b, i+1)
+	if st != OK {
+		return i, st
+	}
+	if i = SkipSpace(b, i); i >= len(b) {
+		return i, Short
+	}
+	if b[i] != ':' {
+		return i, Bad
+	}
+	return i + 1, OK
+}
+
+// ScanMembers validates the object at text[i]. For each member it calls visit with the key (with its
+// quotes, escapes decoded) and the offset of the value, which visit scans.
+func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
+	if i = SkipSpace(text, i+1); i >= len(text) {
+		return i, Short
+	}
+	if text[i] == '}' {
+		return i + 1, OK
+	}
+	for {
+		key := i
+		valueAt, st := s.skipKey(text, i)
+		if st != OK {
+			return valueAt, st
+		}
+		if i = SkipSpace(text, valueAt); i >= len(text) {
+			return i, Short
+		}
+		if i, st = visit(plainKey(text[key:]), i); st != OK {
+			return i, st
+		}
+		if i = SkipSpace(text, i); i >= len(text) {
+			return i, Short
+		}
+		if text[i] == '}' {
+			return i + 1, OK
+		}
+		if text[i] != ',' {
+			return i, Bad
+		}
+		if i = SkipSpace(text, i+1); i >= len(text) {
+			return i, Short
+		}
+	}
+}
+
+// plainKey returns the string that text begins with, with its quotes: as it is, or decoded where it
+// has escapes.
+func plainKey(text []byte) []byte {
+	n := 1
+	for text[n] != '"' {
+		if text[n] == '\\' {
+			var s Scanner
+			end, _ := s.SkipString(text, 1)
+			return append(AppendDecoded([]byte{'"'}, text[1:end-1]), '"')
+		}
+		n++
+	}
+	return text[:n+1]
+}
+
+// ScanValue validates the value that text begins with; empty text is none.
+func (s *Scanner) ScanValue(text Value) (int, Status) {
+	if len(text) == 0 {
+		return 0, Short
+	}
+	return s.SkipValue(text, 0)
+}
+
+// IsValidObject reports whether v, which nobody validated, is one JSON object and nothing more.
+func IsValidObject(v Value) bool {
+	var s Scanner
+	end, st := s.SkipValue(v, 0)
+	return v.IsObject() && st == OK && end == len(v)
+}
