@@ -69,17 +69,17 @@ while not stopped():
     for op in random.sample(sorted(reads), len(reads)): attempt(op, reads[op])
 `
 
-// replacedWriter appends lines to sessions; $2 is the mount, $3 its name, then the directories of the sessions. Each line
-// has an image of its own.
+// replacedWriter appends lines to sessions; $2 is the mount, $3 its name, $4 whether each line has an image of its own, then
+// the directories of the sessions.
 const replacedWriter = replacedLibrary + `
-mnt, name, dirs = sys.argv[2], sys.argv[3], sys.argv[4:]
+mnt, name, images, dirs = sys.argv[2], sys.argv[3], sys.argv[4] == "true", sys.argv[5:]
 count = 0
 while not stopped():
     count += 1
     id = "%s-%d" % (name, count)
-    image = id.encode() * 200
-    line = json.dumps({"type": "message", "id": id, "message": {"role": "user", "content": [
-        {"type": "image", "mimeType": "image/png", "data": base64.b64encode(image).decode()}]}}, separators=(",", ":")) + "\n"
+    content = "text"
+    if images: content = [{"type": "image", "mimeType": "image/png", "data": base64.b64encode(id.encode() * 200).decode()}]
+    line = json.dumps({"type": "message", "id": id, "message": {"role": "user", "content": content}}, separators=(",", ":")) + "\n"
     dir = random.choice(dirs)
     start, error = now(), ""
     try:
@@ -88,7 +88,7 @@ while not stopped():
         finally: os.close(fd)
     except OSError as e: error = "%s: %s" % (errno.errorcode.get(e.errno, "?"), e)
     note(op="write", id=id, dir=dir, start=start, end=now(), error=error)
-    time.sleep(0.005)
+    time.sleep(0.25 if images else 0.01) # what is written is copied in each round
 `
 
 // replacer replaces a directory: $2, in $3 rounds, with copies in $4. What it notes of each round: when the old one
@@ -199,7 +199,9 @@ func replaceInUse(t *testing.T, path string) {
 		if i == 3 {
 			dirs = []string{"by-id/s1", "sessions/p/s0/artifacts/Task"}
 		}
-		users = append(users, accompany(t, replacedWriter, append([]string{filepath.Join(logs, fmt.Sprint("writer", i)), m.dir, fmt.Sprint("w", i)}, dirs...)...))
+		images := fmt.Sprint(strings.HasSuffix(path, "blobs"))
+		args := append([]string{filepath.Join(logs, fmt.Sprint("writer", i)), m.dir, fmt.Sprint("w", i), images}, dirs...)
+		users = append(users, accompany(t, replacedWriter, args...))
 	}
 	rounds := filepath.Join(logs, "replacer")
 	r := accompany(t, replacer, rounds, target, fmt.Sprint(scaled(replacedRounds)), olds)
