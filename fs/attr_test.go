@@ -220,7 +220,7 @@ func TestNothingElseIsShown(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(scope, name), []byte(header("x")), 0o600))
 	}
 	m := mountForTest(t, a)
-	require.Equal(t, []string{"blobs", "by-cwd", "by-id", "continue", "history", "index.jsonl", "new-session", "recent", "sessions", "terminal-sessions"}, names(t, m.dir))
+	require.Equal(t, []string{"blobs", "by-cwd", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent", "sessions", "terminal-sessions"}, names(t, m.dir))
 	for _, name := range []string{"auth.json", "agent.db", "history.db", "tools", ".env", "sessions/../auth.json"} {
 		_, err := os.Lstat(m.dir + "/" + name)
 		require.ErrorIs(t, err, os.ErrNotExist, name)

@@ -91,7 +91,7 @@ func TestHistory(t *testing.T) {
 
 	for match, want := range map[string]string{
 		"fix": "3 1", "fi*": "3 1", "fix NOT hook": "3", `"git-commit"`: "1", "prompt:red": "2", "nowhere": "", "rouge OR red": "2",
-		strings.Repeat("a", 255): "",
+		strings.Repeat("a", 255): "", "git-commit": "1", "*fix": "3 1", "README.md": "", "don't": "", "C++": "1", "-rf": "", "why is it red?": "2", "a AND": "",
 	} {
 		got := run(t, "jq", "-r", ".id", search+"/"+match)
 		require.Equal(t, want, strings.Join(strings.Fields(got), " "), match)
@@ -101,10 +101,11 @@ func TestHistory(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(content), info.Size(), match)
 	}
-	for _, match := range []string{`"`, "*", "*reads", "git-commit", "a AND", "\x01", "(", "-rf"} {
+	for _, match := range []string{`"`, "*", "\x01", "(", "++"} {
 		_, problems, err := tool(t, "cat", search+"/"+match)
 		require.Error(t, err, match)
 		require.Contains(t, problems, "Invalid argument", match)
+		require.Contains(t, run(t, "cat", m.path("last-error")), " history/search/"+strings.ReplaceAll(match, "\x01", `\x01`)+": not a search query: ")
 	}
 	require.Contains(t, m.logged(), "not a search query")
 	require.Contains(t, m.logged(), "unterminated string")

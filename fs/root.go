@@ -34,8 +34,12 @@ const (
 	indexName    = "index.jsonl"
 )
 
-// newSessionName is the control file that makes a session.
-const newSessionName = "new-session"
+const (
+	// newSessionName is the control file that makes a session.
+	newSessionName = "new-session"
+	// lastErrorName tells why one was not made, or a look-up refused.
+	lastErrorName = "last-error"
+)
 
 // tree is what a mount stands on.
 type tree struct {
@@ -91,6 +95,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		nodes.RootName{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewContinueDir(view, terminals) }},
 		nodes.RootName{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
 		nodes.RootName{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
+		nodes.RootName{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
 		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, source) }},
 		nodes.RootName{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewRecentDir(view) }},
 		nodes.RootName{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},

@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -26,8 +27,8 @@ var titles = []struct{ script, want string }{
 	{`printf '  blanks \t and\001control\033[0m \n' > "$1"`, "blanks and control [0m\n"},
 	{`printf 'carriage return\r\n' > "$1"`, "carriage return\n"},
 	{`printf '\303\274 "quoted" \\ <\342\200\250>\n' > "$1"`, "ü \"quoted\" \\ <\u2028>\n"},
-	{`printf 'one\ntwo\n' > "$1"`, "two\n"},
-	{`: > "$1"; touch "$1"; truncate -s 0 "$1"`, "two\n"},
+	{`printf 'C:\\new\n' > "$1"`, "C:\\new\n"},
+	{`: > "$1"; touch "$1"; truncate -s 0 "$1"`, "C:\\new\n"},
 	{`echo > "$1"`, ""},
 	{`echo > "$1"`, ""},
 	{`echo again | tee -a "$1" > /dev/null`, "again\n"},
@@ -71,6 +72,7 @@ func TestTitle(t *testing.T) {
 		require.Equal(t, "entries/e3.json", w.leaf())
 	}
 	w.refusesLongTitle()
+	w.refusesTwoLines()
 	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no temporary file is left")
 	w.wellRead()
 }
@@ -82,6 +84,53 @@ func (w *writing) refusesLongTitle() {
 	require.Contains(w.t, w.read("last-error"), "title: ")
 	require.Contains(w.t, w.read("last-error"), "at most 4096 bytes")
 	w.unchanged(before, "a long title")
+}
+
+// refusesTwoLines: a title is one line. Of two in one write none takes effect; where they come in two, as from bash's
+// printf, the second is refused.
+func (w *writing) refusesTwoLines() {
+	w.t.Helper()
+	before, title := w.raw("s"), w.read("title")
+	for _, script := range []string{
+		`printf 'one\ntwo\n' | cat > "$1"`, `printf 'one\ntwo' | cat >> "$1"`, `printf 'one\n\n' | tee -a "$1" > /dev/null`, `printf '\n\n' | dd of="$1" status=none`,
+		`python3 -c 'import sys; f = open(sys.argv[1], "r+"); f.write("one\ntwo\n"); f.close()' "$1"`,
+	} {
+		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in("title"))
+		require.Error(w.t, err, script)
+		require.Contains(w.t, problems, "Invalid argument", script)
+		require.Regexp(w.t, `Z title: line 2 of 2, 0 applied before it: not a valid entry: expected one line, found more than one \(invalid argument\)\n$`, w.read("last-error"), script)
+		w.unchanged(before, script)
+		require.Equal(w.t, title, w.read("title"))
+	}
+	for _, sh := range shells {
+		require.NoError(w.t, put(w.in("title"), "x\n"))
+		require.Empty(w.t, w.read("last-error"), "gone with the next success")
+		_, problems, err := inShell(w.t, sh, `exec 3> "$1"; echo first >&3 && echo second >&3`, w.in("title"))
+		require.Error(w.t, err, sh)
+		require.True(w.t, containsAny(problems, saysInvalid(sh, "echo")...), "%s: %s", sh, problems)
+		require.Equal(w.t, "first\n", w.read("title"))
+		require.Contains(w.t, w.read("last-error"), "title: line 2 of 2, 1 applied before it: ")
+	}
+	require.NoError(w.t, put(w.in("title"), title))
+}
+
+// TestTitleCanBeWrittenBack: what reading title gives is one line of text, and written back it changes nothing.
+func TestTitleCanBeWrittenBack(t *testing.T) {
+	for title, shown := range map[string]string{
+		`two\nlines\tand \u001b[2J`: `two\nlines\tand \u001b[2J`,
+		`\u0000\r\u007f\u009b1m`:    `\u0000\r\u007f\u009b1m`,
+		`a lone \ud83d one`:         `a lone \ud83d one`,
+		`C:\\new \\ \\\\`:           `C:\new \ \\`,
+		`  blanks  `:                `  blanks  `,
+	} {
+		w := newWriting(t)
+		w.write("s", strings.Replace(header("s"), `"cwd"`, `"title":"`+title+`","titleSource":"user","cwd"`, 1), strings.Join(writtenEntries, ""))
+		require.Equal(t, shown+"\n", w.read("title"))
+		require.Equal(t, fmt.Sprintln(len(shown)+1), run(t, "stat", "-c", "%s", w.in("title")))
+		before := w.raw("s")
+		shell(t, `cat "$1" > "$2"; cat "$2" > "$1"; cp "$2" "$1"; dd if="$2" of="$1" bs=5 status=none; printf %s "$(cat "$2")" > "$1"`, w.in("title"), tempFile(t, ""))
+		w.unchanged(before, title)
+	}
 }
 
 // TestTitleSlot: a slot is overwritten in place, and a title_change entry appended.
@@ -115,6 +164,7 @@ func TestTitleSlot(t *testing.T) {
 		last = c.want
 	}
 	w.refusesLongTitle()
+	w.refusesTwoLines()
 	shell(t, `printf '%300s\n' x | tr ' ' '\374' | iconv -f latin1 -t utf8 > "$1"`, w.in("title"))
 	title := strings.TrimSuffix(w.read("title"), "\n")
 	require.NotEmpty(t, title)

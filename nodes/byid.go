@@ -2,6 +2,9 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -37,16 +40,23 @@ func (d *ByIDDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.Attr
 
 var _ = (fusefs.NodeLookuper)((*ByIDDir)(nil))
 
-// Lookup resolves a key as --resume does.
+// Lookup resolves a key as --resume does. That none has it is told in the root's last-error, but for what programs
+// look for in every directory.
 func (d *ByIDDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+	return d.lookUpLink(ctx, "by-id", name, func() (string, sessioncore.Stat, error) {
 		info, err := d.view.Listing.Resume(name)
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			err = errNoKey
+		}
 		if err != nil {
 			return "", sessioncore.Stat{}, err
 		}
 		return linkTarget(info.DirName(), 1), info.Stat, nil
 	}, out)
 }
+
+// errNoKey tells what a key must be.
+var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
 
 var _ = (fusefs.NodeOpendirHandler)((*ByIDDir)(nil))
 

@@ -70,9 +70,9 @@ func (d *ContinueDir) follow(parts []string) ([]string, error) {
 
 var _ = (fusefs.NodeLookuper)((*ContinueDir)(nil))
 
-// Lookup follows the breadcrumb of a terminal.
+// Lookup follows the breadcrumb of a terminal. Why one leads nowhere is told in the root's last-error.
 func (d *ContinueDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+	return d.lookUpLink(ctx, "continue", name, func() (string, sessioncore.Stat, error) {
 		dir, st, err := d.find(name)
 		if err != nil {
 			return "", st, err

@@ -33,6 +33,8 @@ type controller interface {
 	sync(ctx context.Context) error
 	// refused notes why a write was refused: in last-error and in the log.
 	refused(err error) syscall.Errno
+	// accepted notes that a write succeeded: the reason for an earlier refusal goes.
+	accepted()
 }
 
 // controlHandle is an open control file (design.md section 2). Offsets and truncation mean nothing: lines
@@ -42,14 +44,20 @@ type controlHandle struct {
 	node *node
 	// empty: an empty line means something too; else it is ignored.
 	empty bool
+	// single: it takes one line; where more are written, none of them takes effect.
+	single bool
+	// appends: it was opened with O_APPEND, so that the offset of a write does not tell how far the program has read.
+	appends bool
 	// mute: nobody can read back, so that results are not kept.
 	mute bool
 
 	// mu guards what follows; it is held while lines take effect, so that they do in order.
 	mu      sync.Mutex
 	pending []byte // the beginning of a line
-	discard bool   // the rest of a line that was too long is still to come
-	results []byte // what writes produced and nobody read yet
+	tally   tally
+	taken   bool // a line took effect
+	discard bool // the rest of a line that was too long is still to come
+	results answers
 
 	shown *documentHandle // what reading gives, of a file that can be read; nil: results
 }
@@ -58,10 +66,14 @@ var _ = (fusefs.FileWriter)((*controlHandle)(nil))
 
 // Write takes lines. The error of a bad line fails the write that completes it; where lines before it took
 // effect, the write is short instead, and the writer's retry of the rest gets the error.
-func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32, syscall.Errno) {
+func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.appends {
+		off = -1
+	}
+	h.results.back(off)
 	end := bytes.LastIndexByte(data, '\n') + 1
 	skip := 0
 	if h.discard {
@@ -71,14 +83,25 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32
 		h.discard = false
 	}
 	if end > skip {
+		goesOn := len(h.pending) > 0
 		lines, ends := cutLines(h.pending, data[:end], skip, h.empty)
 		h.pending = nil
-		if done, err := h.run(ctx, lines); err != nil {
-			if done > 0 {
-				return uint32(ends[done-1]), 0
+		if h.single && (h.taken || len(lines) > 1 || end < len(data)) {
+			second := 0
+			if !h.taken {
+				second = ends[0] - skip
 			}
-			return 0, h.file.refused(err)
+			return 0, h.refuse(errManyLines, data[skip:], second)
 		}
+		done, err := h.run(ctx, lines)
+		switch {
+		case err != nil && done > 0:
+			h.tally.took(data[skip:ends[done-1]], done)
+			return uint32(ends[done-1]), 0
+		case err != nil:
+			return 0, h.refuse(err, data[skip:], firstLine(data[skip:], h.empty, goesOn))
+		}
+		h.tally.took(data[skip:end], done)
 	} else {
 		end = skip
 	}
@@ -90,10 +113,18 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, _ int64) (uint32
 			h.discard = false
 			return uint32(end), 0
 		}
-		return 0, h.file.refused(errLineTooLong)
+		return 0, h.refuse(errLineTooLong, rest, 0)
+	}
+	if h.single && h.taken && len(rest) > 0 {
+		return 0, h.refuse(errManyLines, rest, 0)
 	}
 	h.pending = append(h.pending, rest...)
 	return uint32(len(data)), 0
+}
+
+// refuse notes the reason for a refused line; see tally.refuse.
+func (h *controlHandle) refuse(err error, text []byte, start int) syscall.Errno {
+	return h.file.refused(h.tally.refuse(err, text, start))
 }
 
 // cutLines cuts data, which ends in a newline, into lines from skip on; pending is the beginning of the
@@ -132,14 +163,21 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		return 0, nil
 	}
 	results, done, err := h.file.apply(ctx, lines)
+	if done > 0 {
+		h.taken = true
+		h.file.accepted()
+	}
 	for _, r := range results {
 		if h.mute {
 			break
 		}
-		h.results = append(append(h.results, r...), '\n')
+		h.results.add(r)
 	}
 	return done, err
 }
+
+// errManyLines is the refusal of a second line where there can be only one.
+var errManyLines error = &sessioncore.FieldError{Want: "one line", Got: "more than one"}
 
 // errLineTooLong is the refusal of a line over maxControlLine.
 var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
@@ -161,11 +199,12 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		h.pending = nil
 	}
 	if unfinished {
-		return h.file.refused(errUnfinished)
+		return h.refuse(errUnfinished, line, 0)
 	}
 	if _, err := h.run(ctx, [][]byte{line}); err != nil {
-		return h.file.refused(err)
+		return h.refuse(err, line, 0)
 	}
+	h.tally.took(newline, 1)
 	return 0
 }
 
@@ -181,9 +220,7 @@ func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := copy(dest, h.results)
-	h.results = h.results[n:]
-	return readBytes(dest[:n]), 0
+	return readBytes(dest[:h.results.read(dest, off)]), 0
 }
 
 var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
@@ -204,7 +241,7 @@ func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) > 0 {
-		_ = h.file.refused(errUnfinished)
+		_ = h.refuse(errUnfinished, h.pending, 0)
 	}
 	if h.shown != nil {
 		return h.shown.Release(ctx)

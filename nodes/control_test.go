@@ -48,6 +48,8 @@ func (f *fakeFile) refused(err error) syscall.Errno {
 	return errnoOf(err)
 }
 
+func (f *fakeFile) accepted() {}
+
 // step is a system call on the open file and what it answers.
 type step struct {
 	write string // what is written; "close" is a FLUSH, "read" a READ
@@ -119,7 +121,7 @@ func readAll(t *testing.T, h *controlHandle) string {
 	var got strings.Builder
 	for {
 		buf := make([]byte, 3)
-		r, errno := h.Read(t.Context(), buf, 0)
+		r, errno := h.Read(t.Context(), buf, 1<<20+int64(got.Len()))
 		require.Zero(t, errno)
 		b, status := r.Bytes(buf)
 		require.Equal(t, fuse.OK, status)
@@ -128,6 +130,28 @@ func readAll(t *testing.T, h *controlHandle) string {
 		}
 		got.Write(b)
 	}
+}
+
+// TestAnswersGivenBack: who read more than he wanted goes back, and reads or writes on from there.
+func TestAnswersGivenBack(t *testing.T) {
+	var a answers
+	read := func(size int, off int64) string {
+		buf := make([]byte, size)
+		return string(buf[:a.read(buf, off)])
+	}
+	a.add("one")
+	a.add("two")
+	require.Equal(t, "one\ntwo\n", read(128, 80))
+	require.Equal(t, "two\n", read(128, 84), "back by four")
+	require.Empty(t, read(128, 88))
+	a.add("three")
+	a.add("four")
+	require.Equal(t, "three\nf", read(7, 88))
+	a.back(94) // a write there
+	a.add("five")
+	require.Equal(t, "four\nfive\n", read(128, 200))
+	require.Empty(t, read(128, 0), "elsewhere")
+	require.Empty(t, read(128, 205), "it is gone")
 }
 
 // TestControlRelease: what is left of a line when the last descriptor is closed is refused, for last-error

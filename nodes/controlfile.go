@@ -24,6 +24,8 @@ type ControlFile struct {
 	// part reports whether a last line without its newline is but the beginning of one; nil: never.
 	part  func(line []byte) bool
 	empty bool // an empty line means something
+	// single: it takes one line each time that it is opened.
+	single bool
 }
 
 // control makes the node of a control file; r is nil for one of size 0.
@@ -76,11 +78,11 @@ func (n *node) refuseOwnership(in *fuse.SetAttrIn) syscall.Errno {
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 
-// Open returns a handle that takes lines, or for reading alone one that shows the file. A handle without
-// anything to show at offsets is a stream: what reading gives is what writes produced.
+// Open returns a handle that takes lines, or for reading alone one that shows the file. It can be positioned, for
+// programs that insist on that (Python's a+ and r+ do), though the position means nothing.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if f.render == nil {
-		return f.writer(flags), fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+		return f.writer(flags), fuse.FOPEN_DIRECT_IO, 0
 	}
 	if !writes(flags) {
 		return f.GeneratedFile.Open(ctx, flags)
@@ -97,7 +99,7 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 }
 
 func (f *ControlFile) writer(flags uint32) *controlHandle {
-	return &controlHandle{file: f, node: &f.node, empty: f.empty, mute: writeOnly(flags)}
+	return &controlHandle{file: f, node: &f.node, empty: f.empty, single: f.single, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0}
 }
 
 // writeOnly reports whether what is opened with these flags cannot be read.
@@ -119,6 +121,8 @@ func (f *ControlFile) refused(err error) syscall.Errno {
 	}
 	return f.view.refuse(f.session.Name(), f.name, f.path(), err)
 }
+
+func (f *ControlFile) accepted() { f.view.accepted(f.session.Name()) }
 
 // oneByOne carries out lines one after the other.
 func oneByOne(lines [][]byte, do func(line string) (result string, err error)) (results []string, done int, err error) {

@@ -26,6 +26,7 @@
 //	history/search/                           SearchDir      search.go      getattr lookup list                       second
 //	history/search/<query> (unlisted)         PromptsFile    prompts.go     getattr open                              never
 //	index.jsonl                               IndexFile      indexjsonl.go  getattr open                              never
+//	last-error                                LastErrorFile  lasterror.go   getattr open                              never
 //	new-session                               NewSessionFile newsession.go  getattr setattr open write                never
 //	recent/                                   RecentDir      recent.go      getattr lookup list                       second
 //	recent/<name>@                            SessionLink    sessionlink.go getattr readlink                          attr

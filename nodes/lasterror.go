@@ -3,9 +3,12 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -13,13 +16,18 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// refusals remembers for each session why the last write to it was refused.
+// refusals remembers for each session why the last write to it was refused, and under the name outside why the
+// last look-up or write was that concerns no session.
 type refusals struct {
 	mu   sync.Mutex // guards last
 	last map[string]refusal
 }
 
+// outside is what refusals that concern no session are kept under.
+const outside = ""
+
 type refusal struct {
+	what string // that was written to or looked up
 	text string
 	at   time.Time
 }
@@ -28,13 +36,13 @@ type refusal struct {
 // is the last one.
 const maxRefusals = 1000
 
-func (r *refusals) note(session, text string) {
+func (r *refusals) note(session string, last refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil || len(r.last) >= maxRefusals {
 		r.last = map[string]refusal{}
 	}
-	r.last[session] = refusal{text, time.Now()}
+	r.last[session] = last
 }
 
 func (r *refusals) get(session string) (refusal, bool) {
@@ -44,31 +52,95 @@ func (r *refusals) get(session string) (refusal, bool) {
 	return last, ok
 }
 
+// forget takes the reason away; of a certain thing alone where what is not empty.
+func (r *refusals) forget(session, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if what == "" || r.last[session].what == what {
+		delete(r.last, session)
+	}
+}
+
 // refuse notes why a write to a session was refused, in last-error and in the log, and returns the errno.
 func (v *View) refuse(session, what, path string, err error) syscall.Errno {
-	errno := errnoOf(err)
-	v.refusals.note(session, fmt.Sprintf("%s: %v (%s)\n", what, err, errno.Error()))
+	errno := v.noteRefusal(session, what, what, err)
 	v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
 	return errno
 }
 
-// LastErrorFile is last-error: why the last write to a control file or to leaf was refused, in words.
+// refuseLookup notes why looking up a name in what, which lies outside of the sessions, was refused, and returns the
+// errno.
+func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
+	errno := v.noteRefusal(outside, what, what+"/"+name, err)
+	v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
+	return errno
+}
+
+func (v *View) noteRefusal(session, what, shown string, err error) syscall.Errno {
+	errno, now := errnoOf(err), time.Now()
+	text := fmt.Sprintf("%s: %v (%s)", shown, err, errno.Error())
+	v.refusals.note(session, refusal{what, now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n", now})
+	return errno
+}
+
+// refusedTime is how last-error tells when.
+const refusedTime = "2006-01-02T15:04:05.000Z07:00"
+
+// accepted forgets why the last write was refused, since one succeeded.
+func (v *View) accepted(session string) { v.refusals.forget(session, "") }
+
+// found forgets why the last look-up of that kind was refused, since one succeeded.
+func (v *View) found(what string) { v.refusals.forget(outside, what) }
+
+// maxReason is how much of a reason is shown, in bytes: it may quote what was written.
+const maxReason = 4 << 10
+
+// oneLine makes a text fit for a line that a person reads in a terminal.
+func oneLine(text string) string {
+	if len(text) > maxReason {
+		text = text[:maxReason] + "…"
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// LastErrorFile is last-error: why the last write to a control file or to leaf was refused, in words, with its
+// time; in the mount's root, why the last write to new-session or the last look-up was. It is empty again
+// after the next one that succeeds.
 type LastErrorFile struct {
 	node
-	session *sessioncore.Session
+	of   string // the session's name, or outside
+	stat func() (sessioncore.Stat, error)
 }
 
 func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
-	return &LastErrorFile{node: node{view: d.view}, session: d.session}
+	return &LastErrorFile{node: node{view: d.view}, of: d.session.Name(), stat: d.session.Probe}
+}
+
+// NewLastErrorFile returns last-error of the root of a mount of source.
+func NewLastErrorFile(view *View, source sessioncore.Storage) *LastErrorFile {
+	return &LastErrorFile{node: node{view: view}, of: outside, stat: func() (sessioncore.Stat, error) { return source.Stat("") }}
 }
 
 func (f *LastErrorFile) fillAttr(out *fuse.Attr) error {
-	st, err := f.session.Probe()
+	st, err := f.stat()
 	if err != nil {
 		return err
 	}
-	last, ok := f.view.refusals.get(f.session.Name())
-	fillFile(out, st, int64(len(last.text)))
+	last, ok := f.view.refusals.get(f.of)
+	if f.of == outside {
+		f.fillPrivate(out, st, syscall.S_IFREG, int64(len(last.text)))
+	} else {
+		fillFile(out, st, int64(len(last.text)))
+	}
 	if ok {
 		fillTimes(out, last.at, last.at)
 	}
@@ -91,7 +163,7 @@ func (f *LastErrorFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
-	last, _ := f.view.refusals.get(f.session.Name())
+	last, _ := f.view.refusals.get(f.of)
 	return textHandle(last.text), fuse.FOPEN_DIRECT_IO, 0
 }
 

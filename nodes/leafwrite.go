@@ -162,6 +162,7 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	if err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))
 	}
+	d.view.accepted(d.session.Name())
 	return 0
 }
 

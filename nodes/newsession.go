@@ -13,8 +13,8 @@ import (
 )
 
 // NewSessionFile is new-session: a working directory, or an object with cwd, title and parentSession,
-// makes a session. Reading back gives the path of its directory from the mount's root (design.md section
-// 2). Why a line was refused is in the log.
+// makes a session. Reading back gives the path of its directory from the mount's root (docs/design.md
+// section 2).
 type NewSessionFile struct {
 	node
 	source sessioncore.Storage
@@ -57,7 +57,7 @@ var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
 
 // Open returns a handle that takes lines.
 func (f *NewSessionFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return &controlHandle{file: f, node: &f.node, mute: writeOnly(flags)}, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM, 0
+	return &controlHandle{file: f, node: &f.node, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0}, fuse.FOPEN_DIRECT_IO, 0
 }
 
 func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
@@ -83,7 +83,10 @@ func (f *NewSessionFile) unfinished(line []byte) bool {
 func (f *NewSessionFile) sync(ctx context.Context) error { return f.view.Writer.SyncAll(ctx) }
 
 func (f *NewSessionFile) refused(err error) syscall.Errno {
-	errno := errnoOf(err)
-	f.view.Log.Warn("refused", "op", "write", "path", f.path(), "errno", errno, "why", err)
-	return errno
+	return f.view.refuse(outside, newSessionName, f.path(), err)
 }
+
+func (f *NewSessionFile) accepted() { f.view.accepted(outside) }
+
+// newSessionName is what last-error calls the file.
+const newSessionName = "new-session"

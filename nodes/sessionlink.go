@@ -34,6 +34,21 @@ func (n *node) enterSessionLink(ctx context.Context, name string, find linkFinde
 	return n.enter(n.sessionLink(ctx, name, find), out)
 }
 
+// lookUpLink is enterSessionLink for a name that a person made up: what is not found is noted as refused.
+func (n *node) lookUpLink(ctx context.Context, what, name string, find linkFinder, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	target, st, err := find()
+	switch {
+	case err != nil && name[0] == '.': // .git and the like
+		return nil, n.view.fail("lookup", n.path(), err)
+	case err != nil:
+		return nil, n.view.refuseLookup(what, name, n.path()+"/"+name, err)
+	}
+	n.view.found(what)
+	fillLink(&out.Attr, st, target)
+	setTimeouts(out, cacheAttr)
+	return n.sessionLink(ctx, name, find), 0
+}
+
 func (n *node) sessionLink(ctx context.Context, name string, find linkFinder) *fusefs.Inode {
 	id := stableAttr(n.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
 	return n.child(ctx, id, name, func() fusefs.InodeEmbedder {

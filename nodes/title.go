@@ -8,10 +8,11 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// makeTitle makes title, the one control file for which an empty line means something: it clears.
+// makeTitle makes title, the one control file for which an empty line means something, it clears, and that takes one
+// line alone.
 func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
 	f := control("title", titleLines, nil, renderTitle)(d).(*ControlFile)
-	f.empty = true
+	f.empty, f.single = true, true
 	return f
 }
 

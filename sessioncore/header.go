@@ -146,16 +146,29 @@ func (s *Snapshot) name() (string, error) {
 	return name, err
 }
 
-// TitleDocument returns the file title: the title in UTF-8 and a newline, nothing where there is none.
+// TitleDocument returns the file title: the title and a newline, nothing where there is none. Control characters
+// and lone surrogates are escaped as in the file labels.
 func (s *Snapshot) TitleDocument() (*Document, error) {
 	title, err := s.Title()
 	if err != nil {
 		return nil, err
 	}
-	if title != "" {
-		title = TextUTF8(title) + "\n"
+	line := titleLine(title)
+	if len(line) > 0 {
+		line = append(line, '\n')
 	}
-	return textDocument(s, []byte(title)), nil
+	return textDocument(s, line), nil
+}
+
+// titleLine is a title as it is shown. A backslash stays one: titles that are written have no control
+// characters, and people write paths.
+func titleLine(title string) (line []byte) {
+	for b := []byte(title); len(b) > 0; {
+		r, n := rawjson.DecodeRune(b)
+		line = appendVisibly(line, r, b[:n])
+		b = b[n:]
+	}
+	return line
 }
 
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged and of

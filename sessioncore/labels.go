@@ -1,7 +1,7 @@
 package sessioncore
 
 import (
-	"bytes"
+	"fmt"
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -61,23 +61,14 @@ func (s *Snapshot) LabelsDocument() *Document {
 	return textDocument(s, out)
 }
 
-// appendLabelField escapes what would break a line or could not be written back.
+// appendLabelField escapes what would break a line or could not be written back, and what a terminal obeys.
 func appendLabelField(dst []byte, text string) []byte {
 	for b := []byte(text); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
-		switch {
-		case r == '\\':
+		if r == '\\' {
 			dst = append(dst, `\\`...)
-		case r == '\t':
-			dst = append(dst, `\t`...)
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r == '\r':
-			dst = append(dst, `\r`...)
-		case rawjson.IsHighSurrogate(r) || rawjson.IsLowSurrogate(r):
-			dst = append(dst, bytes.Trim(rawjson.AppendQuoted(nil, string(b[:n])), `"`)...)
-		default:
-			dst = append(dst, b[:n]...)
+		} else {
+			dst = appendVisibly(dst, r, b[:n])
 		}
 		b = b[n:]
 	}
@@ -120,3 +111,22 @@ func (s *Snapshot) labelsInOrderSet() []Label {
 	}
 	return slices.DeleteFunc(order, func(l Label) bool { return l.Label == "" })
 }
+
+// appendVisibly appends a character, of which text is the encoding: a control character or a lone surrogate as an
+// escape.
+func appendVisibly(dst []byte, r rune, text []byte) []byte {
+	switch {
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\r':
+		return append(dst, `\r`...)
+	case isControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
+		return fmt.Appendf(dst, `\u%04x`, r)
+	}
+	return append(dst, text...)
+}
+
+// isControl reports whether a character is one of C0, DEL and C1.
+func isControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }

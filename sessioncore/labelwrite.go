@@ -107,19 +107,19 @@ func unescapeLabelField(field string) (string, error) {
 			out = append(out, '\n')
 		case strings.HasPrefix(rest, "r"):
 			out = append(out, '\r')
-		case isSurrogateEscape(rest):
+		case isEscaped(rest):
 			out = rawjson.AppendCodePoint(out, rawjson.Hex4([]byte(rest[1:5])))
 			n = 5
 		default:
-			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
+			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX \u00XX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
 		}
 		field = rest[n:]
 	}
 	return string(joinSurrogates(out)), nil
 }
 
-// isSurrogateEscape reports whether text begins with uXXXX of a surrogate.
-func isSurrogateEscape(text string) bool {
+// isEscaped reports whether text begins with uXXXX of a surrogate or a control character.
+func isEscaped(text string) bool {
 	if len(text) < 5 || text[0] != 'u' {
 		return false
 	}
@@ -129,7 +129,7 @@ func isSurrogateEscape(text string) bool {
 		}
 	}
 	unit := rawjson.Hex4([]byte(text[1:5]))
-	return rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
+	return isControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
 }
 
 // joinSurrogates makes pairs of lone surrogates that stand side by side into what they mean together:

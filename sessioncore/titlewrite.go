@@ -22,14 +22,23 @@ const (
 // place where the file has a title slot, with an appended entry that records the change, as the newer
 // client does; otherwise by a rewrite of the header; in the operator dialect by an appended session_info
 // entry. The title, WTF-8, is cleaned as the client cleans
-// it: no control characters, no runs of blanks. The title that it has already writes nothing.
+// it: no control characters, no runs of blanks. The title that it has already, or what the file title shows of
+// it, writes nothing.
 func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 	if len(title) > maxTitle {
 		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
 	}
+	line := title
 	title = cleanTitle(title)
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
+		old, err := c.snap.Title()
+		if err != nil {
+			return err
+		}
+		if line != "" && line == string(titleLine(old)) {
+			title = old // what was read is written back
+		}
 		if c.snap.dialect.titleEntry {
 			var err error
 			written, err = c.setName(title)

@@ -3,7 +3,7 @@ package history
 import "errors"
 
 var (
-	// ErrQuery: what was to be searched for is no FTS5 query.
+	// ErrQuery: what was to be searched for is no FTS5 query, and has no word in it.
 	ErrQuery = errors.New("not a search query")
 	// ErrTooBig: a value is longer than maxValue, or all are longer than maxRendering.
 	ErrTooBig = errors.New("the prompt history is too big")

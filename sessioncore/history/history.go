@@ -121,7 +121,7 @@ func (h *History) Measure(match string) (Measure, error) {
 }
 
 // Render returns the prompts that match an FTS5 query, or all where it is empty: one JSON object a line, newest
-// first, as in the client's own lists. room is the size that is expected, 0 where unknown.
+// first, as in the client's own lists. What is no such query is searched for as words. room is the size that is expected, 0 where unknown.
 //
 // Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or what the
 // storage says.

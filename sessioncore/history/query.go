@@ -131,8 +131,13 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	if !found.index {
 		return fmt.Errorf("%w: there is no FTS5 index history_fts", ErrUnreadable)
 	}
-	return readRows(conn, "SELECT "+columns+
-		" FROM history_fts f JOIN history h ON h.id = f.rowid WHERE history_fts MATCH ?"+order, match, out)
+	sql := "SELECT " + columns + " FROM history_fts f JOIN history h ON h.id = f.rowid WHERE history_fts MATCH ?" + order
+	err = readRows(conn, sql, match, out)
+	if words := plainWords(match); errors.Is(err, ErrQuery) && words != "" {
+		out.reset()
+		err = readRows(conn, sql, words, out)
+	}
+	return err
 }
 
 // tables is what the database has of what the client makes.

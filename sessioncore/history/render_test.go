@@ -57,10 +57,7 @@ func TestSearch(t *testing.T) {
 
 func TestBadQueries(t *testing.T) {
 	h := open(t, database(t, schema18, rows))
-	for _, match := range []string{
-		`"`, "*", "*reads", "*id", " *reads", "a AND", "a b)", "(", "git-commit", "-x", "cwd:x", "a.b", ":", "'", ";", "a'b",
-		"' OR 1=1 --", "{prompt", "NEAR(a b, x)", strings.Repeat("(", 255), " ", "\x01", "^",
-	} {
+	for _, match := range []string{`"`, "*", "(", ":", "'", ";", strings.Repeat("(", 255), " ", "\x01", "^", "++", "--", "\xff\"", "…\""} {
 		_, _, err := h.Render(match, 0)
 		require.ErrorIs(t, err, ErrQuery, "%q", match)
 		_, err = h.Measure(match)
@@ -72,6 +69,17 @@ func TestBadQueries(t *testing.T) {
 		if err != nil {
 			require.ErrorIs(t, err, ErrQuery, match)
 		}
+	}
+}
+
+// TestPlainWords: what is no query is words, which may have dots and hyphens in them.
+func TestPlainWords(t *testing.T) {
+	h := open(t, database(t, schema18, rows))
+	for match, want := range map[string]string{
+		"git-commit": "1", "GIT-COM": "1", "git_commit": "1", "git.commit": "1", "*fix": "3 1", "-fix": "3 1", "fix AND": "", "fix b)": "3", "cwd:fix": "",
+		"'fix": "3 1", "' OR 1=1 --": "", "{fix": "3 1", "NEAR(fix hook, x)": "", "fix's": "", `"fix`: "3 1", "C++": "1", "fix\x01hook": "1",
+	} {
+		require.Equal(t, want, ids(t, render(t, h, match)), "%q", match)
 	}
 }
 

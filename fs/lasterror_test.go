@@ -1,0 +1,71 @@
+package fs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLastError: it says when, which line of how many, how many took effect before it, and why, until a write
+// succeeds.
+func TestLastError(t *testing.T) {
+	const when = `^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z `
+	w := newWriting(t)
+	for script, want := range map[string]string{
+		`cat "$2" > "$1"`:                      `append: line 4 of 5, 2 applied before it: .*message\.role.*\(invalid argument\)\n$`,
+		`cat "$2" "$2" | tee "$1" >/dev/null`:  `append: line 4 of 10, 2 applied before it: `,
+		`dd if="$2" of="$1" bs=50 status=none`: `append: line 4 of [45], 2 applied before it: `,
+		`echo '{' > "$1"`:                      `append: line 1 of 1, 0 applied before it: `,
+		`printf 'x\n\n\033[2J' > "$1"`:         `append: line 1 of 3, 0 applied before it: `,
+	} {
+		lines := tempFile(t, message("1")+"\n\n"+message("2")+"\n"+badLine+"\n"+message("5")+"\n")
+		_, _, err := tool(t, "dash", "-c", script, "dash", w.in("append"), lines)
+		require.Error(t, err, script)
+		require.Regexp(t, when+want, w.read("last-error"), script)
+		require.NotRegexp(t, `[\x00-\x09\x0b-\x1f]`, w.read("last-error"))
+		info, err := os.Stat(w.in("last-error"))
+		require.NoError(t, err)
+		require.EqualValues(t, len(w.read("last-error")), info.Size())
+		require.NoError(t, put(w.in("labels"), "e1 "+strings.Trim(filepath.Base(lines), "/")+"\n"))
+		require.Empty(t, w.read("last-error"))
+	}
+	require.ErrorIs(t, put(w.in("append"), "[]\n"), syscall.EINVAL)
+	require.NoError(t, os.Remove(w.in("leaf")))
+	require.NoError(t, os.Symlink("entries/e1.json", w.in("leaf")))
+	require.Empty(t, w.read("last-error"), "moving the leaf succeeded")
+	require.Empty(t, run(t, "cat", w.m.path("last-error")))
+}
+
+// TestLastErrorOfTheRoot: what concerns no session is told in the root.
+func TestLastErrorOfTheRoot(t *testing.T) {
+	w := newWriting(t)
+	told := func() string { return run(t, "cat", w.m.path("last-error")) }
+	require.Empty(t, told())
+	require.ErrorIs(t, put(w.m.path("new-session"), "relative/path\n"), syscall.EINVAL)
+	require.Regexp(t, `^20\S+Z new-session: line 1 of 1, 0 applied before it: .*\(invalid argument\)\n$`, told())
+	require.Contains(t, w.m.logged(), "op=write path=new-session")
+	require.FileExists(t, w.m.path("by-id/s"))
+	require.NotEmpty(t, told(), "another look-up says nothing about new-session")
+	require.NotEmpty(t, ask(t, w.m.path("new-session"), "/home/dev/p"))
+	require.Empty(t, told())
+	_, err := os.Lstat(w.m.path("by-id/nowhere"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Regexp(t, `Z by-id/nowhere: .*no session's id or file name begins with it`, told())
+	_, err = os.Lstat(w.m.path("by-id/.git"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Contains(t, told(), "by-id/nowhere: ")
+	require.FileExists(t, w.m.path("by-id/s"))
+	require.Empty(t, told())
+
+	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "terminal-sessions"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "terminal-sessions", "tty1"), []byte("/w\n/gone/sessions/p/gone.jsonl\n"), 0o644))
+	_, err = os.Lstat(w.m.path("continue/tty1"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Regexp(t, `Z continue/tty1: .*gone\.jsonl`, told())
+	require.ErrorIs(t, os.Remove(w.m.path("last-error")), syscall.EPERM)
+	require.Empty(t, w.read("last-error"), "a session's tells of the session alone")
+}
