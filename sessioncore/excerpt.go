@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -72,7 +73,7 @@ func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 	if x.squeezed, squeezed = appendSqueezed(x.squeezed[:0], text); squeezed {
 		text = x.squeezed
 	}
-	x.visible = appendVisible(x.visible, text)
+	x.visible = markdown.AppendVisible(x.visible, text)
 	return squeezed
 }
 
@@ -80,7 +81,7 @@ func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 func shownLine(v rawjson.Value, characters int) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
-	return appendLine(nil, e.head, characters)
+	return markdown.AppendLine(nil, e.head, characters)
 }
 
 // trimSurrogates takes away the halves of a pair that a cut parted.
@@ -170,7 +171,7 @@ func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 func longestRepeat(text []byte) int {
 	longest := 0
 	for len(text) > 0 {
-		n := runLength(text, text[0])
+		n := markdown.RunLength(text, text[0])
 		longest = max(longest, n)
 		text = text[n:]
 	}

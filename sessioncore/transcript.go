@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -142,7 +143,7 @@ func (s *Snapshot) transcriptHead(leaf Entry) (head []byte, titled bool, err err
 	if err != nil {
 		return nil, false, err
 	}
-	title := appendLine(nil, appendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
+	title := markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
 	id := shownLine(header.Member("id"), maxTitleLine)
 	if len(title) == 0 {
 		if title, err = s.firstWords(leaf); err != nil {
@@ -152,13 +153,13 @@ func (s *Snapshot) transcriptHead(leaf Entry) (head []byte, titled bool, err err
 	if titled = len(title) > 0; !titled {
 		title = bytes.TrimSpace(append([]byte("Session "), id...))
 	}
-	out := append(appendPlain([]byte("# "), title), "\n\nSession "...)
+	out := append(markdown.AppendText([]byte("# "), title), "\n\nSession "...)
 	if len(id) == 0 {
 		id = []byte("?")
 	}
-	out = appendCode(out, id)
+	out = markdown.AppendCode(out, id)
 	if cwd := shownLine(header.Member("cwd"), maxTitleLine); len(cwd) > 0 {
-		out = appendCode(append(out, " in "...), cwd)
+		out = markdown.AppendCode(append(out, " in "...), cwd)
 	}
 	if began := s.HeaderTime(); began.UnixMilli() != 0 {
 		out = began.UTC().AppendFormat(append(out, ", begun "...), shownTime+" MST")
@@ -211,7 +212,7 @@ func firstLine(v rawjson.Value) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * maxFirstWords, head: 16 * maxFirstWords})
 	line, _, _ := bytes.Cut(bytes.TrimLeft(e.head, " \t\n"), []byte("\n"))
-	return appendLine(nil, line, maxFirstWords)
+	return markdown.AppendLine(nil, line, maxFirstWords)
 }
 
 // speakerSeed is drawn anew in each process.

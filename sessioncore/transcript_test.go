@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/markdown/markdowntest"
 )
 
 // testLinks are those of a transcript in sessions/<scope>/<session>/.
@@ -43,13 +46,13 @@ func checkTranscript(t testing.TB, s *Snapshot, leaf Entry) {
 	}
 	require.True(t, bytes.HasSuffix(text, []byte("\n")))
 	for _, r := range string(text) {
-		require.False(t, r < 0x20 && r != '\n' && r != '\t' || r == 0x7F || obeyed(r), "%q", r)
+		require.False(t, r < 0x20 && r != '\n' && r != '\t' || r == 0x7F || markdown.Obeyed(r), "%q", r)
 	}
-	for name, p := range judges {
-		v := judge(p, text)
-		require.Empty(t, v.wrong, "%s:\n%s", name, text)
-		require.Len(t, v.headings, 1+turns, "%s: %q\n%s", name, v.headings, text)
-		for _, heading := range v.headings {
+	for name, p := range markdowntest.Judges {
+		v := markdowntest.Judge(p, text)
+		require.Empty(t, v.Wrong, "%s:\n%s", name, text)
+		require.Len(t, v.Headings, 1+turns, "%s: %q\n%s", name, v.Headings, text)
+		for _, heading := range v.Headings {
 			require.NotContains(t, heading, " in ListItem", "%s\n%s", name, text)
 			require.NotContains(t, heading, " in Blockquote", "%s\n%s", name, text)
 		}
@@ -65,7 +68,7 @@ func checkTranscript(t testing.TB, s *Snapshot, leaf Entry) {
 
 // checkLinks checks that the links that we make lead to entries of the session or to blobs.
 func checkLinks(t testing.TB, s *Snapshot, text []byte) (entries, blobs int) {
-	for _, link := range judge(judges["CommonMark"], text).links {
+	for _, link := range markdowntest.Judge(markdowntest.Judges["CommonMark"], text).Links {
 		if name, ok := strings.CutPrefix(link, testLinks.Entries); ok {
 			name, err := url.PathUnescape(name)
 			require.NoError(t, err)

@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // content renders what a message holds: a text, a list of blocks, or whatever else is there.
 func (w *transcriptWriter) content(v rawjson.Value) {
@@ -132,7 +135,7 @@ func (w *transcriptWriter) thinking(v rawjson.Value) {
 	}
 	w.begin()
 	w.body = append(w.body, "> *Thinking*\n>\n"...)
-	w.body = appendMarkdownQuote(w.body, text)
+	w.body = markdown.AppendQuote(w.body, text)
 }
 
 // picture renders an image: a link to its blob, or in words what there is in the entry.

@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // entryOf renders an entry by its type. Types and fields are those of both dialects (design.md section 9).
 func (w *transcriptWriter) entryOf(text rawjson.Value) {
@@ -23,7 +26,7 @@ func (w *transcriptWriter) entryOf(text rawjson.Value) {
 	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
 		// State of programs: nothing to read.
 	default:
-		w.note("An entry of type", appendLine(nil, appendVisible(nil, []byte(name)), maxWord))
+		w.note("An entry of type", markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
 		w.noteLink("the entry")
 	}
 }
@@ -54,7 +57,7 @@ func (w *transcriptWriter) change(name string, text rawjson.Value) {
 		target := line("targetId", "target_id")
 		if label := line("label"); len(label) > 0 {
 			w.note("Label", label)
-			w.more(func(out []byte) []byte { return appendCode(append(out, "*on entry* "...), target) })
+			w.more(func(out []byte) []byte { return markdown.AppendCode(append(out, "*on entry* "...), target) })
 			return
 		}
 		w.note("Label taken from entry", target)
@@ -82,7 +85,7 @@ func (w *transcriptWriter) scalar(v rawjson.Value) []byte {
 	if v.IsString() || v.Missing() {
 		return w.line(v)
 	}
-	return appendLine(nil, appendVisible(nil, v[:min(len(v), 4*maxWord)]), maxWord)
+	return markdown.AppendLine(nil, markdown.AppendVisible(nil, v[:min(len(v), 4*maxWord)]), maxWord)
 }
 
 // maxListed is how many names of a list are shown.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -164,7 +165,7 @@ func FuzzTranscript(f *testing.F) {
 		rnd := rand.New(rand.NewPCG(mix, 3))
 		session := pool.mixed(data, mix)
 		if mix%2 == 1 {
-			texts := []string{hostileText(rnd), hostileText(rnd), hostileText(rnd)}
+			texts := []string{markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd)}
 			for _, text := range bytes.Split(data[:min(len(data), 4000)], []byte{0}) {
 				texts = append(texts, string(rawjson.AppendUTF8(nil, text)))
 			}
@@ -189,7 +190,7 @@ func FuzzTranscript(f *testing.F) {
 func TestHostileTranscripts(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		texts := []string{hostileText(rnd), hostileText(rnd), hostileText(rnd), hostileText(rnd)}
+		texts := []string{markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd)}
 		_, s := fuzzSession(t, []byte(hostileSession(rnd, texts)))
 		snap, err := s.Acquire()
 		require.NoError(t, err)

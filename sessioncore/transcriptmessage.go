@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // messageFields are the members of a message that a transcript shows.
 type messageFields struct {
@@ -113,7 +116,7 @@ func (w *transcriptWriter) message(message rawjson.Value) {
 		}
 	default:
 		w.turn(partAlways, "other", "Message")
-		w.afterHeading(appendLine(nil, appendVisible(nil, []byte(name)), maxWord))
+		w.afterHeading(markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
 		if message.IsObject() {
 			w.content(f.content)
 		} else {
@@ -145,7 +148,7 @@ func (w *transcriptWriter) assistant(f *messageFields) {
 		return
 	}
 	w.note("Stopped:", w.line(f.stop))
-	w.more(func(out []byte) []byte { return appendPlain(out, problem) })
+	w.more(func(out []byte) []byte { return markdown.AppendText(out, problem) })
 }
 
 // maxProblem is how much of an error message is shown, in characters.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -33,13 +34,13 @@ func (w *transcriptWriter) toolCall(call *contentBlock) {
 			name = []byte("?")
 		}
 	}
-	w.body = append(appendCode(w.body, name), "**"...)
+	w.body = append(markdown.AppendCode(w.body, name), "**"...)
 	intent := shownLine(call.intent, maxProblem)
 	if len(intent) == 0 {
 		intent = shownLine(call.parameters.Member(intentKey), maxProblem)
 	}
 	if len(intent) > 0 {
-		w.body = appendPlain(append(w.body, " — "...), intent)
+		w.body = markdown.AppendText(append(w.body, " — "...), intent)
 	}
 	w.body = append(w.body, '\n')
 	w.parameters(call.parameters)
@@ -96,11 +97,11 @@ func (w *transcriptWriter) result(f *messageFields) {
 	separate := func() { w.body = append(w.body, " · "...) }
 	if name := w.line(f.tool); len(name) > 0 {
 		separate()
-		w.body = appendCode(w.body, name)
+		w.body = markdown.AppendCode(w.body, name)
 	}
 	if about := w.about(f.call); len(about) > 0 {
 		separate()
-		w.body = appendCode(w.body, about)
+		w.body = markdown.AppendCode(w.body, about)
 	}
 	if when := w.time("15:04:05"); when != "" {
 		separate()
@@ -211,5 +212,5 @@ func shownEnd(v rawjson.Value) []byte {
 		}
 		return append([]byte("…"), line...)
 	}
-	return appendLine(nil, line, maxAbout)
+	return markdown.AppendLine(nil, line, maxAbout)
 }

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -123,7 +124,7 @@ func (t *valueText) text(v rawjson.Value) []byte {
 func (t *valueText) compact(v rawjson.Value) {
 	text := compactJSON(nil, v[:min(len(v), maxCompact)])
 	t.cut = t.cut || len(v) > maxCompact
-	t.out = append(appendLine(t.out, appendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
+	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
 	}

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -87,7 +88,7 @@ func (w *transcriptWriter) afterHeading(name []byte) {
 		return
 	}
 	w.heading = bytes.TrimSuffix(w.heading, []byte("\n"))
-	w.heading = append(appendCode(append(w.heading, " · "...), name), '\n')
+	w.heading = append(markdown.AppendCode(append(w.heading, " · "...), name), '\n')
 }
 
 // time returns the entry's time, "" where it has none of its own.
@@ -112,7 +113,7 @@ func (w *transcriptWriter) flush() {
 		if len(w.body) == 0 && w.size.flags&partAlways == 0 {
 			text = bytes.TrimLeft(text, " \t")
 		}
-		w.body = appendMarkdown(append(w.body, '\n'), text)
+		w.body = markdown.Append(append(w.body, '\n'), text)
 	}
 	w.prose = w.prose[:0]
 }
@@ -156,7 +157,7 @@ func (w *transcriptWriter) note(label string, values ...[]byte) {
 	w.body = append(append(append(w.body, '*'), label...), '*')
 	for _, v := range values {
 		if len(v) > 0 {
-			w.body = appendCode(append(w.body, ' '), v)
+			w.body = markdown.AppendCode(append(w.body, ' '), v)
 		}
 	}
 	w.body = append(w.body, '\n')
@@ -183,7 +184,7 @@ func (w *transcriptWriter) noteLink(text string) {
 // fenced writes a code block.
 func (w *transcriptWriter) fenced(info string, text []byte) {
 	w.begin()
-	w.body = appendFenced(w.body, info, bytes.TrimRight(text, "\n"))
+	w.body = markdown.AppendFenced(w.body, info, bytes.TrimRight(text, "\n"))
 }
 
 // output writes a text in code blocks: a long one cut, with a link to its entry between head and tail.
@@ -221,13 +222,13 @@ func (w *transcriptWriter) linkEntry(text string) {
 }
 
 func (w *transcriptWriter) entryLink(e Entry) []byte {
-	return append(appendLinkPath([]byte(w.links.Entries), w.s.Name(e)), ".json"...)
+	return append(markdown.AppendLinkPath([]byte(w.links.Entries), w.s.Name(e)), ".json"...)
 }
 
 // image writes a link to a blob.
 func (w *transcriptWriter) image(what []byte, hash string) {
 	w.begin()
-	w.body = append(appendPlain(append(w.body, "![Image: "...), what), "]("...)
+	w.body = append(markdown.AppendText(append(w.body, "![Image: "...), what), "]("...)
 	if w.measuring {
 		w.size.blobs++
 	} else {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -180,7 +181,7 @@ func usageModel(message rawjson.Value) string {
 
 func shownName(v rawjson.Value) []byte {
 	text, _ := v.Text()
-	return appendLine(nil, appendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
+	return markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
 }
 
 // sumOf reads a usage. What is missing or is no number counts as 0, but for the total of the tokens, which

@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func containerMarker(rest []byte, inParagraph bool) (marker, bool) {
 
 // headingLevel returns the level of the heading that a line is, 0 for none.
 func headingLevel(rest []byte) int {
-	n := runLength(rest, '#')
+	n := RunLength(rest, '#')
 	if n > deepestHeading || n < len(rest) && rest[n] != ' ' && rest[n] != '\t' {
 		return 0
 	}
@@ -112,7 +112,7 @@ func openingFence(rest []byte) (fence, bool) {
 	if f.char != '`' && f.char != '~' {
 		return f, false
 	}
-	f.length = runLength(rest, f.char)
+	f.length = RunLength(rest, f.char)
 	return f, f.length >= 3 && (f.char == '~' || bytes.IndexByte(rest[f.length:], '`') < 0)
 }
 
@@ -121,7 +121,7 @@ func isUnderline(rest []byte) bool {
 	if rest[0] != '=' && rest[0] != '-' {
 		return false
 	}
-	return len(bytes.TrimLeft(rest[runLength(rest, rest[0]):], " \t")) == 0
+	return len(bytes.TrimLeft(rest[RunLength(rest, rest[0]):], " \t")) == 0
 }
 
 // isThematicBreak reports whether a line is a rule.

@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 import (
 	"fmt"
@@ -8,63 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
 
+	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/rawjson"
 )
-
-// Who judges what Markdown means is a CommonMark parser that shares no code with ours, alone and with what
-// GitHub adds to it.
-var judges = map[string]parser.Parser{
-	"CommonMark": goldmark.New().Parser(),
-	"GitHub":     goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser(),
-}
-
-// verdict is what a document looks like to a judge.
-type verdict struct {
-	headings []string // of our levels, with where they stand if that is not the document itself
-	links    []string // targets of links and images
-	wrong    []string // raw HTML, and definitions of links and footnotes
-}
-
-func judge(p parser.Parser, source []byte) (v verdict) {
-	ctx := parser.NewContext()
-	doc := p.Parse(text.NewReader(source), parser.WithContext(ctx))
-	for _, r := range ctx.References() {
-		v.wrong = append(v.wrong, "a link is defined: "+string(r.Label()))
-	}
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Heading:
-			if n.Level <= ourHeadings {
-				at := ""
-				if n.Parent().Kind() != ast.KindDocument {
-					at = " in " + n.Parent().Kind().String()
-				}
-				v.headings = append(v.headings, string(n.Lines().Value(source))+at)
-			}
-		case *ast.Link:
-			v.links = append(v.links, string(n.Destination))
-		case *ast.Image:
-			v.links = append(v.links, string(n.Destination))
-		case *ast.HTMLBlock, *ast.RawHTML:
-			v.wrong = append(v.wrong, n.Kind().String())
-		default:
-			if strings.HasPrefix(n.Kind().String(), "Footnote") {
-				v.wrong = append(v.wrong, n.Kind().String())
-			}
-		}
-		return ast.WalkContinue, nil
-	})
-	return v
-}
 
 func TestMarkdownIsKeptButForWhatReachesOut(t *testing.T) {
 	for in, want := range map[string]string{
@@ -115,36 +62,20 @@ func TestMarkdownIsKeptButForWhatReachesOut(t *testing.T) {
 		if want == "" {
 			want = in + "\n"
 		}
-		require.Equal(t, want, string(appendMarkdown(nil, []byte(in))), "%q", in)
+		require.Equal(t, want, string(Append(nil, []byte(in))), "%q", in)
 	}
-}
-
-// markdownTokens are what hostile text is made of.
-var markdownTokens = []string{
-	"\n", "\n", "\n", "\n\n", " ", " ", "  ", "   ", "    ", "\t", "a", "b c", "```", "````", "~~~", "`", "``", "`", "\\", "\\\n",
-	"|", "|", "-|-", "--|--", "\n-|-\n", ":-", "---", "===", "-", "- ", "* ", "+ ", "1. ", "2) ", "12. ", "> ", ">", "# ", "## ", "##", "#",
-	"<b>", "</b>", "<div>", "<!--", "-->", "<script>", "<?x", "<![CDATA[", "<a href='", "<https://x.y/z>", "<http:a`b>", "<mailto:a@b>",
-	"https://x.y/", "www.x.y", "](", "](`", "](<1", "](x \"", ")", "(", "![", "[a]: b", "[^a]: b", "[a", "]: c", "[a]", "<pre", "'", "\"", "<",
-}
-
-func hostileText(rnd *rand.Rand) string {
-	var b strings.Builder
-	for range 1 + rnd.IntN(24) {
-		b.WriteString(markdownTokens[rnd.IntN(len(markdownTokens))])
-	}
-	return b.String()
 }
 
 // keepsToItself checks that what is made of a text changes nothing around it.
 func keepsToItself(t *testing.T, in string) {
 	t.Helper()
-	out := appendMarkdown(nil, []byte(in))
+	out := Append(nil, []byte(in))
 	doc := fmt.Appendf(nil, "# t\n\n## A\n\n%s\n## B\n\n> *x*\n>\n%s\n**C**\n\n```\n## no\n```\n\n## D\n", out,
-		appendMarkdownQuote(nil, []byte(in)))
-	for name, p := range judges {
-		v := judge(p, doc)
-		require.Empty(t, v.wrong, "%s: %q became %q", name, in, out)
-		require.Equal(t, []string{"t", "A", "B", "D"}, v.headings, "%s: %q became %q", name, in, out)
+		AppendQuote(nil, []byte(in)))
+	for name, p := range markdowntest.Judges {
+		v := markdowntest.Judge(p, doc)
+		require.Empty(t, v.Wrong, "%s: %q became %q", name, in, out)
+		require.Equal(t, []string{"t", "A", "B", "D"}, v.Headings, "%s: %q became %q", name, in, out)
 	}
 	// But for what is put in, and for blanks, everything is still there.
 	rest := strings.NewReplacer("&lt;", "<", "&#124;", "|").Replace(string(out))
@@ -160,7 +91,7 @@ func keepsToItself(t *testing.T, in string) {
 
 func TestHostileMarkdown(t *testing.T) {
 	for seed := range uint64(10_000) {
-		keepsToItself(t, hostileText(rand.New(rand.NewPCG(seed, 5))))
+		keepsToItself(t, markdowntest.HostileText(rand.New(rand.NewPCG(seed, 5))))
 	}
 }
 
@@ -170,9 +101,9 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("a | b\n-|-\n2. `<c>` |", uint64(2))
 	f.Fuzz(func(t *testing.T, in string, mix uint64) {
 		if mix != 0 {
-			in += hostileText(rand.New(rand.NewPCG(mix, 6)))
+			in += markdowntest.HostileText(rand.New(rand.NewPCG(mix, 6)))
 		}
-		keepsToItself(t, string(appendVisible(nil, rawjson.AppendUTF8(nil, []byte(in)))))
+		keepsToItself(t, string(AppendVisible(nil, rawjson.AppendUTF8(nil, []byte(in)))))
 	})
 }
 
@@ -181,7 +112,7 @@ func TestMarkdownTakesNoLonger(t *testing.T) {
 	for _, piece := range []string{"> ", "- ", "1. ", "`", "` ``", "<b", "\\<b", "http://<b", "[", "[a]: ", "](", "](\"`", "](<", "|", "-|-\n", "2. x\n", "* * *\n", "\n", "#\n", "-\n", "a\n===\n", "\t", "\\\n", "- a\n ", "``` \n", "<https://a>", "    x\n", "a|b\n-|-\n2. x\n"} {
 		text := []byte(strings.Repeat(piece, 300_000/len(piece)))
 		start := time.Now()
-		out := appendMarkdown(nil, text)
+		out := Append(nil, text)
 		require.Less(t, time.Since(start), 5*time.Second, "%q", piece)
 		require.Less(t, len(out), 3*len(text)+100, "%q", piece)
 	}

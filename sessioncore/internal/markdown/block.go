@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 // startBlock opens a quote or a list item.
 func (m *markdown) startBlock(matched int, c *cursor, marker marker) {

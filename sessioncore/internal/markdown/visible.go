@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ var suspicious = func() (t [256]bool) {
 	return t
 }()
 
-// appendVisible appends WTF-8 text as UTF-8 that a terminal shows and does not obey: of control characters
+// AppendVisible appends WTF-8 text as UTF-8 that a terminal shows and does not obey: of control characters
 // their pictures (ESC is ␛) or numbers, also of those that change the direction of writing or break lines
 // in some programs alone; lone surrogates as U+FFFD. Line ends of all kinds become newlines.
-func appendVisible(dst, text []byte) []byte {
+func AppendVisible(dst, text []byte) []byte {
 	for {
 		i := 0
 		for i < len(text) && !suspicious[text[i]] {
@@ -47,7 +47,7 @@ func appendVisible(dst, text []byte) []byte {
 			dst = append(dst, "␡"...)
 		default:
 			var r rune
-			if r, n = rawjson.DecodeRune(text); obeyed(r) {
+			if r, n = rawjson.DecodeRune(text); Obeyed(r) {
 				dst = fmt.Appendf(dst, "{U+%04X}", r)
 			} else {
 				dst = utf8.AppendRune(dst, r) // a surrogate is written as U+FFFD
@@ -57,15 +57,15 @@ func appendVisible(dst, text []byte) []byte {
 	}
 }
 
-// obeyed tells the characters beyond ASCII that terminals, editors or browsers act upon: C1 controls, line
+// Obeyed tells the characters beyond ASCII that terminals, editors or browsers act upon: C1 controls, line
 // and paragraph separator, and what embeds, overrides or isolates a direction of writing.
-func obeyed(r rune) bool {
+func Obeyed(r rune) bool {
 	return r >= 0x80 && r < 0xA0 || r >= 0x2028 && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
 
-// appendLine appends visible text as one line of at most that many characters: runs of white space become
+// AppendLine appends visible text as one line of at most that many characters: runs of white space become
 // a blank, and what is cut ends in an ellipsis.
-func appendLine(dst, text []byte, characters int) []byte {
+func AppendLine(dst, text []byte, characters int) []byte {
 	begin, space := len(dst), false
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -94,14 +94,14 @@ func longestRun(text []byte, c byte) int {
 		if i < 0 {
 			return longest
 		}
-		n := runLength(text[i:], c)
+		n := RunLength(text[i:], c)
 		longest = max(longest, n)
 		text = text[i+n:]
 	}
 }
 
-// runLength returns how many bytes c text begins with.
-func runLength(text []byte, c byte) int {
+// RunLength returns how many bytes c text begins with.
+func RunLength(text []byte, c byte) int {
 	n := 0
 	for n < len(text) && text[n] == c {
 		n++
@@ -109,8 +109,8 @@ func runLength(text []byte, c byte) int {
 	return n
 }
 
-// appendCode appends a line of visible text as a Markdown code span, nothing for an empty one.
-func appendCode(dst, line []byte) []byte {
+// AppendCode appends a line of visible text as a Markdown code span, nothing for an empty one.
+func AppendCode(dst, line []byte) []byte {
 	if len(line) == 0 {
 		return dst
 	}
@@ -127,8 +127,8 @@ func appendCode(dst, line []byte) []byte {
 	return append(dst, ticks...)
 }
 
-// appendPlain appends a line of visible text so that Markdown takes all of it for text.
-func appendPlain(dst, line []byte) []byte {
+// AppendText appends a line of visible text so that Markdown takes all of it for text.
+func AppendText(dst, line []byte) []byte {
 	for _, c := range line {
 		switch c {
 		case '\\', '`', '*', '_', '[', ']', '<', '>', '&', '~', '#':
@@ -139,9 +139,9 @@ func appendPlain(dst, line []byte) []byte {
 	return dst
 }
 
-// appendFenced appends visible text as a fenced code block with an info word, its fence longer than any
+// AppendFenced appends visible text as a fenced code block with an info word, its fence longer than any
 // run of backticks in it.
-func appendFenced(dst []byte, info string, text []byte) []byte {
+func AppendFenced(dst []byte, info string, text []byte) []byte {
 	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
 	dst = append(append(append(dst, fence...), info...), '\n')
 	if len(text) > 0 {
@@ -152,8 +152,8 @@ func appendFenced(dst []byte, info string, text []byte) []byte {
 	return append(append(dst, fence...), '\n')
 }
 
-// appendLinkPath appends a file name as a part of a link's target.
-func appendLinkPath(dst []byte, name string) []byte {
+// AppendLinkPath appends a file name as a part of a link's target.
+func AppendLinkPath(dst []byte, name string) []byte {
 	for i := range len(name) {
 		c := name[i]
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {

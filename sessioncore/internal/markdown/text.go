@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 import (
 	"bytes"
@@ -270,7 +270,7 @@ func (m *markdown) tagsIn(found []int, lines []span, addresses bool) []int {
 				}
 				at += min(2, len(rest))
 			case '`':
-				n := runLength(rest, '`')
+				n := RunLength(rest, '`')
 				if last[n] > at {
 					i, at = m.closingRun(lines, i, at+n, n)
 				} else {
@@ -323,7 +323,7 @@ func (m *markdown) lastRuns(lines []span) map[int]int {
 			if last == nil {
 				last = map[int]int{}
 			}
-			n := runLength(m.out[at:l.end], '`')
+			n := RunLength(m.out[at:l.end], '`')
 			last[n] = at
 			at += n
 		}
@@ -335,7 +335,7 @@ func (m *markdown) lastRuns(lines []span) map[int]int {
 func (m *markdown) closingRun(lines []span, i, at, n int) (line, behind int) {
 	for ; ; i, at = i+1, lines[min(i+1, len(lines)-1)].start {
 		for at < lines[i].end {
-			run := runLength(m.out[at:lines[i].end], '`')
+			run := RunLength(m.out[at:lines[i].end], '`')
 			if run == n {
 				return i, at + n
 			}

@@ -1,4 +1,4 @@
-package sessioncore
+package markdown
 
 import "bytes"
 
@@ -55,8 +55,8 @@ const ourHeadings = 2
 // deepestHeading is the deepest level that Markdown has.
 const deepestHeading = 6
 
-// appendMarkdown appends visible text as Markdown that keeps to itself. It ends with a newline.
-func appendMarkdown(dst, text []byte) []byte {
+// Append appends visible text as Markdown that keeps to itself. It ends with a newline.
+func Append(dst, text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
 	m := markdown{}
 	if bytes.Contains(text, []byte("#")) { // headings keep their order among each other
@@ -72,11 +72,11 @@ func appendMarkdown(dst, text []byte) []byte {
 	return m.out
 }
 
-// appendMarkdownQuote appends visible text as a quote of Markdown that keeps to itself.
-func appendMarkdownQuote(dst, text []byte) []byte {
+// AppendQuote appends visible text as a quote of Markdown that keeps to itself.
+func AppendQuote(dst, text []byte) []byte {
 	// Tabs would reach elsewhere behind the quote's marker than they do without it.
 	text = bytes.ReplaceAll(text, []byte("\t"), []byte("    "))
-	for line := range bytes.Lines(appendMarkdown(nil, text)) {
+	for line := range bytes.Lines(Append(nil, text)) {
 		if line[0] == '\n' {
 			dst = append(dst, ">\n"...)
 		} else {
@@ -190,7 +190,7 @@ func (m *markdown) codeLine(c *cursor) bool {
 	case m.leaf == leafFence:
 		if indent < 4 {
 			rest := c.line[next:]
-			n := runLength(rest, m.fence.char)
+			n := RunLength(rest, m.fence.char)
 			if n >= m.fence.length && len(bytes.TrimLeft(rest[n:], " \t")) == 0 {
 				m.leaf = leafNone
 			}
