@@ -199,10 +199,7 @@ func (s *FileStorage) appendWith(sys calls, name string, data []byte) (Stat, err
 	var after Stat
 	err = sys.appendOnce(fd, data)
 	if err == nil {
-		after, err = p.still(before.Token)
-	}
-	if err == nil {
-		err = p.stands()
+		after, err = p.confirm(before.Token)
 	}
 	if err != nil {
 		return Stat{}, p.fail("append", sys.takeBack(fd, before.Size, data, err))

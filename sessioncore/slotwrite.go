@@ -45,10 +45,7 @@ func (s *FileStorage) Overwrite(name string, expect Token, data []byte) (Stat, e
 	}
 	err = pwriteOnce(fd, data)
 	if err == nil {
-		err = p.stillNames(st.Token)
-	}
-	if err == nil {
-		err = p.stands()
+		_, err = p.confirm(st.Token)
 	}
 	if err != nil {
 		if undo := pwriteOnce(fd, old); undo != nil {

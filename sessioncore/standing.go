@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // A write goes through an open directory, and that may be moved away and another be put in its place at any moment.
@@ -22,6 +24,20 @@ func (p place) stands() error {
 		return fmt.Errorf("%w: the directory of %s was moved away or replaced", ErrStale, p.name)
 	}
 	return err
+}
+
+// confirm is what the name stands for after a write to the file that it stood for. It fails with ErrStale where that is
+// another one by now, or the directory is. Where the whole path leads to the file, which one call tells, both hold.
+func (p place) confirm(was Token) (Stat, error) {
+	path := p.storage.Path() + "/" + p.name
+	st, err := place{dir: unix.AT_FDCWD, base: path, name: p.name}.stat()
+	if err == nil && st.SameObject(was) {
+		return st, nil
+	}
+	if st, err = p.still(was); err == nil {
+		err = p.stands()
+	}
+	return st, err
 }
 
 // standing is what the path to a directory stands for now.
