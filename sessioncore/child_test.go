@@ -32,6 +32,7 @@ var childTasks = map[string]func(args []string) error{
 	"live":   childLive,
 	"chown":  childChown,
 	"client": childClient,
+	"stray":  childStrayWriter,
 }
 
 // TestChild is no test but the other process.

@@ -37,6 +37,11 @@ func (s *FileStorage) Replace(name string, expect Token, write func(io.Writer) e
 }
 
 func (s *FileStorage) replaceWith(sys calls, name string, expect Token, write func(io.Writer) error) (Stat, error) {
+	return s.replaceIf(sys, name, expect, write, nil)
+}
+
+// replaceIf is Replace, or with ready ReplaceIf.
+func (s *FileStorage) replaceIf(sys calls, name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error) {
 	p, err := s.writePlace(name)
 	if err != nil {
 		return Stat{}, err
@@ -59,11 +64,19 @@ func (s *FileStorage) replaceWith(sys calls, name string, expect Token, write fu
 	if err := uninterrupted(func() error { return sys.fsync(t.fd) }); err != nil {
 		return Stat{}, p.fail("fsync the replacement of", err)
 	}
+	if ready != nil {
+		if err := ready(); err != nil {
+			return Stat{}, err
+		}
+	}
 	if err := p.expect(expect); err != nil {
 		return Stat{}, err
 	}
 	if err := t.moveIn(sys, expect); err != nil {
 		return Stat{}, err
+	}
+	if ready != nil {
+		t.carryOver(sys, expect.Size)
 	}
 	st, err := fstat(t.fd)
 	if err != nil {
@@ -97,6 +110,7 @@ func (p place) expect(token Token) error {
 type temporary struct {
 	place
 	fd    int
+	old   int    // the file that it replaces, open for reading; -1: none
 	at    string // its own name; "" once that is gone
 	owner Stat   // of the directory
 }
@@ -114,7 +128,7 @@ func (p place) temporary() (*temporary, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &temporary{place: p, at: temporaryName(p.base), owner: dir}
+	t := &temporary{place: p, at: temporaryName(p.base), owner: dir, old: -1}
 	t.fd, err = p.create(t.at)
 	if err != nil {
 		return nil, p.fail("create the replacement of", err)
@@ -138,6 +152,9 @@ func (t *temporary) discard() {
 		_ = unix.Unlinkat(t.dir, t.at, 0)
 	}
 	_ = unix.Close(t.fd)
+	if t.old >= 0 {
+		_ = unix.Close(t.old)
+	}
 }
 
 // fill writes the content. The buffer remembers an error even if write does not.
@@ -184,7 +201,7 @@ func (t *temporary) takeAttributes(expect Token) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(old)
+	t.old = old
 	if was.Token != expect {
 		return fmt.Errorf("%w: %s", ErrStale, t.name)
 	}

@@ -177,6 +177,15 @@ func (p *PendingStorage) Replace(name string, expect Token, write func(io.Writer
 	return p.Storage.Replace(name, expect, write)
 }
 
+// ReplaceIf implements GuardedReplacer. Nobody else comes to a file in memory.
+func (p *PendingStorage) ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error) {
+	guarded, ok := p.Storage.(GuardedReplacer)
+	if !ok || p.Pending(name) {
+		return p.Replace(name, expect, write)
+	}
+	return guarded.ReplaceIf(name, expect, write, ready)
+}
+
 // Sync implements Storage. What is in memory stays there: Keep puts it on disk.
 func (p *PendingStorage) Sync(name string) error {
 	if p.Pending(name) {

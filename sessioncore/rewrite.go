@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -24,10 +25,39 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return replaced(c.w.store.Storage().Replace(c.s.Name(), c.snap.Stat().Token, func(out io.Writer) error {
-		return c.snap.copyEdited(out, edits, lines)
-	}))
+	return replaced(c.replace(func(out io.Writer) error { return c.snap.copyEdited(out, edits, lines) }))
 }
+
+// replace puts what write writes in the place of the file, unless a client came to the session meanwhile: to write a
+// long one anew takes long enough for that.
+func (c *change) replace(write func(io.Writer) error) (Stat, error) {
+	storage, token := c.w.store.Storage(), c.snap.Stat().Token
+	if guarded, ok := storage.(GuardedReplacer); ok {
+		return guarded.ReplaceIf(c.s.Name(), token, write, c.stillFree)
+	}
+	return storage.Replace(c.s.Name(), token, write)
+}
+
+// stillFree fails when a live client is on the session. A program that opens the file, appends and closes it again is
+// given a moment.
+func (c *change) stillFree() error {
+	for start := time.Now(); ; {
+		err := c.w.live(c.s, c.snap)
+		if err == nil || !passes(err) {
+			return err
+		}
+		if time.Since(start) > stillLimit || !pause(c.ctx, stillPoll) {
+			return c.w.namePID(c.s, err)
+		}
+	}
+}
+
+const (
+	// stillLimit is how long a program that has the file open is waited for at the end of a rewrite, under the lock
+	// that others wait for; stillPoll is how often it is looked at.
+	stillLimit = 50 * time.Millisecond
+	stillPoll  = time.Millisecond
+)
 
 // replaced is what became of a Storage.Replace. A file whose directory could not be synced has its new
 // content all the same: to report that as a failure would make its writer do it twice. Who wants it
