@@ -71,7 +71,7 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 			}
 			end()
 			t.Logf("%d rewrites", rewrites)
-			require.Greater(t, rewrites, 20)
+			require.Positive(t, rewrites)
 			content := w.content()
 			for i := range lines {
 				require.Equal(t, 1, strings.Count(content, fmt.Sprintf(`"stray-%d"`, i)), "line %d of %d", i, lines)
