@@ -1,0 +1,293 @@
+// Package docs holds the documents of the project, and tests that what names them, and what they name, is there.
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = ".."
+
+var (
+	// citation is a document of this directory, the sections that are cited, and what follows a comma.
+	citation = regexp.MustCompile(`docs/(\w+)\.md(?: sections? (\d+(?:(?:, | and )\d+)*))?(?:, (.{1,60}))?`)
+	number   = regexp.MustCompile(`\d+`)
+	heading  = regexp.MustCompile(`(?m)^##+ (?:(\d+)\. )?(.+)$`)
+	// commentLine is a line comment of Go, TypeScript and the shell, or a line of a block comment.
+	commentLine = regexp.MustCompile(`^\s*(?://|#|/?\*\*?)\s?(.*)$`)
+	behindCode  = regexp.MustCompile(`\s//\s(.*)$`)
+)
+
+// document is what can be cited of a file in this directory.
+type document struct {
+	sections []string // numbers
+	headings []string // lower case
+}
+
+func readDocuments(t *testing.T) map[string]document {
+	docs := map[string]document{}
+	files, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var d document
+		for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+			if m[1] != "" {
+				d.sections = append(d.sections, m[1])
+			}
+			d.headings = append(d.headings, strings.ToLower(m[2]))
+		}
+		docs[strings.TrimSuffix(file, ".md")] = d
+	}
+	return docs
+}
+
+// cites returns what is wrong with the citations in a comment.
+func cites(docs map[string]document, comment string) (wrong []string) {
+	for _, m := range citation.FindAllStringSubmatch(comment, -1) {
+		d, ok := docs[m[1]]
+		if !ok {
+			wrong = append(wrong, m[0])
+			continue
+		}
+		for _, n := range number.FindAllString(m[2], -1) {
+			if !slices.Contains(d.sections, n) {
+				wrong = append(wrong, m[0])
+			}
+		}
+		text := strings.ToLower(m[3])
+		isHeading := func(h string) bool {
+			rest, ok := strings.CutPrefix(text, h)
+			return ok && (rest == "" || strings.IndexByte(").,;: ", rest[0]) >= 0)
+		}
+		if text != "" && !slices.ContainsFunc(d.headings, isHeading) {
+			wrong = append(wrong, m[0])
+		}
+	}
+	return wrong
+}
+
+// comments returns the comments of a source file, each as one line.
+func comments(text string) (list []string) {
+	var block []string
+	end := func() {
+		if len(block) > 0 {
+			list = append(list, strings.Join(block, " "))
+		}
+		block = nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := commentLine.FindStringSubmatch(line); m != nil {
+			block = append(block, strings.TrimSpace(m[1]))
+			continue
+		}
+		end()
+		if m := behindCode.FindStringSubmatch(line); m != nil {
+			block = append(block, m[1])
+		}
+	}
+	end()
+	return list
+}
+
+// isSource reports whether a file of the project is code.
+func isSource(file string) bool {
+	dir := path.Dir(file)
+	return slices.Contains([]string{".go", ".ts"}, path.Ext(file)) || (dir == "scripts" || dir == ".ci") && path.Ext(file) != ".md"
+}
+
+// eachSource calls f with the name and the text of each source file.
+func eachSource(t *testing.T, f func(file, text string)) {
+	seen := 0
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if file = filepath.ToSlash(file); !d.Type().IsRegular() || !isSource(file) {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err == nil {
+			seen++
+			f(file, string(text))
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, seen, 100)
+}
+
+// TestCitations: the test above can tell.
+func TestCitations(t *testing.T) {
+	docs := map[string]document{"design": {[]string{"1", "2"}, []string{"names", "context.json", "the mount"}}}
+	for comment, good := range map[string]bool{
+		"As it says (docs/design.md).":                     true,
+		"(docs/design.md section 2)":                       true,
+		"(docs/design.md sections 1 and 2)":                true,
+		"(docs/design.md section 1, Names)":                true,
+		"(docs/design.md, context.json; and more)":         true,
+		"The rule of docs/design.md, names: and its text.": true,
+		"(docs/design.md section 3)":                       false,
+		"(docs/design.md sections 1 and 7)":                false,
+		"(docs/design.md, name)":                           false,
+		"(docs/design.md, namesake)":                       false,
+		"(docs/format.md)":                                 false,
+	} {
+		require.Equal(t, good, len(cites(docs, comment)) == 0, comment)
+	}
+	require.Equal(t, []string{"one two", "three", "four"}, comments("// one\n// two\nx := 1 // three\n\n  # four\n"))
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLinks: links between the documents lead somewhere.
+func TestLinks(t *testing.T) {
+	files, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	files = append(files, "../README.md", "../CONTRIBUTING.md")
+	links := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
+			require.NoError(t, err, "%s links to %s", file, m[1])
+		}
+	}
+	require.Greater(t, links, 5)
+}
+
+var (
+	// codeName is a piece of code in a document.
+	codeName = regexp.MustCompile("`([^`]+)`")
+	goFile   = regexp.MustCompile(`^[\w/]+\.go$`)
+	// member is a method or a field by its type, as they are written in the documents.
+	member   = regexp.MustCompile(`^[A-Za-z]\w*\.[A-Za-z]\w*$`)
+	notAType = []string{".go", ".md", ".json", ".jsonl", ".tsv", ".db"}
+)
+
+// TestArchitecture: the files and the functions that architecture.md names are there, each function in the
+// file that is named before it.
+func TestArchitecture(t *testing.T) {
+	declared := map[string][]string{} // name: files
+	eachSource(t, func(file, text string) {
+		if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			for _, name := range declarations(t, file, text) {
+				declared[name] = append(declared[name], file)
+			}
+		}
+	})
+	text, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	named := 0
+	file := ""
+	end := 0 // of the name of that file
+	for _, m := range codeName.FindAllStringSubmatchIndex(string(text), -1) {
+		name := string(text[m[2]:m[3]])
+		behindFile := file != "" && strings.TrimSpace(string(text[end:m[0]])) == ""
+		switch {
+		case goFile.MatchString(name) && strings.Contains(name, "/"):
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("there is no file %s", name)
+			}
+			file, end = name, m[1]
+			continue
+		case behindFile:
+			named++
+			if !slices.Contains(declared[name], file) {
+				t.Errorf("%s is not in %s but in %v", name, file, declared[name])
+			}
+		case member.MatchString(name) && !slices.Contains(notAType, path.Ext(name)):
+			named++
+			if declared[name] == nil {
+				t.Errorf("there is no %s", name)
+			}
+		}
+		file = ""
+	}
+	require.Greater(t, named, 50)
+}
+
+// declarations returns what a Go file declares; methods and fields behind their type and a dot.
+func declarations(t *testing.T, file, text string) (names []string) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, decl := range parsed.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			names = append(names, name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names = append(names, n.Name)
+					}
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+					if st, ok := s.Type.(*ast.StructType); ok {
+						for _, field := range st.Fields.List {
+							for _, n := range field.Names {
+								names = append(names, s.Name.Name+"."+n.Name)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}
+
+// TestSections: the sections of design.md are numbered without a gap, since comments cite them by number.
+func TestSections(t *testing.T) {
+	for i, n := range readDocuments(t)["design"].sections {
+		require.Equal(t, strconv.Itoa(i+1), n)
+	}
+}
