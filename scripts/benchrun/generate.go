@@ -115,8 +115,10 @@ func (g *generator) writeNamed(s *session, id, cwd string) (err error) {
 	return nil
 }
 
+// writePlain writes what the mount shows of an entry: the same bytes, time and mode (a file of the session's 0600 that
+// refuses writing), so that long listings of both agree.
 func writePlain(name string, line []byte, t time.Time) error {
-	if err := os.WriteFile(name, line, 0o600); err != nil {
+	if err := os.WriteFile(name, line, 0o400); err != nil {
 		return err
 	}
 	return os.Chtimes(name, t, t)
