@@ -99,6 +99,8 @@ func runTests(m *testing.M) int {
 	if prebuilt := os.Getenv(binaryEnv); prebuilt != "" {
 		program = prebuilt
 	}
+	// Under nohup this process ignores SIGHUP, and what it starts would, too; caught, it is as usual again for those.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
 	code := m.Run()
 	for _, problem := range leftovers() {
 		fmt.Fprintln(os.Stderr, "left behind:", problem)
