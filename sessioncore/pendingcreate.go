@@ -76,7 +76,7 @@ func (p *PendingStorage) checkCreate(name string) (Stat, error) {
 func checkLengths(name string) error {
 	for part := range strings.SplitSeq(memParent(name)+"/"+temporaryName(path.Base(name)), "/") {
 		if len(part) > unix.NAME_MAX {
-			return fmt.Errorf("%w: a name of %d bytes, at most %d: %.60s...", unix.ENAMETOOLONG, len(part), unix.NAME_MAX, part)
+			return fmt.Errorf("%w: a name of %d bytes, at most %d: %.60s…", unix.ENAMETOOLONG, len(part), unix.NAME_MAX, part)
 		}
 	}
 	return nil
