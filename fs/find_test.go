@@ -219,7 +219,7 @@ for n in range(100):
 	require.Error(t, os.WriteFile(index, nil, 0o644))
 	info, err := os.Stat(index)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode(), "it shows what is in files of any mode")
+	require.Equal(t, os.FileMode(0o400), info.Mode(), "it shows what is in files of any mode, and refuses writing")
 }
 
 // TestManySessions: finding works in a store of thousands, and waits for nothing.

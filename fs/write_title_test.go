@@ -86,13 +86,13 @@ func (w *writing) refusesLongTitle() {
 	w.unchanged(before, "a long title")
 }
 
-// refusesTwoLines: a title is one line. Of two in one write none takes effect; where they come in two, as from bash's
-// printf, the second is refused.
+// refusesTwoLines: a title is one line. Of two in one write none takes effect; where they come in two, the second is
+// refused. The scripts hand both lines on at once; bash's own printf writes each by itself.
 func (w *writing) refusesTwoLines() {
 	w.t.Helper()
 	before, title := w.raw("s"), w.read("title")
 	for _, script := range []string{
-		`printf 'one\ntwo\n' | cat > "$1"`, `printf 'one\ntwo' | cat >> "$1"`, `printf 'one\n\n' | tee -a "$1" > /dev/null`, `printf '\n\n' | dd of="$1" status=none`,
+		`env printf 'one\ntwo\n' | cat > "$1"`, `env printf 'one\ntwo' | cat >> "$1"`, `env printf 'one\n\n' | tee -a "$1" > /dev/null`, `env printf '\n\n' | dd of="$1" status=none`,
 		`python3 -c 'import sys; f = open(sys.argv[1], "r+"); f.write("one\ntwo\n"); f.close()' "$1"`,
 	} {
 		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in("title"))

@@ -40,13 +40,12 @@ func makeDir(t *testing.T, dir, text string) {
 	}
 }
 
-// replaceDir moves a directory away and makes another one like it, with another text in its files.
+// replaceDir moves a directory away and puts another one like it in its place, at once, with another text in its files.
 func replaceDir(t *testing.T, dir, text string) (old string) {
 	t.Helper()
-	old = dir + "-old"
-	require.NoError(t, os.Rename(dir, old))
-	require.NoError(t, filepath.WalkDir(old, func(path string, e fs.DirEntry, err error) error {
-		made := dir + strings.TrimPrefix(path, old)
+	other := dir + "-new"
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		made := other + strings.TrimPrefix(path, dir)
 		switch {
 		case err != nil:
 			return err
@@ -57,6 +56,9 @@ func replaceDir(t *testing.T, dir, text string) (old string) {
 		}
 		return os.WriteFile(made, []byte(text), 0o600)
 	}))
+	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, other, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE))
+	old = dir + "-old"
+	require.NoError(t, os.Rename(other, old))
 	return old
 }
 
