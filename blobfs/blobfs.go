@@ -10,20 +10,21 @@ import (
 	"io/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // Store reads blobs from a storage that holds them directly in its root.
 type Store struct {
-	storage sessioncore.Storage
+	storage storage.Storage
 }
 
 var _ sessioncore.Blobs = (*Store)(nil)
 
 // New returns the store over a storage.
-func New(storage sessioncore.Storage) *Store { return &Store{storage: storage} }
+func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 
 // Storage returns where the blobs lie.
-func (s *Store) Storage() sessioncore.Storage { return s.storage }
+func (s *Store) Storage() storage.Storage { return s.storage }
 
 // check refuses names that are no blob's, so that a reference never opens another file (design.md
 // section 7).
@@ -43,20 +44,20 @@ func (s *Store) Size(hash string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if st.Kind != sessioncore.KindFile {
+	if st.Kind != storage.KindFile {
 		return 0, fmt.Errorf("%w: %s", fs.ErrNotExist, hash)
 	}
 	return st.Size, nil
 }
 
 // State is that of the directory: another one when a blob came or went. fs.ErrNotExist where there is none.
-func (s *Store) State() (sessioncore.Token, error) {
+func (s *Store) State() (storage.Token, error) {
 	st, err := s.storage.Stat("")
 	return st.Token, err
 }
 
 // Open opens a blob; fs.ErrNotExist where there is none. Its content is not verified.
-func (s *Store) Open(hash string) (sessioncore.Object, error) {
+func (s *Store) Open(hash string) (storage.Object, error) {
 	if err := check(hash); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 var _ sessioncore.BlobPutter = (*Store)(nil)
@@ -23,7 +24,7 @@ func (s *Store) Put(data []byte) (hash string, err error) {
 	sum := sha256.Sum256(data)
 	hash = hex.EncodeToString(sum[:])
 	for range putTries {
-		if err = s.put(hash, data); !errors.Is(err, sessioncore.ErrStale) {
+		if err = s.put(hash, data); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -37,13 +38,13 @@ func (s *Store) Put(data []byte) (hash string, err error) {
 const putTries = 3
 
 func (s *Store) put(hash string, data []byte) error {
-	var broken sessioncore.Token // zero: there is none
+	var broken storage.Token // zero: there is none
 	switch st, err := s.storage.Stat(hash); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
-	case st.Kind != sessioncore.KindFile:
-		return sessioncore.ErrNotRegular
+	case st.Kind != storage.KindFile:
+		return storage.ErrNotRegular
 	default:
 		if whole, err := s.Verify(hash); err != nil {
 			return err
@@ -52,7 +53,7 @@ func (s *Store) put(hash string, data []byte) error {
 		}
 		broken = st.Token
 	}
-	if dirs, ok := s.storage.(sessioncore.DirMaker); ok { // the client makes it with the first blob too
+	if dirs, ok := s.storage.(storage.DirMaker); ok { // the client makes it with the first blob too
 		if err := dirs.MkdirAll(""); err != nil {
 			return err
 		}

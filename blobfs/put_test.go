@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	sessiondir "sessionfs/sessioncore/storage/dir"
 )
 
 func openStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
-	storage, err := sessioncore.OpenFileStorage(dir)
+	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = storage.Close() })
 	return New(storage), dir
@@ -76,13 +77,13 @@ func TestPutRefuses(t *testing.T) {
 	data := []byte("a picture")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, hashOf(data)), 0o700))
 	_, err := store.Put(data)
-	require.ErrorIs(t, err, sessioncore.ErrNotRegular)
+	require.ErrorIs(t, err, storage.ErrNotRegular)
 	require.NoError(t, os.Remove(filepath.Join(dir, hashOf(data))))
 	other := filepath.Join(t.TempDir(), "other")
 	require.NoError(t, os.WriteFile(other, []byte("x"), 0o600))
 	require.NoError(t, os.Symlink(other, filepath.Join(dir, hashOf(data))))
 	_, err = store.Put(data)
-	require.ErrorIs(t, err, sessioncore.ErrNotRegular)
+	require.ErrorIs(t, err, storage.ErrNotRegular)
 	got, err := os.ReadFile(other)
 	require.NoError(t, err)
 	require.Equal(t, "x", string(got))

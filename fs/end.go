@@ -9,7 +9,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // What somebody typed into a new session is never dropped: at the latest the end of the mount puts it on disk
@@ -52,15 +53,15 @@ func (s *Server) end() error {
 
 // saveElsewhere writes a session that is in memory below the user's directory for state, and returns where.
 func (s *Server) saveElsewhere(name string) (file string, err error) {
-	dir, err := stateDir()
+	place, err := stateDir()
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(dir, filepath.FromSlash(unsavedDir))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	place = filepath.Join(place, filepath.FromSlash(unsavedDir))
+	if err := os.MkdirAll(place, 0o700); err != nil {
 		return "", err
 	}
-	to, err := sessioncore.OpenFileStorage(dir)
+	to, err := dir.Open(place)
 	if err != nil {
 		return "", err
 	}
@@ -79,11 +80,11 @@ func (s *Server) saveElsewhere(name string) (file string, err error) {
 			return "", err
 		}
 	}
-	_, err = to.Replace(name, sessioncore.Token{}, func(out io.Writer) error {
+	_, err = to.Replace(name, storage.Token{}, func(out io.Writer) error {
 		_, err := io.Copy(out, io.NewSectionReader(from, 0, st.Size))
 		return err
 	})
-	return filepath.Join(dir, filepath.FromSlash(name)), err
+	return filepath.Join(place, filepath.FromSlash(name)), err
 }
 
 // stateDir is the user's directory for state, as the XDG Base Directory Specification says.

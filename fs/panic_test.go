@@ -15,10 +15,12 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // panicking is a storage with bugs: what has their name in it panics.
-type panicking struct{ sessioncore.Storage }
+type panicking struct{ storage.Storage }
 
 func trap(name, op string) {
 	if strings.Contains(name, "panic-"+op) {
@@ -27,26 +29,26 @@ func trap(name, op string) {
 }
 
 // Stat implements sessioncore.Storage.
-func (p panicking) Stat(name string) (sessioncore.Stat, error) {
+func (p panicking) Stat(name string) (storage.Stat, error) {
 	trap(name, "stat")
 	return p.Storage.Stat(name)
 }
 
 // List implements sessioncore.Storage.
-func (p panicking) List(dir string) ([]sessioncore.Item, error) {
+func (p panicking) List(dir string) ([]storage.Item, error) {
 	trap(dir, "list")
 	return p.Storage.List(dir)
 }
 
 // Open implements sessioncore.Storage.
-func (p panicking) Open(name string) (sessioncore.Object, error) {
+func (p panicking) Open(name string) (storage.Object, error) {
 	trap(name, "open")
 	obj, err := p.Storage.Open(name)
 	return panickingObject{obj, name}, err
 }
 
 type panickingObject struct {
-	sessioncore.Object
+	storage.Object
 	name string
 }
 
@@ -60,7 +62,7 @@ func (o panickingObject) ReadAt(b []byte, off int64) (int, error) {
 
 // mountPanicking mounts sessions/ with such a storage.
 func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
-	sessions, err := sessioncore.OpenFileStorage(filepath.Join(o.Source, "sessions"))
+	sessions, err := dir.Open(filepath.Join(o.Source, "sessions"))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
@@ -43,9 +45,9 @@ const (
 
 // tree is what a mount stands on.
 type tree struct {
-	source   *sessioncore.FileStorage
-	subs     []*sessioncore.FileStorage // the directories of SOURCE that are shown
-	sessions *sessioncore.PendingStorage
+	source   *dir.Storage
+	subs     []*dir.Storage // the directories of SOURCE that are shown
+	sessions *pending.Storage
 	store    *sessioncore.Store
 	root     *nodes.RootDir
 	clients  *sessioncore.Clients
@@ -53,7 +55,7 @@ type tree struct {
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
-	source, err := sessioncore.OpenFileStorage(o.Source)
+	source, err := dir.Open(o.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		t.closeStorages()
 		return nil, err
 	}
-	sessions := sessioncore.NewPendingStorage(onDisk)
+	sessions := pending.New(onDisk)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	t.clients = sessioncore.NewClients(source, terminals)
 	blobStore := blobfs.New(blobs)
@@ -106,7 +108,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 
 // sub returns a directory of SOURCE. The client makes them when it first needs them, so that it may come after the
 // mount.
-func (t *tree) sub(name string) (*sessioncore.FileStorage, error) {
+func (t *tree) sub(name string) (*dir.Storage, error) {
 	s, err := t.source.Sub(name)
 	if err == nil {
 		t.subs = append(t.subs, s)
@@ -130,7 +132,7 @@ func (t *tree) closeStorages() {
 
 // statfsOf returns what tells about the file system below: df on the mount shows it (design.md section
 // 6).
-func statfsOf(source *sessioncore.FileStorage) func(*fuse.StatfsOut) error {
+func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
 	return func(out *fuse.StatfsOut) error {
 		var st unix.Statfs_t
 		if err := source.Statfs(&st); err != nil {

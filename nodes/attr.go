@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // Modes and owners mirror the backing file: who may not read a session may not read a part of it (docs/design.md
@@ -25,7 +26,7 @@ const (
 )
 
 // fillFile sets the attributes of a file that shows a part of the backing file st and refuses writing, size in bytes.
-func fillFile(out *fuse.Attr, st sessioncore.Stat, size int64) {
+func fillFile(out *fuse.Attr, st storage.Stat, size int64) {
 	out.Mode = syscall.S_IFREG | st.Mode&readBits
 	out.Size = uint64(size)
 	out.Nlink = 1
@@ -34,7 +35,7 @@ func fillFile(out *fuse.Attr, st sessioncore.Stat, size int64) {
 }
 
 // fillWritable is fillFile for a file that takes writing, unless the mount takes none.
-func (n *node) fillWritable(out *fuse.Attr, st sessioncore.Stat, size int64) {
+func (n *node) fillWritable(out *fuse.Attr, st storage.Stat, size int64) {
 	fillFile(out, st, size)
 	if !n.view.ReadOnly {
 		out.Mode |= st.Mode & writeBits
@@ -43,9 +44,9 @@ func (n *node) fillWritable(out *fuse.Attr, st sessioncore.Stat, size int64) {
 
 // fillDir sets the attributes of a directory that shows the backing file or directory st. In a mount that takes no
 // writing nothing says otherwise.
-func (n *node) fillDir(out *fuse.Attr, st sessioncore.Stat) {
+func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 	mode := st.Mode & dirBits
-	if st.Kind != sessioncore.KindDir {
+	if st.Kind != storage.KindDir {
 		mode |= mode & readBits >> 2 // who may read a file may walk what it is shown as
 	}
 	if n.view.ReadOnly {
@@ -71,7 +72,7 @@ func (n *node) fillSessionDir(out *fuse.Attr, session *sessioncore.Session) erro
 // fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
 // to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
 // less open than the directory is.
-func (n *node) fillPrivate(out *fuse.Attr, st sessioncore.Stat, kind uint32, size int64) {
+func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size int64) {
 	if kind == syscall.S_IFDIR {
 		n.fillDir(out, st)
 	} else {
@@ -81,7 +82,7 @@ func (n *node) fillPrivate(out *fuse.Attr, st sessioncore.Stat, kind uint32, siz
 }
 
 // fillLink sets the attributes of a symbolic link to target.
-func fillLink(out *fuse.Attr, st sessioncore.Stat, target string) {
+func fillLink(out *fuse.Attr, st storage.Stat, target string) {
 	out.Mode = syscall.S_IFLNK | 0o777
 	out.Size = uint64(len(target))
 	out.Nlink = 1
@@ -89,7 +90,7 @@ func fillLink(out *fuse.Attr, st sessioncore.Stat, target string) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
-func fillOwner(out *fuse.Attr, st sessioncore.Stat) {
+func fillOwner(out *fuse.Attr, st storage.Stat) {
 	out.Uid, out.Gid = st.UID, st.GID
 }
 
@@ -101,8 +102,8 @@ func fillTimes(out *fuse.Attr, modified, changed time.Time) {
 // the kernel then looks the path up anew, and tells the user what there is now.
 func staleIfGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
-		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, sessioncore.ErrNotRegular) {
-		return fmt.Errorf("%w: %w", sessioncore.ErrStale, err)
+		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", storage.ErrStale, err)
 	}
 	return err
 }

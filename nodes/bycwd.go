@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // ByCwdDir is by-cwd/ and all directories below it: they nest like the real directories in which the
@@ -52,10 +53,10 @@ func (d *ByCwdDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	if e.Dir == "" {
 		fillLink(&out.Attr, e.Session.Stat, d.target(e.Session))
 		setTimeouts(out, cacheAttr)
-		return d.sessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+		return d.sessionLink(ctx, name, func() (string, storage.Stat, error) {
 			info, err := d.view.Listing.CwdSession(d.cwd, name)
 			if err != nil {
-				return "", sessioncore.Stat{}, err
+				return "", storage.Stat{}, err
 			}
 			return d.target(info), info.Stat, nil
 		}), 0

@@ -11,6 +11,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // ByIDDir is by-id/: a link for each session, called by its id. Every key that --resume takes can be
@@ -43,13 +44,13 @@ var _ = (fusefs.NodeLookuper)((*ByIDDir)(nil))
 // Lookup resolves a key as --resume does. That none has it is told in the root's last-error, but for what programs
 // look for in every directory.
 func (d *ByIDDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.lookUpLink(ctx, "by-id", name, func() (string, sessioncore.Stat, error) {
+	return d.lookUpLink(ctx, "by-id", name, func() (string, storage.Stat, error) {
 		info, err := d.view.Listing.Resume(name)
 		if errors.Is(err, sessioncore.ErrNotFound) {
 			err = errNoKey
 		}
 		if err != nil {
-			return "", sessioncore.Stat{}, err
+			return "", storage.Stat{}, err
 		}
 		return linkTarget(info.DirName(), 1), info.Stat, nil
 	}, out)

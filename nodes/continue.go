@@ -10,17 +10,18 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // ContinueDir is continue/: for each terminal a link to the session that its breadcrumb leads to. A
 // breadcrumb that leads to no session of this store is not there.
 type ContinueDir struct {
 	directory
-	crumbs sessioncore.Storage
+	crumbs storage.Storage
 }
 
 // NewContinueDir returns continue/ for the breadcrumbs in a storage.
-func NewContinueDir(view *View, crumbs sessioncore.Storage) *ContinueDir {
+func NewContinueDir(view *View, crumbs storage.Storage) *ContinueDir {
 	return &ContinueDir{directory: directory{node{view: view}}, crumbs: crumbs}
 }
 
@@ -43,9 +44,9 @@ func (d *ContinueDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.
 }
 
 // find returns the session's directory to which the link of a terminal leads, and the breadcrumb's attributes.
-func (d *ContinueDir) find(terminal string) (dir string, st sessioncore.Stat, err error) {
+func (d *ContinueDir) find(terminal string) (dir string, st storage.Stat, err error) {
 	if terminal[0] == '.' {
-		return "", sessioncore.Stat{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
+		return "", storage.Stat{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}
 	if st, err = d.crumbs.Stat(terminal); err != nil {
 		return "", st, err
@@ -72,7 +73,7 @@ var _ = (fusefs.NodeLookuper)((*ContinueDir)(nil))
 
 // Lookup follows the breadcrumb of a terminal. Why one leads nowhere is told in the root's last-error.
 func (d *ContinueDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.lookUpLink(ctx, "continue", name, func() (string, sessioncore.Stat, error) {
+	return d.lookUpLink(ctx, "continue", name, func() (string, storage.Stat, error) {
 		dir, st, err := d.find(name)
 		if err != nil {
 			return "", st, err
@@ -95,7 +96,7 @@ func (d *ContinueDir) list() ([]item, func(), error) {
 	}
 	var items []item
 	for _, crumb := range crumbs {
-		if crumb.Kind != sessioncore.KindFile {
+		if crumb.Kind != storage.KindFile {
 			continue
 		}
 		if _, _, err := d.find(crumb.Name); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. As an EntryFile
@@ -40,7 +41,7 @@ func (f *EntriesFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	}
 	state, err := snap.Branch(e).EntriesState()
 	if err == nil && state != f.state {
-		err = fmt.Errorf("%w: the branch %s was rewritten", sessioncore.ErrStale, f.name)
+		err = fmt.Errorf("%w: the branch %s was rewritten", storage.ErrStale, f.name)
 	}
 	if err != nil {
 		snap.Release()
@@ -133,7 +134,7 @@ func (f *EntriesFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, 
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	snap, e, err := f.find()
-	if errors.Is(err, sessioncore.ErrStale) {
+	if errors.Is(err, storage.ErrStale) {
 		return nil, 0, syscall.ESTALE // nothing that the log should tell
 	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))

@@ -13,6 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and no
@@ -38,7 +39,7 @@ func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	if err == nil {
 		var state sessioncore.EntryState
 		if state, err = snap.EntryState(e); err == nil && state != f.state {
-			err = fmt.Errorf("%w: the entry %s was rewritten", sessioncore.ErrStale, f.name)
+			err = fmt.Errorf("%w: the entry %s was rewritten", storage.ErrStale, f.name)
 		}
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	snap, e, err := f.find()
-	if errors.Is(err, sessioncore.ErrStale) {
+	if errors.Is(err, storage.ErrStale) {
 		return nil, 0, syscall.ESTALE // nothing that the log should tell
 	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
@@ -121,8 +122,8 @@ type entryHandle struct {
 	doc  *sessioncore.Document
 
 	entry sessioncore.Entry
-	mu    sync.Mutex        // guards known
-	known sessioncore.Token // a later state of the file in which the entry is as it was
+	mu    sync.Mutex    // guards known
+	known storage.Token // a later state of the file in which the entry is as it was
 }
 
 var _ = (fusefs.FileReader)((*entryHandle)(nil))

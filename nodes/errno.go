@@ -8,6 +8,8 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // errnoOf is the one place where domain errors become errnos (design.md section 7).
@@ -16,9 +18,9 @@ func errnoOf(err error) syscall.Errno {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, sessioncore.ErrStale):
+	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
-	case errors.Is(err, sessioncore.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, sessioncore.ErrTooMany):
+	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, pending.ErrTooMany):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
 		return syscall.EINVAL
@@ -30,8 +32,8 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.EROFS
 	case errors.Is(err, sessioncore.ErrNotFound),
 		errors.Is(err, sessioncore.ErrNotSession),
-		errors.Is(err, sessioncore.ErrNotRegular),
-		errors.Is(err, sessioncore.ErrBadName),
+		errors.Is(err, storage.ErrNotRegular),
+		errors.Is(err, storage.ErrBadName),
 		errors.Is(err, fs.ErrNotExist):
 		return syscall.ENOENT
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -16,6 +16,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/storage"
 )
 
 // TestErrnoOf is the table of design.md section 7, as far as it is about reading.
@@ -26,11 +27,11 @@ func TestErrnoOf(t *testing.T) {
 		want syscall.Errno
 	}{
 		{nil, 0},
-		{sessioncore.ErrStale, syscall.ESTALE},
+		{storage.ErrStale, syscall.ESTALE},
 		{sessioncore.ErrNotFound, syscall.ENOENT},
 		{sessioncore.ErrNotSession, syscall.ENOENT},
-		{sessioncore.ErrNotRegular, syscall.ENOENT},
-		{sessioncore.ErrBadName, syscall.ENOENT},
+		{storage.ErrNotRegular, syscall.ENOENT},
+		{storage.ErrBadName, syscall.ENOENT},
 		{fs.ErrNotExist, syscall.ENOENT},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, syscall.ENOENT},
 		{context.Canceled, syscall.EINTR},
@@ -71,7 +72,7 @@ func TestFailLogs(t *testing.T) {
 		{sessioncore.ErrNotFound, ""},
 		{context.Canceled, ""},
 		{errors.New("who knows"), "level=ERROR"},
-		{sessioncore.ErrStale, "level=WARN"},
+		{storage.ErrStale, "level=WARN"},
 		{syscall.EACCES, "level=WARN"},
 	} {
 		var log bytes.Buffer

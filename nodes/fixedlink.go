@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // FixedLink is a link whose target follows from its place alone: in tree/ entry.json, which leads to the
@@ -49,7 +50,7 @@ func (l *FixedLink) Readlink(context.Context) ([]byte, syscall.Errno) { return [
 
 // enterFixedLink answers a lookup with a link of that identity; st is the session file's. In a session that
 // was rewritten another target or time is another link to the kernel.
-func (n *node) enterFixedLink(ctx context.Context, session *sessioncore.Session, id fusefs.StableAttr, name, target string, st sessioncore.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (n *node) enterFixedLink(ctx context.Context, session *sessioncore.Session, id fusefs.StableAttr, name, target string, st storage.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(target), t.UnixMilli(), 10))
 	id.Gen ^= sum.Sum64()

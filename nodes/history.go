@@ -9,8 +9,8 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -22,12 +22,12 @@ const (
 // SOURCE.
 type HistoryDir struct {
 	directory
-	source  sessioncore.Storage
+	source  storage.Storage
 	prompts *history.History
 }
 
 // NewHistoryDir returns the directory that shows the prompt history of source.
-func NewHistoryDir(view *View, source sessioncore.Storage, prompts *history.History) *HistoryDir {
+func NewHistoryDir(view *View, source storage.Storage, prompts *history.History) *HistoryDir {
 	return &HistoryDir{directory: directory{node{view: view}}, source: source, prompts: prompts}
 }
 

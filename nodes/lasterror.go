@@ -13,7 +13,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // refusals remembers for each session why the last write to it was refused, and under the name outside why the
@@ -118,7 +118,7 @@ func oneLine(text string) string {
 type LastErrorFile struct {
 	node
 	of   string // the session's name, or outside
-	stat func() (sessioncore.Stat, error)
+	stat func() (storage.Stat, error)
 }
 
 func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
@@ -126,8 +126,8 @@ func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
 }
 
 // NewLastErrorFile returns last-error of the root of a mount of source.
-func NewLastErrorFile(view *View, source sessioncore.Storage) *LastErrorFile {
-	return &LastErrorFile{node: node{view: view}, of: outside, stat: func() (sessioncore.Stat, error) { return source.Stat("") }}
+func NewLastErrorFile(view *View, source storage.Storage) *LastErrorFile {
+	return &LastErrorFile{node: node{view: view}, of: outside, stat: func() (storage.Stat, error) { return source.Stat("") }}
 }
 
 func (f *LastErrorFile) fillAttr(out *fuse.Attr) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // LeafLink is leaf: a link to the entry at which the conversation stands, to tree before the first one. Its
@@ -21,7 +22,7 @@ func makeLeaf(d *SessionDir) fusefs.InodeEmbedder {
 	return &LeafLink{node: node{view: d.view}, session: d.session}
 }
 
-func (l *LeafLink) target() (target string, st sessioncore.Stat, err error) {
+func (l *LeafLink) target() (target string, st storage.Stat, err error) {
 	snap, err := l.session.Acquire()
 	if err != nil {
 		return "", st, err

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // referenceSession has ids that are plain names, one that is not, one that another name looks like, one
@@ -48,7 +49,7 @@ func followTable(parts []string) ([]string, error) {
 
 // TestLeafTarget: the forms of a reference to an entry, and what is none.
 func TestLeafTarget(t *testing.T) {
-	storage := sessioncore.NewMemoryStorage()
+	storage := memory.New()
 	require.NoError(t, storage.WriteFile("p/my session.jsonl", []byte(referenceSession)))
 	store := sessioncore.NewStore(storage)
 	defer store.Close()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 const leafName = "leaf"
@@ -200,7 +201,7 @@ type PendingLink struct {
 	name string
 }
 
-func (l *PendingLink) shown() (string, sessioncore.Stat, error) {
+func (l *PendingLink) shown() (string, storage.Stat, error) {
 	if target, ok := l.dir.pendingTarget(l.name); ok {
 		st, err := l.session.Probe()
 		return target, st, err

@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // NewSessionFile is new-session: a working directory, or an object with cwd, title and parentSession,
@@ -17,11 +18,11 @@ import (
 // section 2).
 type NewSessionFile struct {
 	node
-	source sessioncore.Storage
+	source storage.Storage
 }
 
 // NewNewSessionFile returns the file that makes sessions below source.
-func NewNewSessionFile(view *View, source sessioncore.Storage) *NewSessionFile {
+func NewNewSessionFile(view *View, source storage.Storage) *NewSessionFile {
 	return &NewSessionFile{node: node{view: view}, source: source}
 }
 

@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 const parentName = "parent"
@@ -24,13 +25,13 @@ func makeParent(d *SessionDir) fusefs.InodeEmbedder {
 
 // parent finds the parent. The link has the owner and the times of its own session, whose header says
 // where it leads.
-func (d *SessionDir) parent() (string, sessioncore.Stat, error) {
+func (d *SessionDir) parent() (string, storage.Stat, error) {
 	if d.view.Listing == nil {
-		return "", sessioncore.Stat{}, sessioncore.ErrNotFound
+		return "", storage.Stat{}, sessioncore.ErrNotFound
 	}
 	parent, err := d.view.Listing.Parent(d.session)
 	if err != nil {
-		return "", sessioncore.Stat{}, err
+		return "", storage.Stat{}, err
 	}
 	st, err := d.session.Probe()
 	if err != nil {

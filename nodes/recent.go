@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // recentCount is how many sessions recent/ holds (design.md section 5).
@@ -67,10 +68,10 @@ var _ = (fusefs.NodeLookuper)((*RecentDir)(nil))
 
 // Lookup finds a link by its name.
 func (d *RecentDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.enterSessionLink(ctx, name, func() (string, sessioncore.Stat, error) {
+	return d.enterSessionLink(ctx, name, func() (string, storage.Stat, error) {
 		info, err := d.find(name)
 		if err != nil {
-			return "", sessioncore.Stat{}, err
+			return "", storage.Stat{}, err
 		}
 		return linkTarget(info.DirName(), 1), info.Stat, nil
 	}, out)

@@ -7,7 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // RootName is a name in the root directory of a mount.
@@ -20,12 +20,12 @@ type RootName struct {
 // RootDir is the root of a mount: the directories of SOURCE that are shown, and what is made from them.
 type RootDir struct {
 	directory
-	source sessioncore.Storage
+	source storage.Storage
 	names  []RootName
 }
 
 // NewRootDir returns the root of a mount of source with those names, in order.
-func NewRootDir(view *View, source sessioncore.Storage, names ...RootName) *RootDir {
+func NewRootDir(view *View, source storage.Storage, names ...RootName) *RootDir {
 	view.crowd.init(maxNodes)
 	return &RootDir{directory: directory{node{view: view}}, source: source, names: names}
 }

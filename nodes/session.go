@@ -13,6 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // SessionDir is sessions/…/<session>/: a session as a directory.
@@ -164,7 +165,7 @@ func (d *SessionDir) hasArtifacts() (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && st.Kind == sessioncore.KindDir, err
+	return err == nil && st.Kind == storage.KindDir, err
 }
 
 // makeArtifacts makes artifacts/, the real directory beside the session file.

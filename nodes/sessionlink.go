@@ -9,7 +9,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // SessionLink is a link to the directory of a session, in by-id/, by-cwd/, recent/ and continue/, and
@@ -21,7 +21,7 @@ type SessionLink struct {
 }
 
 // linkFinder finds what a link leads to: the target, and the file whose owner and times the link has.
-type linkFinder func() (target string, st sessioncore.Stat, err error)
+type linkFinder func() (target string, st storage.Stat, err error)
 
 // linkTarget leads to a session from up directories below the root. dir is the session's directory below
 // sessions/.

@@ -14,6 +14,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // SourceDir is a directory of SOURCE as it is: sessions/ and all below it, artifacts/, blobs/ and
@@ -22,7 +23,7 @@ import (
 type SourceDir struct {
 	directory
 	lookupCount
-	storage sessioncore.Storage
+	storage storage.Storage
 	dir     string // path in storage, "" for the root
 	// sessions hands out the sessions of storage; nil where files are shown as they are.
 	sessions *sessioncore.Store
@@ -32,7 +33,7 @@ type SourceDir struct {
 
 // NewSourceDir returns the directory that shows the root of a storage. sessions is nil where it holds
 // no sessions.
-func NewSourceDir(view *View, storage sessioncore.Storage, sessions *sessioncore.Store) *SourceDir {
+func NewSourceDir(view *View, storage storage.Storage, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
 }
 
@@ -41,7 +42,7 @@ func (d *SourceDir) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	if st.Kind != sessioncore.KindDir {
+	if st.Kind != storage.KindDir {
 		return fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
 	}
 	d.fillDir(out, st)
@@ -91,9 +92,9 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	if err != nil {
-		st.Kind = sessioncore.KindOther
+		st.Kind = storage.KindOther
 	}
-	if st.Kind == sessioncore.KindFile || st.Kind == sessioncore.KindLink {
+	if st.Kind == storage.KindFile || st.Kind == storage.KindLink {
 		return d.enterItem(ctx, parent, name, st, out)
 	}
 	isSession, err := d.isSession(name)
@@ -102,7 +103,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	case isSession:
 		return d.enterSession(ctx, parent, name, out)
-	case st.Kind == sessioncore.KindDir:
+	case st.Kind == storage.KindDir:
 		return d.enterItem(ctx, parent, name, st, out)
 	}
 	return nil, syscall.ENOENT
@@ -125,31 +126,31 @@ func (d *SourceDir) isSession(name string) (bool, error) {
 }
 
 // enterItem makes a child of what stands in SOURCE under that name.
-func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st sessioncore.Stat, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st storage.Stat, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	path := join(d.dir, name)
 	id := sourceAttr(parent.StableAttr(), st.Kind, name)
-	if st.Kind == sessioncore.KindFile {
+	if st.Kind == storage.KindFile {
 		id.Gen ^= st.Device<<48 ^ st.Inode // another file is another file to the kernel too
 	}
 	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		switch st.Kind {
-		case sessioncore.KindDir:
+		case storage.KindDir:
 			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions, plain: true}
-		case sessioncore.KindLink:
+		case storage.KindLink:
 			return &SourceLink{node: node{view: d.view}, storage: d.storage, file: path}
 		}
 		return &SourceFile{
 			node: node{view: d.view}, storage: d.storage, file: path,
-			object: sessioncore.Token{Device: st.Device, Inode: st.Inode},
+			object: storage.Token{Device: st.Device, Inode: st.Inode},
 		}
 	}), out)
 }
 
-func sourceAttr(parent fusefs.StableAttr, k sessioncore.Kind, name string) fusefs.StableAttr {
+func sourceAttr(parent fusefs.StableAttr, k storage.Kind, name string) fusefs.StableAttr {
 	switch k {
-	case sessioncore.KindDir:
+	case storage.KindDir:
 		return stableAttr(parent, kindSourceDir, name, syscall.S_IFDIR)
-	case sessioncore.KindLink:
+	case storage.KindLink:
 		return stableAttr(parent, kindSourceLink, name, syscall.S_IFLNK)
 	}
 	return stableAttr(parent, kindSourceFile, name, syscall.S_IFREG)
@@ -186,7 +187,7 @@ func (d *SourceDir) list() ([]item, func(), error) {
 	taken := make(map[string]bool) // names that only one thing can have: the real file wins
 	sessions := make(map[string]bool)
 	for _, f := range found {
-		if f.Kind == sessioncore.KindFile || f.Kind == sessioncore.KindLink {
+		if f.Kind == storage.KindFile || f.Kind == storage.KindLink {
 			taken[f.Name] = true
 		}
 	}
@@ -194,7 +195,7 @@ func (d *SourceDir) list() ([]item, func(), error) {
 	items := make([]item, 0, len(found))
 	for _, f := range found {
 		name, ok := sessionName(f.Name)
-		if d.sessions == nil || !ok || f.Kind != sessioncore.KindFile || taken[name] {
+		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] {
 			continue
 		}
 		isSession, err := d.isSession(name)
@@ -209,7 +210,7 @@ func (d *SourceDir) list() ([]item, func(), error) {
 		}
 	}
 	for _, f := range found {
-		if f.Kind == sessioncore.KindOther || hidden(f.Name) || sessions[f.Name] {
+		if f.Kind == storage.KindOther || hidden(f.Name) || sessions[f.Name] {
 			continue
 		}
 		id := sourceAttr(self, f.Kind, f.Name)

@@ -12,28 +12,28 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // SourceFile is a file of SOURCE, byte for byte and read-only: a raw session file, an artifact, a blob,
 // a breadcrumb. As EntryFile it stands for one file: what is put in its place is another node.
 type SourceFile struct {
 	node
-	storage sessioncore.Storage
-	file    string            // path in storage
-	object  sessioncore.Token // which file; of the token only what tells that
+	storage storage.Storage
+	file    string        // path in storage
+	object  storage.Token // which file; of the token only what tells that
 
-	cached atomic.Pointer[sessioncore.Token] // of the content that the kernel may have pages of
+	cached atomic.Pointer[storage.Token] // of the content that the kernel may have pages of
 }
 
-func (f *SourceFile) stat() (sessioncore.Stat, error) {
+func (f *SourceFile) stat() (storage.Stat, error) {
 	st, err := f.storage.Stat(f.file)
 	switch {
 	case err != nil:
-	case st.Kind != sessioncore.KindFile:
+	case st.Kind != storage.KindFile:
 		err = fmt.Errorf("%w: it is no file any more", fs.ErrNotExist)
 	case !st.SameObject(f.object):
-		err = fmt.Errorf("%w: another file is in its place", sessioncore.ErrStale)
+		err = fmt.Errorf("%w: another file is in its place", storage.ErrStale)
 	}
 	return st, err
 }
@@ -46,7 +46,7 @@ func (f *SourceFile) fillAttr(out *fuse.Attr) error {
 	return err
 }
 
-func fillSource(out *fuse.Attr, st sessioncore.Stat) {
+func fillSource(out *fuse.Attr, st storage.Stat) {
 	fillFile(out, st, st.Size)
 	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // a script stays one
 }
@@ -80,7 +80,7 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	}
 	st, err := obj.Stat()
 	if err == nil && !st.SameObject(f.object) {
-		err = sessioncore.ErrStale // the kernel looks the path up anew
+		err = storage.ErrStale // the kernel looks the path up anew
 	}
 	if err != nil {
 		_ = obj.Close()
@@ -100,7 +100,7 @@ const forReading = fuse.FOPEN_NOFLUSH
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
 	file *SourceFile
-	obj  sessioncore.Object
+	obj  storage.Object
 }
 
 var _ = (fusefs.FileReader)((*sourceHandle)(nil))
@@ -108,7 +108,7 @@ var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 // Read reads the pinned file; the kernel takes the bytes from it without a copy where it can. It asks for
 // whole pages, for its cache: for others go-fuse's pipe can come up short (see EntryFile).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if file, ok := h.obj.(sessioncore.Filer); ok && off%pageSize == 0 {
+	if file, ok := h.obj.(storage.Filer); ok && off%pageSize == 0 {
 		return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
 	}
 	return readAt(h.obj, dest, off, &h.file.node)
@@ -123,7 +123,7 @@ var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 // Linux is 6.9 or later; go-fuse sees to both. The kernel takes one file for a node, and a node stands for one:
 // what is put in its place is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
-	file, ok := h.obj.(sessioncore.Filer)
+	file, ok := h.obj.(storage.Filer)
 	if !ok {
 		return 0, false
 	}
@@ -156,12 +156,12 @@ func (h *sourceHandle) Release(context.Context) syscall.Errno {
 // SourceLink is a symbolic link of SOURCE, shown as it is and never followed by us.
 type SourceLink struct {
 	node
-	storage sessioncore.Storage
+	storage storage.Storage
 	file    string
 }
 
 func (l *SourceLink) target() (string, error) {
-	linker, ok := l.storage.(sessioncore.Linker)
+	linker, ok := l.storage.(storage.Linker)
 	if !ok {
 		return "", fs.ErrNotExist
 	}

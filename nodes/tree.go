@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -213,7 +214,7 @@ func (d *TreeDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, e 
 	return enterTreeDir(ctx, &d.node, d.session, snap, kid, name, treePlace{at: below, up: d.place.up}, out)
 }
 
-func (d *TreeDir) enterLink(ctx context.Context, name, target string, st sessioncore.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (d *TreeDir) enterLink(ctx context.Context, name, target string, st storage.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindTreeLink, name, syscall.S_IFLNK)
 	return d.enterFixedLink(ctx, d.session, id, name, target, st, t, out)
 }

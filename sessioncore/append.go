@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Append adds entries to a session, one JSON object a line, and returns the ids of those that were
@@ -28,7 +30,7 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 			return ids, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrStale, errDialect)
+	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errDialect)
 }
 
 // errDialect: since the lines were held against a dialect, the file became one of another.

@@ -13,6 +13,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
 func TestAppendFillsIn(t *testing.T) {
@@ -152,10 +158,10 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 		{"read-only", WriteOptions{ReadOnly: true}, false, ErrReadOnly},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			storage := NewMemoryStorage()
+			storage := memory.New()
 			w := startWriting(t, storage, plainFile, test.opts)
 			if test.live {
-				storage.SetWriters(plainName, WritersPresent)
+				storage.SetWriters(plainName, sessionstorage.WritersPresent)
 			}
 			_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 			require.ErrorIs(t, err, test.want)
@@ -219,9 +225,9 @@ func TestAppendAfterCut(t *testing.T) {
 }
 
 func TestAppendConcurrently(t *testing.T) {
-	forEachStorage(t, func(t *testing.T, s storageUnderTest) {
+	every.Each(t, func(t *testing.T, s every.Storage) {
 		const writers, each = 8, 40
-		s.writeFile(t, plainName, plainFile)
+		s.WriteFile(t, plainName, plainFile)
 		var group sync.WaitGroup
 		var stores []*Session
 		w := make([]*Writer, 2) // two mounts
@@ -236,7 +242,7 @@ func TestAppendConcurrently(t *testing.T) {
 				for n := range each {
 					line := fmt.Sprintf(`{"type":"custom","customType":"w%d","data":%d}`, i, n)
 					_, err := w[i%2].Append(context.Background(), stores[i%2], []byte(line))
-					for errors.Is(err, ErrLocked) {
+					for errors.Is(err, sessionstorage.ErrLocked) {
 						_, err = w[i%2].Append(context.Background(), stores[i%2], []byte(line))
 					}
 					assert.NoError(t, err)
@@ -259,7 +265,7 @@ func TestAppendGoneAndNoSession(t *testing.T) {
 	w := startMemory(t, "not a session\n", WriteOptions{})
 	_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, ErrNotSession)
-	require.NoError(t, w.storage.(*MemoryStorage).Remove(plainName))
+	require.NoError(t, w.storage.(*memory.Storage).Remove(plainName))
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
@@ -280,18 +286,18 @@ func TestAppendMovesAndGoesOn(t *testing.T) {
 // TestAppendBesideClient: who keeps the file open for writing is not disturbed; who closes it at once
 // is waited for.
 func TestAppendBesideClient(t *testing.T) {
-	storage := newFileStorage(t)
+	storage := dirtest.New(t)
 	w := startWriting(t, storage, plainFile, WriteOptions{})
-	if state, err := storage.Writers(plainName); err != nil || state != WritersNone {
+	if state, err := storage.Writers(plainName); err != nil || state != sessionstorage.WritersNone {
 		t.Skipf("live clients cannot be seen here: %v, %v", state, err)
 	}
 	const line = `{"type":"mode_change","mode":"plan"}`
-	client, err := os.OpenFile(onDisk(storage, plainName), os.O_WRONLY|os.O_APPEND, 0)
+	client, err := os.OpenFile(dirtest.Path(storage, plainName), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	_, err = w.append(line)
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, plainFile, w.content())
-	require.Empty(t, leftovers(t, storage.Path()))
+	require.Empty(t, storagetest.Leftovers(t, storage.Path()))
 
 	done := make(chan error)
 	go func() {
@@ -309,7 +315,7 @@ func TestAppendLocked(t *testing.T) {
 	unlock, err := w.storage.Lock(context.Background(), plainName)
 	require.NoError(t, err)
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, sessionstorage.ErrLocked)
 	require.NoError(t, unlock())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

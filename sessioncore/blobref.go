@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // hashLen is the length of a blob's name: a SHA-256 in hex.
@@ -186,7 +187,7 @@ func (r *resolver) isPlainText(hash string, size int64) (bool, error) {
 	buf := make([]byte, min(size, 64<<10))
 	for off := int64(0); off < size; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), size-off)]
-		if err := readFull(obj, buf, off); err != nil {
+		if err := storage.ReadFull(obj, buf, off); err != nil {
 			return false, err
 		}
 		for _, c := range buf {
@@ -205,5 +206,5 @@ func (r *resolver) readBlob(hash string, size int64) ([]byte, error) {
 	}
 	defer obj.Close()
 	b := make([]byte, size)
-	return b, readFull(obj, b, 0)
+	return b, storage.ReadFull(obj, b, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sort"
 	"sync"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // branches/<id>/entries.jsonl is the entries of a branch one behind the other, with the bytes that their
@@ -86,7 +88,7 @@ type BranchEntries struct {
 	renderedOf Entry
 	// checked is the entry that was last found to be as indexed in a later state of the file.
 	checked   Entry
-	checkedIn Token
+	checkedIn storage.Token
 }
 
 // OpenEntries opens entries.jsonl.
@@ -150,7 +152,7 @@ func (r *BranchEntries) readRun(run int, p []byte, off int64) error {
 		p[len(p)-1] = '\n'
 		p = p[:len(p)-1]
 	}
-	return readFull(r.snap.pin.obj, p, rec.off+off)
+	return storage.ReadFull(r.snap.pin.obj, p, rec.off+off)
 }
 
 // readRendered fills p from an entry that is not shown with the bytes of the file.
@@ -165,7 +167,7 @@ func (r *BranchEntries) readRendered(e Entry, p []byte, off int64) error {
 		r.rendered, r.renderedOf = append(text, '\n'), e
 	}
 	if copy(p, r.rendered[min(off, int64(len(r.rendered))):]) < len(p) {
-		return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, r.snap.Name(e))
+		return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, r.snap.Name(e))
 	}
 	return nil
 }
@@ -185,7 +187,7 @@ func (r *BranchEntries) check(p []byte, off int64) error {
 	return nil
 }
 
-func (r *BranchEntries) checkRun(run int, p []byte, off int64, now Token) error {
+func (r *BranchEntries) checkRun(run int, p []byte, off int64, now storage.Token) error {
 	first, last := r.layout.runs[run].first, int32(len(r.path))
 	if run+1 < len(r.layout.runs) {
 		last = r.layout.runs[run+1].first
@@ -204,7 +206,7 @@ func (r *BranchEntries) checkRun(run int, p []byte, off int64, now Token) error 
 		case rec.flags&recRendered != 0: // checked when it was rendered
 		case from >= 0 && to <= int64(len(p)):
 			if checksum(p[from:to]) != rec.crc {
-				return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, r.snap.Name(e))
+				return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, r.snap.Name(e))
 			}
 		default:
 			if err := r.checkEntry(e, now); err != nil {
@@ -217,7 +219,7 @@ func (r *BranchEntries) checkRun(run int, p []byte, off int64, now Token) error 
 
 // checkEntry makes sure of an entry that a read shows a part of, once for a state of the file as long as
 // reads go on in it.
-func (r *BranchEntries) checkEntry(e Entry, now Token) error {
+func (r *BranchEntries) checkEntry(e Entry, now storage.Token) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.checked == e && r.checkedIn == now {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // wholeBranch reads a branch's entries.jsonl to its end and checks its size.
@@ -149,7 +151,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 				n, err := r.ReadAt(p, int64(off))
 				end := min(off+size, len(want))
 				if c.stale(off, end, want) {
-					require.ErrorIs(t, err, ErrStale, "at %d", off)
+					require.ErrorIs(t, err, storage.ErrStale, "at %d", off)
 					continue
 				}
 				if err != io.EOF {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 // ReadBreadcrumb returns the path of the session file that a breadcrumb of the client names (seed
 // omp-session-storage: two lines, the working directory and the file; what follows is of newer clients).
 // The error wraps ErrNotFound where it is no breadcrumb, or what the storage says.
-func ReadBreadcrumb(storage Storage, name string) (file string, err error) {
-	obj, err := storage.Open(name)
+func ReadBreadcrumb(files storage.Storage, name string) (file string, err error) {
+	obj, err := files.Open(name)
 	if err != nil {
 		return "", err
 	}
@@ -32,7 +34,7 @@ func ReadBreadcrumb(storage Storage, name string) (file string, err error) {
 		return "", fmt.Errorf("%w: a breadcrumb of %d bytes", ErrNotFound, st.Size)
 	}
 	text := make([]byte, st.Size)
-	if err := readFull(obj, text, 0); err != nil {
+	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return "", err
 	}
 	lines := strings.Split(trimmed(string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))), "\n")
@@ -74,7 +76,7 @@ func (l *Listing) at(name string) (*Session, error) {
 		return nil, fmt.Errorf("%w: %.100q is hidden", ErrNotFound, name)
 	}
 	// Names that a text made up are not kept by the store.
-	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, ErrBadName) {
+	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	s := l.store.Session(name)

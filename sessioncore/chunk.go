@@ -2,11 +2,11 @@ package sessioncore
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // chunk is a run of whole lines.
@@ -44,7 +44,7 @@ func (r *chunkReader) fill(c *chunk) error {
 		have := len(c.buf)
 		n := min(want, r.size-r.next) - int64(have)
 		c.buf = slices.Grow(c.buf, int(n))[:have+int(n)]
-		if err := readFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
+		if err := storage.ReadFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
 			return err
 		}
 		if end := bytes.LastIndexByte(c.buf[have:], '\n'); end >= 0 {
@@ -74,7 +74,7 @@ func (r *chunkReader) skipLine(c *chunk) error {
 			c.open = true
 			break
 		}
-		if err := readFull(r.obj, buf, at); err != nil {
+		if err := storage.ReadFull(r.obj, buf, at); err != nil {
 			return err
 		}
 		if end := bytes.IndexByte(buf, '\n'); end >= 0 {
@@ -86,18 +86,6 @@ func (r *chunkReader) skipLine(c *chunk) error {
 	}
 	r.next += c.skipped
 	return nil
-}
-
-// readFull fills p from off on.
-func readFull(obj io.ReaderAt, p []byte, off int64) error {
-	n, err := obj.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		return fmt.Errorf("%w: it ends at %d", ErrStale, off+int64(n))
-	}
-	return err
 }
 
 // classify looks at each line of the chunk; blank lines leave no trace but their number.

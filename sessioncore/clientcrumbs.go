@@ -4,13 +4,15 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // breadcrumb is what a client wrote of its terminal.
 type breadcrumb struct {
 	terminal string // its name
 	file     string // the session file that it names; "" for none
-	token    Token
+	token    storage.Token
 	readAt   int64 // nanoseconds since the epoch
 }
 
@@ -31,8 +33,8 @@ const uniqueName = 24 + 1 + 16 + len(sessionEnding)
 // breadcrumbs remembers what stands in the breadcrumbs. A breadcrumb is written over in place, so that each is
 // looked at each time; the directory is read only when it changed.
 type breadcrumbs struct {
-	storage Storage
-	dir     Token
+	storage storage.Storage
+	dir     storage.Token
 	readAt  int64 // of dir, nanoseconds since the epoch; 0: never
 	list    []breadcrumb
 	names   []string // of list
@@ -68,18 +70,18 @@ func (b *breadcrumbs) look() {
 		b.dir, b.readAt = st.Token, now
 		b.relist()
 	}
-	b.each(func(i int, st Stat) { b.list[i].look(b.storage, st, now) })
+	b.each(func(i int, st storage.Stat) { b.list[i].look(b.storage, st, now) })
 }
 
 // each calls f with the state of each breadcrumb, the zero Stat for one that is gone.
-func (b *breadcrumbs) each(f func(i int, st Stat)) {
-	if lister, ok := b.storage.(StatLister); ok && lister.StatNames("", b.names, f) == nil {
+func (b *breadcrumbs) each(f func(i int, st storage.Stat)) {
+	if lister, ok := b.storage.(storage.StatLister); ok && lister.StatNames("", b.names, f) == nil {
 		return
 	}
 	for i, name := range b.names {
 		st, err := b.storage.Stat(name)
 		if err != nil {
-			st = Stat{}
+			st = storage.Stat{}
 		}
 		f(i, st)
 	}
@@ -94,7 +96,7 @@ func (b *breadcrumbs) relist() {
 	items, _ := b.storage.List("") // none: there are no breadcrumbs
 	b.list, b.names = b.list[:0], b.names[:0]
 	for _, item := range items {
-		if item.Kind == KindFile {
+		if item.Kind == storage.KindFile {
 			crumb := known[item.Name]
 			crumb.terminal = item.Name
 			b.list, b.names = append(b.list, crumb), append(b.names, item.Name)
@@ -103,8 +105,8 @@ func (b *breadcrumbs) relist() {
 }
 
 // look reads the breadcrumb, where it is not what it was.
-func (b *breadcrumb) look(storage Storage, st Stat, now int64) {
-	if st.Kind != KindFile {
+func (b *breadcrumb) look(crumbs storage.Storage, st storage.Stat, now int64) {
+	if st.Kind != storage.KindFile {
 		*b = breadcrumb{terminal: b.terminal}
 		return
 	}
@@ -112,5 +114,5 @@ func (b *breadcrumb) look(storage Storage, st Stat, now int64) {
 		return
 	}
 	b.token, b.readAt = st.Token, now
-	b.file, _ = ReadBreadcrumb(storage, b.terminal)
+	b.file, _ = ReadBreadcrumb(crumbs, b.terminal)
 }

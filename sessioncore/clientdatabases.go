@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
 )
 
 // databaseNames are what every client has open while it lives, each in write-ahead mode with two more files
@@ -13,39 +16,39 @@ var databaseNames = []string{"agent.db", "history.db", "models.db"}
 // clientDatabases are the databases of an agent directory. They stay open: a look at a lease needs a descriptor, and
 // opening one for every write would cost more than all the rest. Nothing is ever read of them.
 type clientDatabases struct {
-	storage Storage
-	dir     Token // of the agent directory, when its names were looked up last
-	readAt  int64 // then, nanoseconds since the epoch; 0: never
+	storage storage.Storage
+	dir     storage.Token // of the agent directory, when its names were looked up last
+	readAt  int64         // then, nanoseconds since the epoch; 0: never
 	list    []clientDatabase
 	unseen  bool // one is there that cannot be opened
 }
 
 type clientDatabase struct {
 	name string
-	open Object
+	open storage.Object
 	fd   int
-	id   Token // of the token only what tells which file it is
+	id   storage.Token // of the token only what tells which file it is
 }
 
 // used says whether a process has one of the databases open for writing.
-func (d *clientDatabases) used() WriterState {
+func (d *clientDatabases) used() storage.WriterState {
 	d.look()
-	used := WritersNone
+	used := storage.WritersNone
 	if d.unseen {
-		used = WritersUnknown
+		used = storage.WritersUnknown
 	}
 	for i := range d.list {
-		state, returned := leaseState(d.list[i].fd)
+		state, returned := writers.Lease(d.list[i].fd)
 		if !returned {
 			d.close() // and with it the lease
 			d.readAt = 0
-			return WritersUnknown
+			return storage.WritersUnknown
 		}
 		switch state {
-		case WritersPresent:
-			return WritersPresent
-		case WritersUnknown:
-			used = WritersUnknown
+		case storage.WritersPresent:
+			return storage.WritersPresent
+		case storage.WritersUnknown:
+			used = storage.WritersUnknown
 		}
 	}
 	return used
@@ -64,7 +67,7 @@ func (d *clientDatabases) look() {
 	for _, name := range databaseNames {
 		st, err := d.storage.Stat(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind != KindFile:
+		case errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind != storage.KindFile:
 		case err != nil || !d.take(name, st, known):
 			d.unseen = true
 		}
@@ -77,7 +80,7 @@ func (d *clientDatabases) look() {
 }
 
 // take adds a database, which is open already if it is among the known ones.
-func (d *clientDatabases) take(name string, st Stat, known []clientDatabase) bool {
+func (d *clientDatabases) take(name string, st storage.Stat, known []clientDatabase) bool {
 	for i := range known {
 		if known[i].name == name && known[i].id.SameObject(st.Token) {
 			d.list = append(d.list, known[i])
@@ -89,7 +92,7 @@ func (d *clientDatabases) take(name string, st Stat, known []clientDatabase) boo
 	if err != nil {
 		return false
 	}
-	file, ok := obj.(Filer)
+	file, ok := obj.(storage.Filer)
 	if opened, err := obj.Stat(); err != nil || !ok || !opened.SameObject(st.Token) {
 		_ = obj.Close()
 		d.readAt = 0 // it was replaced in between: look again next time
@@ -108,10 +111,10 @@ func (d *clientDatabases) close() {
 }
 
 // files are the files that a process has open which uses a database.
-func (d *clientDatabases) files() (files []Token) {
+func (d *clientDatabases) files() (files []storage.Token) {
 	for _, db := range databaseNames {
 		for _, name := range []string{db, db + "-wal", db + "-shm"} {
-			if st, err := d.storage.Stat(name); err == nil && st.Kind == KindFile {
+			if st, err := d.storage.Stat(name); err == nil && st.Kind == storage.KindFile {
 				files = append(files, st.Token)
 			}
 		}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
 )
 
 // clientProcess is a process that has a database of the agent directory open for writing.
@@ -18,7 +21,7 @@ type clientProcess struct {
 
 // findClients looks through /proc for processes that have one of the files open for writing. Those that it
 // cannot look into are not among them.
-func findClients(proc string, files []Token) []clientProcess {
+func findClients(proc string, files []storage.Token) []clientProcess {
 	names, err := os.ReadDir(proc)
 	if err != nil {
 		return nil
@@ -31,7 +34,7 @@ func findClients(proc string, files []Token) []clientProcess {
 			continue
 		}
 		dir := filepath.Join(proc, name.Name())
-		if writes, _ := processWrites(dir, files...); !writes {
+		if writes, _ := writers.ProcessHolds(dir, files...); !writes {
 			continue
 		}
 		c := clientProcess{pid: pid, command: commandOf(proc, pid)}

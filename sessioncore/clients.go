@@ -4,6 +4,8 @@ import (
 	"path"
 	"sync"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Clients tells which sessions of an agent directory have a live client on them that holds no descriptor: the
@@ -27,7 +29,7 @@ const scanLife = time.Second
 
 // NewClients returns who knows of the clients of an agent directory: source holds its databases, terminals its
 // breadcrumbs.
-func NewClients(source, terminals Storage) *Clients {
+func NewClients(source, terminals storage.Storage) *Clients {
 	return &Clients{proc: "/proc", databases: clientDatabases{storage: source}, crumbs: breadcrumbs{storage: terminals}}
 }
 
@@ -40,10 +42,10 @@ func (c *Clients) Close() {
 
 // On returns the client that is on the session in a file of a storage, nil for none. It is also on the sessions of its
 // subagents, whose files lie below the session's (familyOf).
-func (c *Clients) On(sessions Storage, name string) *LiveError {
+func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.databases.used() == WritersNone {
+	if c.databases.used() == storage.WritersNone {
 		return nil
 	}
 	named := c.crumbs.naming(familyOf(sessions, name))
@@ -69,7 +71,7 @@ func (c *Clients) look(named []breadcrumb) *LiveError {
 	}
 	// A database that is in use, by nobody whom we can see: by a client in another container, or of another user. It is
 	// looked at again, for the one that was seen before may have ended since.
-	if len(c.scan.found) == 0 && c.databases.used() == WritersPresent {
+	if len(c.scan.found) == 0 && c.databases.used() == storage.WritersPresent {
 		return &LiveError{Sign: SignTerminal, Terminal: named[0].terminal}
 	}
 	return nil
@@ -120,10 +122,10 @@ func (s *clientScan) holds(named []breadcrumb) bool {
 
 // familyOf returns the file name of the outermost session that a session belongs to: its own, or that of X.jsonl
 // for one below X.
-func familyOf(storage Storage, name string) string {
+func familyOf(files storage.Storage, name string) string {
 	family := name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if st, err := storage.Stat(dir + sessionEnding); err == nil && st.Kind == KindFile {
+		if st, err := files.Stat(dir + sessionEnding); err == nil && st.Kind == storage.KindFile {
 			family = dir + sessionEnding
 		}
 	}

@@ -15,13 +15,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
 )
 
 // agentDir is an agent directory with a session, and what knows of its clients.
 type agentDir struct {
 	t        testing.TB
 	dir      string
-	sessions *FileStorage
+	sessions *dir.Storage
 	clients  *Clients
 }
 
@@ -37,8 +42,8 @@ func newAgentDir(t testing.TB) *agentDir {
 	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", "p/other.jsonl", "p/other/sub.jsonl"} {
 		require.NoError(t, os.WriteFile(filepath.Join(a.dir, "sessions", name), []byte(plainFile), 0o600))
 	}
-	open := func(name string) *FileStorage {
-		s, err := OpenFileStorage(filepath.Join(a.dir, name))
+	open := func(name string) *dir.Storage {
+		s, err := dir.Open(filepath.Join(a.dir, name))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
@@ -46,7 +51,7 @@ func newAgentDir(t testing.TB) *agentDir {
 	a.sessions = open("sessions")
 	a.clients = NewClients(open(""), open("terminal-sessions"))
 	t.Cleanup(a.clients.Close)
-	if a.clients.databases.used() != WritersNone {
+	if a.clients.databases.used() != storage.WritersNone {
 		t.Skip("live clients cannot be seen here: no leases")
 	}
 	return a
@@ -110,7 +115,7 @@ type imitation struct {
 // start starts it; end kills it.
 func (c imitation) start(t testing.TB) (pid int, end func()) {
 	t.Helper()
-	cmd := child(t, "client", c.files...)
+	cmd := childtest.Command(t, "client", c.files...)
 	for _, v := range terminalVariables {
 		cmd.Env = append(cmd.Env, v.name+"=")
 	}
@@ -320,7 +325,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	w := NewWriter(store, WriteOptions{Clients: a.clients})
 	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", old} {
 		a.crumb(id, name)
-		before := readDisk(t, a.sessions, name)
+		before := fileContent(t, a.sessions, name)
 		s := store.Session(name)
 		for what, write := range writes {
 			err := write(w, s)
@@ -330,7 +335,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 			require.Equal(t, pid, live.PID)
 			require.Contains(t, err.Error(), fmt.Sprintf("process %d", pid))
 		}
-		require.Equal(t, before, readDisk(t, a.sessions, name))
+		require.Equal(t, before, fileContent(t, a.sessions, name))
 		_, err := w.Fork(ctx, s, "a")
 		require.NoError(t, err)
 		if name == old {
@@ -350,7 +355,7 @@ func TestDescriptorNamesThePID(t *testing.T) {
 	store := NewStore(a.sessions)
 	t.Cleanup(store.Close)
 	w := NewWriter(store, WriteOptions{Clients: a.clients})
-	pid, end := imitation{files: []string{onDisk(a.sessions, "p/s.jsonl")}}.start(t)
+	pid, end := imitation{files: []string{dirtest.Path(a.sessions, "p/s.jsonl")}}.start(t)
 	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	var live *LiveError
 	require.ErrorAs(t, err, &live)
@@ -358,4 +363,9 @@ func TestDescriptorNamesThePID(t *testing.T) {
 	end()
 	_, err = w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	require.NoError(t, err)
+}
+
+// TestChild is no test but the other process.
+func TestChild(*testing.T) {
+	childtest.Run(map[string]func(args []string) error{"client": childClient, "stray": childStrayWriter})
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // conformanceDir is where cases with the real client's answers lie; its README says how to compare.
@@ -117,7 +119,7 @@ func TestOtherStores(t *testing.T) {
 
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*Snapshot, error) {
-	storage, err := OpenFileStorage(filepath.Dir(file))
+	storage, err := dir.Open(filepath.Dir(file))
 	require.NoError(t, err)
 	store := NewStore(storage)
 	t.Cleanup(func() {
@@ -449,10 +451,11 @@ func (d dirBlobs) Size(hash string) (int64, error) {
 	return st.Size(), nil
 }
 
-func (d dirBlobs) Open(hash string) (Object, error) {
-	f, err := os.Open(filepath.Join(string(d), hash))
+func (d dirBlobs) Open(hash string) (storage.Object, error) {
+	s, err := dir.Open(string(d))
 	if err != nil {
 		return nil, err
 	}
-	return &fileObject{f: f}, nil
+	defer s.Close()
+	return s.Open(hash)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // by-cwd/ mirrors the directories in which sessions were (design.md section 5). Nothing is made of their
@@ -50,7 +51,7 @@ type CwdEntry struct {
 	Dir string
 	// Session is what a link leads to, and Stat tells about a subdirectory, both where CwdFind found them.
 	Session *SessionInfo
-	Stat    Stat
+	Stat    storage.Stat
 
 	file *listedFile // of a link; nil: to the latest session
 }

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "fmt"
+import (
+	"fmt"
+
+	"sessionfs/sessioncore/storage"
+)
 
 // CwdList returns what the directory of by-cwd/ that stands for dir lists, in no order.
 func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
@@ -14,7 +18,7 @@ func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
 
 // CwdStat tells about a directory of by-cwd/: when a session came or went last, in whatever directory.
 // The error wraps ErrNotFound where no session is in it or below.
-func (l *Listing) CwdStat(dir string) (Stat, error) {
+func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.look(false)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // Document is a generated file: a list of pieces, most of which lie in the session file or in blobs
@@ -40,7 +41,7 @@ type Blobs interface {
 	// Size returns a blob's size in bytes, or an error that wraps fs.ErrNotExist.
 	Size(hash string) (int64, error)
 	// Open opens a blob for reading.
-	Open(hash string) (Object, error)
+	Open(hash string) (storage.Object, error)
 }
 
 // piece is a part of a document: text of its own, or a range of the session file, or a blob, or what the
@@ -129,15 +130,15 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	case piece.made != 0:
 		return d.readMade(piece, p, off)
 	case piece.blob == nil:
-		return readFull(d.snap.pin.obj, p, piece.off+off)
+		return storage.ReadFull(d.snap.pin.obj, p, piece.off+off)
 	}
 	obj, err := d.blobs.Open(piece.blob.Hash)
 	if err != nil {
-		return fmt.Errorf("%w: blob %s", ErrStale, piece.blob.Hash)
+		return fmt.Errorf("%w: blob %s", storage.ErrStale, piece.blob.Hash)
 	}
 	defer obj.Close()
 	if !piece.blob.Base64 {
-		return readFull(obj, p, off)
+		return storage.ReadFull(obj, p, off)
 	}
 	return readBase64(obj, piece.blob.Bytes, p, off)
 }
@@ -167,7 +168,7 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	start := off / 4 * 3
 	end := min((off+int64(len(p))+3)/4*3, size)
 	raw := make([]byte, end-start)
-	if err := readFull(obj, raw, start); err != nil {
+	if err := storage.ReadFull(obj, raw, start); err != nil {
 		return err
 	}
 	enc := make([]byte, base64.StdEncoding.EncodedLen(len(raw)))

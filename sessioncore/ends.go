@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Both ends of what was indexed of a file tell whether it only grew.
@@ -19,7 +21,7 @@ func (s *Snapshot) lookAtEnds(lookedAt time.Time) (err error) {
 	if s.ends, err = s.hashEnds(s.pin.obj); err != nil {
 		return err
 	}
-	s.endsLine, err = endsInNewline(s.pin.obj, s.stat.Size)
+	s.endsLine, err = storage.EndsInNewline(s.pin.obj, s.stat.Size)
 	return err
 }
 
@@ -34,7 +36,7 @@ func (s *Snapshot) lookAtGrowth(lookedAt time.Time, earlier *Snapshot, w *window
 	if s.ends[1], err = s.hashTail(w); err != nil {
 		return err
 	}
-	s.endsLine, err = endsInNewline(w, s.stat.Size)
+	s.endsLine, err = storage.EndsInNewline(w, s.stat.Size)
 	return err
 }
 
@@ -60,7 +62,7 @@ func (s *Snapshot) headCoversHeader() bool {
 func hashAt(obj io.ReaderAt, off, n int64) (uint64, error) {
 	buf := hashBuffers.Get().(*[headCheck]byte)
 	defer hashBuffers.Put(buf)
-	if err := readFull(obj, buf[:n], off); err != nil {
+	if err := storage.ReadFull(obj, buf[:n], off); err != nil {
 		return 0, err
 	}
 	return maphash.Bytes(hashSeed, buf[:n]), nil

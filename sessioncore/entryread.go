@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // entryReader reads entries one after the other into the same memory.
@@ -22,7 +23,7 @@ func (r *entryReader) read(e Entry) (rawjson.Value, error) {
 		r.buf = make([]byte, max(int(rec.size), chunkSize))
 	}
 	text := r.buf[:rec.size:rec.size]
-	if err := readFull(r.s.pin.obj, text, rec.off); err != nil {
+	if err := storage.ReadFull(r.s.pin.obj, text, rec.off); err != nil {
 		return nil, err
 	}
 	return text, r.s.check(e, text)
@@ -38,7 +39,7 @@ func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text rawjs
 	defer stop(nil)
 	var next atomic.Int64
 	work := func() (err error) {
-		defer recoverTo(&err)
+		defer storage.RecoverTo(&err)
 		take := worker()
 		r := entryReader{s: s}
 		for ctx.Err() == nil {

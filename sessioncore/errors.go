@@ -9,15 +9,6 @@ var (
 	ErrNotSession = errors.New("not a session file")
 	// ErrNotFound: an entry id, label target or branch point is not in the session.
 	ErrNotFound = errors.New("no such entry in the session")
-	// ErrStale: the backing file changed or went away under an open reader.
-	ErrStale = errors.New("the backing file changed or is gone")
-	// ErrNotRegular: the name is a directory, link, device or the like where a file was expected.
-	ErrNotRegular = errors.New("not a regular file")
-	// ErrBadName: a name that leaves its root or cannot name a file.
-	ErrBadName = errors.New("not a usable name")
-	// ErrLocked: another writer has held a file's lock, or a lease on it, for longer than we wait
-	// (format.md, the client's lock: 500 ms).
-	ErrLocked = errors.New("locked by another writer")
 	// ErrInvalid: what was to be written is no entry that the format knows. A FieldError says which
 	// field is at fault.
 	ErrInvalid = errors.New("not a valid entry")

@@ -8,11 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // brokenStorage fails on command.
 type brokenStorage struct {
-	Storage
+	storage.Storage
 	appendErr, replaceErr, syncErr, overwriteErr error
 	before                                       func(op string) // something that happens just before
 }
@@ -24,16 +27,16 @@ func (f *brokenStorage) hit(op string, err error) error {
 	return err
 }
 
-func (f *brokenStorage) Append(name string, data []byte) (Stat, error) {
+func (f *brokenStorage) Append(name string, data []byte) (storage.Stat, error) {
 	if err := f.hit("append", f.appendErr); err != nil {
-		return Stat{}, err
+		return storage.Stat{}, err
 	}
 	return f.Storage.Append(name, data)
 }
 
-func (f *brokenStorage) Replace(name string, expect Token, write func(io.Writer) error) (Stat, error) {
+func (f *brokenStorage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
 	if err := f.hit("replace", f.replaceErr); err != nil {
-		return Stat{}, err
+		return storage.Stat{}, err
 	}
 	return f.Storage.Replace(name, expect, write)
 }
@@ -45,11 +48,11 @@ func (f *brokenStorage) Sync(name string) error {
 	return f.Storage.Sync(name)
 }
 
-func (f *brokenStorage) Overwrite(name string, expect Token, data []byte) (Stat, error) {
+func (f *brokenStorage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
 	if err := f.hit("overwrite", f.overwriteErr); err != nil {
-		return Stat{}, err
+		return storage.Stat{}, err
 	}
-	return f.Storage.(SlotWriter).Overwrite(name, expect, data)
+	return f.Storage.(storage.SlotWriter).Overwrite(name, expect, data)
 }
 
 // TestFaults: whatever the storage says is what the writer hears, and the file is as it was.
@@ -71,11 +74,11 @@ func TestFaults(t *testing.T) {
 		"slot":              {slot + plainFile, brokenStorage{overwriteErr: unix.EIO}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
 		"the slot's entry":  {slot + plainFile, brokenStorage{appendErr: unix.ENOSPC}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
 		"fork":              {plainFile, brokenStorage{replaceErr: unix.ENOSPC}, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a"); return err }},
-		"replaced for ever": {v1, brokenStorage{replaceErr: ErrStale}, mode},
+		"replaced for ever": {v1, brokenStorage{replaceErr: storage.ErrStale}, mode},
 	}
 	for name, test := range writes {
 		t.Run(name, func(t *testing.T) {
-			test.fault.Storage = NewMemoryStorage()
+			test.fault.Storage = memory.New()
 			w := startWriting(t, &test.fault, test.content, WriteOptions{})
 			err := test.do(w)
 			require.ErrorIs(t, err, errors.Join(test.fault.appendErr, test.fault.replaceErr, test.fault.overwriteErr).(interface{ Unwrap() []error }).Unwrap()[0])
@@ -91,7 +94,7 @@ func TestFaults(t *testing.T) {
 
 // TestSyncFault: the line is there, and its writer knows that it may not last.
 func TestSyncFault(t *testing.T) {
-	fault := &brokenStorage{Storage: NewMemoryStorage(), syncErr: unix.EIO}
+	fault := &brokenStorage{Storage: memory.New(), syncErr: unix.EIO}
 	w := startWriting(t, fault, plainFile, WriteOptions{Sync: true})
 	ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, unix.EIO)
@@ -102,7 +105,7 @@ func TestSyncFault(t *testing.T) {
 // TestReplacedMeanwhile: somebody without the lock puts another file in the place between our look and
 // our rewrite. The write begins anew on what is there now.
 func TestReplacedMeanwhile(t *testing.T) {
-	memory := NewMemoryStorage()
+	memory := memory.New()
 	fault := &brokenStorage{Storage: memory}
 	w := startWriting(t, fault, plainFile, WriteOptions{})
 	other := plainFile + `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
@@ -135,6 +138,6 @@ func TestBlobFault(t *testing.T) {
 
 // TestReplacedButNotDurable: the file has its new content although the directory could not be synced.
 func TestReplacedButNotDurable(t *testing.T) {
-	require.NoError(t, replaced(Stat{Kind: KindFile}, unix.EIO))
-	require.ErrorIs(t, replaced(Stat{}, unix.EIO), unix.EIO)
+	require.NoError(t, storage.Replaced(storage.Stat{Kind: storage.KindFile}, unix.EIO))
+	require.ErrorIs(t, storage.Replaced(storage.Stat{}, unix.EIO), unix.EIO)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // operatorDir is what operator's directory is called in a home: ~/.operator/profiles/<name>.
@@ -17,15 +18,15 @@ const operatorDir = ".operator"
 // yet, the store's own path does.
 func (w *Writer) storeDialect() (d *dialect, form rawjson.TimeForm, err error) {
 	items, err := w.store.Storage().List("")
-	if err != nil && !isMissing(err) {
+	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
 	}
 	empty := true
 	for _, item := range slices.Backward(items) { // names begin with the time
-		if item.Kind == KindDir {
+		if item.Kind == storage.KindDir {
 			empty = false
 		}
-		if item.Kind != KindFile || !isSessionName(item.Name) {
+		if item.Kind != storage.KindFile || !isSessionName(item.Name) {
 			continue
 		}
 		header, err := readHeaderOf(w.store.Storage(), item.Name)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
@@ -28,7 +30,7 @@ func (w *Writer) Fork(ctx context.Context, s *Session, id string) (name string, 
 		return "", fmt.Errorf("%w: %s", ErrReadOnly, s.Name())
 	}
 	for range staleTries {
-		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, ErrStale) {
+		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -55,7 +57,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *Session, id string) (name stri
 
 // pending reports whether a session is in memory only; so are its forks then.
 func (w *Writer) pending(s *Session) bool {
-	p, ok := w.store.Storage().(*PendingStorage)
+	p, ok := w.store.Storage().(*pending.Storage)
 	return ok && p.Pending(s.Name())
 }
 

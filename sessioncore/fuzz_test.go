@@ -19,6 +19,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // The fuzz targets: whatever is in a file, it loads without a panic, and what is loaded keeps its
@@ -86,9 +89,9 @@ func (p mixPool) mixed(data []byte, seed uint64) []byte {
 }
 
 // fuzzSession puts data into a storage of its own and acquires it.
-func fuzzSession(t *testing.T, data []byte) (*MemoryStorage, *Session) {
-	storage := NewMemoryStorage()
-	_, err := storage.Replace(fuzzName, Token{}, func(w io.Writer) error {
+func fuzzSession(t *testing.T, data []byte) (*memory.Storage, *Session) {
+	storage := memory.New()
+	_, err := storage.Replace(fuzzName, sessionstorage.Token{}, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -376,7 +379,7 @@ func (b fuzzBlobs) Size(hash string) (int64, error) {
 	return int64(len(b.content)), nil
 }
 
-func (b fuzzBlobs) Open(hash string) (Object, error) {
+func (b fuzzBlobs) Open(hash string) (sessionstorage.Object, error) {
 	if hash != b.hash {
 		return nil, fs.ErrNotExist
 	}
@@ -385,8 +388,10 @@ func (b fuzzBlobs) Open(hash string) (Object, error) {
 
 type fuzzBlob struct{ *bytes.Reader }
 
-func (fuzzBlob) Close() error        { return nil }
-func (fuzzBlob) Stat() (Stat, error) { return Stat{Kind: KindFile}, nil }
+func (fuzzBlob) Close() error { return nil }
+func (fuzzBlob) Stat() (sessionstorage.Stat, error) {
+	return sessionstorage.Stat{Kind: sessionstorage.KindFile}, nil
+}
 
 func FuzzContext(f *testing.F) {
 	blob, err := os.ReadFile("../testdata/cases/blobs/9ebf77e73aced4bbd51fd849ee7879e77e5df1fc0ceb70ec2238cd047dcd8950")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
@@ -105,7 +106,7 @@ func (s *Snapshot) readHeader() (header, slot rawjson.Value, err error) {
 		}
 	}
 	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !isTitleSlot(slot)) {
-		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", ErrStale)
+		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", storage.ErrStale)
 	}
 	return header, slot, nil
 }
@@ -205,7 +206,7 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 }
 
 // readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
-func readHeaderOf(storage Storage, name string) (rawjson.Value, error) {
+func readHeaderOf(storage storage.Storage, name string) (rawjson.Value, error) {
 	obj, err := storage.Open(name)
 	if err != nil {
 		return nil, err

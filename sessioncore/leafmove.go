@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // MoveLeaf makes an entry the current position, as the client's branch does: durably, by one appended
@@ -81,5 +82,5 @@ func (w *Writer) moveInMemory(s *Session, target *string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s changes all the time", ErrStale, s.Name())
+	return fmt.Errorf("%w: %s changes all the time", storage.ErrStale, s.Name())
 }

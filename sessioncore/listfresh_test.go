@@ -13,32 +13,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // countingStorage counts what is asked of it.
 type countingStorage struct {
-	*MemoryStorage
+	*memory.Storage
 	stats, lists, named, opens atomic.Int64
 }
 
-func (c *countingStorage) Stat(name string) (Stat, error) {
+func (c *countingStorage) Stat(name string) (sessionstorage.Stat, error) {
 	c.stats.Add(1)
-	return c.MemoryStorage.Stat(name)
+	return c.Storage.Stat(name)
 }
 
-func (c *countingStorage) ListStat(dir string, want func(Item) bool) ([]StatItem, error) {
+func (c *countingStorage) ListStat(dir string, want func(sessionstorage.Item) bool) ([]sessionstorage.StatItem, error) {
 	c.lists.Add(1)
-	return ListStat(c.MemoryStorage, dir, want)
+	return sessionstorage.ListStat(c.Storage, dir, want)
 }
 
-func (c *countingStorage) StatNames(dir string, names []string, f func(int, Stat)) error {
+func (c *countingStorage) StatNames(dir string, names []string, f func(int, sessionstorage.Stat)) error {
 	c.named.Add(1)
-	return StatNames(c.MemoryStorage, dir, names, f)
+	return sessionstorage.StatNames(c.Storage, dir, names, f)
 }
 
-func (c *countingStorage) Open(name string) (Object, error) {
+func (c *countingStorage) Open(name string) (sessionstorage.Object, error) {
 	c.opens.Add(1)
-	return c.MemoryStorage.Open(name)
+	return c.Storage.Open(name)
 }
 
 // work is how much was asked since the last time.
@@ -51,7 +55,7 @@ func (c *countingStorage) work() work {
 // TestListingWork: listing 10,000 sessions opens each file once, and after that only what changed.
 func TestListingWork(t *testing.T) {
 	const sessions, dirs = 10_000, 20
-	storage := &countingStorage{MemoryStorage: NewMemoryStorage()}
+	storage := &countingStorage{Storage: memory.New()}
 	name := func(n int) string { return fmt.Sprintf("p%d/2026_%05d.jsonl", n%dirs, n) }
 	for n := range sessions {
 		text := fmt.Sprintf(`{"type":"session","id":"%05d","cwd":"/home/%d"}`+"\n", n, n%100)
@@ -211,7 +215,7 @@ func TestListingOfSlots(t *testing.T) {
 
 // TestListingOfPending: sessions that live in memory are listed, and stay listed when they go to disk.
 func TestListingOfPending(t *testing.T) {
-	storage := NewPendingStorage(newFileStorage(t))
+	storage := pending.New(dirtest.New(t))
 	l := newListing(t, storage)
 	require.Empty(t, ids(t, l))
 	require.NoError(t, storage.Create("p/s.jsonl", []byte(headerLine("one", "/a")), false))
@@ -266,7 +270,7 @@ func TestListingDirectories(t *testing.T) {
 // TestKeptLong: what is kept of long first messages beyond their beginnings is counted right, whatever comes
 // and goes, and bounded.
 func TestKeptLong(t *testing.T) {
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	l := newListing(t, storage)
 	write := func(name string, n int) {
 		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
@@ -294,7 +298,7 @@ func TestKeptLong(t *testing.T) {
 // TestLongFirstMessages: where too many would have to be kept they are not, and read again when the index is;
 // whole or not at all.
 func TestLongFirstMessages(t *testing.T) {
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	l := newListing(t, storage)
 	l.long = maxKeptLong
 	session := func(text string) []byte {
@@ -316,15 +320,15 @@ func TestLongFirstMessages(t *testing.T) {
 	require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])))
 	require.NoError(t, storage.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
 	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, ErrStale)
+	require.ErrorIs(t, err, sessionstorage.ErrStale)
 	require.NoError(t, storage.Remove("p/s.jsonl"))
 	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, ErrStale)
+	require.ErrorIs(t, err, sessionstorage.ErrStale)
 }
 
-func keepNow(t *testing.T, p *PendingStorage, name string) {
+func keepNow(t *testing.T, p *pending.Storage, name string) {
 	t.Helper()
-	kept, err := p.keepNow(context.Background(), name, p.Pending)
+	kept, err := p.KeepNow(context.Background(), name, p.Pending)
 	require.NoError(t, err)
 	require.True(t, kept)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // appendLine appends the session's line of index.jsonl. All ten keys are in every line, in this order, so
@@ -108,11 +109,11 @@ func (l *Listing) line(dst []byte, info *SessionInfo) ([]byte, error) {
 	var buf [listPrefix]byte
 	prefix, _, err := readPrefix(l.store.Storage(), info.Name, buf[:])
 	if err != nil {
-		return dst, fmt.Errorf("%w: %w", ErrStale, err)
+		return dst, fmt.Errorf("%w: %w", storage.ErrStale, err)
 	}
 	now := parseListInfo(prefix)
 	if now == nil || maphash.String(firstSeed, now.first) != info.firstSum {
-		return dst, fmt.Errorf("%w: the first message of %s", ErrStale, info.Name)
+		return dst, fmt.Errorf("%w: the first message of %s", storage.ErrStale, info.Name)
 	}
 	whole := *info
 	whole.first = now.first

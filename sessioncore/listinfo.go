@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -35,7 +36,7 @@ type SessionInfo struct {
 	// Name is the file's name in the storage.
 	Name string
 	// Stat is the file's when its prefix was read.
-	Stat Stat
+	Stat storage.Stat
 	// ID and CWD are those of the header; CWD may be empty.
 	ID, CWD string
 	// Title is the header's, a title slot's, or a compaction's short summary; "" also where there is none.
@@ -81,23 +82,23 @@ func (i *SessionInfo) compare(other *SessionInfo) int {
 }
 
 // readPrefix reads what the client's list looks at of a file. buf has room for listPrefix bytes.
-func readPrefix(storage Storage, name string, buf []byte) ([]byte, Stat, error) {
-	obj, err := storage.Open(name)
+func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage.Stat, error) {
+	obj, err := files.Open(name)
 	if err != nil {
-		return nil, Stat{}, err
+		return nil, storage.Stat{}, err
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
 	if err != nil {
-		return nil, Stat{}, err
+		return nil, storage.Stat{}, err
 	}
 	buf = buf[:min(listPrefix, st.Size)]
-	return buf, st, readFull(obj, buf, 0)
+	return buf, st, storage.ReadFull(obj, buf, 0)
 }
 
 // readListInfo reads the info of a file; nil where the client does not list it.
-func readListInfo(storage Storage, name string, buf []byte) (*SessionInfo, Stat, error) {
-	prefix, st, err := readPrefix(storage, name, buf)
+func readListInfo(files storage.Storage, name string, buf []byte) (*SessionInfo, storage.Stat, error) {
+	prefix, st, err := readPrefix(files, name, buf)
 	if err != nil {
 		return nil, st, err
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Listing knows the sessions of a storage, as the client's list shows them (design.md section 5). It reads
@@ -30,8 +32,8 @@ type Listing struct {
 	mu sync.Mutex
 	// dirs are the directories that hold sessions, by name; "" is the storage's root.
 	dirs   map[string]*listedDir
-	looks  int  // so far
-	newest Stat // of the root, with the newest times of all directories
+	looks  int          // so far
+	newest storage.Stat // of the root, with the newest times of all directories
 	// unsettled are files that are looked at each time: they may become sessions, or others, by growth.
 	unsettled map[*listedFile]bool
 	sessions  *Sessions // nil: to be made anew
@@ -42,9 +44,9 @@ type Listing struct {
 // listedDir is a directory and the session files that are directly in it.
 type listedDir struct {
 	name   string
-	stat   Stat  // when its names were read
-	readAt int64 // ns since the epoch
-	seen   int   // at which look it was there last
+	stat   storage.Stat // when its names were read
+	readAt int64        // ns since the epoch
+	seen   int          // at which look it was there last
 	files  []*listedFile
 	names  []string // of the files, without the directory
 	dirs   []string // the directories in it; the root's alone are looked at
@@ -53,7 +55,7 @@ type listedDir struct {
 // listedFile is a file whose name is a session's.
 type listedFile struct {
 	name   string
-	token  Token // when its prefix was read
+	token  storage.Token // when its prefix was read
 	readAt int64
 	seen   int          // at which look its directory was read last
 	info   *SessionInfo // nil: the client does not list it
@@ -69,7 +71,7 @@ func NewListing(store *Store, root string) *Listing {
 type Sessions struct {
 	listing *Listing
 	infos   []*SessionInfo
-	stat    Stat
+	stat    storage.Stat
 	bytes   int64 // of index.jsonl
 }
 
@@ -77,7 +79,7 @@ type Sessions struct {
 func (s *Sessions) All() []*SessionInfo { return s.infos }
 
 // Stat tells about the directory of all sessions, with the newest times of all that is in it.
-func (s *Sessions) Stat() Stat { return s.stat }
+func (s *Sessions) Stat() storage.Stat { return s.stat }
 
 // IndexSize is the size of index.jsonl in bytes.
 func (s *Sessions) IndexSize() int64 { return s.bytes }
@@ -97,7 +99,7 @@ func (l *Listing) Look() (*Sessions, error) {
 
 // Stat tells about the directory of all sessions, with the newest times of the directories in it: when a
 // session came or went last.
-func (l *Listing) Stat() (Stat, error) {
+func (l *Listing) Stat() (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.look(false)
@@ -170,7 +172,7 @@ func (l *Listing) look(all bool) error {
 			if f.seen == l.looks {
 				continue // with its directory
 			}
-			if st, err := l.store.Storage().Stat(f.name); err == nil && st.Kind == KindFile && f.differs(st.Token) {
+			if st, err := l.store.Storage().Stat(f.name); err == nil && st.Kind == storage.KindFile && f.differs(st.Token) {
 				stale = append(stale, f)
 			}
 		}
@@ -180,46 +182,46 @@ func (l *Listing) look(all bool) error {
 
 // unreachable: it is not there, or not ours to see. The client's list passes over it as well.
 func unreachable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrNotRegular) ||
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, storage.ErrNotRegular) ||
 		errors.Is(err, unix.ENAMETOOLONG)
 }
 
 // dirLook is what a look at a directory found.
 type dirLook struct {
-	stat  Stat
+	stat  storage.Stat
 	at    int64 // ns since the epoch
 	err   error
-	same  bool          // its names are those that are known
-	stale []*listedFile // then: its files that are others now, where all are looked at
-	gone  []*listedFile // likewise those that are no files any more
-	items []StatItem    // else: what is in it
+	same  bool               // its names are those that are known
+	stale []*listedFile      // then: its files that are others now, where all are looked at
+	gone  []*listedFile      // likewise those that are no files any more
+	items []storage.StatItem // else: what is in it
 }
 
 // fetch looks at a directory. It changes nothing.
 func (l *Listing) fetch(name string, all bool) (k dirLook) {
-	storage := l.store.Storage()
+	files := l.store.Storage()
 	k.at = time.Now().UnixNano()
-	if k.stat, k.err = storage.Stat(name); k.err != nil {
+	if k.stat, k.err = files.Stat(name); k.err != nil {
 		return k
 	}
-	if k.stat.Kind != KindDir {
-		k.err = ErrNotRegular
+	if k.stat.Kind != storage.KindDir {
+		k.err = storage.ErrNotRegular
 		return k
 	}
 	d := l.dirs[name]
 	k.same = d != nil && d.stat == k.stat && !racy(k.stat.Token, d.readAt)
 	switch {
 	case k.same && all && len(d.names) > 0:
-		k.err = StatNames(storage, name, d.names, func(i int, st Stat) {
+		k.err = storage.StatNames(files, name, d.names, func(i int, st storage.Stat) {
 			switch f := d.files[i]; {
-			case st.Kind != KindFile:
+			case st.Kind != storage.KindFile:
 				k.gone = append(k.gone, f)
 			case f.differs(st.Token):
 				k.stale = append(k.stale, f)
 			}
 		})
 	case !k.same:
-		k.items, k.err = ListStat(storage, name, func(item Item) bool {
+		k.items, k.err = storage.ListStat(files, name, func(item storage.Item) bool {
 			return isSessionFile(item) || name == "" && isScope(item)
 		})
 	}
@@ -249,17 +251,17 @@ func (l *Listing) apply(name string, k dirLook, stale *[]*listedFile) (*listedDi
 
 // racy reports whether a state read at that time may change without its times telling. Nobody can set when
 // a file changed, other than when it was modified: one with a time to come would be read each time.
-func racy(t Token, readAt int64) bool { return t.Changed >= readAt-int64(raceWindow) }
+func racy(t storage.Token, readAt int64) bool { return t.Changed >= readAt-int64(raceWindow) }
 
 // isSessionFile: the client's list takes no hidden names and no links.
-func isSessionFile(item Item) bool {
-	return item.Kind == KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessionEnding)
+func isSessionFile(item storage.Item) bool {
+	return item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessionEnding)
 }
 
-func isScope(item Item) bool { return item.Kind == KindDir && item.Name[0] != '.' }
+func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
 // take takes over what is in a directory now.
-func (l *Listing) take(d *listedDir, items []StatItem, stale *[]*listedFile) {
+func (l *Listing) take(d *listedDir, items []storage.StatItem, stale *[]*listedFile) {
 	known := make(map[string]*listedFile, len(d.files))
 	for i, f := range d.files {
 		known[d.names[i]] = f
@@ -267,9 +269,9 @@ func (l *Listing) take(d *listedDir, items []StatItem, stale *[]*listedFile) {
 	d.dirs, d.files, d.names = nil, nil, nil
 	for _, item := range items {
 		switch item.Kind {
-		case KindDir:
+		case storage.KindDir:
 			d.dirs = append(d.dirs, item.Name)
-		case KindFile:
+		case storage.KindFile:
 			f := known[item.Name]
 			if f == nil {
 				f = &listedFile{name: path.Join(d.name, item.Name)}
@@ -290,7 +292,7 @@ func (l *Listing) take(d *listedDir, items []StatItem, stale *[]*listedFile) {
 }
 
 // differs reports whether a file with that token has to be read.
-func (f *listedFile) differs(t Token) bool { return f.token != t || racy(t, f.readAt) }
+func (f *listedFile) differs(t storage.Token) bool { return f.token != t || racy(t, f.readAt) }
 
 // forget lets a directory go.
 func (l *Listing) forget(d *listedDir) {

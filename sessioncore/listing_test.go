@@ -3,19 +3,24 @@ package sessioncore
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	sessiondir "sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // newListing returns the listing of a storage.
-func newListing(t testing.TB, storage Storage) *Listing {
+func newListing(t testing.TB, storage storage.Storage) *Listing {
 	store := NewStore(storage)
 	t.Cleanup(store.Close)
 	return NewListing(store, "/home/dev/.omp/agent/sessions")
@@ -23,7 +28,7 @@ func newListing(t testing.TB, storage Storage) *Listing {
 
 // listDir returns the listing of a directory on disk.
 func listDir(t testing.TB, dir string) *Listing {
-	storage, err := OpenFileStorage(dir)
+	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = storage.Close() })
 	return newListing(t, storage)
@@ -135,4 +140,38 @@ func TestListConformance(t *testing.T) {
 			require.Equal(t, len(got), n, "sessions in the list")
 		})
 	}
+}
+
+// TestListingTogether: many ask while files change.
+func TestListingTogether(t *testing.T) {
+	storage := memory.New()
+	l := newListing(t, storage)
+	require.NoError(t, storage.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for n := range 100 {
+				name := fmt.Sprintf("p%d/%d.jsonl", g, n%5)
+				if n%7 == 0 {
+					_ = storage.Remove(name)
+				} else if err := storage.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
+					t.Error(err)
+				}
+				found, err := l.Look()
+				if err != nil || len(found.All()) == 0 {
+					t.Error(err)
+				}
+				if info, err := l.Resume("steady"); err != nil || info.ID != "steady" {
+					t.Error(err)
+				}
+				if e, err := l.CwdFind("/w", "steady"); err != nil || e.Session.ID != "steady" {
+					t.Error(err)
+				}
+				if doc := found.Index(); doc.Size() != found.IndexSize() {
+					t.Error("index")
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.
@@ -153,8 +154,8 @@ func FuzzListPrefix(f *testing.F) {
 		require.LessOrEqual(t, len(name), maxName+1+hashLength)
 		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
 		require.LessOrEqual(t, total, 5*3*listPrefix, "bounded memory")
-		l := newListing(t, NewMemoryStorage())
-		require.NoError(t, l.store.storage.(*MemoryStorage).WriteFile(info.Name, prefix))
+		l := newListing(t, memory.New())
+		require.NoError(t, l.store.storage.(*memory.Storage).WriteFile(info.Name, prefix))
 		found, err := l.Resume(FileName(info.ID))
 		if l.HasDirectory(info) {
 			require.NoError(t, err)

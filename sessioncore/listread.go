@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 // readFile is what reading a prefix gave.
 type readFile struct {
-	token Token
+	token storage.Token
 	at    int64
 	info  *SessionInfo
 }
@@ -43,7 +45,7 @@ func parallel(n, workers int, work func(i int)) error {
 	var next atomic.Int64
 	failed := make([]error, max(1, min(n, workers)))
 	run := func(err *error) {
-		defer recoverTo(err)
+		defer storage.RecoverTo(err)
 		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 			work(int(i))
 		}
@@ -100,7 +102,7 @@ func (l *Listing) again(f *listedFile) error {
 	switch {
 	case err != nil && !unreachable(err):
 		return err
-	case err != nil || st.Kind != KindFile:
+	case err != nil || st.Kind != storage.KindFile:
 		l.install(f, readFile{})
 		return nil
 	case !f.differs(st.Token):

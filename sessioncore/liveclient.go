@@ -1,6 +1,12 @@
 package sessioncore
 
-import "errors"
+import (
+	"errors"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+)
 
 // This file is the writer's look for live clients (docs/design.md section 4).
 
@@ -16,24 +22,24 @@ func (w *Writer) live(s *Session, snap *Snapshot) error {
 		}
 	}
 	state, err := w.writers(s, snap)
-	if err == nil && state == WritersPresent {
+	if err == nil && state == storage.WritersPresent {
 		err = &LiveError{Session: s.Name(), Sign: SignDescriptor}
 	}
 	return err
 }
 
 // writers says whether a process has the file of a snapshot open for writing.
-func (w *Writer) writers(s *Session, snap *Snapshot) (WriterState, error) {
-	finder, ok := w.store.Storage().(WriterFinder)
+func (w *Writer) writers(s *Session, snap *Snapshot) (storage.WriterState, error) {
+	finder, ok := w.store.Storage().(storage.WriterFinder)
 	if !ok {
-		return WritersUnknown, nil
+		return storage.WritersUnknown, nil
 	}
-	if o, ok := snap.File().(*fileObject); ok {
-		state, returned := o.writers()
+	if o, ok := snap.File().(*dir.File); ok {
+		state, returned := o.Writers()
 		if !returned {
 			s.drop() // the lease that is left goes with the descriptor
 		}
-		if state != WritersUnknown {
+		if state != storage.WritersUnknown {
 			return state, nil
 		}
 	}
@@ -58,7 +64,7 @@ func (w *Writer) namePID(s *Session, err error) error {
 		return err
 	}
 	live := &LiveError{Session: s.Name(), Sign: SignDescriptor}
-	if _, live.PID = findWriter("/proc", st); live.PID != 0 {
+	if _, live.PID = writers.Find("/proc", st); live.PID != 0 {
 		live.Command = commandOf("/proc", live.PID)
 	}
 	return live

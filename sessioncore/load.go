@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // This file splits a session file into units: the values in it, and what is no value. It implements
@@ -171,7 +172,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 		defer close(finished)
 		defer close(ordered)
 		defer close(work)
-		defer recoverTo(&readErr)
+		defer storage.RecoverTo(&readErr)
 		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}, free, work, ordered)
 	}()
 	for range workers {
@@ -212,7 +213,7 @@ func classifyChunks(work <-chan *chunk) {
 	var s rawjson.Scanner
 	for c := range work {
 		c.done <- func() (err error) {
-			defer recoverTo(&err)
+			defer storage.RecoverTo(&err)
 			c.classify(&s)
 			return nil
 		}()

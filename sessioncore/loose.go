@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // A line that is no JSON value by itself may begin one that runs on over the next lines (format.md,
@@ -174,7 +175,7 @@ func (l *loader) lineAt(off int64) ([]byte, error) {
 		n := min(want, l.size-off, maxLine)
 		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
 		l.aheadOff = off
-		if err := readFull(l.obj, l.ahead, off); err != nil {
+		if err := storage.ReadFull(l.obj, l.ahead, off); err != nil {
 			l.ahead = nil
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // blobUse is a reference of an entry to a blob.
@@ -63,16 +64,16 @@ func eachBlobReference(text rawjson.Value, f func(hash string)) {
 
 // blobState is a store of blobs that can tell when blobs came or went: then its token is another one.
 type blobState interface {
-	State() (Token, error)
+	State() (storage.Token, error)
 }
 
 // missingBlobs remembers which references of a session lead to no blob, for as long as no blob comes or goes. The
 // snapshots of one index share it.
 type missingBlobs struct {
-	mu     sync.Mutex // guards what follows
-	state  Token      // of the store when it was looked at
-	looked int        // how many of the references were
-	gone   []int      // numbers of those that lead nowhere
+	mu     sync.Mutex    // guards what follows
+	state  storage.Token // of the store when it was looked at
+	looked int           // how many of the references were
+	gone   []int         // numbers of those that lead nowhere
 }
 
 // missingBlobsKey is the key of a session's missingBlobs among what its snapshots share.
@@ -108,7 +109,7 @@ func (m *missingBlobs) of(s *Snapshot, blobs Blobs) ([]blobUse, error) {
 // can be kept.
 func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 	now := time.Now().UnixNano()
-	var state Token
+	var state storage.Token
 	store, ok := blobs.(blobState)
 	if ok {
 		if state, err = store.State(); err != nil && !errors.Is(err, fs.ErrNotExist) {

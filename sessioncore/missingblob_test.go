@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // countingBlobs is a store of blobs that counts the looks.
 type countingBlobs struct {
 	Blobs
 	there map[string]bool
-	token Token
+	token sessionstorage.Token
 	err   error
 	looks int
 }
@@ -32,7 +35,7 @@ func (b *countingBlobs) Size(hash string) (int64, error) {
 	return 1, nil
 }
 
-func (b *countingBlobs) State() (Token, error) { return b.token, nil }
+func (b *countingBlobs) State() (sessionstorage.Token, error) { return b.token, nil }
 
 func (b *countingBlobs) change(there ...string) {
 	b.there = map[string]bool{}
@@ -66,7 +69,7 @@ func TestMissingBlobs(t *testing.T) {
 	image := func(hash string) string {
 		return `{"type":"image","mimeType":"image/png","data":"blob:sha256:` + hash + `"}`
 	}
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	require.NoError(t, storage.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}`+"\n"+
 		blobLine("one", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
 		blobLine("url", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
@@ -80,7 +83,7 @@ func TestMissingBlobs(t *testing.T) {
 		t.Cleanup(snap.Release)
 		return snap
 	}
-	blobs := &countingBlobs{token: Token{Changed: time.Now().Add(-time.Hour).UnixNano()}}
+	blobs := &countingBlobs{token: sessionstorage.Token{Changed: time.Now().Add(-time.Hour).UnixNano()}}
 	snap := acquire()
 	for range 3 {
 		require.Equal(t, []string{"one", "one", "url"}, missingIDs(t, snap, blobs))
@@ -123,7 +126,7 @@ func TestManyBlobUses(t *testing.T) {
 	for i := range maxBlobUses + 2 {
 		text.WriteString(blobLine(fmt.Sprint(i), fmt.Sprintf(`{"role":"user","content":[{"type":"image","data":"blob:sha256:%064x"}]}`, i)))
 	}
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	require.NoError(t, storage.WriteFile("p/s.jsonl", []byte(text.String())))
 	store := NewStore(storage)
 	defer store.Close()

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // NewSession is a session to be made (design.md section 2, new-session).
@@ -68,7 +69,7 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession makes a session and returns its name in the storage. With a PendingStorage it lives in
+// NewSession makes a session and returns its name in the storage. With a pending.Storage it lives in
 // memory until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
 // beside the others (flat.go); else where sessions of that working directory are, or into the directory
 // with the documented name (docs/format.md, Files). Where that name is longer than a file system allows, it is
@@ -97,27 +98,27 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 // createNamed writes a new file: in memory where wait says so and the storage can. used tells that it holds what
 // must not be lost.
 func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
-	storage := w.store.Storage()
-	if p, ok := storage.(*PendingStorage); ok && wait && !(used && w.opts.Sync) {
+	root := w.store.Storage()
+	if p, ok := root.(*pending.Storage); ok && wait && !(used && w.opts.Sync) {
 		var content bytes.Buffer
 		if err := write(&content); err != nil {
 			return err
 		}
-		if err := p.Create(name, content.Bytes(), used); !errors.Is(err, errNoRoom) {
+		if err := p.Create(name, content.Bytes(), used); !errors.Is(err, pending.ErrNoRoom) {
 			return err
 		}
 	}
-	if dirs, ok := storage.(DirMaker); ok {
-		if err := dirs.MkdirAll(memParent(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if dirs, ok := root.(storage.DirMaker); ok {
+		if err := dirs.MkdirAll(storage.Dir(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
-	unlock, err := storage.Lock(ctx, name)
+	unlock, err := root.Lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unlock() }()
-	return replaced(storage.Replace(name, Token{}, write))
+	return storage.Replaced(root.Replace(name, storage.Token{}, write))
 }
 
 // sessionFileName names a session's file as clients do: the time with the characters that some file
@@ -148,28 +149,28 @@ func scopeName(cwd string) string {
 // scopeDir returns the directory below the storage's root that a new session of a working directory goes
 // into: the one that holds sessions with that cwd, of several the one with the latest, else the one
 // with the documented name.
-func scopeDir(storage Storage, cwd string) (string, error) {
-	dirs, err := storage.List("")
-	if err != nil && !isMissing(err) {
+func scopeDir(root storage.Storage, cwd string) (string, error) {
+	dirs, err := root.List("")
+	if err != nil && !storage.IsMissing(err) {
 		return "", err
 	}
 	best, latest := scopeName(cwd), ""
 	for _, dir := range dirs {
-		if dir.Kind != KindDir {
+		if dir.Kind != storage.KindDir {
 			continue
 		}
-		files, err := storage.List(dir.Name)
+		files, err := root.List(dir.Name)
 		if err != nil {
 			continue // gone, or not ours to read: then none of ours goes there
 		}
 		for _, file := range slices.Backward(files) { // names begin with the time
-			if file.Kind != KindFile || !isSessionName(file.Name) {
+			if file.Kind != storage.KindFile || !isSessionName(file.Name) {
 				continue
 			}
 			if file.Name <= latest {
 				break
 			}
-			if headerCWD(storage, path.Join(dir.Name, file.Name)) == cwd {
+			if headerCWD(root, path.Join(dir.Name, file.Name)) == cwd {
 				best, latest = dir.Name, file.Name
 				break
 			}
@@ -183,11 +184,8 @@ func scopeDir(storage Storage, cwd string) (string, error) {
 }
 
 // headerCWD returns the working directory in a file's header, "" where there is none to be read.
-func headerCWD(storage Storage, name string) string {
-	header, _ := readHeaderOf(storage, name)
+func headerCWD(root storage.Storage, name string) string {
+	header, _ := readHeaderOf(root, name)
 	cwd, _ := header.Member("cwd").Text()
 	return cwd
 }
-
-// isMissing: nothing has been written yet.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

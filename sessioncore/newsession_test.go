@@ -12,6 +12,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 func TestParseNewSession(t *testing.T) {
@@ -47,7 +54,7 @@ func TestSessionNames(t *testing.T) {
 
 // TestScopeDir: a new session goes where sessions of its directory are, whatever that is called.
 func TestScopeDir(t *testing.T) {
-	m := NewMemoryStorage()
+	m := memory.New()
 	header := func(cwd string) string { return `{"type":"session","version":3,"id":"x","cwd":"` + cwd + `"}` + "\n" }
 	putFile(t, m, "-dev-pi/2026-01-01T00-00-00-000Z_a.jsonl", header("/home/dev/pi"))
 	putFile(t, m, "-dev-pi/2026-01-05T00-00-00-000Z_a.jsonl", header("/home/dev/other"))
@@ -68,9 +75,9 @@ func TestScopeDir(t *testing.T) {
 }
 
 // pendingTest is a writer over a disk with a memory before it.
-func pendingTest(t *testing.T, opts WriteOptions) (*writing, *FileStorage) {
-	disk := newFileStorage(t)
-	return startWriting(t, NewPendingStorage(disk), "", opts), disk
+func pendingTest(t *testing.T, opts WriteOptions) (*writing, *dir.Storage) {
+	disk := dirtest.New(t)
+	return startWriting(t, pending.New(disk), "", opts), disk
 }
 
 func TestNewSession(t *testing.T) {
@@ -86,7 +93,7 @@ func TestNewSession(t *testing.T) {
 
 	items, err := w.storage.List("")
 	require.NoError(t, err)
-	require.Equal(t, []Item{{"--home-dev-pi--", KindDir}}, items)
+	require.Equal(t, []storage.Item{{Name: "--home-dev-pi--", Kind: storage.KindDir}}, items)
 	items, err = w.storage.List("--home-dev-pi--")
 	require.NoError(t, err)
 	require.Len(t, items, 1)
@@ -120,7 +127,7 @@ func TestNewSession(t *testing.T) {
 	require.True(t, strings.HasPrefix(onDisk, before))
 	require.Equal(t, onDisk, w.content())
 	require.Len(t, strings.Split(onDisk, "\n"), 4+1+1)
-	require.False(t, w.storage.(*PendingStorage).Pending(name))
+	require.False(t, w.storage.(*pending.Storage).Pending(name))
 	_, err = disk.Stat(fork)
 	require.ErrorIs(t, err, fs.ErrNotExist, "the other one waits still")
 	items, err = w.storage.List("--home-dev-pi--")
@@ -135,15 +142,15 @@ func TestNewSession(t *testing.T) {
 	require.NoError(t, w.Writer.Sync(ctx, w.session))
 	require.Equal(t, w.content(), fileContent(t, disk, fork))
 	require.NoError(t, w.Writer.Sync(ctx, w.session))
-	require.Empty(t, leftovers(t, disk.Path()))
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
 // TestNewSessionCannotGoToDisk: the answer is refused, and what was in memory is as it was.
 func TestNewSessionCannotGoToDisk(t *testing.T) {
 	ctx := context.Background()
-	disk := &brokenStorage{Storage: NewMemoryStorage(), replaceErr: fs.ErrPermission}
-	w := startWriting(t, NewPendingStorage(disk), "", WriteOptions{})
-	require.NoError(t, disk.Storage.(DirMaker).MkdirAll("--w--"))
+	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
+	w := startWriting(t, pending.New(disk), "", WriteOptions{})
+	require.NoError(t, disk.Storage.(storage.DirMaker).MkdirAll("--w--"))
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -155,11 +162,11 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 	disk.replaceErr = nil
 	_, err = w.append(testAnswer)
 	require.NoError(t, err)
-	require.False(t, w.storage.(*PendingStorage).Pending(name))
+	require.False(t, w.storage.(*pending.Storage).Pending(name))
 }
 
 func TestPendingLimits(t *testing.T) {
-	p := NewPendingStorage(NewMemoryStorage())
+	p := pending.New(memory.New())
 	require.NoError(t, p.Create("d/a", []byte("x"), false))
 	require.ErrorIs(t, p.Create("d/a", []byte("x"), false), fs.ErrExist)
 	putFile(t, p, "e/b", "x")
@@ -168,7 +175,7 @@ func TestPendingLimits(t *testing.T) {
 	for i := 0; err == nil; i++ {
 		err = p.Create(fmt.Sprintf("d/%d", i), nil, false)
 	}
-	require.ErrorIs(t, err, ErrTooMany)
+	require.ErrorIs(t, err, pending.ErrTooMany)
 	_, err = NewWriter(NewStore(p), WriteOptions{ReadOnly: true}).NewSession(context.Background(), NewSession{CWD: "/w"})
 	require.True(t, errors.Is(err, ErrReadOnly))
 }
@@ -176,8 +183,8 @@ func TestPendingLimits(t *testing.T) {
 // TestPendingConcurrently: appends, readers and the answer that puts the session on disk, all at once.
 func TestPendingConcurrently(t *testing.T) {
 	ctx := context.Background()
-	disk := newFileStorage(t)
-	store := NewStore(NewPendingStorage(disk))
+	disk := dirtest.New(t)
+	store := NewStore(pending.New(disk))
 	t.Cleanup(store.Close)
 	w := NewWriter(store, WriteOptions{})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
@@ -211,5 +218,5 @@ func TestPendingConcurrently(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, snap.Path(leaf), 4*each)
 	require.Equal(t, fileContent(t, store.Storage(), name), fileContent(t, disk, name))
-	require.Empty(t, leftovers(t, disk.Path()))
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // Appending to sessions of the operator dialect (design.md sections 2 and 9).
@@ -189,10 +191,10 @@ func TestOperatorSizeControls(t *testing.T) {
 func TestAppendToAnotherDialect(t *testing.T) {
 	w := startMemory(t, opFile, WriteOptions{})
 	w.snapshot() // kept: what the session was when last looked at
-	require.NoError(t, w.storage.(*MemoryStorage).WriteFile(plainName, []byte(plainFile)))
+	require.NoError(t, w.storage.(*memory.Storage).WriteFile(plainName, []byte(plainFile)))
 	_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
 	require.ErrorIs(t, err, ErrInvalid)
-	require.NoError(t, w.storage.(*MemoryStorage).WriteFile(plainName, []byte(opFile)))
+	require.NoError(t, w.storage.(*memory.Storage).WriteFile(plainName, []byte(opFile)))
 	_, err = w.append(`{"type":"custom_info","custom_type":"x"}`, `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+longBase64+`"}]}}`)
 	require.NoError(t, err)
 	require.Len(t, w.added(opFile), 2)

@@ -13,6 +13,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // Moving, naming, forking and making sessions of the operator dialect (design.md sections 2, 4 and 9).
@@ -134,14 +139,14 @@ func TestStoreDialect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			storage := NewMemoryStorage()
+			storage := memory.New()
 			for name, content := range test.files {
 				putFile(t, storage, name, content)
 			}
 			for _, dir := range test.dirs {
 				require.NoError(t, storage.MkdirAll(dir))
 			}
-			w := startWriting(t, NewPendingStorage(storage), "", WriteOptions{Root: test.root})
+			w := startWriting(t, pending.New(storage), "", WriteOptions{Root: test.root})
 			name, err := w.NewSession(context.Background(), NewSession{CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)
@@ -160,8 +165,8 @@ func TestStoreDialect(t *testing.T) {
 // TestOperatorNewSession: in memory until the first answer, with all that the line asks for.
 func TestOperatorNewSession(t *testing.T) {
 	ctx := context.Background()
-	disk := newFileStorage(t)
-	w := startWriting(t, NewPendingStorage(disk), "", WriteOptions{Root: "/home/u/.operator/profiles/p/sessions"})
+	disk := dirtest.New(t)
+	w := startWriting(t, pending.New(disk), "", WriteOptions{Root: "/home/u/.operator/profiles/p/sessions"})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w/", Title: " the\ttitle", Parent: "p"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -198,7 +203,7 @@ func TestOperatorNewSession(t *testing.T) {
 	_, err = disk.Stat(forked)
 	require.NoError(t, err)
 	checkAsSeed(t, w.content(), w.snapshot())
-	require.Empty(t, leftovers(t, disk.Path()))
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
 // TestOperatorAfterCut: a torn line stays, and the new entry is read, as in omp.

@@ -1,10 +1,14 @@
 package sessioncore
 
-import "time"
+import (
+	"time"
+
+	"sessionfs/sessioncore/storage"
+)
 
 // parentRef is what a session's header says of its parent, in one state of the file.
 type parentRef struct {
-	token  Token
+	token  storage.Token
 	readAt int64
 	text   string
 }

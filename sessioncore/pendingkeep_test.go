@@ -13,6 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
@@ -20,9 +26,9 @@ const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
 // TestKeepAll: what somebody added to goes to disk; what has failed stays as it was, and the others go all the same.
 func TestKeepAll(t *testing.T) {
 	ctx := context.Background()
-	disk := newFileStorage(t)
-	w := startWriting(t, NewPendingStorage(disk), "", WriteOptions{})
-	p := w.storage.(*PendingStorage)
+	disk := dirtest.New(t)
+	w := startWriting(t, pending.New(disk), "", WriteOptions{})
+	p := w.storage.(*pending.Storage)
 	var names []string
 	for _, cwd := range []string{"/a", "/b", "/c", "/empty"} {
 		name, err := w.NewSession(ctx, NewSession{CWD: cwd})
@@ -48,7 +54,7 @@ func TestKeepAll(t *testing.T) {
 	require.Equal(t, before, fileContent(t, disk, names[1]))
 	_, err := disk.Stat(names[3])
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.Empty(t, leftovers(t, disk.Path()))
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
 // TestEnd: whatever was acknowledged is on disk once End has returned, also what was written during it, and so is
@@ -56,9 +62,9 @@ func TestKeepAll(t *testing.T) {
 func TestEnd(t *testing.T) {
 	ctx := context.Background()
 	for range 20 {
-		disk := newFileStorage(t)
-		store := NewStore(NewPendingStorage(disk))
-		p := store.Storage().(*PendingStorage)
+		disk := dirtest.New(t)
+		store := NewStore(pending.New(disk))
+		p := store.Storage().(*pending.Storage)
 		w := NewWriter(store, WriteOptions{})
 		const writers = 8
 		var group sync.WaitGroup
@@ -90,8 +96,8 @@ func TestEnd(t *testing.T) {
 				require.Contains(t, text, id)
 			}
 		}
-		require.Empty(t, p.names(), "nothing that was added to is in memory")
-		require.Zero(t, p.bytes)
+		require.Empty(t, p.Names(), "nothing that was added to is in memory")
+		require.Zero(t, p.Bytes)
 		store.Close()
 	}
 }
@@ -115,13 +121,13 @@ func TestSyncNewSession(t *testing.T) {
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			require.NoError(t, test.write(w))
 			require.Equal(t, w.content(), fileContent(t, disk, name))
-			require.False(t, w.storage.(*PendingStorage).Pending(name))
+			require.False(t, w.storage.(*pending.Storage).Pending(name))
 		})
 	}
 	// A line that cannot be put on disk is refused and is not in memory either: its writer may send it again.
-	disk := &brokenStorage{Storage: NewMemoryStorage(), replaceErr: unix.ENOSPC}
-	require.NoError(t, disk.Storage.(DirMaker).MkdirAll("--w--"))
-	w := startWriting(t, NewPendingStorage(disk), "", WriteOptions{Sync: true})
+	disk := &brokenStorage{Storage: memory.New(), replaceErr: unix.ENOSPC}
+	require.NoError(t, disk.Storage.(storage.DirMaker).MkdirAll("--w--"))
+	w := startWriting(t, pending.New(disk), "", WriteOptions{Sync: true})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -135,9 +141,9 @@ func TestSyncNewSession(t *testing.T) {
 func TestPendingBytes(t *testing.T) {
 	ctx := context.Background()
 	w, disk := pendingTest(t, WriteOptions{})
-	p := w.storage.(*PendingStorage)
+	p := w.storage.(*pending.Storage)
 	count := func() (sum int64) {
-		for _, name := range p.names() {
+		for _, name := range p.Names() {
 			sum += int64(len(fileContent(t, p, name)))
 		}
 		return sum
@@ -150,31 +156,31 @@ func TestPendingBytes(t *testing.T) {
 	require.NoError(t, w.SetTitle(ctx, w.session, "longer"))
 	_, err = w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
-	require.Len(t, p.names(), 2)
-	require.Equal(t, count(), p.bytes)
-	require.NotZero(t, p.bytes)
+	require.Len(t, p.Names(), 2)
+	require.Equal(t, count(), p.Bytes)
+	require.NotZero(t, p.Bytes)
 
-	p.bytes += maxPendingBytes // as if others held that
+	p.Bytes += pending.MaxPendingBytes // as if others held that
 	onDisk, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
 	_, err = w.append(userLine)
 	require.NoError(t, err)
 	require.Equal(t, w.content(), fileContent(t, disk, name))
-	p.bytes -= maxPendingBytes
-	require.Equal(t, count(), p.bytes)
+	p.Bytes -= pending.MaxPendingBytes
+	require.Equal(t, count(), p.Bytes)
 	require.NoError(t, w.SyncAll(ctx))
-	require.Zero(t, p.bytes)
+	require.Zero(t, p.Bytes)
 }
 
 // TestPendingNames: no file is made in memory that could not be made on disk.
 func TestPendingNames(t *testing.T) {
-	disk := newFileStorage(t)
+	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")
 	putFile(t, disk, "dir/there", "x")
-	p := NewPendingStorage(disk)
+	p := pending.New(disk)
 	long := strings.Repeat("x", unix.NAME_MAX)
-	file := strings.Repeat("x", unix.NAME_MAX-len(temporaryName("")))
+	file := strings.Repeat("x", unix.NAME_MAX-len(storage.TemporaryName("")))
 	for name, want := range map[string]error{
 		"new/" + file:       nil,
 		long + "/x":         nil,
@@ -184,9 +190,9 @@ func TestPendingNames(t *testing.T) {
 		"file/x":            unix.ENOTDIR,
 		"file/x/y":          unix.ENOTDIR,
 		"dir/there":         fs.ErrExist,
-		"../x":              ErrBadName,
-		"a/../x":            ErrBadName,
-		"/x":                ErrBadName,
+		"../x":              storage.ErrBadName,
+		"a/../x":            storage.ErrBadName,
+		"/x":                storage.ErrBadName,
 	} {
 		err := p.Create(name, []byte("x"), true)
 		if want == nil {

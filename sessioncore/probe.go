@@ -3,23 +3,25 @@ package sessioncore
 import (
 	"errors"
 	"strings"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // probed is what Probe found of one state of a file.
 type probed struct {
-	token     Token
+	token     storage.Token
 	isSession bool
 }
 
 // Probe tells whether the file is a session, without indexing it: nil, or ErrNotSession, or what Acquire
 // returns. What it finds is remembered until the file changes.
-func (s *Session) Probe() (Stat, error) {
+func (s *Session) Probe() (storage.Stat, error) {
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
-		return Stat{}, err
+		return storage.Stat{}, err
 	}
-	if st.Kind != KindFile {
-		return Stat{}, ErrNotRegular
+	if st.Kind != storage.KindFile {
+		return storage.Stat{}, storage.ErrNotRegular
 	}
 	known := s.probed.Load()
 	if known == nil || known.token != st.Token {
@@ -29,14 +31,14 @@ func (s *Session) Probe() (Stat, error) {
 		} else {
 			isSession, err := s.findHeader()
 			if err != nil {
-				return Stat{}, err
+				return storage.Stat{}, err
 			}
 			known = &probed{st.Token, isSession}
 		}
 		s.probed.Store(known)
 	}
 	if !known.isSession {
-		return Stat{}, ErrNotSession
+		return storage.Stat{}, ErrNotSession
 	}
 	return st, nil
 }

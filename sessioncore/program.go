@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // Program is the agent whose sessions a directory or a file holds, of those that share the omp dialect. The two
@@ -35,7 +36,7 @@ var (
 
 // ProgramOfRoot tells which program an agent directory belongs to, by its path or paths, else by what is
 // in it.
-func ProgramOfRoot(root Storage, paths ...string) Program {
+func ProgramOfRoot(root storage.Storage, paths ...string) Program {
 	for _, p := range paths {
 		if strings.HasSuffix(filepath.ToSlash(filepath.Clean(p)), piDir) {
 			return ProgramPi
@@ -69,8 +70,8 @@ const (
 
 // programOfFile tells which program wrote a session, by its first values that the two write differently.
 // A file that cannot be read says nothing.
-func programOfFile(storage Storage, name string) Program {
-	obj, err := storage.Open(name)
+func programOfFile(root storage.Storage, name string) Program {
+	obj, err := root.Open(name)
 	if err != nil {
 		return ProgramUnknown
 	}
@@ -117,14 +118,14 @@ func programOfValue(v rawjson.Value) Program {
 }
 
 // programOfOthers tells what the newest sessions of a directory say, else those of others.
-func programOfOthers(storage Storage, dir string) Program {
+func programOfOthers(root storage.Storage, dir string) Program {
 	dirs := []string{dir}
-	items, err := storage.List("")
+	items, err := root.List("")
 	if err != nil {
 		return ProgramUnknown
 	}
 	for _, item := range slices.Backward(items) {
-		if item.Kind == KindDir && item.Name != dir && len(dirs) < programDirs {
+		if item.Kind == storage.KindDir && item.Name != dir && len(dirs) < programDirs {
 			dirs = append(dirs, item.Name)
 		}
 	}
@@ -132,16 +133,16 @@ func programOfOthers(storage Storage, dir string) Program {
 		if dir == "." {
 			dir = ""
 		}
-		files, err := storage.List(dir)
+		files, err := root.List(dir)
 		if err != nil {
 			continue
 		}
 		looked := 0
 		for _, file := range slices.Backward(files) { // names begin with the time
-			if file.Kind != KindFile || !isSessionName(file.Name) {
+			if file.Kind != storage.KindFile || !isSessionName(file.Name) {
 				continue
 			}
-			if p := programOfFile(storage, path.Join(dir, file.Name)); p != ProgramUnknown {
+			if p := programOfFile(root, path.Join(dir, file.Name)); p != ProgramUnknown {
 				return p
 			}
 			if looked++; looked == programFiles {

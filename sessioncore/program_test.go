@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // putMemory puts files into a storage in memory.
-func putMemory(t testing.TB, files map[string]string) *MemoryStorage {
-	m := NewMemoryStorage()
+func putMemory(t testing.TB, files map[string]string) *memory.Storage {
+	m := memory.New()
 	for name, content := range files {
 		require.NoError(t, m.WriteFile(name, []byte(content)))
 	}
@@ -60,7 +61,7 @@ func TestProgramOfFile(t *testing.T) {
 		m := putMemory(t, map[string]string{"d/x.jsonl": test.content})
 		require.Equal(t, test.want, programOfFile(m, "d/x.jsonl"), test.content)
 	}
-	require.Equal(t, ProgramUnknown, programOfFile(NewMemoryStorage(), "gone.jsonl"))
+	require.Equal(t, ProgramUnknown, programOfFile(memory.New(), "gone.jsonl"))
 }
 
 // TestImagesOfPi: in a session of pi images stay in the line, whole; pi has no blobs.

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // listOf is a listing of sessions with these files and headers, each modified a second after the one
 // before.
 func listOf(t *testing.T, files ...[2]string) *Listing {
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	for i, file := range files {
 		require.NoError(t, storage.WriteFile(file[0], []byte(file[1])))
 		require.NoError(t, storage.Chtimes(file[0], time.Unix(int64(1_700_000_000+i), 0)))
@@ -142,7 +143,7 @@ func TestParents(t *testing.T) {
 
 // TestBreadcrumbs: two lines, and nothing else counts.
 func TestBreadcrumbs(t *testing.T) {
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	for text, want := range map[string]string{
 		"/w\n/f.jsonl\n": "/f.jsonl", "/w\n/f.jsonl": "/f.jsonl", "/w\n/f.jsonl\nfresh\ncwdstat 1 2\n": "/f.jsonl",
 		"\xEF\xBB\xBF\n /w\n/f.jsonl \t\n": "/f.jsonl", "": "", "/w": "", "/w\n": "", "\n/f.jsonl\n": "",

@@ -3,11 +3,11 @@ package sessioncore
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
@@ -25,17 +25,17 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return replaced(c.replace(func(out io.Writer) error { return c.snap.copyEdited(out, edits, lines) }))
+	return storage.Replaced(c.replace(func(out io.Writer) error { return c.snap.copyEdited(out, edits, lines) }))
 }
 
 // replace puts what write writes in the place of the file, unless a client came to the session meanwhile: to write a
 // long one anew takes long enough for that.
-func (c *change) replace(write func(io.Writer) error) (Stat, error) {
-	storage, token := c.w.store.Storage(), c.snap.Stat().Token
-	if guarded, ok := storage.(GuardedReplacer); ok {
+func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
+	files, token := c.w.store.Storage(), c.snap.Stat().Token
+	if guarded, ok := files.(storage.GuardedReplacer); ok {
 		return guarded.ReplaceIf(c.s.Name(), token, write, c.stillFree)
 	}
-	return storage.Replace(c.s.Name(), token, write)
+	return files.Replace(c.s.Name(), token, write)
 }
 
 // stillFree fails when a live client is on the session. A program that opens the file, appends and closes it again is
@@ -46,7 +46,7 @@ func (c *change) stillFree() error {
 		if err == nil || !passes(err) {
 			return err
 		}
-		if time.Since(start) > stillLimit || !pause(c.ctx, stillPoll) {
+		if time.Since(start) > stillLimit || !storage.Sleep(c.ctx, stillPoll) {
 			return c.w.namePID(c.s, err)
 		}
 	}
@@ -58,17 +58,6 @@ const (
 	stillLimit = 50 * time.Millisecond
 	stillPoll  = time.Millisecond
 )
-
-// replaced is what became of a Storage.Replace. A file whose directory could not be synced has its new
-// content all the same: to report that as a failure would make its writer do it twice. Who wants it
-// durable calls Sync, which tells.
-func replaced(st Stat, err error) error {
-	if err != nil && st != (Stat{}) {
-		slog.Warn("a replaced session may not survive a crash", "err", err)
-		return nil
-	}
-	return err
-}
 
 func (s *Snapshot) copyEdited(out io.Writer, edits []fileEdit, tail []byte) error {
 	at := int64(0)
@@ -96,7 +85,7 @@ func (s *Snapshot) copyEdited(out io.Writer, edits []fileEdit, tail []byte) erro
 func (s *Snapshot) copyRange(out io.Writer, from, to int64) error {
 	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
 	if err == nil && n < to-from {
-		err = fmt.Errorf("%w: it ends at %d", ErrStale, from+n)
+		err = fmt.Errorf("%w: it ends at %d", storage.ErrStale, from+n)
 	}
 	return err
 }

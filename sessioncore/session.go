@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Session is a session file, looked at whenever somebody asks: Acquire compares the file's state with
@@ -52,9 +54,9 @@ func (s *Session) Acquire() (*Snapshot, error) {
 		s.drop()
 		return nil, err
 	}
-	if st.Kind != KindFile {
+	if st.Kind != storage.KindFile {
 		s.drop()
-		return nil, ErrNotRegular
+		return nil, storage.ErrNotRegular
 	}
 	s.lastUsed.Store(s.store.clock.Add(1))
 	if cur != nil && cur.isOf(st) && cur.retain() {
@@ -64,7 +66,7 @@ func (s *Session) Acquire() (*Snapshot, error) {
 }
 
 // isOf reports whether the snapshot shows the state that st tells of.
-func (s *Snapshot) isOf(st Stat) bool {
+func (s *Snapshot) isOf(st storage.Stat) bool {
 	return s.stat == st && (s.stat.Modified < s.readAt-int64(raceWindow) || s.headUnchanged())
 }
 
@@ -87,7 +89,7 @@ func (s *Snapshot) headUnchanged() bool {
 
 // refresh reads the file, or what was added to it. seen is what it was at or after lookedAt, when cur was the
 // current snapshot.
-func (s *Session) refresh(cur *Snapshot, seen Stat, lookedAt time.Time) (*Snapshot, error) {
+func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -103,7 +105,7 @@ func (s *Session) refresh(cur *Snapshot, seen Stat, lookedAt time.Time) (*Snapsh
 			s.install(snap)
 			return snap, nil
 		}
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -112,9 +114,9 @@ func (s *Session) refresh(cur *Snapshot, seen Stat, lookedAt time.Time) (*Snapsh
 }
 
 // readOnce returns a snapshot with one reference for the caller.
-func (s *Session) readOnce(st Stat, lookedAt time.Time) (*Snapshot, error) {
-	if st.Kind != KindFile {
-		return nil, ErrNotRegular
+func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+	if st.Kind != storage.KindFile {
+		return nil, storage.ErrNotRegular
 	}
 	cur := s.current.Load()
 	if cur != nil && cur.isOf(st) && cur.retain() {
@@ -172,7 +174,7 @@ func newIndex() *index {
 
 // grow indexes what was added to the file of a snapshot; st is what it was at or after lookedAt. ok is false
 // where the file has to be read as a whole.
-func (s *Session) grow(cur *Snapshot, st Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
+func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
 	if st.Size <= cur.stat.Size || s.resume.guessed {
 		return nil, false, nil
 	}
@@ -214,7 +216,7 @@ func (s *Session) growthStart(obj io.ReaderAt, size int64) (position, bool, erro
 	}
 	var b [1]byte
 	for ; from.off < size; from.off++ {
-		if err := readFull(obj, b[:], from.off); err != nil {
+		if err := storage.ReadFull(obj, b[:], from.off); err != nil {
 			return from, false, err
 		}
 		switch b[0] {

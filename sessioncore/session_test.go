@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	sessiondir "sessionfs/sessioncore/storage/dir"
 )
 
 const testHeader = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
@@ -32,7 +34,7 @@ func newTestSession(t *testing.T, content string) *testSession {
 	dir := t.TempDir()
 	s := &testSession{t: t, file: filepath.Join(dir, "x.jsonl")}
 	s.write(content)
-	storage, err := OpenFileStorage(dir)
+	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	store := NewStore(storage)
 	t.Cleanup(func() {
@@ -215,7 +217,7 @@ func TestOldSnapshots(t *testing.T) {
 // TestStoreLetsGo: no more files stay open than the store may keep.
 func TestStoreLetsGo(t *testing.T) {
 	dir := t.TempDir()
-	storage, err := OpenFileStorage(dir)
+	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	defer storage.Close()
 	store := NewStore(storage)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // Entry is the number of an entry in a snapshot, counted in file order from 0.
@@ -22,7 +23,7 @@ const NoEntry Entry = -1
 type Snapshot struct {
 	pin  *pin
 	refs atomic.Int32
-	stat Stat
+	stat storage.Stat
 
 	// Views of the index as it was when the snapshot was made.
 	symbols      symbolTable
@@ -50,9 +51,9 @@ type Snapshot struct {
 	ends    [2]uint64 // hashes of the header and of the last bytes
 	// endsLine: what was indexed is empty or ends in a newline.
 	endsLine bool
-	serial   int64                 // a number of its own among all snapshots of the process
-	grown    atomic.Pointer[Token] // a later state of the file in which both are as they were
-	settled  atomic.Bool           // it was looked at again after raceWindow
+	serial   int64                         // a number of its own among all snapshots of the process
+	grown    atomic.Pointer[storage.Token] // a later state of the file in which both are as they were
+	settled  atomic.Bool                   // it was looked at again after raceWindow
 
 	treeOnce  sync.Once
 	deepOnce  sync.Once
@@ -68,11 +69,11 @@ type Snapshot struct {
 
 // pin is an open file that several snapshots share.
 type pin struct {
-	obj  Object
+	obj  storage.Object
 	refs atomic.Int32
 }
 
-func newPin(obj Object) *pin {
+func newPin(obj storage.Object) *pin {
 	p := &pin{obj: obj}
 	p.refs.Store(1)
 	return p
@@ -87,7 +88,7 @@ func (p *pin) release() {
 var serials atomic.Int64
 
 // view makes a snapshot of the index; it takes over one reference to the pin.
-func (x *index) view(p *pin, st Stat) *Snapshot {
+func (x *index) view(p *pin, st storage.Stat) *Snapshot {
 	s := &Snapshot{
 		pin: p, stat: st,
 		symbols: x.symbols, records: x.records[:len(x.records):len(x.records)],
@@ -126,13 +127,13 @@ func (s *Snapshot) Release() {
 }
 
 // Stat returns what the backing file was when the snapshot was made.
-func (s *Snapshot) Stat() Stat { return s.stat }
+func (s *Snapshot) Stat() storage.Stat { return s.stat }
 
 // Serial is a number that no other snapshot of this process has.
 func (s *Snapshot) Serial() int64 { return s.serial }
 
 // File returns the pinned file.
-func (s *Snapshot) File() Object { return s.pin.obj }
+func (s *Snapshot) File() storage.Object { return s.pin.obj }
 
 // unchanged returns ErrStale where the pinned file is not what was indexed with more at its end: somebody
 // overwrote it in place, which no client does but with the title slot, and what is read of it could be of
@@ -155,7 +156,7 @@ func (s *Snapshot) unchanged() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it was overwritten in place", ErrStale)
+	return fmt.Errorf("%w: it was overwritten in place", storage.ErrStale)
 }
 
 // hashEnds hashes the header and, as tail shows them, the last bytes of what was indexed.
@@ -175,8 +176,8 @@ func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
 // ReadEntry fills p from an entry's range (EntryRange), from off on. Where the file changed since it was
 // indexed, the entry's text is looked at first: ErrStale where it is another one now. known is for the next
 // call of the same reader.
-func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *Token) error {
-	if err := readFull(s.pin.obj, p, s.records[e].off+off); err != nil {
+func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token) error {
+	if err := storage.ReadFull(s.pin.obj, p, s.records[e].off+off); err != nil {
 		return err
 	}
 	st, err := s.pin.obj.Stat()
@@ -332,7 +333,7 @@ func (s *Snapshot) raw(e Entry) (rawjson.Value, error) {
 
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
-	if err := readFull(s.pin.obj, b, off); err != nil {
+	if err := storage.ReadFull(s.pin.obj, b, off); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -351,7 +352,7 @@ func (s *Snapshot) checked(e Entry) (rawjson.Value, error) {
 // check compares an entry's text with what was indexed.
 func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	if checksum(v) != s.records[e].crc {
-		return fmt.Errorf("%w: entry %s was overwritten in place", ErrStale, s.Name(e))
+		return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, s.Name(e))
 	}
 	return nil
 }

@@ -3,11 +3,13 @@ package sessioncore
 import (
 	"sync"
 	"sync/atomic"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Store hands out the sessions of a storage and bounds what is kept of them in memory.
 type Store struct {
-	storage Storage
+	storage storage.Storage
 	clock   atomic.Int64 // counts acquisitions, to tell which session was used last
 
 	mu       sync.Mutex // guards what follows
@@ -25,12 +27,12 @@ const (
 )
 
 // NewStore returns the sessions of a storage.
-func NewStore(storage Storage) *Store {
+func NewStore(storage storage.Storage) *Store {
 	return &Store{storage: storage, sessions: map[string]*Session{}, kept: map[*Session]int{}}
 }
 
 // Storage returns where the sessions lie.
-func (st *Store) Storage() Storage { return st.storage }
+func (st *Store) Storage() storage.Storage { return st.storage }
 
 // Session returns the session of a file, the same one each time. The file need not be there.
 func (st *Store) Session(name string) *Session {

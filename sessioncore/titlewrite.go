@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -157,7 +158,7 @@ func (c *change) setSlot(title string) error {
 // overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
 // is not done where the slot has another size or the storage cannot do it.
 func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
-	slots, ok := c.w.store.Storage().(SlotWriter)
+	slots, ok := c.w.store.Storage().(storage.SlotWriter)
 	if !ok || c.snap.Stat().Size < slotSize {
 		return false, nil
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
 func TestSetTitleInHeader(t *testing.T) {
@@ -55,8 +57,8 @@ func TestTitleSlotLine(t *testing.T) {
 
 func TestSetTitleInSlot(t *testing.T) {
 	ctx := context.Background()
-	forEachStorage(t, func(t *testing.T, s storageUnderTest) {
-		s.writeFile(t, plainName, string(titleSlot("old", plainNow))+plainFile)
+	every.Each(t, func(t *testing.T, s every.Storage) {
+		s.WriteFile(t, plainName, string(titleSlot("old", plainNow))+plainFile)
 		w := startWriting(t, s.Storage, "", WriteOptions{Sync: true})
 		before := w.snapshot().Stat()
 		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
@@ -94,7 +96,7 @@ func TestSetTitleWithoutOverwrite(t *testing.T) {
 	ctx := context.Background()
 	old := strings.Replace(plainFile, `"version":3`, `"version":2`, 1)
 	for _, content := range []string{plainFile, old} {
-		fault := &brokenStorage{Storage: NewMemoryStorage(), overwriteErr: errors.ErrUnsupported}
+		fault := &brokenStorage{Storage: memory.New(), overwriteErr: errors.ErrUnsupported}
 		w := startWriting(t, fault, string(titleSlot("old", plainNow))+content, WriteOptions{})
 		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
 		snap := w.snapshot()

@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // known counts the entries whose size in a transcript is known.
@@ -83,7 +84,7 @@ func TestTranscriptOfOverwrittenFile(t *testing.T) {
 	defer d.Close()
 	s.write(strings.Replace(content, "old", "new", 1))
 	_, err = d.ReadAt(make([]byte, d.Size()), 0)
-	require.ErrorIs(t, err, ErrStale)
+	require.ErrorIs(t, err, storage.ErrStale)
 	_, err = snap.UsageDocument(0)
 	require.NoError(t, err, "nothing of it is usage")
 }

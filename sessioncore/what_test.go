@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // TestRecordSize: the index keeps 56 bytes an entry (design.md section 10: a few tens).
@@ -19,7 +20,7 @@ func TestRecordSize(t *testing.T) {
 // snapshotOf returns a snapshot of a session's text.
 func snapshotOf(t testing.TB, content string) *Snapshot {
 	t.Helper()
-	storage := NewMemoryStorage()
+	storage := memory.New()
 	require.NoError(t, storage.WriteFile("s.jsonl", []byte(content)))
 	store := NewStore(storage)
 	t.Cleanup(store.Close)

@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"io"
 	"sync"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // windowSize is how much of a file's end is read at once before it is looked at: the bytes that are compared
@@ -27,7 +29,7 @@ func newWindow(obj io.ReaderAt, off, end int64) (*window, error) {
 	}
 	w.buf = windowBuffers.Get().(*[windowSize]byte)
 	w.text = w.buf[:end-off]
-	if err := readFull(obj, w.text, off); err != nil {
+	if err := storage.ReadFull(obj, w.text, off); err != nil {
 		w.close()
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // FuzzAppend: whatever is appended to whatever session, either nothing changes and the error is a
@@ -109,7 +110,7 @@ func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{100, 150_000} {
 		for _, batch := range []int{1, 100} {
 			b.Run(fmt.Sprintf("%d entries, %d lines", n, batch), func(b *testing.B) {
-				disk, err := OpenFileStorage(b.TempDir())
+				disk, err := dir.Open(b.TempDir())
 				require.NoError(b, err)
 				defer disk.Close()
 				var file strings.Builder

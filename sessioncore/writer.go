@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 // MaxLine is the longest line that can be written, in bytes (design.md section 2).
@@ -76,7 +79,7 @@ const (
 	staleTries = 5
 	// liveLimit is how long a program that has the file open for writing is waited for, in all: as long as for
 	// the lock. One that follows the lock closes it about when it unlocks; a live client keeps it open.
-	liveLimit = lockLimit
+	liveLimit = storage.LockLimit
 	// livePoll is how long others have the lock between two looks for a live client.
 	livePoll = 5 * time.Millisecond
 )
@@ -97,7 +100,7 @@ func (w *Writer) change(ctx context.Context, s *Session, f func(*change) error) 
 	}
 	var err error
 	for range staleTries {
-		if err = w.changeOnce(ctx, s, f); !errors.Is(err, ErrStale) {
+		if err = w.changeOnce(ctx, s, f); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -133,7 +136,7 @@ func (w *Writer) lock(ctx context.Context, s *Session) (snap *Snapshot, unlock f
 			return snap, unlock, nil
 		}
 		unlock()
-		if !passes(err) || time.Since(start) > liveLimit || !pause(ctx, livePoll) {
+		if !passes(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
 			return nil, nil, w.namePID(s, err)
 		}
 	}
@@ -164,8 +167,8 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	if p, ok := c.w.store.Storage().(*PendingStorage); ok && p.Pending(c.s.Name()) &&
-		(answered || c.w.opts.Sync || p.mustKeep(len(lines))) {
+	if p, ok := c.w.store.Storage().(*pending.Storage); ok && p.Pending(c.s.Name()) &&
+		(answered || c.w.opts.Sync || p.MustKeep(len(lines))) {
 		return p.Keep(c.ctx, c.s.Name(), lines)
 	}
 	_, err = c.w.store.Storage().Append(c.s.Name(), lines)
@@ -174,8 +177,8 @@ func (c *change) commit(lines []byte, answered bool) error {
 
 // Sync makes what was written to a session durable, and puts one that is in memory on disk.
 func (w *Writer) Sync(ctx context.Context, s *Session) error {
-	if p, ok := w.store.Storage().(*PendingStorage); ok && p.Pending(s.Name()) {
-		if _, err := p.keepNow(ctx, s.Name(), p.Pending); err != nil {
+	if p, ok := w.store.Storage().(*pending.Storage); ok && p.Pending(s.Name()) {
+		if _, err := p.KeepNow(ctx, s.Name(), p.Pending); err != nil {
 			return err
 		}
 	}
@@ -185,7 +188,7 @@ func (w *Writer) Sync(ctx context.Context, s *Session) error {
 // SyncAll puts all sessions on disk that are in memory and that somebody added to. The error is that of the first
 // one for which it failed, and says how many others there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	p, ok := w.store.Storage().(*PendingStorage)
+	p, ok := w.store.Storage().(*pending.Storage)
 	if !ok {
 		return nil
 	}

@@ -12,6 +12,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
 )
 
 const (
@@ -45,13 +51,13 @@ func (m *memBlobs) Put(data []byte) (string, error) {
 type writing struct {
 	*Writer
 	t       testing.TB
-	storage Storage
+	storage sessionstorage.Storage
 	session *Session
 	blobs   *memBlobs
 	count   atomic.Int32 // ids made
 }
 
-func startWriting(t testing.TB, storage Storage, content string, opts WriteOptions) *writing {
+func startWriting(t testing.TB, storage sessionstorage.Storage, content string, opts WriteOptions) *writing {
 	t.Helper()
 	w := &writing{t: t, storage: storage, blobs: &memBlobs{blobs: map[string]string{}}}
 	now, err := time.Parse(time.RFC3339, plainNow)
@@ -72,15 +78,15 @@ func startWriting(t testing.TB, storage Storage, content string, opts WriteOptio
 }
 
 // putFile puts a file into a storage as a program beside us would.
-func putFile(t testing.TB, storage Storage, name, content string) {
+func putFile(t testing.TB, storage sessionstorage.Storage, name, content string) {
 	t.Helper()
 	switch s := storage.(type) {
-	case *MemoryStorage:
+	case *memory.Storage:
 		require.NoError(t, s.WriteFile(name, []byte(content)))
-	case *FileStorage:
-		require.NoError(t, s.MkdirAll(memParent(name)))
-		require.NoError(t, os.WriteFile(onDisk(s, name), []byte(content), 0o600))
-	case *PendingStorage:
+	case *dir.Storage:
+		require.NoError(t, s.MkdirAll(sessionstorage.Dir(name)))
+		require.NoError(t, os.WriteFile(dirtest.Path(s, name), []byte(content), 0o600))
+	case *pending.Storage:
 		putFile(t, s.Storage, name, content)
 	case *brokenStorage:
 		putFile(t, s.Storage, name, content)
@@ -90,10 +96,10 @@ func putFile(t testing.TB, storage Storage, name, content string) {
 }
 
 func startMemory(t testing.TB, content string, opts WriteOptions) *writing {
-	return startWriting(t, NewMemoryStorage(), content, opts)
+	return startWriting(t, memory.New(), content, opts)
 }
 
-func fileContent(t testing.TB, storage Storage, name string) string {
+func fileContent(t testing.TB, storage sessionstorage.Storage, name string) string {
 	t.Helper()
 	obj, err := storage.Open(name)
 	require.NoError(t, err)
@@ -101,7 +107,7 @@ func fileContent(t testing.TB, storage Storage, name string) string {
 	st, err := obj.Stat()
 	require.NoError(t, err)
 	b := make([]byte, st.Size)
-	require.NoError(t, readFull(obj, b, 0))
+	require.NoError(t, sessionstorage.ReadFull(obj, b, 0))
 	return string(b)
 }
 

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
+	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 const historyName = "history.db"
@@ -23,9 +24,9 @@ type prompt struct {
 // history checks that the prompt history has the prompts of the sessions, each once, and finds each by a word of it.
 func (s *store) history() {
 	data, err := fs.ReadFile(s.fsys, historyName)
-	storage := sessioncore.NewMemoryStorage()
+	storage := memory.New()
 	if err == nil {
-		_, err = storage.Replace(historyName, sessioncore.Token{}, func(w io.Writer) error {
+		_, err = storage.Replace(historyName, sessionstorage.Token{}, func(w io.Writer) error {
 			_, err := w.Write(data)
 			return err
 		})

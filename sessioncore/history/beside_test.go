@@ -13,7 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // TestBesideAWriter: while a writer changes every page in each transaction, and copies its log into the database file
@@ -232,19 +232,19 @@ func (f *meddlingFiles) use() {
 	}
 }
 
-func (f *meddlingFiles) Stat(name string) (sessioncore.Stat, error) {
+func (f *meddlingFiles) Stat(name string) (storage.Stat, error) {
 	f.use()
 	return f.Files.Stat(name)
 }
 
-func (f *meddlingFiles) Open(name string) (sessioncore.Object, error) {
+func (f *meddlingFiles) Open(name string) (storage.Object, error) {
 	f.use()
 	obj, err := f.Files.Open(name)
 	return meddlingObject{obj, f}, err
 }
 
 type meddlingObject struct {
-	sessioncore.Object
+	storage.Object
 	files *meddlingFiles
 }
 
@@ -253,7 +253,7 @@ func (o meddlingObject) ReadAt(p []byte, off int64) (int, error) {
 	return o.Object.ReadAt(p, off)
 }
 
-func (o meddlingObject) Stat() (sessioncore.Stat, error) {
+func (o meddlingObject) Stat() (storage.Stat, error) {
 	o.files.use()
 	return o.Object.Stat()
 }

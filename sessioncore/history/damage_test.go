@@ -17,34 +17,34 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // memoryFiles are files in memory.
 type memoryFiles map[string][]byte
 
-func (m memoryFiles) Stat(name string) (sessioncore.Stat, error) {
+func (m memoryFiles) Stat(name string) (storage.Stat, error) {
 	content, ok := m[name]
 	if !ok {
-		return sessioncore.Stat{}, fs.ErrNotExist
+		return storage.Stat{}, fs.ErrNotExist
 	}
-	return sessioncore.Stat{Kind: sessioncore.KindFile, Token: sessioncore.Token{
+	return storage.Stat{Kind: storage.KindFile, Token: storage.Token{
 		Device: 1, Inode: uint64(len(name)), Size: int64(len(content)), Modified: 1, Changed: 1,
 	}}, nil
 }
 
-func (m memoryFiles) Open(name string) (sessioncore.Object, error) {
+func (m memoryFiles) Open(name string) (storage.Object, error) {
 	st, err := m.Stat(name)
 	return memoryFile{bytes.NewReader(m[name]), st}, err
 }
 
 type memoryFile struct {
 	io.ReaderAt
-	stat sessioncore.Stat
+	stat storage.Stat
 }
 
-func (f memoryFile) Stat() (sessioncore.Stat, error) { return f.stat, nil }
-func (f memoryFile) Close() error                    { return nil }
+func (f memoryFile) Stat() (storage.Stat, error) { return f.stat, nil }
+func (f memoryFile) Close() error                { return nil }
 
 // sound returns the files of a database: a part of the prompts is in the log alone.
 func sound(t testing.TB) memoryFiles {

@@ -13,7 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	sessiondir "sessionfs/sessioncore/storage/dir"
 )
 
 // The tables as versions 14.9.9 and 18.2.3 of the client make them.
@@ -76,7 +76,7 @@ func age(t testing.TB, dir string) {
 
 // open returns the history in dir.
 func open(t testing.TB, dir string) *History {
-	files, err := sessioncore.OpenFileStorage(dir)
+	files, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { files.Close() })
 	return New(files)

@@ -10,7 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // TestNoFileIsTouched: in whatever state the client has left its files, reading makes, changes and removes none, and
@@ -127,7 +127,7 @@ func TestState(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, info.ModTime().UnixNano(), after.Stat().Modified)
 	require.EqualValues(t, 0o600, after.Stat().Mode)
-	require.Equal(t, sessioncore.KindFile, after.Stat().Kind)
+	require.Equal(t, storage.KindFile, after.Stat().Kind)
 }
 
 // TestHotJournal: a transaction that was cut off could only be taken back by writing.

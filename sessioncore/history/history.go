@@ -26,7 +26,7 @@ import (
 	"io/fs"
 	"time"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // The files of the database.
@@ -58,8 +58,8 @@ const (
 
 // Files is the part of a sessioncore.Storage in which the database lies.
 type Files interface {
-	Stat(name string) (sessioncore.Stat, error)
-	Open(name string) (sessioncore.Object, error)
+	Stat(name string) (storage.Stat, error)
+	Open(name string) (storage.Object, error)
 }
 
 // History is the prompt history of a SOURCE. Its methods are safe for concurrent use.
@@ -77,12 +77,12 @@ func New(files Files) *History {
 
 // State is one state of the database: equal states mean equal content, once a Measure is settled.
 type State struct {
-	database sessioncore.Stat
-	wal      sessioncore.Token // zero where there is no log
+	database storage.Stat
+	wal      storage.Token // zero where there is no log
 }
 
 // Stat tells mode and owner of the database file, and the times of the last change of it or of its log.
-func (s State) Stat() sessioncore.Stat {
+func (s State) Stat() storage.Stat {
 	st := s.database
 	st.Modified = max(st.Modified, s.wal.Modified)
 	st.Changed = max(st.Changed, s.wal.Changed)
@@ -96,11 +96,11 @@ func (h *History) State() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	if st.Kind != sessioncore.KindFile {
+	if st.Kind != storage.KindFile {
 		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, databaseName)
 	}
 	s := State{database: st}
-	if wal, err := h.files.Stat(walName); err == nil && wal.Kind == sessioncore.KindFile {
+	if wal, err := h.files.Stat(walName); err == nil && wal.Kind == storage.KindFile {
 		s.wal = wal.Token
 	}
 	return s, nil

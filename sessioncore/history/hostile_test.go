@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // numbers begins a statement with a table n(i) of 1 to count.
@@ -99,12 +99,12 @@ func TestEndlessLog(t *testing.T) {
 // slowFiles takes a while for each read.
 type slowFiles struct{ Files }
 
-func (f slowFiles) Open(name string) (sessioncore.Object, error) {
+func (f slowFiles) Open(name string) (storage.Object, error) {
 	obj, err := f.Files.Open(name)
 	return slowObject{obj}, err
 }
 
-type slowObject struct{ sessioncore.Object }
+type slowObject struct{ storage.Object }
 
 func (o slowObject) ReadAt(p []byte, off int64) (int, error) {
 	time.Sleep(30 * time.Millisecond)

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // walHeaderSize is the size of the header of a write-ahead log in bytes. It holds two numbers that differ each time
@@ -32,8 +32,8 @@ type pinned struct {
 type pinnedFile struct {
 	ctx  context.Context
 	name string
-	obj  sessioncore.Object
-	stat sessioncore.Stat
+	obj  storage.Object
+	stat storage.Stat
 	held []byte // its content, where that was copied
 }
 
@@ -115,7 +115,7 @@ func (p *pinned) open(ctx context.Context) (err error) {
 
 // isAbsent reports whether there is no such file, or something else under its name.
 func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotRegular)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular)
 }
 
 // readHeader returns the header of a log, shorter where the log is.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // walIndex is what the writers' shared memory, history.db-shm, says of the log (SQLite's WAL-mode File Format,
@@ -54,7 +54,7 @@ const (
 )
 
 // unsettled returns for how long, from a moment on, a change of a file might not show in its times: 0 as a rule.
-func unsettled(file sessioncore.Token, at time.Time) time.Duration {
+func unsettled(file storage.Token, at time.Time) time.Duration {
 	tick := clockTick
 	if file.Changed%int64(time.Second) == 0 {
 		tick = coarseTick

@@ -1,0 +1,2 @@
+// Package childtest lets a test binary be another process of its own test.
+package childtest

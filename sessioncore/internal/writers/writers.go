@@ -1,0 +1,158 @@
+package writers
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// ProcessHolds reports whether a process holds one of the files open for writing. The error is fs.ErrPermission
+// where that cannot be seen; other errors mean that the process or the descriptor is gone.
+func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
+	infos, err := os.ReadDir(filepath.Join(dir, "fdinfo"))
+	if err != nil {
+		return false, err
+	}
+	for _, info := range infos {
+		link := filepath.Join(dir, "fd", info.Name())
+		// Sockets, pipes and the like have targets that are no paths.
+		target, err := os.Readlink(link)
+		if errors.Is(err, fs.ErrPermission) {
+			return false, err
+		}
+		if err != nil || !strings.HasPrefix(target, "/") || !isOneOf(link, files) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "fdinfo", info.Name()))
+		if errors.Is(err, fs.ErrPermission) {
+			return false, err
+		}
+		if err == nil && OpensForWriting(string(text)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// isOneOf reports whether a link in /proc leads to one of the files. DONT_SYNC answers from what the kernel
+// remembers: a descriptor on a network share that is away, or in our own mount, must not hold us up.
+func isOneOf(link string, files []storage.Token) bool {
+	var st unix.Statx_t
+	err := Retry(func() error {
+		return unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
+	})
+	id := storage.Token{Device: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino}
+	return err == nil && slices.ContainsFunc(files, id.SameObject)
+}
+
+// ownedBy reports whether a process is the user's; one that ended meanwhile is nobody's.
+func ownedBy(dir string, uid uint32) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir, &st) == nil && st.Uid == uid
+}
+
+// OpensForWriting reads the flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)): octal.
+func OpensForWriting(info string) bool {
+	for line := range strings.Lines(info) {
+		digits, ok := strings.CutPrefix(line, "flags:")
+		if !ok {
+			continue
+		}
+		flags, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 64)
+		return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
+	}
+	return false
+}
+
+// Lease asks the kernel by a lease on a descriptor for reading. EACCES: not our file; EINVAL and
+// others: no leases here. returned is false where the lease could not be given back: only closing the file
+// does that then.
+func Lease(fd int) (state storage.WriterState, returned bool) {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	switch err {
+	case nil:
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+		return storage.WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: there is none any more
+	case unix.EAGAIN:
+		if isRemote(fd) {
+			return storage.WritersUnknown, true
+		}
+		return storage.WritersPresent, true
+	}
+	return storage.WritersUnknown, true
+}
+
+// isRemote reports whether a file lies where a refused lease says nothing of this machine's processes.
+func isRemote(fd int) bool {
+	var st unix.Statfs_t
+	err := Retry(func() error { return unix.Fstatfs(fd, &st) })
+	return err == nil && slices.Contains(remoteFileSystems, uint32(st.Type))
+}
+
+// Search looks through the descriptors of all processes for one that can write to the file.
+//
+// It cannot see into every process. That leaves doubt only where such a process could be a client of this
+// file: its user owns the file, or the mode lets others write. Root's daemons, which are always there and
+// always closed to us, could write to anything, and do not count against a user's own session. (One process of
+// the user's that forbids being looked into, an ssh-agent say, is enough for doubt.)
+func Search(proc string, file storage.Stat) storage.WriterState {
+	state, _ := Find(proc, file)
+	return state
+}
+
+// Find is searchWriters, with the process that it found; 0 for none.
+func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
+	processes, err := os.ReadDir(proc)
+	if err != nil {
+		return storage.WritersUnknown, 0
+	}
+	shared := file.Mode&0o022 != 0
+	uid := uint32(os.Geteuid())
+	// Others' processes may not even be listed (hidepid).
+	doubt := uid != 0 && (uid != file.UID || shared)
+	seen := false
+	for _, process := range processes {
+		pid, err := strconv.Atoi(process.Name())
+		if err != nil {
+			continue
+		}
+		dir := filepath.Join(proc, process.Name())
+		found, err := ProcessHolds(dir, file.Token)
+		switch {
+		case found:
+			return storage.WritersPresent, pid
+		case errors.Is(err, fs.ErrPermission):
+			doubt = doubt || shared || ownedBy(dir, file.UID)
+		case err == nil:
+			seen = true
+		}
+	}
+	if doubt || !seen {
+		return storage.WritersUnknown, 0
+	}
+	return storage.WritersNone, 0
+}
+
+// remoteFileSystems have their leases from a server, or from nobody, and refuse them whoever has the file open
+// (statfs(2)).
+var remoteFileSystems = []uint32{
+	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
+}
+
+// Retry repeats a call that a signal interrupted before it did anything.
+func Retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}

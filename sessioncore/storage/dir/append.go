@@ -1,0 +1,309 @@
+package dir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+)
+
+// calls are the system calls whose failure a writer must survive; tests put failing ones in their place.
+type calls struct {
+	write     func(fd int, p []byte) (int, error)
+	ftruncate func(fd int, size int64) error
+	fsync     func(fd int) error
+	renameat2 func(fromDir int, from string, toDir int, to string, flags uint) error
+}
+
+// kernel are the real calls; never changed.
+var kernel = calls{
+	write:     unix.Write,
+	ftruncate: unix.Ftruncate,
+	fsync:     unix.Fsync,
+	renameat2: unix.Renameat2,
+}
+
+// writeOnce is one write(2), repeated only where a signal came before the first byte. (Go handles
+// SIGXFSZ, so a file size limit shows as a short write or EFBIG and does not end the process.)
+func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
+	err = writers.Retry(func() error {
+		n, err = c.write(fd, p)
+		return err
+	})
+	return max(n, 0), err
+}
+
+const (
+	// leasePoll is how often an open that another's lease holds up is tried again: short beside the
+	// microseconds for which Writers holds its lease, long beside the call.
+	leasePoll = time.Millisecond
+	// leaseLimit ends that wait as the lock's wait ends (lockLimit): to the user both are "busy".
+	// Without a limit a foreign lease would hold us for the kernel's 45 seconds.
+	leaseLimit = storage.LockLimit
+)
+
+// place is a name in an open directory. What is done through it stays in that directory wherever the
+// directory is moved, and follows no link: base is one part.
+type place struct {
+	dir     int          // descriptor of the directory
+	base    string       // the name in it
+	name    string       // below the storage's root, for messages
+	storage *Storage     // whose root that is
+	parent  string       // the directory's name in it
+	held    *heldDir     // whose descriptor dir is; nil: the place's own
+	was     storage.Stat // of held, when the place was found
+}
+
+// place opens the directory that name is in.
+func (s *Storage) place(name string) (place, error) {
+	if err := storage.CheckName(name); err != nil {
+		return place{}, err
+	}
+	dir, base := path.Split(name)
+	p := place{base: base, name: name, storage: s, parent: strings.TrimSuffix(dir, "/")}
+	var err error
+	switch {
+	case p.parent == "":
+		p.held, p.was, err = s.root.get()
+	case canHold(p.parent):
+		p.held, p.was, err = s.hold(p.parent)
+	default:
+		p.dir, err = s.openat(p.parent, unix.O_RDONLY|unix.O_DIRECTORY)
+	}
+	if err != nil {
+		return place{}, err
+	}
+	if p.held != nil {
+		p.dir = p.held.fd
+	}
+	return p, nil
+}
+
+// dirStat is what the directory is.
+func (p place) dirStat() (storage.Stat, error) {
+	if p.held != nil {
+		return p.was, nil
+	}
+	return fstat(p.dir)
+}
+
+func (p place) close() {
+	if p.held != nil {
+		p.held.release()
+		return
+	}
+	_ = unix.Close(p.dir)
+}
+
+// fail wraps what a call on the place said.
+func (p place) fail(op string, err error) error {
+	return &fs.PathError{Op: op, Path: p.name, Err: err}
+}
+
+// stat is what the name stands for now.
+func (p place) stat() (storage.Stat, error) {
+	var st unix.Stat_t
+	err := writers.Retry(func() error { return unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return storage.Stat{}, p.fail("stat", err)
+	}
+	return statOf(&st), nil
+}
+
+// open opens the name if it is a regular file. O_NONBLOCK keeps a pipe in its place from hanging us,
+// and makes a lease on the file show as EAGAIN instead of a wait in the kernel.
+func (p place) open(flags int) (int, storage.Stat, error) {
+	flags |= unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
+	for start := time.Now(); ; time.Sleep(leasePoll) {
+		var fd int
+		err := writers.Retry(func() (err error) {
+			fd, err = unix.Openat(p.dir, p.base, flags, 0)
+			return err
+		})
+		switch err {
+		case nil:
+			return p.regular(fd)
+		case unix.EAGAIN:
+			if time.Since(start) > leaseLimit {
+				return -1, storage.Stat{}, fmt.Errorf("%w: %s: another process has a lease on it", storage.ErrLocked, p.name)
+			}
+		case unix.EISDIR, unix.ENXIO: // a directory; a pipe or socket with nobody at the other end
+			return -1, storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
+		default:
+			return -1, storage.Stat{}, p.fail("open", notFoundBehindLink(err))
+		}
+	}
+}
+
+// regular keeps fd only if it is a regular file.
+func (p place) regular(fd int) (int, storage.Stat, error) {
+	st, err := fstat(fd)
+	if err == nil && st.Kind != storage.KindFile {
+		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, storage.Stat{}, err
+	}
+	return fd, st, nil
+}
+
+func fstat(fd int) (storage.Stat, error) {
+	var st unix.Stat_t
+	if err := writers.Retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return storage.Stat{}, &fs.PathError{Op: "fstat", Err: err}
+	}
+	return statOf(&st), nil
+}
+
+// Append implements Storage: one write(2) of the whole data (design.md section 4). Whoever needs the
+// file to end in a newline first puts one before data (endsInNewline).
+//
+// A failed or short write is taken back; the error then wraps what the system says (ENOSPC, EDQUOT,
+// EFBIG, EIO, …), or io.ErrShortWrite where it gives no reason. ErrStale: the name was given to
+// another file meanwhile, by somebody without the lock, or its directory was replaced, and the data is not in it. fs.ErrNotExist,
+// ErrNotRegular and ErrBadName as for Open; ErrLocked: another process's lease forbids writing.
+func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	return s.appendWith(kernel, name, data)
+}
+
+func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat, error) {
+	p, err := s.writePlace(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer p.close()
+	// For reading too: what is taken back is compared first. Closed again at once, since an open
+	// descriptor would make us look like a live client (Writers).
+	fd, before, err := p.open(unix.O_RDWR | unix.O_APPEND)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer unix.Close(fd)
+
+	var after storage.Stat
+	err = sys.appendOnce(fd, data)
+	if err == nil {
+		after, err = p.confirm(before.Token)
+	}
+	if err != nil {
+		return storage.Stat{}, p.fail("append", sys.takeBack(fd, before.Size, data, err))
+	}
+	return after, nil
+}
+
+// appendOnce writes data in one call. Where the kernel took a part only, it gives the reason to the
+// one who asks for the rest.
+func (c calls) appendOnce(fd int, data []byte) error {
+	n, err := c.writeOnce(fd, data)
+	if err == nil && n < len(data) {
+		if _, err = c.writeOnce(fd, data[n:]); err == nil {
+			err = io.ErrShortWrite
+		}
+	}
+	return err
+}
+
+// still is what the name stands for now, if that is the object that it was; else it fails with ErrStale. A
+// client without the lock may have renamed a new file over the one that we had open.
+func (p place) still(was storage.Token) (storage.Stat, error) {
+	now, err := p.stat()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was) {
+		err = storage.ErrStale
+	}
+	return now, err
+}
+
+// stillNames fails with ErrStale when the name stands for another object than was.
+func (p place) stillNames(was storage.Token) error {
+	_, err := p.still(was)
+	return err
+}
+
+// takeBack cuts off what a failed append left behind, and returns why it failed. What is not a
+// beginning of data was not written by us: somebody without the lock appended too, and cutting that
+// off would lose it; then our part stays, as a torn line that readers skip.
+func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
+	now, err := fstat(fd)
+	if err != nil {
+		return fmt.Errorf("%w (and not taken back: %v)", why, err)
+	}
+	if now.Size == size {
+		return why
+	}
+	ours, err := endIs(fd, size, now.Size, data)
+	if err == nil && !ours {
+		err = errors.New("another program wrote to the file's end")
+	}
+	if err == nil {
+		err = writers.Retry(func() error { return c.ftruncate(fd, size) })
+	}
+	if err != nil { // %v: the errno of the append is the one that counts
+		return fmt.Errorf("%w (and not taken back: %v)", why, err)
+	}
+	return why
+}
+
+// endIs reports whether the file's bytes from one offset to the other are a beginning of data.
+func endIs(fd int, from, to int64, data []byte) (bool, error) {
+	if to < from || to-from > int64(len(data)) {
+		return false, nil
+	}
+	data = data[:to-from]
+	buf := make([]byte, min(len(data), 64<<10))
+	for len(data) > 0 {
+		var n int
+		err := writers.Retry(func() (err error) {
+			n, err = unix.Pread(fd, buf[:min(len(buf), len(data))], from)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		if n == 0 || !bytes.Equal(buf[:n], data[:n]) {
+			return false, nil
+		}
+		data, from = data[n:], from+int64(n)
+	}
+	return true, nil
+}
+
+// Sync implements Storage: the file, and the directory that holds its name. Through descriptors for
+// reading, so that nobody takes us for a live client.
+func (s *Storage) Sync(name string) error { return s.syncWith(kernel, name) }
+
+func (s *Storage) syncWith(sys calls, name string) error {
+	p, err := s.place(name)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	fd, _, err := p.open(unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := writers.Retry(func() error { return sys.fsync(fd) }); err != nil {
+		return p.fail("fsync", err)
+	}
+	return p.syncDir(sys)
+}
+
+// syncDir makes the names in the place's directory durable. Some file systems have no fsync for
+// directories and say so with EINVAL or ENOTSUP; they give what they can without it.
+func (p place) syncDir(sys calls) error {
+	err := writers.Retry(func() error { return sys.fsync(p.dir) })
+	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {
+		return p.fail("fsync of the directory of", err)
+	}
+	return nil
+}

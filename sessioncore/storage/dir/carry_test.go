@@ -1,0 +1,52 @@
+package dir
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestReplaceCarriesOver: what is appended to the old file right before and after it loses its name is in the new one;
+// also what a program writes through a descriptor that it had by then.
+func TestReplaceCarriesOver(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "old\n")
+	var late *os.File
+	done := make(chan error, 1)
+	sys := kernel
+	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		stray, err := os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		_, err = stray.WriteString("before\n")
+		require.NoError(t, err)
+		require.NoError(t, stray.Close())
+		late, err = os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(carryLimit / 10)
+			_, err := late.WriteString("after\nin two")
+			time.Sleep(carryLimit / 10)
+			_, err2 := late.WriteString(" writes\ntorn")
+			done <- errors.Join(err, err2, late.Close())
+		}()
+		return unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	st, err := s.replaceIf(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("new\n"), func() error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
+	require.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st, "of the file with all of that")
+	require.Empty(t, storagetest.Leftovers(t, s.Path()))
+
+	before := readDisk(t, s, "x.jsonl")
+	_, err = s.ReplaceIf("x.jsonl", st.Token, storagetest.Content("no\n"), func() error { return errors.ErrUnsupported })
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Equal(t, before, readDisk(t, s, "x.jsonl"))
+	require.Empty(t, storagetest.Leftovers(t, s.Path()))
+}

@@ -1,0 +1,156 @@
+package dir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// childTasks are what such a process can do. Each says a line when it is ready, if somebody waits for it.
+var childTasks = map[string]func(args []string) error{
+	"append": childAppend,
+	"limit":  childLimit,
+	"lock":   childLock,
+	"hold":   childHold,
+	"live":   childLive,
+	"chown":  childChown,
+}
+
+// TestChild is no test but the other process.
+func TestChild(*testing.T) { childtest.Run(childTasks) }
+
+// childAppend DIR NAME WHO WRITERS LINES: goroutines append lines under the lock.
+func childAppend(args []string) error {
+	s, err := Open(args[0])
+	if err != nil {
+		return err
+	}
+	writers, _ := strconv.Atoi(args[3])
+	lines, _ := strconv.Atoi(args[4])
+	return appendLines(s, args[1], args[2], writers, lines)
+}
+
+// appendLines is what childAppend and its parent do at the same time. Lines are long and of different
+// lengths, so that one that is torn or mixed with another is seen.
+func appendLines(s storage.Storage, name, who string, writers, lines int) error {
+	failed := make([]error, writers)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range lines {
+				line := fmt.Sprintf("%s %d %d %s.\n", who, w, i, strings.Repeat(who, i%400))
+				unlock, err := storagetest.LockPatiently(s, name)
+				if err == nil {
+					_, err = s.Append(name, []byte(line))
+					err = errors.Join(err, unlock())
+				}
+				if err != nil {
+					failed[w] = err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// childLimit DIR NAME: a file size limit of 100 bytes is met by appends and a replacement. The limit comes
+// in the middle of the data, and, once the file is full, at its first byte (SIGXFSZ).
+func childLimit(args []string) error {
+	s, err := Open(args[0])
+	if err != nil {
+		return err
+	}
+	limit := unix.Rlimit{Cur: 100, Max: 100}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	for _, fill := range []bool{false, true} {
+		before, err := s.Stat(args[1])
+		if err == nil && fill {
+			before, err = s.Append(args[1], bytes.Repeat([]byte("x"), int(100-before.Size)))
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.Append(args[1], make([]byte, 200)); !errors.Is(err, unix.EFBIG) {
+			return fmt.Errorf("append: want EFBIG, got %v", err)
+		}
+		now, err := s.Stat(args[1])
+		if err != nil || now.Size != before.Size {
+			return fmt.Errorf("size %d after a failed append, %w", now.Size, err)
+		}
+		_, err = s.Replace(args[1], now.Token, storagetest.Content(strings.Repeat("x", 200)))
+		if !errors.Is(err, unix.EFBIG) {
+			return fmt.Errorf("replace: want EFBIG, got %v", err)
+		}
+	}
+	return nil
+}
+
+// childLock DIR NAME: holds the lock.
+func childLock(args []string) error {
+	s, err := Open(args[0])
+	if err != nil {
+		return err
+	}
+	unlock, err := s.Lock(context.Background(), args[1])
+	if err != nil {
+		return err
+	}
+	return errors.Join(childtest.SayReady(), unlock())
+}
+
+// childHold PATH: holds the file open for writing, as a live client does.
+func childHold(args []string) error {
+	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(childtest.SayReady(), f.Close())
+}
+
+// childLive DIR NAME: prints what Writers says, and what the search of /proc does.
+func childLive(args []string) error {
+	s, err := Open(args[0])
+	if err != nil {
+		return err
+	}
+	st, err := s.Stat(args[1])
+	if err != nil {
+		return err
+	}
+	state, err := s.Writers(args[1])
+	fmt.Println(state, writers.Search("/proc", st))
+	return err
+}
+
+// childChown DIR NAME: replaces another user's file, which must be refused.
+func childChown(args []string) error {
+	s, err := Open(args[0])
+	if err != nil {
+		return err
+	}
+	st, err := s.Stat(args[1])
+	if err != nil {
+		return err
+	}
+	if _, err := s.Replace(args[1], st.Token, storagetest.Content("mine\n")); !errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("want a permission error, got %v", err)
+	}
+	return nil
+}

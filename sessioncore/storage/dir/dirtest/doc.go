@@ -1,0 +1,2 @@
+// Package dirtest makes directories of session files for tests.
+package dirtest

@@ -1,0 +1,91 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+var (
+	_ storage.StatLister = (*Storage)(nil)
+)
+
+// ListStat implements StatLister: the directory is opened once, and each name costs one system call.
+func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+	f, err := s.openDir(dir)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]storage.StatItem, 0, len(entries))
+	for _, e := range entries {
+		if !want(storage.Item{Name: e.Name(), Kind: kindOf(e.Type())}) {
+			continue
+		}
+		switch st, err := statIn(f, e.Name()); {
+		case err != nil:
+			return nil, err
+		case st != storage.Stat{}:
+			items = append(items, storage.StatItem{Name: e.Name(), Stat: st})
+		}
+	}
+	return items, nil
+}
+
+// StatNames implements StatLister.
+func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
+	d, err := s.openDir(dir)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		for i := range names {
+			f(i, storage.Stat{})
+		}
+		return nil
+	}
+	defer d.Close()
+	for i, name := range names {
+		st, err := statIn(d, name)
+		if err != nil {
+			return err
+		}
+		f(i, st)
+	}
+	return nil
+}
+
+// openDir opens a directory to be listed; nil for the storage's own where that is away, which makes it an empty
+// one.
+func (s *Storage) openDir(dir string) (*os.File, error) {
+	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if dir == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(s.Path(), dir)), nil
+}
+
+// statIn tells about a name in an open directory; the zero Stat where there is none.
+func statIn(dir *os.File, name string) (storage.Stat, error) {
+	var st unix.Stat_t
+	switch err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err {
+	case nil:
+		return statOf(&st), nil
+	case unix.ENOENT:
+		return storage.Stat{}, nil
+	default:
+		return storage.Stat{}, &fs.PathError{Op: "stat", Path: filepath.Join(dir.Name(), name), Err: err}
+	}
+}

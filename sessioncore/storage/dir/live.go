@@ -1,0 +1,41 @@
+package dir
+
+import (
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+)
+
+var _ storage.WriterFinder = (*Storage)(nil)
+
+// Writers implements WriterFinder by asking for a read lease, which the kernel refuses exactly when
+// the file is open for writing anywhere on this machine (format.md); without leases, or without the
+// right to one, by looking into /proc.
+//
+// The lease is given back at once. Who opens the file for writing within these microseconds is made
+// to wait as long (with O_NONBLOCK: is told EAGAIN), and we are sent SIGIO, which the Go runtime
+// ignores. This process keeps no session open for writing except within Append and Replace.
+//
+// The error is Open's, or ErrLocked where another program's lease forbids even reading.
+func (s *Storage) Writers(name string) (storage.WriterState, error) {
+	p, err := s.place(name)
+	if err != nil {
+		return storage.WritersUnknown, err
+	}
+	defer p.close()
+	fd, st, err := p.open(unix.O_RDONLY)
+	if err != nil {
+		return storage.WritersUnknown, err
+	}
+	defer unix.Close(fd)
+	if state, _ := writers.Lease(fd); state != storage.WritersUnknown { // what is not returned goes with the close
+		return state, nil
+	}
+	return writers.Search("/proc", st), nil
+}
+
+// Writers is Writers, as far as leases tell, for a file that is open for reading already.
+func (o *File) Writers() (state storage.WriterState, returned bool) {
+	return writers.Lease(int(o.f.Fd()))
+}

@@ -1,0 +1,234 @@
+package dir
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// writers is what Writers says, and what the search of /proc does.
+func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState {
+	t.Helper()
+	state, err := s.Writers(name)
+	require.NoError(t, err)
+	return [2]storage.WriterState{state, writers.Search("/proc", storagetest.Stat(t, s, name))}
+}
+
+// newUsersStorage is a storage of a plain user's file: as root in a container we cannot look into every
+// process of root, so of root's own files the search of /proc may say that it does not know.
+func newUsersStorage(t *testing.T) *Storage {
+	t.Helper()
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(s.Path(), 1234, 1234))
+		require.NoError(t, os.Chown(pathOf(s, "x.jsonl"), 1234, 1234))
+	}
+	return s
+}
+
+// both says that the two ways agree.
+func both(state storage.WriterState) [2]storage.WriterState {
+	return [2]storage.WriterState{state, state}
+}
+
+func TestWriters(t *testing.T) {
+	s := newUsersStorage(t)
+	path := pathOf(s, "x.jsonl")
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
+
+	reader, err := os.Open(path)
+	require.NoError(t, err)
+	defer reader.Close()
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"), "a reader is none")
+	for _, flags := range []int{os.O_WRONLY | os.O_APPEND, os.O_RDWR} {
+		writer, err := os.OpenFile(path, flags, 0)
+		require.NoError(t, err)
+		assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
+		require.NoError(t, writer.Close())
+		assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
+	}
+
+	_, end := childtest.Start(t, "hold", path)
+	assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
+	_, err = s.Replace("y.jsonl", storage.Token{}, storagetest.Content("another\n"))
+	require.NoError(t, err)
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+	end()
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
+}
+
+// TestWritersDoesNotSeeOurWriting: after each of our own writes nobody holds the file.
+func TestWritersDoesNotSeeOurWriting(t *testing.T) {
+	s := newUsersStorage(t)
+	st, err := s.Replace("y.jsonl", storage.Token{}, storagetest.Content("one\n"))
+	require.NoError(t, err)
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+	_, err = s.Replace("y.jsonl", st.Token, storagetest.Content("two\n"))
+	require.NoError(t, err)
+	_, err = s.Append("y.jsonl", []byte("three\n"))
+	require.NoError(t, err)
+	require.NoError(t, s.Sync("y.jsonl"))
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+}
+
+// TestWritersByOthers: who owns a file may have a lease; who does not cannot know.
+func TestWritersByOthers(t *testing.T) {
+	folder, err := os.MkdirTemp("/tmp", "sessioncore")
+	require.NoError(t, err)
+	defer os.RemoveAll(folder)
+	require.NoError(t, os.Chmod(folder, 0o755))
+	for _, name := range []string{"mine.jsonl", "shared.jsonl", "roots.jsonl"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte("one\n"), 0o644))
+	}
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(filepath.Join(folder, "mine.jsonl"), childtest.Nobody, childtest.Nobody))
+		require.NoError(t, os.Chown(filepath.Join(folder, "shared.jsonl"), childtest.Nobody, childtest.Nobody))
+		require.NoError(t, os.Chmod(filepath.Join(folder, "shared.jsonl"), 0o666))
+	}
+	assert.Equal(t, "none none\n", childtest.RunAsNobody(t, "live", folder, "mine.jsonl"))
+	assert.Equal(t, "none unknown\n", childtest.RunAsNobody(t, "live", folder, "shared.jsonl"))
+	assert.Equal(t, "unknown unknown\n", childtest.RunAsNobody(t, "live", folder, "roots.jsonl"))
+}
+
+func TestSearchWritersWithoutProc(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	st := storagetest.Stat(t, s, "x.jsonl")
+	assert.Equal(t, storage.WritersUnknown, writers.Search(filepath.Join(s.Path(), "none"), st))
+	assert.Equal(t, storage.WritersUnknown, writers.Search(t.TempDir(), st), "an empty /proc says nothing")
+}
+
+func TestOpensForWriting(t *testing.T) {
+	for info, want := range map[string]bool{
+		"pos:\t0\nflags:\t0100000\nmnt_id:\t24\n": false,
+		"pos:\t0\nflags:\t0100001\nmnt_id:\t24\n": true,
+		"pos:\t0\nflags:\t02102002\n":             true,
+		"flags:\t010000000\n":                     false, // O_PATH
+		"flags:\t1":                               true,
+		"flags:\tx\n":                             false,
+		"":                                        false,
+	} {
+		assert.Equal(t, want, writers.OpensForWriting(info), "%q", info)
+	}
+}
+
+// TestLeaseBreakIsSurvived: the kernel tells a lease's holder by SIGIO that somebody wants to write. The
+// lease here is held until that happened, which Writers never does.
+func TestLeaseBreakIsSurvived(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	for _, listen := range []bool{false, true} { // without a listener it is Go's default that counts
+		told := make(chan os.Signal, 1)
+		if listen {
+			signal.Notify(told, syscall.SIGIO)
+			defer signal.Stop(told)
+		}
+		f, err := os.Open(pathOf(s, "x.jsonl"))
+		require.NoError(t, err)
+		defer f.Close()
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+			t.Skipf("no leases here: %v", err)
+		}
+		writer := exec.Command("sh", "-c", `echo more >> "$1"`, "sh", pathOf(s, "x.jsonl"))
+		require.NoError(t, writer.Start())
+		waitFor(t, "the lease to be broken", func() bool {
+			state, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0)
+			return err == nil && state != unix.F_RDLCK
+		})
+		if listen {
+			select {
+			case <-told:
+			case <-time.After(storagetest.Generous):
+				t.Error("no SIGIO came, so this tests nothing")
+			}
+		}
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+		require.NoError(t, err)
+		require.NoError(t, writer.Wait())
+	}
+	assert.Equal(t, "one\nmore\nmore\n", readDisk(t, s, "x.jsonl"))
+}
+
+// waitFor asks until it is so.
+func waitFor(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for start := time.Now(); !so(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > storagetest.Generous {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// TestWritersHoldsNobodyUp: programs that open and write go on while we ask and ask.
+func TestWritersHoldsNobodyUp(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "")
+	writer := exec.Command("sh", "-c", `i=0; while [ $i -lt 300 ]; do echo x >> "$1" || exit 1; i=$((i+1)); done`,
+		"sh", pathOf(s, "x.jsonl"))
+	require.NoError(t, writer.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- writer.Wait() }()
+	deadline := time.After(storagetest.Generous)
+	for asked := 0; ; asked++ {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			assert.Len(t, readDisk(t, s, "x.jsonl"), 600)
+			t.Logf("asked %d times", asked)
+			return
+		case <-deadline:
+			t.Fatal("the writer is held up")
+		default:
+			_, err := s.Writers("x.jsonl")
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestForeignLease: a program that holds a lease makes writers wait, but not for ever.
+func TestForeignLease(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "one\n")
+	f, err := os.Open(pathOf(s, "x.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	_, err = s.Append("x.jsonl", []byte("two\n"))
+	assert.ErrorIs(t, err, storage.ErrLocked)
+	fd := f.Fd()
+	released := make(chan error, 1)
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		_, err := unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
+		released <- err
+	}()
+	for start := time.Now(); time.Since(start) < storagetest.Generous; {
+		if _, err = s.Append("x.jsonl", []byte("two\n")); err == nil {
+			break
+		}
+		require.ErrorIs(t, err, storage.ErrLocked)
+	}
+	require.NoError(t, <-released)
+	assert.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"))
+}
+
+func TestWriterStateString(t *testing.T) {
+	assert.Equal(t, "unknown none present", fmt.Sprint(storage.WritersUnknown, " ", storage.WritersNone, " ", storage.WritersPresent))
+}

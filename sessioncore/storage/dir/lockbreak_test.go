@@ -1,0 +1,109 @@
+package dir
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestOneOfManyBreaksTheLock: waiters that all find a stale lock never get in together. Without the
+// gate, each goroutine is like a process of its own.
+func TestOneOfManyBreaksTheLock(t *testing.T) {
+	const waiters, rounds = 8, 40
+	s := openTemp(t)
+	dead := fmt.Sprintf("%d:1\n", deadPid(t))
+	var inside, got atomic.Int32
+	for round := range rounds {
+		if round%2 == 0 {
+			writeDisk(t, s, ".x.jsonl.lock", dead)
+		} else {
+			writeDisk(t, s, ".x.jsonl.lock", "")
+			require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, time.Now().Add(-time.Hour)))
+		}
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		for range waiters {
+			all.Go(func() {
+				<-start
+				p, err := s.place("x.jsonl")
+				if !assert.NoError(t, err) {
+					return
+				}
+				defer p.close()
+				p.base = ".x.jsonl.lock"
+				ctx, cancel := context.WithTimeout(context.Background(), storagetest.Generous)
+				defer cancel()
+				l := &lockFile{place: p}
+				if !assert.NoError(t, l.take(ctx)) {
+					return
+				}
+				got.Add(1)
+				assert.Equal(t, int32(1), inside.Add(1), "two are in")
+				time.Sleep(100 * time.Microsecond)
+				inside.Add(-1)
+				assert.NoError(t, l.remove())
+			})
+		}
+		close(start)
+		all.Wait()
+	}
+	assert.Equal(t, int32(waiters*rounds), got.Load())
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestBreakStaleLooksAgain: the lock changed hands between the judgement and the removal.
+func TestBreakStaleLooksAgain(t *testing.T) {
+	s := openTemp(t)
+	p, err := s.place("x.jsonl")
+	require.NoError(t, err)
+	defer p.close()
+	p.base = ".x.jsonl.lock"
+	l := &lockFile{place: p}
+
+	assert.False(t, l.breakStale(), "there is none any more")
+	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", os.Getppid()))
+	assert.False(t, l.breakStale(), "somebody has it now")
+	assert.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+
+	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", deadPid(t)))
+	fd, _, err := l.open(unix.O_RDONLY)
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(fd, unix.LOCK_EX))
+	assert.False(t, l.breakStale(), "another of us is breaking it")
+	assert.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+	require.NoError(t, unix.Close(fd))
+	assert.True(t, l.breakStale())
+	assert.NoFileExists(t, pathOf(s, ".x.jsonl.lock"))
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestBreakingPutsBackAnothersLock: a program that knows nothing of our flock broke the stale lock first,
+// and took it.
+func TestBreakingPutsBackAnothersLock(t *testing.T) {
+	s := openTemp(t)
+	p, err := s.place("x.jsonl")
+	require.NoError(t, err)
+	defer p.close()
+	p.base = ".x.jsonl.lock"
+	l := &lockFile{place: p}
+
+	writeDisk(t, s, "judged", "1:1\n")
+	judged := storagetest.Stat(t, s, "judged").Token
+	writeDisk(t, s, ".x.jsonl.lock", "2:2\n")
+	theirs := storagetest.Stat(t, s, ".x.jsonl.lock").Token
+	assert.False(t, l.moveAway(judged))
+	assert.True(t, theirs.SameObject(storagetest.Stat(t, s, ".x.jsonl.lock").Token))
+	assert.True(t, l.moveAway(theirs))
+	assert.False(t, l.moveAway(theirs), "gone already")
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}

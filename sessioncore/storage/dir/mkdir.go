@@ -1,0 +1,165 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+)
+
+var _ storage.DirMaker = (*Storage)(nil)
+
+// MkdirAll implements DirMaker: mode 0700, and when we are root the owner of the directory above. A
+// link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way. ErrStale where the
+// storage's directory, or one that was written to, was there and went away (errAway), or is replaced
+// meanwhile.
+func (s *Storage) MkdirAll(dir string) error {
+	if err := s.mkdirRoot(); dir == "" || err != nil {
+		return err
+	}
+	if err := storage.CheckName(dir); err != nil {
+		return err
+	}
+	if top, _, _ := strings.Cut(dir, "/"); s.wentAway(top) {
+		return errAway(top)
+	}
+	root, was, err := s.root.get()
+	if err != nil {
+		return err
+	}
+	above := place{dir: root.fd, storage: s, held: root, was: was}
+	for part := range strings.SplitSeq(dir, "/") {
+		p := place{dir: above.dir, base: part, name: dir}
+		fd, err := p.mkdir()
+		if err == nil {
+			err = above.stands()
+			// What was made stays, empty, where it is: others may be using it by now.
+		}
+		above.close()
+		if err != nil {
+			return err
+		}
+		above = place{dir: fd, name: dir, storage: s, parent: path.Join(above.parent, part)}
+	}
+	above.close()
+	return nil
+}
+
+// mkdirRoot makes the storage's own directory where it never was.
+func (s *Storage) mkdirRoot() error {
+	_, err := s.standing("")
+	if !errors.Is(err, fs.ErrNotExist) || s.above == nil {
+		return err
+	}
+	if s.root.isAway() {
+		return errAway(s.Path())
+	}
+	dir, base := filepath.Split(s.Path())
+	if filepath.Clean(dir) != s.above.Path() {
+		return err // behind a link: what is missing may be a disk that is not mounted
+	}
+	return s.above.MkdirAll(base)
+}
+
+// wentAway reports whether a directory of the storage was there and is not.
+func (s *Storage) wentAway(dir string) bool {
+	if _, err := s.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if d := s.held.find(dir); d != nil {
+		s.held.drop(dir, d)
+		d.release()
+		s.held.gone(dir)
+	}
+	return s.held.isAway(dir)
+}
+
+// mkdir opens the directory at the place, and makes it if there is none.
+func (p place) mkdir() (int, error) {
+	fd, err := p.openDir()
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+		return fd, err
+	}
+	if err := unix.Mkdirat(p.dir, p.base, storage.DirMode); err != nil {
+		if err != unix.EEXIST { // EEXIST: somebody else made it just now
+			return -1, p.fail("mkdir", err)
+		}
+		return p.openDir()
+	}
+	fd, err = p.openDir()
+	if err != nil {
+		return -1, err
+	}
+	dir, err := fstat(p.dir)
+	if err == nil {
+		err = giveToOwner(fd, dir)
+	}
+	if err == nil {
+		err = p.syncDir(kernel) // else a durable file could be in a directory that a crash forgets
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, p.fail("mkdir", err)
+	}
+	return fd, nil
+}
+
+func (p place) openDir() (fd int, err error) {
+	err = writers.Retry(func() error {
+		fd, err = unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	switch err {
+	case nil:
+		return fd, nil
+	case unix.ENOTDIR: // a file, or, as Linux says it for O_DIRECTORY, a link
+		if st, statErr := p.stat(); statErr == nil && st.Kind == storage.KindLink {
+			return -1, p.fail("open", notFoundBehindLink(unix.ELOOP))
+		}
+		return -1, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
+	}
+	return -1, p.fail("open", notFoundBehindLink(err))
+}
+
+// chown changes an owner where it is another.
+func chown(fd int, uid, gid uint32) error {
+	now, err := fstat(fd)
+	if err != nil || now.UID == uid && now.GID == gid {
+		return err
+	}
+	return writers.Retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
+}
+
+// giveToOwner gives what root made to the owner of the directory it is in: a user's files stay the
+// user's, also when the daemon is root (design.md section 8).
+func giveToOwner(fd int, dir storage.Stat) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return chown(fd, dir.UID, dir.GID)
+}
+
+// CheckWritable implements WriteChecker: what access(2) says of a process with our effective ids. A directory that is
+// away would be made in the one above.
+func (s *Storage) CheckWritable(dir string) error {
+	fd, err := s.openat(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if dir == "" && s.above != nil && storage.IsMissing(err) {
+		return s.above.CheckWritable("")
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Faccessat(fd, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/storage"
+)
+
+var (
+	_ storage.SlotWriter = (*Storage)(nil)
+)
+
+// Overwrite implements SlotWriter: one pwrite(2). A slot lies within one page, so that readers see the
+// old bytes or the new ones.
+func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
+	p, err := s.writePlace(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer p.close()
+	fd, st, err := p.open(unix.O_RDWR)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer unix.Close(fd)
+	if st.Token != expect || st.Size < int64(len(data)) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	old := make([]byte, len(data))
+	if n, err := unix.Pread(fd, old, 0); err != nil || n < len(old) {
+		return storage.Stat{}, p.fail("read", errors.Join(err, storage.ErrStale))
+	}
+	err = pwriteOnce(fd, data)
+	if err == nil {
+		_, err = p.confirm(st.Token)
+	}
+	if err != nil {
+		if undo := pwriteOnce(fd, old); undo != nil {
+			err = fmt.Errorf("%w (and not taken back: %v)", err, undo)
+		}
+		return storage.Stat{}, p.fail("overwrite", err)
+	}
+	return fstat(fd)
+}
+
+func pwriteOnce(fd int, data []byte) error {
+	var n int
+	err := writers.Retry(func() (err error) {
+		n, err = unix.Pwrite(fd, data, 0)
+		return err
+	})
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	return err
+}

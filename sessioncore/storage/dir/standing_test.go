@@ -1,0 +1,398 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// Directories that are replaced while a storage is used.
+
+// newReplaced makes a storage over a directory called dir in a temporary one, with x.jsonl in it and in dir/scope.
+func newReplaced(t *testing.T) (s *Storage, folder string) {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	folder = filepath.Join(top, "dir")
+	makeDir(t, folder, "one\n")
+	s, err = Open(folder)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s, folder
+}
+
+func makeDir(t *testing.T, folder, text string) {
+	t.Helper()
+	for _, sub := range []string{"", "scope", "scope/x"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, sub), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, sub, "x.jsonl"), []byte(text), 0o600))
+	}
+}
+
+// replaceDir moves a directory away and puts another one like it in its place, at once, with another text in its files.
+func replaceDir(t *testing.T, folder, text string) (old string) {
+	t.Helper()
+	other := folder + "-new"
+	require.NoError(t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		made := other + strings.TrimPrefix(path, folder)
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.Mkdir(made, 0o700)
+		case e.Name() != "x.jsonl":
+			return nil
+		}
+		return os.WriteFile(made, []byte(text), 0o600)
+	}))
+	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, other, unix.AT_FDCWD, folder, unix.RENAME_EXCHANGE))
+	old = folder + "-old"
+	require.NoError(t, os.Rename(other, old))
+	return old
+}
+
+var replacedNames = []string{"x.jsonl", "scope/x.jsonl", "scope/x/x.jsonl"}
+
+// TestStorageIsWhatStandsAtItsPath: what was opened once counts for nothing.
+func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
+	type change func(t *testing.T, folder string) (size int64) // of what is there then; -1: nothing
+	outside := t.TempDir()
+	makeDir(t, outside, "outside\n")
+	changes := map[string]change{
+		"removed": func(t *testing.T, folder string) int64 {
+			require.NoError(t, os.RemoveAll(folder))
+			return -1
+		},
+		"replaced": func(t *testing.T, folder string) int64 {
+			replaceDir(t, folder, "another\n")
+			return 8
+		},
+		"removed and restored": func(t *testing.T, folder string) int64 {
+			require.NoError(t, os.RemoveAll(folder))
+			makeDir(t, folder, "again\n")
+			return 6
+		},
+		"the one above replaced": func(t *testing.T, folder string) int64 {
+			top := filepath.Dir(folder)
+			old := replaceDir(t, top, "another\n")
+			t.Cleanup(func() { _ = os.RemoveAll(old) })
+			return 8
+		},
+		"a link that leads out": func(t *testing.T, folder string) int64 {
+			require.NoError(t, os.RemoveAll(folder))
+			require.NoError(t, os.Symlink(outside, folder))
+			return -1
+		},
+		"above, a link that leads out": func(t *testing.T, folder string) int64 {
+			top := filepath.Dir(folder)
+			require.NoError(t, os.RemoveAll(folder))
+			require.NoError(t, os.Remove(top))
+			elsewhere := t.TempDir()
+			makeDir(t, filepath.Join(elsewhere, "dir"), "outside\n")
+			require.NoError(t, os.Symlink(elsewhere, top))
+			t.Cleanup(func() { require.NoError(t, os.Remove(top)) })
+			return -1
+		},
+		"a file": func(t *testing.T, folder string) int64 {
+			require.NoError(t, os.RemoveAll(folder))
+			require.NoError(t, os.WriteFile(folder, nil, 0o600))
+			return -1
+		},
+	}
+	for what, change := range changes {
+		t.Run(what, func(t *testing.T) {
+			s, folder := newReplaced(t)
+			for _, name := range replacedNames {
+				require.Equal(t, int64(4), storagetest.Stat(t, s, name).Size)
+			}
+			before := descriptors(t)
+			want := change(t, folder)
+			for _, name := range replacedNames {
+				st, err := s.Append(name, nil)
+				if want < 0 {
+					assert.ErrorIs(t, err, fs.ErrNotExist, name)
+					_, err = s.Open(name)
+					assert.ErrorIs(t, err, fs.ErrNotExist, name)
+				} else if assert.NoError(t, err, name) {
+					assert.Equal(t, want, st.Size, name)
+				}
+			}
+			root, err := s.Stat("")
+			require.NoError(t, err, "the directory itself has its looks still")
+			assert.Equal(t, storage.KindDir, root.Kind)
+			items, err := s.List("")
+			require.NoError(t, err)
+			assert.Equal(t, want < 0, len(items) == 0)
+			assert.LessOrEqual(t, descriptors(t), before)
+		})
+	}
+}
+
+// TestSub: a directory of the storage that comes later, goes and comes back.
+func TestSub(t *testing.T) {
+	s, folder := newReplaced(t)
+	sub, err := s.Sub("later")
+	require.NoError(t, err)
+	defer sub.Close()
+	looks := func() storage.Stat { return storagetest.Stat(t, sub, "") }
+	assert.Equal(t, storagetest.Stat(t, s, ""), looks())
+	_, err = sub.Stat("x.jsonl")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	count := 0
+	require.NoError(t, sub.StatNames("", []string{"x.jsonl"}, func(_ int, st storage.Stat) {
+		assert.Zero(t, st)
+		count++
+	}))
+	assert.Equal(t, 1, count)
+
+	require.NoError(t, sub.MkdirAll("p"))
+	require.DirExists(t, filepath.Join(folder, "later/p"))
+	assert.False(t, looks().SameObject(storagetest.Stat(t, s, "").Token))
+	makeDir(t, filepath.Join(folder, "later"), "one\n")
+	assert.Equal(t, int64(4), storagetest.Stat(t, sub, "scope/x.jsonl").Size)
+
+	backup := filepath.Join(folder, "backup")
+	require.NoError(t, os.Rename(filepath.Join(folder, "later"), backup))
+	assert.Equal(t, storagetest.Stat(t, s, ""), looks())
+	assert.ErrorIs(t, sub.MkdirAll("p"), storage.ErrStale, "what is put back would land in it")
+	assert.NoDirExists(t, filepath.Join(folder, "later"))
+	require.NoError(t, os.Rename(backup, filepath.Join(folder, "later")))
+	require.NoError(t, sub.MkdirAll("q"))
+	assert.Equal(t, int64(4), storagetest.Stat(t, sub, "scope/x.jsonl").Size)
+
+	require.NoError(t, os.Rename(filepath.Join(folder, "later/scope"), backup))
+	assert.ErrorIs(t, sub.MkdirAll("scope"), storage.ErrStale)
+	assert.NoDirExists(t, filepath.Join(folder, "later/scope"))
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "later")))
+	_, err = sub.Stat("x.jsonl")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	sub.root.away.since = time.Now().Add(-maxAbsence)
+	for name := range sub.held.away {
+		sub.held.away[name] = absence{time.Now().Add(-maxAbsence)}
+	}
+	require.NoError(t, sub.MkdirAll("scope"), "it was removed for good")
+	assert.DirExists(t, filepath.Join(folder, "later/scope"))
+}
+
+// TestSubBehindLinks: links are resolved once, also those that lead to nothing yet.
+func TestSubBehindLinks(t *testing.T) {
+	s, folder := newReplaced(t)
+	disk := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Symlink(disk, filepath.Join(folder, "first")))
+	require.NoError(t, os.Symlink("first/sessions", filepath.Join(folder, "sessions")))
+	sub, err := s.Sub("sessions")
+	require.NoError(t, err)
+	defer sub.Close()
+	assert.Error(t, sub.MkdirAll("p"), "a disk that is not mounted is not made")
+	assert.NoDirExists(t, disk)
+	makeDir(t, filepath.Join(disk, "sessions"), "one\n")
+	assert.Equal(t, int64(4), storagetest.Stat(t, sub, "scope/x.jsonl").Size)
+
+	other := t.TempDir()
+	makeDir(t, filepath.Join(other, "sessions"), "another\n")
+	require.NoError(t, os.Remove(filepath.Join(folder, "first")))
+	require.NoError(t, os.Symlink(other, filepath.Join(folder, "first")))
+	assert.Equal(t, int64(4), storagetest.Stat(t, sub, "scope/x.jsonl").Size, "where the links led at first")
+	replaceDir(t, filepath.Join(disk, "sessions"), "replaced\n")
+	assert.Equal(t, int64(9), storagetest.Stat(t, sub, "scope/x.jsonl").Size, "what stands there may be replaced")
+
+	require.NoError(t, os.Symlink("b", filepath.Join(folder, "a")))
+	require.NoError(t, os.Symlink("a", filepath.Join(folder, "b")))
+	_, err = s.Sub("a")
+	assert.Error(t, err)
+}
+
+// TestNoWriteToReplacedDirectory: the directory is replaced in the middle of a write, at each call of the kernel.
+func TestNoWriteToReplacedDirectory(t *testing.T) {
+	tokenOf := func(s *Storage, name string) storage.Token {
+		st, err := s.Stat(name)
+		if err != nil {
+			return storage.Token{}
+		}
+		return st.Token
+	}
+	writes := map[string]func(s *Storage, sys calls, name string) error{
+		"append": func(s *Storage, sys calls, name string) error {
+			_, err := s.appendWith(sys, name, []byte("two\n"))
+			return err
+		},
+		"replace": func(s *Storage, sys calls, name string) error {
+			_, err := s.replaceWith(sys, name, tokenOf(s, name), storagetest.Content("two\n"))
+			return err
+		},
+		"new file": func(s *Storage, sys calls, name string) error {
+			_, err := s.replaceWith(sys, filepath.Join(filepath.Dir(name), "new.jsonl"), storage.Token{}, storagetest.Content("two\n"))
+			return err
+		},
+	}
+	for kind, write := range writes {
+		for _, name := range replacedNames {
+			for _, what := range []string{".", "scope", "scope/x"} {
+				if rel, err := filepath.Rel(what, filepath.Dir(name)); err != nil || strings.HasPrefix(rel, "..") {
+					continue
+				}
+				for at := range 5 {
+					t.Run(fmt.Sprintf("%s of %s, %s replaced at %d", kind, name, what, at), func(t *testing.T) {
+						s, folder := newReplaced(t)
+						storagetest.Stat(t, s, name)
+						target := filepath.Join(folder, what)
+						calls, old := 0, ""
+						hit := func() {
+							if calls++; calls == at+1 {
+								old = replaceDir(t, target, "replaced\n")
+							}
+						}
+						err := write(s, hooked(hit), name)
+						if old == "" {
+							require.NoError(t, err, "it has fewer calls")
+							return
+						}
+						if kind != "append" && err == nil {
+							return // it was done when the directory was replaced: its fsync is after it
+						}
+						require.ErrorIs(t, err, storage.ErrStale)
+						for folder, want := range map[string]string{old: "one\n", target: "replaced\n"} {
+							require.NoError(t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+								if err != nil || e.IsDir() {
+									return err
+								}
+								assert.Equal(t, "x.jsonl", e.Name())
+								text, err := os.ReadFile(path)
+								assert.Equal(t, want, string(text), path)
+								return err
+							}))
+						}
+						require.NoError(t, write(s, kernel, name), "it goes on in what is there now")
+					})
+				}
+			}
+		}
+	}
+}
+
+// hooked are the real calls, each with something that happens just before it does.
+func hooked(hit func()) calls {
+	return calls{
+		write: func(fd int, p []byte) (int, error) {
+			hit()
+			return unix.Write(fd, p)
+		},
+		ftruncate: unix.Ftruncate,
+		fsync: func(fd int) error {
+			hit()
+			return unix.Fsync(fd)
+		},
+		renameat2: func(fromDir int, from string, toDir int, to string, flags uint) error {
+			hit()
+			return unix.Renameat2(fromDir, from, toDir, to, flags)
+		},
+	}
+}
+
+// TestExchangeFindsAnother: a file that somebody without the lock renamed into the place at the last moment stays.
+func TestExchangeFindsAnother(t *testing.T) {
+	s, folder := newReplaced(t)
+	sys := hooked(func() {})
+	race := sync.OnceFunc(func() {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "theirs"), []byte("theirs\n"), 0o600))
+		require.NoError(t, os.Rename(filepath.Join(folder, "theirs"), filepath.Join(folder, "x.jsonl")))
+	})
+	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		race()
+		return unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	_, err := s.replaceWith(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("ours\n"))
+	require.ErrorIs(t, err, storage.ErrStale)
+	assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
+	assert.Empty(t, storagetest.Leftovers(t, folder))
+}
+
+// TestOverwriteInReplacedDirectory: the slot of a file whose lock is held elsewhere stays.
+func TestOverwriteInReplacedDirectory(t *testing.T) {
+	s, folder := newReplaced(t)
+	for _, name := range replacedNames {
+		unlock := storagetest.Lock(t, s, name)
+		old := replaceDir(t, folder, "replaced\n")
+		_, err := s.Overwrite(name, storagetest.Stat(t, s, name).Token, []byte("two\n"))
+		assert.ErrorIs(t, err, storage.ErrStale)
+		_, err = s.Append(name, []byte("two\n"))
+		assert.ErrorIs(t, err, storage.ErrStale, "what is there now is not what was locked")
+		_, err = s.Replace(name, storagetest.Stat(t, s, name).Token, storagetest.Content("two\n"))
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.Equal(t, "replaced\n", readDisk(t, s, name))
+		require.NoError(t, unlock(), "it is given back where it was taken")
+		assert.Empty(t, storagetest.Leftovers(t, old))
+		unlock = storagetest.Lock(t, s, name)
+		_, err = s.Overwrite(name, storagetest.Stat(t, s, name).Token, []byte("REPL"))
+		require.NoError(t, err)
+		require.NoError(t, unlock())
+		require.NoError(t, os.RemoveAll(old))
+	}
+}
+
+// TestLockOfReplacedDirectory: who waits for a lock in a directory that is replaced gets the one in what is there
+// then.
+func TestLockOfReplacedDirectory(t *testing.T) {
+	s, folder := newReplaced(t)
+	for _, name := range replacedNames {
+		held := filepath.Join(folder, filepath.Dir(name), "."+filepath.Base(name)+".lock")
+		require.NoError(t, os.WriteFile(held, fmt.Appendf(nil, "1:%d\n", time.Now().UnixMilli()), 0o600)) // process 1 lives
+		got := make(chan error, 1)
+		go func() {
+			unlock, err := s.Lock(context.Background(), name)
+			if err == nil {
+				_, err = s.Append(name, []byte("two\n"))
+				err = errors.Join(err, unlock())
+			}
+			got <- err
+		}()
+		time.Sleep(20 * time.Millisecond)
+		old := replaceDir(t, folder, "replaced\n")
+		require.NoError(t, <-got)
+		assert.Equal(t, "replaced\ntwo\n", readDisk(t, s, name))
+		text, err := os.ReadFile(filepath.Join(old, name))
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "two")
+		require.NoError(t, os.RemoveAll(old))
+	}
+}
+
+// TestCopyOfOurLock: a directory that was copied while a lock was held has the lock too, and it names a process that
+// lives: this one.
+func TestCopyOfOurLock(t *testing.T) {
+	s, folder := newReplaced(t)
+	for _, name := range replacedNames {
+		unlock := storagetest.Lock(t, s, name)
+		copied := folder + "-copy"
+		require.NoError(t, os.CopyFS(copied, os.DirFS(folder)))
+		require.NoError(t, unlock())
+		require.NoError(t, os.RemoveAll(folder))
+		require.NoError(t, os.Rename(copied, folder))
+		require.Len(t, storagetest.Leftovers(t, folder), 1)
+		unlock = storagetest.Lock(t, s, name)
+		_, err := s.Append(name, []byte("two\n"))
+		require.NoError(t, err)
+		require.NoError(t, unlock())
+		assert.Empty(t, storagetest.Leftovers(t, folder))
+	}
+	// A lock with our number that this process did not make is another's, in another container.
+	theirs := filepath.Join(folder, ".x.jsonl.lock")
+	require.NoError(t, os.WriteFile(theirs, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), time.Now().UnixMilli()+1), 0o600))
+	_, err := s.Lock(t.Context(), "x.jsonl")
+	require.ErrorIs(t, err, storage.ErrLocked)
+	require.FileExists(t, theirs)
+}

@@ -1,0 +1,16 @@
+package storage
+
+import "errors"
+
+// The errors of storages, besides those of package io/fs and of the backing system.
+var (
+	// ErrStale means that the backing file changed or went away under an open reader.
+	ErrStale = errors.New("the backing file changed or is gone")
+	// ErrNotRegular means that the name is a directory, link, device or the like where a file was expected.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrBadName means a name that leaves its root or cannot name a file.
+	ErrBadName = errors.New("not a usable name")
+	// ErrLocked means that another writer has held a file's lock, or a lease on it, for longer than we wait:
+	// 500 ms, as the client does (docs/format.md, the client's lock).
+	ErrLocked = errors.New("locked by another writer")
+)

@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// LockLimit is how long a lock is waited for in all; the client's own (docs/format.md, the client's lock). So the
+// user hears of a stuck writer within a moment, and no writer holds the lock that long.
+const LockLimit = 500 * time.Millisecond
+
+// FIFOMutexes make the goroutines of this process queue for a name, first come first served, before one of
+// them asks for the lock that other processes know. Lock order: gate, then lock file; mu is held for
+// a map access only.
+type FIFOMutexes[K comparable] struct {
+	mu sync.Mutex // guards of, and users of each gate
+	Of map[K]*FIFOMutex
+}
+
+// FIFOMutex lives as long as somebody uses or wants it.
+type FIFOMutex struct {
+	users int
+	slot  chan struct{} // full while somebody is in; senders queue in order
+	Turn  time.Time     // since when this process has not let others in; for the one who is in
+}
+
+// Lock waits until the caller is the only one in, or ctx is done: then its error is waitError's.
+func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
+	g.mu.Lock()
+	in = g.Of[key]
+	if in == nil {
+		if g.Of == nil {
+			g.Of = map[K]*FIFOMutex{}
+		}
+		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
+		g.Of[key] = in
+	}
+	in.users++
+	g.mu.Unlock()
+
+	forget := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if in.users--; in.users == 0 {
+			delete(g.Of, key)
+		}
+	}
+	if ctx.Err() == nil { // select chooses at random where both are ready
+		leave = func() { <-in.slot; forget() }
+		select {
+		case in.slot <- struct{}{}:
+			return in, leave, nil
+		default:
+		}
+		select {
+		case in.slot <- struct{}{}:
+			return in, leave, nil
+		case <-ctx.Done():
+		}
+	}
+	forget()
+	return nil, nil, WaitError(ctx)
+}
+
+// WithLimit is ctx that ends when a lock has been waited for long enough. It has a timer only from the first
+// wait on: most locks are free.
+func WithLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	l := &lockWait{Context: ctx, start: time.Now()}
+	return l, l.cancel
+}
+
+// lockWait is the context of one wait for a lock. It is for one goroutine.
+type lockWait struct {
+	context.Context // the caller's, with a deadline once it is timed
+	start           time.Time
+	stop            context.CancelFunc // nil: not timed yet
+}
+
+// Done implements context.Context.
+func (l *lockWait) Done() <-chan struct{} {
+	if l.stop == nil {
+		l.Context, l.stop = context.WithDeadlineCause(l.Context, l.start.Add(LockLimit), ErrLocked)
+	}
+	return l.Context.Done()
+}
+
+func (l *lockWait) cancel() {
+	if l.stop != nil {
+		l.stop()
+	}
+}
+
+// WaitError says why the wait of a lockContext ended: ErrLocked, or what the caller's context says.
+func WaitError(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
+		return cause
+	}
+	return fmt.Errorf("waiting for a lock: %w", ctx.Err())
+}
+
+// Sleep waits for d, and reports false when ctx was done before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

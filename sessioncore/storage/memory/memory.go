@@ -1,0 +1,316 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Storage is a Storage in memory: for tests, and for sessions that are not on disk yet. It keeps
+// the contract of dir.Storage to the letter, so that what works over one works over the other: a
+// directory must be there before a file is put into it. Its zero value is not usable.
+type Storage struct {
+	locks storage.FIFOMutexes[string]
+
+	mu      sync.RWMutex // guards what is below, and the fields of every memNode
+	nodes   map[string]*memNode
+	inodes  uint64 // given out so far
+	version int64  // counts changes; a token's Changed
+	writers map[string]storage.WriterState
+}
+
+var (
+	_ storage.Storage      = (*Storage)(nil)
+	_ storage.DirMaker     = (*Storage)(nil)
+	_ storage.WriterFinder = (*Storage)(nil)
+)
+
+// memNode is a file or a directory.
+type memNode struct {
+	kind     storage.Kind
+	inode    uint64
+	mode     uint32
+	data     []byte // grows at its end; what is there never changes, so readers may keep a slice of it
+	modified int64
+	changed  int64
+}
+
+// New returns an empty storage.
+func New() *Storage {
+	m := &Storage{nodes: map[string]*memNode{}, writers: map[string]storage.WriterState{}}
+	m.nodes[""] = m.node(storage.KindDir, storage.DirMode)
+	return m
+}
+
+// node makes a node with a new number. Locked by the caller.
+func (m *Storage) node(kind storage.Kind, mode uint32) *memNode {
+	m.inodes++
+	n := &memNode{kind: kind, inode: m.inodes, mode: mode}
+	m.touch(n)
+	return n
+}
+
+// touch gives a node a new token. Locked by the caller.
+func (m *Storage) touch(n *memNode) {
+	m.version++
+	n.changed = m.version
+	n.modified = time.Now().UnixNano()
+}
+
+func (n *memNode) stat() storage.Stat {
+	return storage.Stat{
+		Token: storage.Token{
+			Inode:    n.inode,
+			Size:     int64(len(n.data)),
+			Modified: n.modified,
+			Changed:  n.changed,
+		},
+		Kind: n.kind,
+		Mode: n.mode,
+	}
+}
+
+// find returns the node of a name; "" is the root for the calls that take directories. Locked by the
+// caller.
+func (m *Storage) find(op, name string) (*memNode, error) {
+	if n := m.nodes[name]; n != nil {
+		return n, nil
+	}
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+}
+
+// file is find for what must be a file.
+func (m *Storage) file(op, name string) (*memNode, error) {
+	if err := storage.CheckName(name); err != nil { // "" is no file's name
+		return nil, err
+	}
+	n, err := m.find(op, name)
+	if err == nil && n.kind != storage.KindFile {
+		return nil, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	}
+	return n, err
+}
+
+// parent finds the directory that a name is or would be in. Locked by the caller.
+func (m *Storage) parent(op, name string) (*memNode, error) {
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	dir := m.nodes[storage.Dir(name)]
+	if dir == nil || dir.kind != storage.KindDir {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return dir, nil
+}
+
+// List implements Storage.
+func (m *Storage) List(dir string) ([]storage.Item, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.find("open", dir)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != storage.KindDir {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	}
+	items := []storage.Item{}
+	for name, n := range m.nodes {
+		if name != "" && storage.Dir(name) == dir {
+			items = append(items, storage.Item{Name: path.Base(name), Kind: n.kind})
+		}
+	}
+	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, nil
+}
+
+// Stat implements Storage.
+func (m *Storage) Stat(name string) (storage.Stat, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.find("stat", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return n.stat(), nil
+}
+
+// Open implements Storage.
+func (m *Storage) Open(name string) (storage.Object, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.file("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return &memObject{storage: m, node: n}, nil
+}
+
+// memObject is a node that stays readable when its name is gone.
+type memObject struct {
+	storage *Storage
+	node    *memNode
+	closed  atomic.Bool
+}
+
+func (o *memObject) ReadAt(p []byte, off int64) (int, error) {
+	if o.closed.Load() {
+		return 0, fs.ErrClosed
+	}
+	if off < 0 {
+		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
+	}
+	o.storage.mu.RLock()
+	data := o.node.data
+	o.storage.mu.RUnlock()
+	if off >= int64(len(data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (o *memObject) Stat() (storage.Stat, error) {
+	if o.closed.Load() {
+		return storage.Stat{}, fs.ErrClosed
+	}
+	o.storage.mu.RLock()
+	defer o.storage.mu.RUnlock()
+	return o.node.stat(), nil
+}
+
+func (o *memObject) Close() error {
+	if o.closed.Swap(true) {
+		return fs.ErrClosed
+	}
+	return nil
+}
+
+// Append implements Storage.
+func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.file("append", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if len(data) > 0 {
+		n.data = append(n.data, data...)
+		m.touch(n)
+	}
+	return n.stat(), nil
+}
+
+// Replace implements Storage; its errors are dir.Storage.Replace's.
+func (m *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
+	if err := m.expect(name, expect); err != nil {
+		return storage.Stat{}, err
+	}
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return storage.Stat{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.expectLocked(name, expect); err != nil {
+		return storage.Stat{}, err
+	}
+	return m.put(name, slices.Clip(content.Bytes())).stat(), nil
+}
+
+func (m *Storage) expect(name string, token storage.Token) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.expectLocked(name, token)
+}
+
+// expectLocked is place.expect. Locked by the caller.
+func (m *Storage) expectLocked(name string, token storage.Token) error {
+	if _, err := m.parent("replace", name); err != nil {
+		return err
+	}
+	n := m.nodes[name]
+	switch {
+	case n == nil && token == storage.Token{}:
+		return nil
+	case n == nil:
+		return fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
+	case token == storage.Token{}:
+		return fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
+	case n.kind != storage.KindFile:
+		return fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	case n.stat().Token != token:
+		return fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	return nil
+}
+
+// put gives a name to a new object. Locked by the caller.
+func (m *Storage) put(name string, data []byte) *memNode {
+	mode := uint32(storage.FileMode)
+	if old := m.nodes[name]; old != nil {
+		mode = old.mode
+	}
+	n := m.node(storage.KindFile, mode)
+	n.data = data
+	m.nodes[name] = n
+	m.touch(m.nodes[storage.Dir(name)])
+	return n
+}
+
+// Sync implements Storage. There is nothing to make durable.
+func (m *Storage) Sync(name string) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, err := m.file("fsync", name)
+	return err
+}
+
+// Lock implements Storage; its errors are dir.Storage.Lock's.
+func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
+	m.mu.RLock()
+	_, err := m.parent("lock", name)
+	m.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := storage.WithLimit(ctx)
+	defer cancel()
+	_, leave, err := m.locks.Lock(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, name)
+	}
+	return sync.OnceValue(func() error { leave(); return nil }), nil
+}
+
+// Overwrite implements SlotWriter. Readers may keep slices of the old content, so it is copied.
+func (m *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.file("overwrite", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if n.stat().Token != expect || len(n.data) < len(data) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	n.data = append(bytes.Clone(data), n.data[len(data):]...)
+	m.touch(n)
+	return n.stat(), nil
+}

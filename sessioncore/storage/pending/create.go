@@ -1,0 +1,85 @@
+package pending
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// ErrTooMany: as many sessions as may wait in memory do.
+var ErrTooMany = errors.New("too many new sessions wait for their first answer")
+
+// ErrNoRoom: a file is not to be made in memory but on disk.
+var ErrNoRoom = errors.New("no room in memory")
+
+// Create makes a file in memory; used tells that there is something in it that must not be lost. It makes none that
+// could not go to disk, as far as that can be seen: such a file could never be saved, and its name could not
+// be looked up. The error wraps fs.ErrExist where there is one of that name, ErrTooMany, or what the
+// Storage on disk says.
+func (p *Storage) Create(name string, data []byte, used bool) error {
+	owner, err := p.checkCreate(name)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch size := int64(len(data)); {
+	case p.files[name] != nil:
+		return fmt.Errorf("%w: %s", fs.ErrExist, name)
+	case used && (p.ended || p.Bytes+size > MaxPendingBytes):
+		return ErrNoRoom
+	case len(p.files) >= maxPending:
+		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(p.files))
+	}
+	if err := p.memory.WriteFile(name, data); err != nil {
+		return err
+	}
+	p.files[name] = &waitingFile{owner: owner, size: int64(len(data)), used: used}
+	p.Bytes += int64(len(data))
+	return nil
+}
+
+// checkCreate returns the directory on disk that a new file of that name would go into, or the nearest one above it
+// that is there.
+func (p *Storage) checkCreate(name string) (storage.Stat, error) {
+	if err := checkLengths(name); err != nil {
+		return storage.Stat{}, err
+	}
+	_, err := p.Storage.Stat(name)
+	if err == nil {
+		err = fs.ErrExist
+	}
+	if !storage.IsMissing(err) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", err, name)
+	}
+	dir := storage.Dir(name)
+	for {
+		st, err := p.Storage.Stat(dir)
+		switch {
+		case err != nil && (dir == "" || !storage.IsMissing(err)):
+			return storage.Stat{}, err
+		case err == nil && st.Kind != storage.KindDir:
+			return storage.Stat{}, fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
+		case err == nil:
+			return st, storage.CheckWritable(p.Storage, dir)
+		}
+		dir = storage.Dir(dir)
+	}
+}
+
+// checkLengths refuses a name of which a part is longer than any file system allows; the file's temporary has a longer
+// name than the file.
+func checkLengths(name string) error {
+	for part := range strings.SplitSeq(storage.Dir(name)+"/"+storage.TemporaryName(path.Base(name)), "/") {
+		if len(part) > unix.NAME_MAX {
+			return fmt.Errorf("%w: a name of %d bytes, at most %d: %.60s…", unix.ENAMETOOLONG, len(part), unix.NAME_MAX, part)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package pending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+const (
+	// maxPending is how many sessions may wait in memory. They go to disk or stay until the end; a script
+	// gone wild must not fill the memory with them.
+	maxPending = 1000
+	// MaxPendingBytes bounds what they hold together: room for many long prompts. What comes on top of it goes
+	// to disk at once, which refuses nobody and loses nothing.
+	MaxPendingBytes = 64 << 20
+)
+
+// Storage shows files that are not on disk yet beside those that are: new sessions live in
+// memory until an assistant's message, an fsync or the end of the mount puts them there (docs/design.md
+// section 2, new-session). What is on disk is the Storage below's alone.
+type Storage struct {
+	storage.Storage // what is on disk
+	memory          *memory.Storage
+
+	mu    sync.Mutex // guards what follows
+	files map[string]*waitingFile
+	Bytes int64 // their sizes together
+	ended bool  // nothing more may be written to memory only
+}
+
+// waitingFile is what is known of a file in memory beside its content.
+type waitingFile struct {
+	owner storage.Stat // of the directory: whose the file will be
+	size  int64        // bytes
+	used  bool         // somebody added to it
+}
+
+var (
+	_ storage.Storage      = (*Storage)(nil)
+	_ storage.Linker       = (*Storage)(nil)
+	_ storage.DirMaker     = (*Storage)(nil)
+	_ storage.WriterFinder = (*Storage)(nil)
+)
+
+// New returns a storage over the one that holds the files on disk.
+func New(disk storage.Storage) *Storage {
+	return &Storage{Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}}
+}
+
+// Pending reports whether a file is in memory only.
+func (p *Storage) Pending(name string) bool {
+	_, ok := p.waiting(name)
+	return ok
+}
+
+// waiting returns whose a file in memory will be.
+func (p *Storage) waiting(name string) (storage.Stat, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.files[name]; f != nil {
+		return f.owner, true
+	}
+	return storage.Stat{}, false
+}
+
+// any reports whether there is a file in memory below a directory.
+func (p *Storage) any(dir string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.files {
+		if dir == "" || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// ownerOf returns the nearest directory that is on disk.
+func (p *Storage) ownerOf(dir string) storage.Stat {
+	for {
+		st, err := p.Storage.Stat(dir)
+		if err == nil || dir == "" {
+			return st
+		}
+		dir = storage.Dir(dir)
+	}
+}
+
+// inMemory makes the state of a file in memory one that shows whose it is.
+func inMemory(st storage.Stat, owner storage.Stat) storage.Stat {
+	st.UID, st.GID = owner.UID, owner.GID
+	return st
+}
+
+// Stat implements Storage. A directory changes with the files in memory below it.
+func (p *Storage) Stat(name string) (storage.Stat, error) {
+	if st, ok := p.waitingStat(name); ok {
+		return st, nil
+	}
+	st, err := p.Storage.Stat(name)
+	if !p.any(name) {
+		return st, err
+	}
+	mem, memErr := p.memory.Stat(name)
+	switch {
+	case memErr != nil:
+		return st, err
+	case err != nil:
+		return inMemory(mem, p.ownerOf(storage.Dir(name))), nil
+	}
+	st.Modified, st.Changed = max(st.Modified, mem.Modified), max(st.Changed, mem.Modified)
+	return st, nil
+}
+
+// List implements Storage.
+func (p *Storage) List(dir string) ([]storage.Item, error) {
+	items, err := p.Storage.List(dir)
+	if !p.any(dir) {
+		return items, err
+	}
+	more, memErr := p.memory.List(dir)
+	if memErr != nil {
+		return items, err
+	}
+	for _, item := range more {
+		if !slices.ContainsFunc(items, func(other storage.Item) bool { return other.Name == item.Name }) {
+			items = append(items, item)
+		}
+	}
+	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, nil
+}
+
+// pendingObject is a pinned file in memory.
+type pendingObject struct {
+	storage.Object
+	owner storage.Stat
+}
+
+func (o pendingObject) Stat() (storage.Stat, error) {
+	st, err := o.Object.Stat()
+	return inMemory(st, o.owner), err
+}
+
+// Open implements Storage.
+func (p *Storage) Open(name string) (storage.Object, error) {
+	if owner, ok := p.waiting(name); ok {
+		if obj, err := p.memory.Open(name); err == nil {
+			return pendingObject{obj, owner}, nil
+		}
+	}
+	return p.Storage.Open(name)
+}
+
+// Append implements Storage.
+func (p *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	if owner, ok := p.waiting(name); ok {
+		st, err := p.memory.Append(name, data)
+		p.grown(name, st, err, true)
+		return inMemory(st, owner), err
+	}
+	return p.Storage.Append(name, data)
+}
+
+// Replace implements Storage.
+func (p *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
+	if owner, ok := p.waiting(name); ok {
+		st, err := p.memory.Replace(name, expect, write)
+		p.grown(name, st, err, false)
+		return inMemory(st, owner), err
+	}
+	return p.Storage.Replace(name, expect, write)
+}
+
+// ReplaceIf implements GuardedReplacer. Nobody else comes to a file in memory.
+func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
+	guarded, ok := p.Storage.(storage.GuardedReplacer)
+	if !ok || p.Pending(name) {
+		return p.Replace(name, expect, write)
+	}
+	return guarded.ReplaceIf(name, expect, write, ready)
+}
+
+// Sync implements Storage. What is in memory stays there: Keep puts it on disk.
+func (p *Storage) Sync(name string) error {
+	if p.Pending(name) {
+		return p.memory.Sync(name)
+	}
+	return p.Storage.Sync(name)
+}
+
+// Lock implements Storage. A file that is in memory has no lock that others know; whoever waited for it
+// while it went to disk takes the one there.
+func (p *Storage) Lock(ctx context.Context, name string) (func() error, error) {
+	if p.Pending(name) {
+		unlock, err := p.memory.Lock(ctx, name)
+		if err == nil && p.Pending(name) {
+			return unlock, nil
+		}
+		if err == nil {
+			err = unlock()
+		}
+		if err != nil && p.Pending(name) {
+			return nil, err
+		}
+	}
+	return p.Storage.Lock(ctx, name)
+}
+
+// Readlink implements Linker.
+func (p *Storage) Readlink(name string) (string, error) {
+	if links, ok := p.Storage.(storage.Linker); ok {
+		return links.Readlink(name)
+	}
+	return "", fmt.Errorf("%w: %s", errors.ErrUnsupported, path.Base(name))
+}
+
+// MkdirAll implements DirMaker.
+func (p *Storage) MkdirAll(dir string) error {
+	if dirs, ok := p.Storage.(storage.DirMaker); ok {
+		return dirs.MkdirAll(dir)
+	}
+	return errors.ErrUnsupported
+}
+
+// Writers implements WriterFinder: nobody else knows of a file in memory.
+func (p *Storage) Writers(name string) (storage.WriterState, error) {
+	if p.Pending(name) {
+		return storage.WritersNone, nil
+	}
+	if finder, ok := p.Storage.(storage.WriterFinder); ok {
+		return finder.Writers(name)
+	}
+	return storage.WritersUnknown, nil
+}
+
+// Overwrite implements SlotWriter.
+func (p *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
+	slots, ok := p.Storage.(storage.SlotWriter)
+	if owner, pending := p.waiting(name); pending {
+		st, err := p.memory.Overwrite(name, expect, data)
+		return inMemory(st, owner), err
+	} else if !ok {
+		return storage.Stat{}, errors.ErrUnsupported
+	}
+	return slots.Overwrite(name, expect, data)
+}
+
+// ListStat implements StatLister. What is in memory is as Stat tells it.
+func (p *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+	items, err := storage.ListStat(p.Storage, dir, want)
+	if !p.any(dir) {
+		return items, err
+	}
+	more, memErr := p.memory.List(dir)
+	if memErr != nil {
+		return items, err
+	}
+	at := make(map[string]int, len(items))
+	for i, item := range items {
+		at[item.Name] = i
+	}
+	for _, item := range more {
+		if !want(item) {
+			continue
+		}
+		st, err := p.Stat(path.Join(dir, item.Name))
+		if err != nil {
+			continue // it went to disk just now, and the directory has changed with it
+		}
+		if i, ok := at[item.Name]; ok {
+			items[i].Stat = st
+		} else {
+			items = append(items, storage.StatItem{Name: item.Name, Stat: st})
+		}
+	}
+	return items, nil
+}
+
+// StatNames implements StatLister.
+func (p *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
+	if !p.any(dir) {
+		return storage.StatNames(p.Storage, dir, names, f)
+	}
+	onDisk := false
+	here := func(i int, st storage.Stat) {
+		onDisk = true
+		if waiting, ok := p.waitingStat(path.Join(dir, names[i])); ok {
+			st = waiting
+		}
+		f(i, st)
+	}
+	err := storage.StatNames(p.Storage, dir, names, here)
+	if onDisk || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for i := range names { // the directory is in memory only
+		here(i, storage.Stat{})
+	}
+	return nil
+}
+
+// waitingStat is Stat for a file in memory.
+func (p *Storage) waitingStat(name string) (storage.Stat, bool) {
+	owner, ok := p.waiting(name)
+	if !ok {
+		return storage.Stat{}, false
+	}
+	st, err := p.memory.Stat(name)
+	return inMemory(st, owner), err == nil
+}

@@ -1,0 +1,308 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+)
+
+// Storage is the one way in which sessioncore reaches session files. Names are slash-separated paths
+// below the storage's root, without ".", ".." or empty parts. dir.Storage keeps files in a directory,
+// memory.Storage in memory; a database that keeps a row or key a file fits as well: it appends by
+// concatenation and replaces where its version is the expected one.
+//
+// Errors wrap fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrNotRegular, ErrBadName, ErrStale or
+// what the backing system says. Methods are safe for concurrent use.
+type Storage interface {
+	// List returns what is directly in dir ("" for the root), sorted by name.
+	List(dir string) ([]Item, error)
+	// Stat tells about a name without following a link. Equal tokens mean an unchanged file.
+	Stat(name string) (Stat, error)
+	// Open pins one state of a regular file for reading: what is replaced or removed afterwards can
+	// still be read through it.
+	Open(name string) (Object, error)
+	// Append adds data to the end of an existing file in one piece, or leaves the file as it was.
+	// The caller holds Lock(name).
+	Append(name string, data []byte) (Stat, error)
+	// Replace puts what write writes in the place of name, at once and durably, if its token is still
+	// expect (the zero Token: if there is no such file); else it returns ErrStale and changes nothing.
+	// Mode and owner of a replaced file are kept. The caller holds Lock(name).
+	Replace(name string, expect Token, write func(io.Writer) error) (Stat, error)
+	// Sync makes what was appended durable.
+	Sync(name string) error
+	// Lock takes the lock that writers of name agree on (format.md, the client's lock), waiting for it
+	// no longer than the lock's own limit or until ctx is done.
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
+
+// Object is a pinned file.
+type Object interface {
+	io.ReaderAt
+	io.Closer
+	// Stat tells about the pinned file as it is now; growth shows, a replacement does not.
+	Stat() (Stat, error)
+}
+
+// Kind is what a name stands for.
+type Kind uint8
+
+// The kinds of names.
+const (
+	KindOther Kind = iota // device, socket, pipe: never shown and never opened
+	KindFile
+	KindDir
+	KindLink
+)
+
+// Item is a name in a directory.
+type Item struct {
+	Name string
+	Kind Kind
+}
+
+// Stat is what a storage knows of a name.
+type Stat struct {
+	Token
+	Kind     Kind
+	Mode     uint32 // permission bits
+	UID, GID uint32
+}
+
+// Token identifies one state of a file: equal tokens mean that nothing changed. A storage without
+// inodes numbers its objects as it likes and counts versions in Changed.
+type Token struct {
+	Device, Inode uint64
+	Size          int64 // bytes
+	Modified      int64 // nanoseconds since the epoch
+	Changed       int64 // nanoseconds since the epoch
+}
+
+// SameObject reports whether two tokens are of one object, at whatever times.
+func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
+
+// ModTime is the time of the last change of content.
+func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
+
+// StatItem is a name in a directory and what the storage knows of it.
+type StatItem struct {
+	Name string
+	Stat
+}
+
+// StatLister is a storage that tells the states of many names in a directory for less than a Stat of
+// each.
+type StatLister interface {
+	// ListStat returns the names in dir ("" for the root) that want wants, in no order. A name that
+	// goes away meanwhile is left out.
+	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
+	// StatNames calls f with the state of each of the names in dir, in their order; the zero Stat for one
+	// that is gone.
+	StatNames(dir string, names []string, f func(i int, st Stat)) error
+}
+
+// Linker is a storage that has symbolic links.
+type Linker interface {
+	// Readlink returns a link's target as stored.
+	Readlink(name string) (string, error)
+}
+
+// Filer is an Object that is an open file of this process.
+type Filer interface {
+	// Fd returns its descriptor, valid until Close.
+	Fd() uintptr
+}
+
+// ListStat lists a directory with the states of its names, as StatLister says, whatever the storage.
+func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, error) {
+	if lister, ok := files.(StatLister); ok {
+		return lister.ListStat(dir, want)
+	}
+	found, err := files.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	var items []StatItem
+	for _, item := range found {
+		if !want(item) {
+			continue
+		}
+		switch st, err := files.Stat(path.Join(dir, item.Name)); {
+		case err == nil:
+			items = append(items, StatItem{item.Name, st})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// StatNames tells the states of names in a directory, as StatLister says, whatever the storage.
+func StatNames(files Storage, dir string, names []string, f func(i int, st Stat)) error {
+	if lister, ok := files.(StatLister); ok {
+		return lister.StatNames(dir, names, f)
+	}
+	for i, name := range names {
+		st, err := files.Stat(path.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		f(i, st)
+	}
+	return nil
+}
+
+// SlotWriter is a storage that can overwrite the beginning of a file in place, as clients do with the
+// title slot. A storage that wraps another one returns errors.ErrUnsupported where that cannot.
+type SlotWriter interface {
+	// Overwrite puts data in the place of the file's first bytes, if its token is still expect (else
+	// ErrStale) and it has as many. The file is as it was after an error. The caller holds Lock(name).
+	Overwrite(name string, expect Token, data []byte) (Stat, error)
+}
+
+// GuardedReplacer is a storage that can replace a file to which programs append that do not take its lock.
+type GuardedReplacer interface {
+	// ReplaceIf is Replace. When everything is written, and the new file is about to get its name, ready may forbid
+	// that: its error is returned, and nothing has changed. What is appended to the old file after that look is
+	// carried over into the new one.
+	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
+}
+
+// DirMaker is a storage whose directories must be there before a file is put into them.
+type DirMaker interface {
+	// MkdirAll creates the directory and those above it that are missing.
+	MkdirAll(dir string) error
+}
+
+// DirMode is the mode of a directory that a session needs: its owner's alone, as the session is.
+const DirMode = 0o700
+
+// FileMode is the mode of a file that replaces none: a session is its owner's alone.
+const FileMode = 0o600
+
+// WriterState says whether some process holds a file open for writing.
+type WriterState uint8
+
+// The answers. The zero value promises nothing.
+const (
+	WritersUnknown WriterState = iota // nobody lets us find out
+	WritersNone
+	WritersPresent
+)
+
+// String names the state for logs.
+func (w WriterState) String() string {
+	switch w {
+	case WritersNone:
+		return "none"
+	case WritersPresent:
+		return "present"
+	}
+	return "unknown"
+}
+
+// WriterFinder is a storage that can tell whether a live client holds a file (design.md section 4).
+type WriterFinder interface {
+	// Writers says whether a process holds the file open for writing at this moment. The caller holds
+	// Lock(name), so that a writer that follows the lock is not met in the middle of its work.
+	Writers(name string) (WriterState, error)
+}
+
+// CheckName refuses names that could leave the root or that no file can have.
+func CheckName(name string) error {
+	if name == "" || !fs.ValidPath(name) && !validBytes(name) || strings.IndexByte(name, 0) >= 0 {
+		return fmt.Errorf("%w: %q", ErrBadName, name)
+	}
+	return nil
+}
+
+// validBytes is fs.ValidPath for names that are not UTF-8, which directories may hold.
+func validBytes(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// EndsInNewline reports whether what is appended to a file of this size begins a new line: the file
+// is empty or its last byte is a newline. Else its last line is torn (design.md section 4).
+func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
+	if size == 0 {
+		return true, nil
+	}
+	var last [1]byte
+	if n, err := o.ReadAt(last[:], size-1); n == 0 {
+		return false, err
+	}
+	return last[0] == '\n', nil
+}
+
+// Replaced is what became of a Storage.Replace. A file whose directory could not be synced has its new
+// content all the same: to report that as a failure would make its writer do it twice. Who wants it
+// durable calls Sync, which tells.
+func Replaced(st Stat, err error) error {
+	if err != nil && st != (Stat{}) {
+		slog.Warn("a replaced session may not survive a crash", "err", err)
+		return nil
+	}
+	return err
+}
+
+// ReadFull fills p from off on.
+func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
+	n, err := obj.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		return fmt.Errorf("%w: it ends at %d", ErrStale, off+int64(n))
+	}
+	return err
+}
+
+// Dir is the name of the directory that a name is in.
+func Dir(name string) string {
+	dir, _ := path.Split(name)
+	return strings.TrimSuffix(dir, "/")
+}
+
+// RecoverTo turns a panic into an error: no file may take the process down (design.md section 7).
+func RecoverTo(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic while reading: %v", r)
+	}
+}
+
+// IsMissing: nothing has been written yet.
+func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// WriteChecker is a storage that can tell beforehand that nothing can be written into a directory.
+type WriteChecker interface {
+	// CheckWritable returns why no file can be made in a directory that is there ("" for the root), nil where
+	// nothing speaks against it.
+	CheckWritable(dir string) error
+}
+
+func CheckWritable(files Storage, dir string) error {
+	if c, ok := files.(WriteChecker); ok {
+		return c.CheckWritable(dir)
+	}
+	return nil
+}
+
+// TemporaryName is a name that nobody has, and that readers of the directory know to be a temporary
+// of the client (format.md, Files).
+func TemporaryName(base string) string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return "." + base + "." + hex.EncodeToString(random[:]) + ".tmp"
+}

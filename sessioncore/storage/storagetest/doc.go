@@ -1,0 +1,2 @@
+// Package storagetest has what tests of storages share, whatever the implementation.
+package storagetest

@@ -1,0 +1,110 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Generous bounds what a test waits for on a machine under load.
+const Generous = 30 * time.Second
+
+// Leftovers are temporary and lock files.
+func Leftovers(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".tmp") || strings.HasSuffix(path, ".lock") {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
+}
+
+func Read(t *testing.T, s storage.Storage, name string) string {
+	t.Helper()
+	o, err := s.Open(name)
+	require.NoError(t, err)
+	defer o.Close()
+	return ReadObject(t, o)
+}
+
+func ReadObject(t *testing.T, o storage.Object) string {
+	t.Helper()
+	st, err := o.Stat()
+	require.NoError(t, err)
+	data, err := io.ReadAll(io.NewSectionReader(o, 0, st.Size))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func Stat(t *testing.T, s storage.Storage, name string) storage.Stat {
+	t.Helper()
+	st, err := s.Stat(name)
+	require.NoError(t, err)
+	return st
+}
+
+// Content is a write function for Replace.
+func Content(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
+	t.Helper()
+	unlock, err := s.Lock(t.Context(), name)
+	require.NoError(t, err)
+	return unlock
+}
+
+// Operations are all that take a file's name.
+var Operations = map[string]func(s storage.Storage, name string) error{
+	"Stat": func(s storage.Storage, name string) error { _, err := s.Stat(name); return err },
+	"Open": func(s storage.Storage, name string) error {
+		o, err := s.Open(name)
+		if err == nil {
+			err = o.Close()
+		}
+		return err
+	},
+	"Append": func(s storage.Storage, name string) error { _, err := s.Append(name, []byte("x\n")); return err },
+	"Replace": func(s storage.Storage, name string) error {
+		_, err := s.Replace(name, storage.Token{}, Content("x\n"))
+		return err
+	},
+	"Sync": func(s storage.Storage, name string) error { return s.Sync(name) },
+	"Lock": func(s storage.Storage, name string) error {
+		unlock, err := s.Lock(context.Background(), name)
+		if err == nil {
+			err = unlock()
+		}
+		return err
+	},
+	"Writers": func(s storage.Storage, name string) error {
+		_, err := s.(storage.WriterFinder).Writers(name)
+		return err
+	},
+}
+
+// LockPatiently asks again where a machine under load took longer than the lock's limit.
+func LockPatiently(s storage.Storage, name string) (unlock func() error, err error) {
+	for start := time.Now(); time.Since(start) < Generous; {
+		unlock, err = s.Lock(context.Background(), name)
+		if !errors.Is(err, storage.ErrLocked) {
+			break
+		}
+	}
+	return unlock, err
+}
