@@ -1,5 +1,3 @@
-// Package blobfs is the store of blobs: files named after the SHA-256 of their content, to which the
-// image blocks of sessions refer (format.md, persisting).
 package blobfs
 
 import (

@@ -285,6 +285,27 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
+// TestPackages: every package says in its doc.go what it is for; commands may do so in another file.
+func TestPackages(t *testing.T) {
+	said := map[string]bool{} // by directory
+	eachSource(t, func(file, text string) {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments|parser.PackageClauseOnly)
+		require.NoError(t, err)
+		dir, base := path.Split(file)
+		inPlace := base == "doc.go" || parsed.Name.Name == "main" || dir == parsed.Name.Name+"/" && base == parsed.Name.Name+".go"
+		said[dir] = said[dir] || inPlace && len(strings.Fields(parsed.Doc.Text())) >= 8
+	})
+	require.Greater(t, len(said), 8)
+	for dir, ok := range said {
+		if !ok {
+			t.Errorf("%s has no doc.go that says what it is for", dir)
+		}
+	}
+}
+
 // TestSections: the sections of design.md are numbered without a gap, since comments cite them by number.
 func TestSections(t *testing.T) {
 	for i, n := range readDocuments(t)["design"].sections {

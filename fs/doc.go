@@ -1,3 +1,6 @@
-// Package fs assembles a mount: the root directory, the places of SOURCE behind it, and the server's
-// life cycle. What a session looks like is in package nodes.
+// Package fs assembles a mount: the root directory, the parts of SOURCE behind it, and the life cycle of the
+// server, from [Mount] to [Server.End].
+//
+// What the user sees in a mount is in package nodes; what a session is, in package sessioncore. This package
+// never answers a request of the kernel itself, but for a panic in one that does.
 package fs

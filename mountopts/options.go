@@ -1,5 +1,3 @@
-// Package mountopts turns a command line, as a person or mount(8) writes it, into one Options
-// struct. It is pure: it reads no file, no environment and no clock, and so is tested by tables.
 package mountopts
 
 import "golang.org/x/sys/unix"

@@ -1,4 +1,3 @@
-// Command sessionfs mounts the data directory of a coding agent as a file system.
 package main
 
 import (
