@@ -24,7 +24,7 @@ func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 // Storage returns where the blobs lie.
 func (s *Store) Storage() storage.Storage { return s.storage }
 
-// check refuses names that are no blob's, so that a reference never opens another file (design.md
+// check refuses names that are no blob's, so that a reference never opens another file (docs/design.md
 // section 7).
 func check(hash string) error {
 	if !sessioncore.IsBlobHash(hash) {

@@ -14,8 +14,8 @@ import (
 
 var _ sessioncore.BlobPutter = (*Store)(nil)
 
-// Put stores data under its SHA-256 in lower-case hex, durably, and returns that (format.md,
-// persisting). A blob that is there and whole stays as it is. The client writes blobs in place and
+// Put stores data under its SHA-256 in lower-case hex, durably, and returns that (docs/format.md,
+// Persisting). A blob that is there and whole stays as it is. The client writes blobs in place and
 // without fsync, so that a crash can leave a part of one: that is replaced by the whole.
 //
 // It takes no lock, since whoever else stores the blob stores the same. Errors: those of the storage,

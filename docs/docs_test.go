@@ -20,11 +20,18 @@ import (
 
 const root = ".."
 
+// mountFile is the one file of the mount that is called like a document.
+const mountFile = "transcript.md"
+
 var (
+	// documentName is a document in a comment.
+	documentName = regexp.MustCompile(`[\w./-]*\w\.md\b`)
 	// citation is a document of this directory, the sections that are cited, and what follows a comma.
 	citation = regexp.MustCompile(`docs/(\w+)\.md(?: sections? (\d+(?:(?:, | and )\d+)*))?(?:, (.{1,60}))?`)
 	number   = regexp.MustCompile(`\d+`)
-	heading  = regexp.MustCompile(`(?m)^##+ (?:(\d+)\. )?(.+)$`)
+	// foreign is what a reader of the project does not have.
+	foreign = regexp.MustCompile(`\bseeds? (?:omp|xcsh|operator|session)-[a-z]+|\bissue \d+`)
+	heading = regexp.MustCompile(`(?m)^##+ (?:(\d+)\. )?(.+)$`)
 	// commentLine is a line comment of Go, TypeScript and the shell, or a line of a block comment.
 	commentLine = regexp.MustCompile(`^\s*(?://|#|/?\*\*?)\s?(.*)$`)
 	behindCode  = regexp.MustCompile(`\s//\s(.*)$`)
@@ -140,6 +147,34 @@ func eachSource(t *testing.T, f func(file, text string)) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, seen, 100)
+}
+
+// TestComments: no comment names a document, a section or a heading that is not in the project.
+func TestComments(t *testing.T) {
+	docs := readDocuments(t)
+	cited := 0
+	eachSource(t, func(file, text string) {
+		if file == "docs/docs_test.go" {
+			return
+		}
+		for _, comment := range comments(text) {
+			for _, name := range documentName.FindAllString(comment, -1) {
+				_, atRoot := os.Stat(filepath.Join(root, name))
+				_, beside := os.Stat(filepath.Join(root, path.Dir(file), name))
+				if path.Base(name) != mountFile && atRoot != nil && beside != nil {
+					t.Errorf("%s: there is no document %s", file, name)
+				}
+			}
+			for _, wrong := range cites(docs, comment) {
+				t.Errorf("%s: no such place: %s", file, wrong)
+			}
+			for _, wrong := range foreign.FindAllString(comment, -1) {
+				t.Errorf("%s: a reader does not have %s", file, wrong)
+			}
+			cited += len(citation.FindAllString(comment, -1))
+		}
+	})
+	require.Greater(t, cited, 50)
 }
 
 // TestCitations: the test above can tell.

@@ -16,7 +16,7 @@ import (
 )
 
 // Attributes: numbers and times that backup programs rely on, modes and owners that are the access rule
-// (design.md sections 6 and 8).
+// (docs/design.md sections 6 and 8).
 
 // TestNumbersAndTimesStay: inode numbers are unique in the whole mount, and stable across daemons, as are
 // mtime, ctime, sizes and modes.

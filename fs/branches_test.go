@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// branches/, branches.tsv and by-label/ (design.md section 1) as tools see them. The session of newWriting has
+// branches/, branches.tsv and by-label/ (docs/design.md section 1) as tools see them. The session of newWriting has
 // the tips e3, where the leaf is, and e2.
 
 func TestBranches(t *testing.T) {

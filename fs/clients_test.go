@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The roots of other clients: operator, xcsh, pi (design.md section 9).
+// The roots of other clients: operator, xcsh, pi (docs/design.md section 9).
 
 // clients are the stores in testdata, and below what their agent directories are called in a home.
 var clients = map[string]string{"operator": ".operator/profiles/work", "xcsh": ".xcsh/agent", "pi": ".pi/agent"}

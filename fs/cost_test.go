@@ -22,7 +22,7 @@ func (m *mount) procNumber(file, key string) int {
 	return n
 }
 
-// maxResident is how much memory issue 2 allows the daemon, in kB.
+// maxResident is how much memory the daemon may take, in kB.
 const maxResident = 60_000
 
 // TestMemory: the daemon holds no content: after ls entries and cat context.json on the biggest session it

@@ -16,7 +16,7 @@ import (
 )
 
 // TestCrawlers: every tool walks the directory of a big session to its end, with status 0 and without a
-// word, and sees the content of each entry once (design.md, crawlers).
+// word, and sees the content of each entry once (docs/design.md, Crawlers).
 func TestCrawlers(t *testing.T) {
 	m := mountForTest(t, big(t))
 	for name, s := range bigSessions {
@@ -99,7 +99,7 @@ func crawlCopy(t *testing.T, dir string, seen *markCounter, name string, args ..
 }
 
 // maxDepth is how deep a listed path may lie in a session's directory: 64 levels, and what is above
-// them (design.md: about 100).
+// them (docs/design.md, Crawlers: about 100).
 const maxDepth = 70
 
 // checkFind: no path is listed twice, none is too deep, and there is a file for each entry.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Finding sessions: by-id/, by-cwd/, recent/ and index.jsonl (design.md section 5).
+// Finding sessions: by-id/, by-cwd/, recent/ and index.jsonl (docs/design.md section 5).
 
 // tick is longer than it takes the clock of files to go on: of two files written in one tick neither is
 // the newer one.

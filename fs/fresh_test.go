@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the mount shows is what is on disk at that moment (design.md section 6). A long-lived child does
+// What the mount shows is what is on disk at that moment (docs/design.md section 6). A long-lived child does
 // a change and looks at once, a thousand times.
 
 const freshRounds = 1_000

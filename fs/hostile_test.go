@@ -15,7 +15,7 @@ import (
 )
 
 // Contents and names of SOURCE are hostile until checked: each kind of bad input gets what the design
-// says, and the mount lives on (design.md section 7).
+// says, and the mount lives on (docs/design.md section 7).
 
 // hostile mounts an agent directory with a healthy session beside what make puts there, and sees that the
 // healthy one still reads afterwards.

@@ -28,7 +28,7 @@ import (
 // daemonEnv holds the options, as JSON, that make the test binary a daemon.
 const daemonEnv = "SESSIONFS_TEST_DAEMON"
 
-// requireEnv makes a skip a failure (style.md, rule 12).
+// requireEnv makes a skip a failure.
 const requireEnv = "SESSIONFS_REQUIRE_FUSE"
 
 // patience bounds how long a test waits for what comes soon or never.

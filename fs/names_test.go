@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// nameOf is the Names rule of design.md section 1, written from its text: plain names as they are, else
+// nameOf is the rule of docs/design.md section 1, Names, written from its text: plain names as they are, else
 // offending bytes in percent-encoding, cut at 200 bytes with 16 digits of the id's hash.
 func nameOf(id string) string {
 	var name strings.Builder

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sessions of the operator dialect, written to by tools (design.md sections 2 and 9; seed
-// operator-session-manager).
+// Sessions of the operator dialect, written to by tools (docs/design.md sections 2 and 9; docs/format.md, Operator
+// dialect).
 
-// seedReader prints what the seed's Python makes of a session file: leaf, branch, labels, title and context.
-const seedReader = `
+// documentedReader prints what the Python of operator's documentation makes of a session file: leaf, branch, labels, title and context.
+const documentedReader = `
 import json, sys
 entries, by_id, leaf, labels, title = [], {}, None, {}, ""
 for line in open(sys.argv[1]):
@@ -107,10 +107,10 @@ func (o *operating) added(before string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// asSeed requires that the seed's reader sees in the file what the mount shows.
-func (o *operating) asSeed() {
+// asDocumented requires that a reader by operator's documentation sees in the file what the mount shows.
+func (o *operating) asDocumented() {
 	o.t.Helper()
-	seen := parseJSON(o.t, python(o.t, seedReader, o.file())).([]any)
+	seen := parseJSON(o.t, python(o.t, documentedReader, o.file())).([]any)
 	leaf := any(nil)
 	if target, err := os.Readlink(o.in("leaf")); err == nil && target != "tree" {
 		leaf = strings.TrimSuffix(strings.TrimPrefix(target, "entries/"), ".json")
@@ -140,7 +140,7 @@ func TestOperatorWriting(t *testing.T) {
 	o := newOperating(t)
 	require.Equal(t, []string{operatorName, operatorName + ".jsonl"}, names(t, o.m.path("sessions")))
 	require.Equal(t, "1705314601.250000000\n", shell(t, `stat -c %.9Y "$1"`, o.in("entries/e1.json")))
-	o.asSeed()
+	o.asDocumented()
 	for i, c := range []struct {
 		script, leaf string
 		want         []string
@@ -185,13 +185,13 @@ func TestOperatorWriting(t *testing.T) {
 			require.Equal(t, run(t, "tail", "-n", "1", o.file()), o.read("leaf"), c.script)
 		}
 		if i%3 == 0 {
-			o.asSeed()
+			o.asDocumented()
 		}
 	}
 	run(t, "tar", "-C", o.in(), "-cf", "/dev/null", ".")
 	o.m.stop()
 	o.m = mountForTest(t, o.dir)
-	o.asSeed()
+	o.asDocumented()
 	require.Equal(t, operatorName+".jsonl\n", run(t, "ls", "-A", filepath.Join(o.dir, "sessions")), "no temporary and no lock is left")
 }
 
@@ -254,7 +254,7 @@ func TestOperatorForkAndNew(t *testing.T) {
 	require.Regexp(t, `^sessions/`+pattern+`\.jsonl$`, forked)
 	text := run(t, "cat", filepath.Join(o.dir, forked))
 	require.Contains(t, text, `"parent_session":"`+o.file()+`"`)
-	seen := parseJSON(t, python(t, seedReader, filepath.Join(o.dir, forked))).([]any)
+	seen := parseJSON(t, python(t, documentedReader, filepath.Join(o.dir, forked))).([]any)
 	require.Equal(t, []any{"e0", "e1", "e2"}, seen[1].([]any)[:3])
 	require.Equal(t, object{"e1": "kept"}, seen[2])
 	require.Equal(t, "e1\tkept\n", run(t, "cat", o.m.path(strings.TrimSuffix(forked, ".jsonl"), "labels")))
@@ -268,7 +268,7 @@ func TestOperatorForkAndNew(t *testing.T) {
 	ask(t, o.m.path(made, "append"), `{"type":"message","message":{"role":"user","content":"hi"}}`)
 	require.Equal(t, before, listing(t, o.dir), "nothing is on disk before the first answer")
 	ask(t, o.m.path(made, "append"), `{"type":"message","message":{"role":"assistant","content":"hello"}}`)
-	seen = parseJSON(t, python(t, seedReader, filepath.Join(o.dir, made+".jsonl"))).([]any)
+	seen = parseJSON(t, python(t, documentedReader, filepath.Join(o.dir, made+".jsonl"))).([]any)
 	require.Equal(t, "A title", seen[3])
 	require.Len(t, seen[6], 2)
 

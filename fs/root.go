@@ -19,7 +19,7 @@ import (
 )
 
 // The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
-// (design.md section 1).
+// (docs/design.md section 1).
 const (
 	sessionsName  = "sessions"
 	blobsName     = "blobs"
@@ -27,7 +27,7 @@ const (
 	historyName   = "history" // SOURCE/history.db
 )
 
-// The names under which sessions are found (design.md section 5).
+// The names under which sessions are found (docs/design.md section 5).
 const (
 	byIDName     = "by-id"
 	byCwdName    = "by-cwd"
@@ -130,7 +130,7 @@ func (t *tree) closeStorages() {
 	_ = t.source.Close()
 }
 
-// statfsOf returns what tells about the file system below: df on the mount shows it (design.md section
+// statfsOf returns what tells about the file system below: df on the mount shows it (docs/design.md section
 // 6).
 func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
 	return func(out *fuse.StatfsOut) error {

@@ -69,14 +69,14 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		// mount(2) first, where we may; then fusermount3.
 		DirectMount:      true,
 		DirectMountFlags: flags,
-		// No extended attributes: ls -l would pay for them (design.md section 8).
+		// No extended attributes: ls -l would pay for them (docs/design.md section 8).
 		DisableXAttrs: true,
 		MaxReadAhead:  maxReadAhead,
 		MaxWrite:      maxReadAhead,
 		Debug:         o.Debug,
 		Logger:        slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		PanicHandler: func(reason any) fuse.Status {
-			// One bad session never takes the mount down (design.md section 7).
+			// One bad session never takes the mount down (docs/design.md section 7).
 			log.Error("a bug: a request panicked and was answered with EIO", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 			return fuse.EIO
 		},

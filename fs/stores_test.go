@@ -108,7 +108,7 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// The sizes that issue 2 names.
+// The sizes of the large stores.
 const (
 	bigEntries  = 20_000
 	bigLine     = 12_500 // 250 MB in all

@@ -19,7 +19,7 @@ import (
 // crashesEnv says how often TestCrashes kills the daemon.
 const crashesEnv = "SESSIONFS_TEST_CRASHES"
 
-// crashes is how often: 200 times are said in issue 3; here a part of that finds the same.
+// crashes is how often: 200 times are for a long run; here a part of that finds the same.
 func crashes(t testing.TB) int {
 	if n := os.Getenv(crashesEnv); n != "" {
 		count, err := strconv.Atoi(n)

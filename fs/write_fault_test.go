@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Real faults below: the errno of design.md section 7, and the file as it was.
+// Real faults below: the errno of docs/design.md section 7; and the file as it was.
 
 // tmpfs mounts a small file system, which only root may do.
 func tmpfs(t testing.TB, options string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Forking a session (design.md section 2).
+// Forking a session (docs/design.md section 2).
 
 // TestFork: an id gives a new session of the path to it.
 func TestFork(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Writing to labels (design.md section 2).
+// Writing to labels (docs/design.md section 2).
 
 func TestLabels(t *testing.T) {
 	w := newWriting(t)

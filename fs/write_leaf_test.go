@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Branching by writing leaf (design.md, leaf).
+// Branching by writing leaf (docs/design.md, leaf).
 
 // linkers are the ways in which tools replace a link: $1 is the session's directory, $2 the target, $3
 // an empty directory elsewhere. Also those that remove leaf before they make it anew move it once.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How lines are cut from what is written to append (design.md section 2).
+// How lines are cut from what is written to append (docs/design.md section 2).
 
 // bigLines are lines of many writes: of 300 KB as one string, of 10 MB as many.
 func bigLines() map[string]string {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Writing beside others: a live client, the lock, several mounts (design.md section 4).
+// Writing beside others: a live client, the lock, several mounts (docs/design.md section 4).
 
 // companion is a child process that runs until it is told to end.
 type companion struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first write to an old session, and the one after a torn line (design.md sections 3 and 4).
+// The first write to an old session, and the one after a torn line (docs/design.md sections 3 and 4).
 
 // v1 is a session of version 1: no ids, a compaction that counts, a line that cannot be read, and a torn
 // one at the end.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Making sessions (design.md section 2, new-session).
+// Making sessions (docs/design.md section 2, new-session).
 
 // assistant is an assistant's message.
 func assistant(text string) string {

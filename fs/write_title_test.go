@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Writing to title (design.md section 2).
+// Writing to title (docs/design.md section 2).
 
 // slot is a title slot's line, 256 bytes.
 func slot(title string) string {

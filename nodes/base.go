@@ -27,7 +27,7 @@ type attributer interface {
 	cache() cacheRule
 }
 
-// cacheRule is what the kernel may remember (design.md section 6). The names are those of the table in
+// cacheRule is what the kernel may remember (docs/design.md section 6). The names are those of the table in
 // doc.go.
 type cacheRule struct{ entry, attr time.Duration }
 
@@ -96,7 +96,7 @@ func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fus
 }
 
 // directory is the base of all directories. go-fuse lets removals pass by default; here all changes
-// are refused (design.md section 7).
+// are refused (docs/design.md section 7).
 type directory struct{ node }
 
 func (d *directory) refuse(op, name string) syscall.Errno {

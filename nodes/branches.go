@@ -15,7 +15,7 @@ const (
 	branchesName = "branches"
 	byIDName     = ".by-id"
 	// currentName is the one fixed name in branches/ that an id could look like; such an id has its first byte
-	// encoded there (design.md section 1, names).
+	// encoded there (docs/design.md section 1, Names).
 	currentName = "current"
 )
 
@@ -124,7 +124,7 @@ func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, 
 }
 
 // BranchIDsDir is branches/.by-id/: the branch to every entry, by the name that entries/ has for it. It
-// lists nothing, for all the paths together are far longer than the session (design.md, crawlers).
+// lists nothing, for all the paths together are far longer than the session (docs/design.md, Crawlers).
 type BranchIDsDir struct {
 	directory
 	session *sessioncore.Session

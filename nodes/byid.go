@@ -15,7 +15,7 @@ import (
 )
 
 // ByIDDir is by-id/: a link for each session, called by its id. Every key that --resume takes can be
-// looked up: design.md section 5.
+// looked up: docs/design.md section 5.
 type ByIDDir struct{ directory }
 
 // NewByIDDir returns by-id/.

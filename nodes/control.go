@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// maxControlLine is the longest line that a control file takes, in bytes (design.md section 2).
+// maxControlLine is the longest line that a control file takes, in bytes (docs/design.md section 2).
 const maxControlLine = sessioncore.MaxLine
 
 // uninterrupted is the context of a write. Any signal to the writer, also one that it ignores, interrupts the
@@ -37,7 +37,7 @@ type controller interface {
 	accepted()
 }
 
-// controlHandle is an open control file (design.md section 2). Offsets and truncation mean nothing: lines
+// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation mean nothing: lines
 // are joined from whatever writes they come in, and take effect inside the write that completes them.
 type controlHandle struct {
 	file controller

@@ -15,7 +15,7 @@ import (
 type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
 
 // ControlFile is a file of a session's directory that takes commands, a line each: append, labels, fork,
-// title. labels and title can be read too, and tell their size; the others have size 0 (design.md section
+// title. labels and title can be read too, and tell their size; the others have size 0 (docs/design.md section
 // 2).
 type ControlFile struct {
 	GeneratedFile // what reading shows; its render is nil where that is nothing
@@ -113,7 +113,7 @@ func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.p
 
 func (f *ControlFile) sync(ctx context.Context) error { return f.view.Writer.Sync(ctx, f.session) }
 
-// refused: that an id is not there is ENOENT, that the session is not there any more ESTALE (design.md
+// refused: that an id is not there is ENOENT, that the session is not there any more ESTALE (docs/design.md
 // section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
 	if !errors.Is(err, sessioncore.ErrNotFound) {

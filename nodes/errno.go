@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage/pending"
 )
 
-// errnoOf is the one place where domain errors become errnos (design.md section 7).
+// errnoOf is the one place where domain errors become errnos (docs/design.md section 7).
 func errnoOf(err error) syscall.Errno {
 	var errno syscall.Errno
 	switch {

@@ -19,7 +19,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// TestErrnoOf is the table of design.md section 7, as far as it is about reading.
+// TestErrnoOf is the table of docs/design.md section 7 as far as it is about reading.
 func TestErrnoOf(t *testing.T) {
 	wrapped := func(err error) error { return fmt.Errorf("reading p/s.jsonl: %w", err) }
 	for _, c := range []struct {

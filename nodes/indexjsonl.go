@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// IndexFile is index.jsonl: one line a session, newest first (design.md section 5). As with other
+// IndexFile is index.jsonl: one line a session, newest first (docs/design.md section 5). As with other
 // generated files, what is read through one handle is one version.
 type IndexFile struct{ node }
 

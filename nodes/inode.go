@@ -32,7 +32,7 @@ const (
 )
 
 // stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the
-// parent's identity, the kind and the name (design.md section 6). The second half of the hash becomes
+// parent's identity, the kind and the name (docs/design.md section 6). The second half of the hash becomes
 // the generation: go-fuse takes two nodes for one only where both agree, so even names made to collide
 // in the number are two files.
 func stableAttr(parent fusefs.StableAttr, k kind, name string, mode uint32) fusefs.StableAttr {

@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// recentCount is how many sessions recent/ holds (design.md section 5).
+// recentCount is how many sessions recent/ holds (docs/design.md section 5).
 const recentCount = 20
 
 // RecentDir is recent/: links to the sessions that were modified last, called by their place and what the

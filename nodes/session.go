@@ -95,7 +95,7 @@ func (d *SessionDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.A
 var _ = (fusefs.NodeLookuper)((*SessionDir)(nil))
 
 // Lookup finds a fixed name, or, unlisted, what artifacts/ has under that name, so that the paths of
-// tool output which sessions mention work (design.md section 1).
+// tool output which sessions mention work (docs/design.md section 1).
 func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	for i := range sessionFiles {
 		f := &sessionFiles[i]

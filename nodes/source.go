@@ -19,7 +19,7 @@ import (
 
 // SourceDir is a directory of SOURCE as it is: sessions/ and all below it, artifacts/, blobs/ and
 // terminal-sessions/. Where it may hold sessions, each session file has a directory of its name beside
-// it (design.md section 1).
+// it (docs/design.md section 1).
 type SourceDir struct {
 	directory
 	lookupCount

@@ -9,7 +9,7 @@ import (
 const sessionSuffix = ".jsonl"
 
 // hidden reports whether a name of SOURCE is one of the client's lock and temporary files: they come
-// and go and are not shown (format.md, files).
+// and go and are not shown (docs/format.md, Files).
 func hidden(name string) bool {
 	if rest, ok := strings.CutPrefix(name, "."); ok {
 		if base, ok := strings.CutSuffix(rest, ".lock"); ok && strings.HasSuffix(base, sessionSuffix) {

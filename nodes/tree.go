@@ -19,7 +19,7 @@ const (
 )
 
 // TreeRoot is tree/ and tree/.deep/: directories that mirror parentId. tree/ lists the roots and .deep,
-// which lists the places where the nesting goes on; in both every entry can be looked up (design.md,
+// which lists the places where the nesting goes on; in both every entry can be looked up (docs/design.md,
 // tree/).
 type TreeRoot struct {
 	directory

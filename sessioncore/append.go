@@ -11,7 +11,7 @@ import (
 )
 
 // Append adds entries to a session, one JSON object a line, and returns the ids of those that were
-// added (design.md section 2, append). Lines before a bad one take effect: ids then tells how many did,
+// added (docs/design.md section 2, append). Lines before a bad one take effect: ids then tells how many did,
 // and the error is that of the line after them. An error beside the ids of all lines is the option
 // Sync's: they are there, but may not survive a crash.
 //

@@ -16,7 +16,7 @@ import (
 const hashLen = 64
 
 // IsBlobHash reports whether name can be a blob's: 64 lower-case hex digits. Anything else behind the
-// reference prefix is left alone and opens no file (format.md, context).
+// reference prefix is left alone and opens no file (docs/format.md, Context).
 func IsBlobHash(name string) bool {
 	return len(name) == hashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -40,7 +40,7 @@ type resolver struct {
 	blobs Blobs // nil leaves references as they are
 }
 
-// imageEdits resolves the image blocks of a content array (format.md, context). base is the array's
+// imageEdits resolves the image blocks of a content array (docs/format.md, Context). base is the array's
 // offset in the edited text.
 func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {

@@ -53,7 +53,7 @@ const (
 )
 
 // PathName returns the name in path/ of the entry at a place, counted from 0: its number counted from 1,
-// what it is, and the name of its file in entries/ (design.md, branches/). Where that would be longer than
+// what it is, and the name of its file in entries/ (docs/design.md, branches/). Where that would be longer than
 // file names are, what it is is cut further.
 func (b *Branch) PathName(place int) string {
 	e := b.entries[place]

@@ -37,7 +37,7 @@ func (s *Snapshot) FindBranchName(name string) (Entry, error) {
 }
 
 // FindBranch returns the entry whose path branches/.by-id/ has under a name: that of its file in entries/.
-// An entry without an id is in no path (format.md, loading): ErrNotFound.
+// An entry without an id is in no path (docs/format.md, Loading): ErrNotFound.
 func (s *Snapshot) FindBranch(name string) (Entry, error) {
 	e, err := s.FindName(name)
 	if err == nil && s.records[e].id == 0 {
@@ -47,7 +47,7 @@ func (s *Snapshot) FindBranch(name string) (Entry, error) {
 }
 
 // Tips returns the ends of all branches, newest first: the nodes of the tree that have no children. A
-// recorded move of the leaf that nothing hangs under is none (design.md, leaf).
+// recorded move of the leaf that nothing hangs under is none (docs/design.md, leaf).
 func (s *Snapshot) Tips() []Entry {
 	tree := s.Tree()
 	var tips []Entry
@@ -140,7 +140,7 @@ func (s *Snapshot) BranchLabel(tip Entry) string {
 	return ""
 }
 
-// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (design.md,
+// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
 // branches/). The columns: the tip's name in branches/, how many entries its path has, its time (ISO 8601,
 // UTC, milliseconds), its branch's label with the escapes of the file labels ("-" for none), and whether
 // it is the current branch ("yes" or "no").

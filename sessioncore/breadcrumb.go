@@ -17,9 +17,9 @@ const (
 	maxPlaces = 16
 )
 
-// ReadBreadcrumb returns the path of the session file that a breadcrumb of the client names (seed
-// omp-session-storage: two lines, the working directory and the file; what follows is of newer clients).
-// The error wraps ErrNotFound where it is no breadcrumb, or what the storage says.
+// ReadBreadcrumb returns the path of the session file that a breadcrumb of the client names (docs/format.md,
+// Breadcrumbs: two lines, the working directory and the file; what follows is of newer clients). The error wraps
+// ErrNotFound where it is no breadcrumb, or what the storage says.
 func ReadBreadcrumb(files storage.Storage, name string) (file string, err error) {
 	obj, err := files.Open(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Clients tells which sessions of an agent directory have a live client on them that holds no descriptor: the
 // breadcrumb of its terminal names the session, and a process at that terminal has the agent directory's
-// databases open (docs/format.md). It is safe for concurrent use.
+// databases open (docs/format.md, What a running client has open). It is safe for concurrent use.
 //
 // What it costs when no client lives is a look at each database. When some client lives, a look at each breadcrumb
 // comes on top; only when one names the session are processes looked at.

@@ -8,8 +8,8 @@ import (
 )
 
 // Context renders what the model would be sent from an entry (NoEntry: before the first one), as the
-// client's buildSessionContext does: one JSON object and a newline (design.md, context.json; format.md,
-// context). Blob references are resolved through blobs, or left alone where blobs is nil. The document
+// client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
+// Context). Blob references are resolved through blobs, or left alone where blobs is nil. The document
 // keeps the snapshot until it is closed.
 func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
 	c := &contextBuilder{s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
@@ -176,7 +176,7 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 }
 
 // payloadEdits: an assistant message with an openaiResponsesHistory payload is loaded without it and
-// without the signatures of its thinking blocks (format.md, context).
+// without the signatures of its thinking blocks (docs/format.md, Context).
 func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {

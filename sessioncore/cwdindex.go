@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// by-cwd/ mirrors the directories in which sessions were (design.md section 5). Nothing is made of their
+// by-cwd/ mirrors the directories in which sessions were (docs/design.md section 5). Nothing is made of their
 // number but a sorted list: a hostile cwd may have thousands of levels.
 
 const (

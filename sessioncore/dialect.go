@@ -2,7 +2,7 @@ package sessioncore
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// dialect is how a program words the one model that sessioncore has (design.md section 9). The header
+// dialect is how a program words the one model that sessioncore has (docs/design.md section 9). The header
 // says of which dialect a file is, from its first line to its last; whatever differs between dialects is
 // asked of the table that is here.
 type dialect struct {
@@ -39,7 +39,7 @@ type dialect struct {
 	fileTime string
 }
 
-// contextWords are how a context is worded (format.md, context).
+// contextWords are how a context is worded (docs/format.md, Context).
 type contextWords struct {
 	branchRole     string
 	branchKeys     []string
@@ -67,7 +67,7 @@ var (
 		common: commonRules, entries: entryRules,
 		dataFirst: true, fileTime: rawjson.TimestampLayout,
 	}
-	// operator is the dialect of operator (format.md, operator dialect; seed operator-session-manager).
+	// operator is the dialect of operator (docs/format.md, Operator dialect).
 	operator = &dialect{
 		headerType: "session_header", types: operatorTypes, spelling: snakeCase,
 		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
@@ -92,7 +92,7 @@ func (d *dialect) time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 }
 
 // dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
-// of the types of headers and a string id, which may be empty (format.md, loading).
+// of the types of headers and a string id, which may be empty (docs/format.md, Loading).
 func dialectOf(v rawjson.Value) *dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
 		return dialectOfType(typ)

@@ -177,7 +177,7 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 	switch {
 	case v == nil && d.kind != TypeBranchSummary:
 		return b.leaf, nil
-	case v == nil: // as branchWithSummary does (design.md section 2)
+	case v == nil: // as branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.from
 		if v = d.text.Member(field); v.Is(rootID) || v.IsNull() {
 			return nil, nil
@@ -196,11 +196,11 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 	return &id, nil
 }
 
-// rootID is what a branch summary's fromId says where the branch begins before the first entry (seed
-// omp-session-storage).
+// rootID is what a branch summary's fromId says where the branch begins before the first entry (docs/format.md, Entry
+// types).
 const rootID = "root"
 
-// leafAfter returns the leaf that a new line makes: its entry, or the target of a move (design.md, leaf).
+// leafAfter returns the leaf that a new line makes: its entry, or the target of a move (docs/design.md, leaf).
 func (b *batch) leafAfter(d *draft, id string) *string {
 	if d.kind != b.dialect.moveType {
 		return &id

@@ -43,7 +43,7 @@ func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	return EntryState{int64(len(text)) + 1, checksum(text)}, err
 }
 
-// EntryDocument returns an entry's file: the text as persisted and a newline (design.md, entries/).
+// EntryDocument returns an entry's file: the text as persisted and a newline (docs/design.md, entries/).
 func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	rec := &s.records[e]
 	if rec.flags&recRendered == 0 {

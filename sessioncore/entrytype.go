@@ -1,10 +1,10 @@
 package sessioncore
 
 // EntryType is an entry's type as far as the model treats it in a way of its own. Unknown types are
-// entries like any other (format.md, entry types).
+// entries like any other (docs/format.md, Entry types).
 type EntryType uint8
 
-// The entry types of the seeds and of format.md.
+// The entry types that the model knows.
 const (
 	TypeUnknown EntryType = iota
 	TypeMessage
@@ -25,7 +25,7 @@ const (
 	TypeLeaf        // a move of the leaf
 	TypeSessionInfo // the session's title
 
-	typeHeader // no entry; to omp, session_header is an unknown type like any other (format.md, loading)
+	typeHeader // no entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
 )
 
 var typeNames = [...]string{
@@ -62,7 +62,7 @@ var ompTypes = func() map[string]EntryType {
 	return m
 }()
 
-// operatorTypes are the types by the words of operator (format.md, operator dialect).
+// operatorTypes are the types by the words of operator (docs/format.md, Operator dialect).
 var operatorTypes = map[string]EntryType{
 	"session": typeHeader, "session_header": typeHeader,
 	"message":               TypeMessage,

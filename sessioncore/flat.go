@@ -13,7 +13,7 @@ import (
 const operatorDir = ".operator"
 
 // storeDialect returns the dialect that new sessions of the store are of, and how they write times.
-// operator's sessions of all working directories lie side by side (seed operator-session-manager), so
+// operator's sessions of all working directories lie side by side (docs/format.md, Operator dialect), so
 // that of the files there which are sessions the one with the latest name tells. Where there is nothing
 // yet, the store's own path does.
 func (w *Writer) storeDialect() (d *dialect, form rawjson.TimeForm, err error) {

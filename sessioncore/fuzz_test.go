@@ -248,8 +248,8 @@ func checkEntries(t *testing.T, s *Snapshot, data []byte) {
 	}
 }
 
-// checkObjectLines: a line that is by itself a JSON object is never swallowed or skipped (format.md,
-// loading): from the header on each is the header, a second one, or an entry.
+// checkObjectLines: a line that is by itself a JSON object is never swallowed or skipped (docs/format.md,
+// Loading): from the header on each is the header, a second one, or an entry.
 func checkObjectLines(t *testing.T, s *Snapshot, data []byte) {
 	at, number := int64(0), int64(0)
 	for line := range bytes.Lines(data) {
@@ -481,7 +481,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// nameByTheBook is design.md section 1 (names) to the letter, independent of names.go.
+// nameByTheBook is docs/design.md section 1, Names, to the letter, independent of names.go.
 func nameByTheBook(id string) string {
 	if id == "" {
 		return "%"

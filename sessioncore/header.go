@@ -42,7 +42,7 @@ func (x *index) addHeader(u *unit) error {
 	return nil
 }
 
-// versionOf reads a header's version: absent or null is 1 (format.md, loading). Anything else counts as
+// versionOf reads a header's version: absent or null is 1 (docs/format.md, Loading). Anything else counts as
 // the number that the client's comparison makes of it.
 func versionOf(v rawjson.Value) int {
 	n := math.NaN()
@@ -66,10 +66,10 @@ func versionOf(v rawjson.Value) int {
 	return int(math.Floor(math.Max(-1, math.Min(n, 1<<20))))
 }
 
-// currentVersion is the version that migrations lead to (seed omp-session-storage).
+// currentVersion is the version that migrations lead to (docs/format.md, Old versions).
 const currentVersion = 3
 
-// isTitleSlot: see format.md, title slot and loading.
+// isTitleSlot: see docs/format.md, Title slot.
 func isTitleSlot(v rawjson.Value) bool {
 	if !v.Member("type").Is(titleType) {
 		return false
@@ -118,8 +118,8 @@ func (s *Snapshot) SessionID() (string, error) {
 	return id, err
 }
 
-// Title returns the session's title, WTF-8, "" for none. A title slot overrides the header (format.md,
-// title slot); operator's title is the name in the last session_info entry, and null, an empty name and
+// Title returns the session's title, WTF-8, "" for none. A title slot overrides the header (docs/format.md,
+// Title slot); operator's title is the name in the last session_info entry, and null, an empty name and
 // none at all mean that there is no title.
 func (s *Snapshot) Title() (string, error) {
 	if s.dialect.titleEntry {
@@ -173,7 +173,7 @@ func titleLine(title string) (line []byte) {
 }
 
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged and of
-// version 3 where it was older, and a newline (design.md, context.json).
+// version 3 where it was older, and a newline (docs/design.md, context.json).
 func (s *Snapshot) HeaderDocument() (*Document, error) {
 	header, slot, err := s.readHeader()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // record is what the index keeps of an entry: where it lies and what links it, never its content.
 type record struct {
 	off    int64  // of the entry's text in the file
-	time   int64  // its timestamp, or what stands in for one (design.md, entries/); ms since the epoch
+	time   int64  // its timestamp, or what stands in for one (docs/design.md, entries/); ms since the epoch
 	size   uint32 // of the text in bytes
 	line   uint32 // number of its first line, from 1
 	crc    uint32 // CRC-32C of the text
@@ -72,7 +72,7 @@ type index struct {
 	problemCount int64    // all of them, also those beyond maxProblems
 	longIDs      []symbol // ids too long to be shown as they are
 	odd          []uint32 // entries that have no id
-	// ordinals: of version 1 files, the number of each entry among the values read (format.md).
+	// ordinals: of version 1 files, the number of each entry among the values read (docs/format.md, Old versions).
 	ordinals []uint32
 
 	header  headerRef
@@ -185,7 +185,7 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 }
 
 // moveLeaf notes the leaf that a record which is about to be added leads to: its own entry, or the target
-// of a move (design.md, leaf; format.md, operator dialect). Entries without an id do not count.
+// of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
 func (x *index) moveLeaf(rec *record, u *unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.moveType {
@@ -274,7 +274,7 @@ func (x *index) setID(rec *record, id []byte) {
 	}
 }
 
-// addLabel notes a label entry (format.md, loading: an absent, null or empty label clears).
+// addLabel notes a label entry (docs/format.md, Loading: an absent, null or empty label clears).
 func (x *index) addLabel(u *unit, n uint32) {
 	v := rawjson.Value(u.text)
 	target, ok := v.Member(x.dialect.target).Text()

@@ -14,7 +14,7 @@ type Label struct {
 }
 
 // Labels returns the labels in effect in file order of the entries that set them: the last label entry
-// of a target decides, wherever it hangs (format.md, loading).
+// of a target decides, wherever it hangs (docs/format.md, Loading).
 func (s *Snapshot) Labels() []Label {
 	s.labelOnce.Do(s.findLabels)
 	return s.labels
@@ -49,7 +49,7 @@ func (s *Snapshot) labelsInEffect() []labelRecord {
 	return list
 }
 
-// LabelsDocument returns the file labels: "<id>\t<label>" a line (design.md section 2).
+// LabelsDocument returns the file labels: "<id>\t<label>" a line (docs/design.md section 2).
 func (s *Snapshot) LabelsDocument() *Document {
 	var out []byte
 	for _, l := range s.Labels() {

@@ -2,12 +2,12 @@ package sessioncore
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// leafMoveType is the customType of omp's entries that record a move of the leaf (design.md, leaf).
+// leafMoveType is the customType of omp's entries that record a move of the leaf (docs/design.md, leaf).
 const leafMoveType = "sessionfs/leaf"
 
 // moveTarget returns where an entry of the type moveType moves the leaf to, and whether it moves it at all.
 func (d *dialect) moveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
-	if d == operator { // its leaf entry is nothing but a move (docs/format.md, operator dialect)
+	if d == operator { // its leaf entry is nothing but a move (docs/format.md, Operator dialect)
 		return text.Member("target_id"), true
 	}
 	// omp has no entry for it: a custom one of ours.
@@ -102,7 +102,7 @@ func (s *Session) takeMove(snap *Snapshot) {
 }
 
 // Leaf returns the current position of the conversation, NoEntry before the first entry: the last
-// entry with an id, or where that one records a move of the leaf, its target (design.md, leaf).
+// entry with an id, or where that one records a move of the leaf, its target (docs/design.md, leaf).
 func (s *Snapshot) Leaf() (Entry, error) {
 	switch {
 	case s.move == nil:

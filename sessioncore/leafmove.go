@@ -9,7 +9,7 @@ import (
 )
 
 // MoveLeaf makes an entry the current position, as the client's branch does: durably, by one appended
-// entry, or in memory with the option LeafMemory (design.md, leaf). Where the leaf is there already
+// entry, or in memory with the option LeafMemory (docs/design.md, leaf). Where the leaf is there already
 // nothing is written. ErrNotFound: no entry has that id.
 func (w *Writer) MoveLeaf(ctx context.Context, s *Session, id string) error {
 	return w.moveLeaf(ctx, s, &id)
@@ -65,7 +65,7 @@ func ompMoveLine(b *batch, id string, target *string) []byte {
 	return append(line, "}\n"...)
 }
 
-// operatorMoveLine is a leaf entry. It hangs under the leaf before, as in the seed.
+// operatorMoveLine is a leaf entry. It hangs under the leaf before (docs/format.md, Operator dialect).
 func operatorMoveLine(b *batch, id string, target *string) []byte {
 	line := b.begin(TypeLeaf, id, b.leaf)
 	line = appendReference(append(line, `,"`+b.dialect.target+`":`...), target)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// listPrefix is how much of a file the client reads to list it, in bytes (seed omp-session-switching).
+	// listPrefix is how much of a file the client reads to list it, in bytes (docs/format.md, Listing and resuming).
 	// What lies behind is not looked at, also where we could: the lists agree.
 	listPrefix = 4 << 10
 	// maxKeptFirst is how much of a first message is kept in memory in any case, in bytes, and maxKeptLong is
@@ -128,7 +128,7 @@ func (i *SessionInfo) cut() {
 	}
 }
 
-// maxDisplayName is how long a display name is, in characters (seed omp-session-switching).
+// maxDisplayName is how long a display name is, in characters (docs/format.md, Listing and resuming).
 const maxDisplayName = 40
 
 // DisplayName is what the session is called in short lists: the title, else the first prompt, else the

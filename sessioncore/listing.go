@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Listing knows the sessions of a storage, as the client's list shows them (design.md section 5). It reads
+// Listing knows the sessions of a storage, as the client's list shows them (docs/design.md section 5). It reads
 // nothing before it is asked, and then only what changed since it was asked last: of a file that its stat
 // shows to be the same nothing is read again.
 //

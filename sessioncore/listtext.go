@@ -10,7 +10,7 @@ import (
 
 // The client lists a session by the first 4 KB of its file. What it makes of them where they are cut, or
 // are no JSON, is part of the format: other tools' lists must agree with it. This file has its lenient
-// reading, checked against client 14.9.9 (format.md and seed omp-session-switching).
+// reading, checked against client 14.9.9 (docs/format.md, Listing and resuming).
 
 // prefixValues returns the values that the client's list reads from a decoded prefix. Other than when it
 // is loaded (load.go), a torn value swallows the lines after it as long as these could belong to it.

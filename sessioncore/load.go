@@ -12,7 +12,7 @@ import (
 )
 
 // This file splits a session file into units: the values in it, and what is no value. It implements
-// format.md ("Loading") line by line: a chunk of whole lines at a time is classified, by several
+// docs/format.md, Loading, line by line: a chunk of whole lines at a time is classified, by several
 // goroutines where the file is large, and handed on in file order. Only lines that are no value by
 // themselves are looked at a second time (loose.go).
 
@@ -21,7 +21,7 @@ const (
 	// processor's cache and for several of them to be in flight.
 	chunkSize = 256 << 10
 	// maxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written through
-	// the mount (design.md section 2); twice that leaves room for what other writers make, and keeps
+	// the mount (docs/design.md section 2); twice that leaves room for what other writers make, and keeps
 	// one hostile line from taking all memory.
 	maxLine = 128 << 20
 	// keepBuffer is the largest buffer that is used again; larger ones, made for a huge line, go.
@@ -123,7 +123,7 @@ func loadFirst(obj io.ReaderAt, size int64, emit func(*unit) error) error {
 	return err
 }
 
-// bomLen: a byte order mark at the start of the file is skipped (format.md, loading).
+// bomLen: a byte order mark at the start of the file is skipped (docs/format.md, Loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
 	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {

@@ -8,12 +8,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A line that is no JSON value by itself may begin one that runs on over the next lines (format.md,
-// loading). Such lines are rare: a value that someone pretty-printed, two values on a line, or what a
+// A line that is no JSON value by itself may begin one that runs on over the next lines (docs/format.md,
+// Loading). Such lines are rare: a value that someone pretty-printed, two values on a line, or what a
 // crash left behind.
 
 const (
-	// maxRunLines and maxRunBytes bound a value over several lines (format.md, loading).
+	// maxRunLines and maxRunBytes bound a value over several lines (docs/format.md, Loading).
 	maxRunLines = 2000
 	maxRunBytes = 64 << 20
 	// A file made to be slow has many lines that each seem to begin a long value. What is spent on

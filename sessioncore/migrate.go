@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Old files are shown migrated and never changed by reading (design.md section 3). Version 1 has no
+// Old files are shown migrated and never changed by reading (docs/design.md section 3). Version 1 has no
 // ids: entries get ids made from the file's content and hang in a chain in file order. Version 2 says
 // hookMessage where later versions say custom.
 

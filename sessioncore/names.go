@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file turns ids, labels and titles into file names and back (design.md section 1, names).
+// This file turns ids, labels and titles into file names and back (docs/design.md section 1, Names).
 
 // maxName is the longest encoded name in bytes: it leaves room for what is added to it below the 255
 // bytes that file systems allow.
@@ -110,8 +110,7 @@ func appendPercent(dst []byte, raw string) []byte {
 	return dst
 }
 
-// escapeFirst encodes the first byte of a plain name that equals a fixed name (design.md: fixed names
-// win).
+// escapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names win).
 func escapeFirst(name string) string {
 	return string(appendPercent(nil, name[:1])) + name[1:]
 }

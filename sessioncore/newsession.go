@@ -22,7 +22,7 @@ import (
 	"sessionfs/sessioncore/storage/pending"
 )
 
-// NewSession is a session to be made (design.md section 2, new-session).
+// NewSession is a session to be made (docs/design.md section 2, new-session).
 type NewSession struct {
 	CWD    string // absolute working directory
 	Title  string // "" for none

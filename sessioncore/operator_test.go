@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reading the operator dialect (format.md; seed operator-session-manager).
+// Reading the operator dialect (docs/format.md, Operator dialect).
 
 const (
 	opHeader = `{"type":"session_header","id":"s1","timestamp":1771237230.5,"cwd":"/home/dev/hives"}` + "\n"
@@ -27,7 +27,7 @@ func TestOperatorStore(t *testing.T) {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
 		snap := startMemory(t, string(content), WriteOptions{}).snapshot()
-		checkAsSeed(t, string(content), snap)
+		checkAsDocumented(t, string(content), snap)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestOperatorLeaf(t *testing.T) {
 		{"then an entry", []line{{"leaf", `"target_id":"a"`}, {info, ``}}, "d"},
 		{"an entry, then absent", []line{{"leaf", `"target_id":"a"`}, {info, ``}, {"leaf", ``}}, "d"},
 		{"a label's target is no entry", []line{{"label", `"target_id":"gone","label":"x"`}, {"leaf", `"target_id":"gone"`}}, "c"},
-		{"to a leaf entry, as the seed has it", []line{{"leaf", `"target_id":"a"`}, {"leaf", `"target_id":"c"`}}, "c"},
+		{"to a leaf entry, as its documentation has it", []line{{"leaf", `"target_id":"a"`}, {"leaf", `"target_id":"c"`}}, "c"},
 		{"of repeated keys the last", []line{{"leaf", `"target_id":null,"target_id":"a"`}}, "a"},
 	}
 	for _, test := range tests {

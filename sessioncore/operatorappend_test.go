@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
-// Appending to sessions of the operator dialect (design.md sections 2 and 9).
+// Appending to sessions of the operator dialect (docs/design.md sections 2 and 9).
 
 // opNow is the tests' clock as opFile writes times.
 const opNow = `1772323200.000`
@@ -64,12 +64,12 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 			require.Len(t, ids, 1)
 			require.Equal(t, test.leaf, w.leaf())
 			require.Empty(t, problemsOf(t, w.snapshot()))
-			checkAsSeed(t, w.content(), w.snapshot())
+			checkAsDocumented(t, w.content(), w.snapshot())
 		})
 	}
 }
 
-// TestOperatorValidEntries: every type of format.md, and the seed's own example.
+// TestOperatorValidEntries: every type of docs/format.md, Operator dialect, and its documentation's own example.
 func TestOperatorValidEntries(t *testing.T) {
 	for _, line := range []string{
 		`{"type":"message","message":{"role":"tool_result","tool_call_id":"c","content":7}}`,
@@ -90,7 +90,7 @@ func TestOperatorValidEntries(t *testing.T) {
 		w := startMemory(t, opFile, WriteOptions{})
 		_, err := w.append(line)
 		require.NoError(t, err, line)
-		checkAsSeed(t, w.content(), w.snapshot())
+		checkAsDocumented(t, w.content(), w.snapshot())
 	}
 }
 
@@ -172,7 +172,7 @@ func TestOperatorAppendMovesAndGoesOn(t *testing.T) {
 	require.Equal(t, "a", w.parentOfID("x"))
 	require.Equal(t, "", w.parentOfID("y"))
 	require.Equal(t, "x", w.leaf())
-	checkAsSeed(t, w.content(), w.snapshot())
+	checkAsDocumented(t, w.content(), w.snapshot())
 }
 
 // TestOperatorSizeControls: as in omp: images go into blobs, strings are cut.

@@ -20,7 +20,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// Moving, naming, forking and making sessions of the operator dialect (design.md sections 2, 4 and 9).
+// Moving, naming, forking and making sessions of the operator dialect (docs/design.md sections 2, 4 and 9).
 
 func TestOperatorMoveLeaf(t *testing.T) {
 	ctx := context.Background()
@@ -42,7 +42,7 @@ func TestOperatorMoveLeaf(t *testing.T) {
 	ids, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
 	require.NoError(t, err)
 	require.Equal(t, "b", w.parentOfID(ids[0]))
-	checkAsSeed(t, w.content(), w.snapshot())
+	checkAsDocumented(t, w.content(), w.snapshot())
 
 	w = startMemory(t, opFile, WriteOptions{LeafMemory: true})
 	require.NoError(t, w.MoveLeaf(ctx, w.session, "a"))
@@ -109,7 +109,7 @@ func TestOperatorFork(t *testing.T) {
 	snap, err := w.store.Session(forked).Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
-	checkAsSeed(t, fileContent(t, w.storage, forked), snap)
+	checkAsDocumented(t, fileContent(t, w.storage, forked), snap)
 	_, err = w.Fork(ctx, w.session, "gone")
 	require.ErrorIs(t, err, ErrNotFound)
 	forked, err = w.Fork(ctx, w.session, "m")
@@ -202,7 +202,7 @@ func TestOperatorNewSession(t *testing.T) {
 	require.NoError(t, w.Writer.Sync(ctx, w.store.Session(forked)))
 	_, err = disk.Stat(forked)
 	require.NoError(t, err)
-	checkAsSeed(t, w.content(), w.snapshot())
+	checkAsDocumented(t, w.content(), w.snapshot())
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
@@ -214,11 +214,11 @@ func TestOperatorAfterCut(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(w.content(), opFile[:cut]))
 		require.Equal(t, "new", w.leaf())
-		checkAsSeed(t, w.content(), w.snapshot())
+		checkAsDocumented(t, w.content(), w.snapshot())
 	}
 }
 
-// TestOperatorRoundTrips: whatever is done to a session, the seed's reader sees the same in the file.
+// TestOperatorRoundTrips: whatever is done to a session, a reader by operator's documentation sees the same in the file.
 func TestOperatorRoundTrips(t *testing.T) {
 	ctx := context.Background()
 	headers := []string{opHeader, strings.Replace(opHeader, "1771237230.5", "1771237230500", 1), strings.Replace(opHeader, "1771237230.5", `"2026-02-16T10:20:30.000001+00:00"`, 1)}
@@ -247,7 +247,7 @@ func TestOperatorRoundTrips(t *testing.T) {
 			}
 		}
 		snap := w.snapshot()
-		checkAsSeed(t, w.content(), snap)
+		checkAsDocumented(t, w.content(), snap)
 		require.Empty(t, problemsOf(t, snap))
 		checkSnapshot(t, snap, []byte(w.content()))
 		id := pick()
@@ -255,7 +255,7 @@ func TestOperatorRoundTrips(t *testing.T) {
 		require.NoError(t, err)
 		fork, err := w.store.Session(forked).Acquire()
 		require.NoError(t, err)
-		checkAsSeed(t, fileContent(t, w.storage, forked), fork)
+		checkAsDocumented(t, fileContent(t, w.storage, forked), fork)
 		require.Empty(t, problemsOf(t, fork))
 		fork.Release()
 		for line := range strings.Lines(w.content()) {

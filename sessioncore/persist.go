@@ -6,18 +6,18 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file applies the size controls of format.md ("Persisting") to an entry's text: one pass from
+// This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass from
 // token to token, without recursion, that notes edits; what is not edited keeps its bytes.
 
 const (
-	// maxPersist is the longest string that is kept whole, in UTF-16 code units (format.md, persisting).
+	// maxPersist is the longest string that is kept whole, in UTF-16 code units (docs/format.md, Persisting).
 	maxPersist = 500_000
 	// truncationNotice stands at the end of a string that was cut, here as JSON.
 	truncationNotice = `\n\n[Session persistence truncated large content]`
 	// noticeUnits and noticeBreaks are the notice's length in code units and its line breaks.
 	noticeUnits  = len(truncationNotice) - 2
 	noticeBreaks = 2
-	// minBlob is the shortest base64 of an image that goes into a blob, in code units (format.md).
+	// minBlob is the shortest base64 of an image that goes into a blob, in code units (docs/format.md, Persisting).
 	minBlob = 1024
 	// maxDepth is how deep a line to be written may nest. The client's own functions overflow their stack
 	// at a tenth of it; a level costs us some 100 bytes while the line is looked at.

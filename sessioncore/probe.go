@@ -55,7 +55,7 @@ func (s *Session) findHeader() (bool, error) {
 // sessionEnding is what the names of session files end in.
 const sessionEnding = ".jsonl"
 
-// isSessionName tells session files from what else lies beside them (format.md, Files).
+// isSessionName tells session files from what else lies beside them (docs/format.md, Files).
 func isSessionName(name string) bool {
 	return strings.HasSuffix(name, sessionEnding) && !strings.HasPrefix(name, ".")
 }

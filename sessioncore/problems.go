@@ -25,7 +25,7 @@ const (
 	ProblemBlob     ProblemKind = "blob"       // a blob that an entry refers to is not there
 )
 
-// Problem is one thing that could not be read or joined, a line of problems.jsonl (design.md section 1).
+// Problem is one thing that could not be read or joined, a line of problems.jsonl (docs/design.md section 1).
 type Problem struct {
 	Line   int64       // number of the line, from 1
 	Offset int64       // in the file, in bytes

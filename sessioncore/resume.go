@@ -86,7 +86,7 @@ func (x *resumeIndex) candidates(key string) (files []*listedFile, whole bool) {
 }
 
 // resumes reports whether a lowered key of --resume means the session: a beginning of its id, of its
-// file's name, or of what stands behind the last _ in that (seed omp-session-switching).
+// file's name, or of what stands behind the last _ in that (docs/format.md, Listing and resuming).
 func (i *SessionInfo) resumes(key string) bool {
 	if strings.HasPrefix(strings.ToLower(i.ID), key) {
 		return true
@@ -97,7 +97,7 @@ func (i *SessionInfo) resumes(key string) bool {
 }
 
 // Resume returns the session that --resume finds in all directories for a key, which is given as a file
-// name (design.md section 1, names); a text that is no such name stands for itself. Of several the most
+// name (docs/design.md section 1, Names); a text that is no such name stands for itself. Of several the most
 // recently modified one. The error wraps ErrNotFound.
 func (l *Listing) Resume(name string) (*SessionInfo, error) {
 	return l.pick(func() ([]*listedFile, bool, func(*SessionInfo) bool) {

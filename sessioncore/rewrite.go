@@ -11,7 +11,7 @@ import (
 )
 
 // This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
-// change is carried over byte for byte, unreadable text included (design.md section 4).
+// change is carried over byte for byte, unreadable text included (docs/design.md section 4).
 
 // fileEdit puts a text in the place of a piece of the file.
 type fileEdit struct {

@@ -6,7 +6,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// writeSettings writes the state that the settings entries of the path lead to (format.md, context).
+// writeSettings writes the state that the settings entries of the path lead to (docs/format.md, Context).
 func (c *contextBuilder) writeSettings() error {
 	for _, write := range c.settings() {
 		if err := write(); err != nil {

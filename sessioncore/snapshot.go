@@ -215,7 +215,7 @@ func (s *Snapshot) ID(e Entry) (id string, ok bool) {
 func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
 
 // Time returns an entry's timestamp; where it cannot be read, that of the entry before it or the
-// header's (design.md, entries/).
+// header's (docs/design.md, entries/).
 func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
 
 // OwnTime returns an entry's timestamp; ok is false where it has none that can be read.
@@ -236,7 +236,7 @@ func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 // HeaderTime returns the header's timestamp, the epoch where it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
 
-// newest returns the last entry with an id: the one that counts (format.md, loading).
+// newest returns the last entry with an id: the one that counts (docs/format.md, Loading).
 func (s *Snapshot) newest(id symbol) Entry {
 	if id == 0 || int(id) >= len(s.symbols.symbols) {
 		return NoEntry
@@ -266,7 +266,7 @@ func (s *Snapshot) Find(id string) (Entry, error) {
 // Parent returns the entry that an entry's parentId names, itself where it is its own, or NoEntry.
 func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
 
-// Name returns the name of an entry's file in entries/ without its ending (design.md section 1, names).
+// Name returns the name of an entry's file in entries/ without its ending (docs/design.md section 1, Names).
 func (s *Snapshot) Name(e Entry) string {
 	rec := &s.records[e]
 	if rec.id == 0 {

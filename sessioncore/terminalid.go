@@ -10,7 +10,7 @@ import (
 )
 
 // This file says what breadcrumb a client writes: its name is the client's terminal id, made of the terminal
-// that stdin is, else of what terminal programs put into the environment (docs/format.md).
+// that stdin is, else of what terminal programs put into the environment (docs/format.md, Breadcrumbs).
 
 // terminalVariables are the variables that make a terminal id, and what stands before their value. The client
 // takes the first that is set, in an order that depends on its version.

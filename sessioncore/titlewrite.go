@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// slotSize is the size of a title slot in bytes, its newline included (format.md, title slot).
+	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
 	slotSize = 256
-	// maxTitle is the longest title that can be set, in bytes (design.md section 2, title).
+	// maxTitle is the longest title that can be set, in bytes (docs/design.md section 2, title).
 	maxTitle = 4 << 10
 )
 
-// SetTitle sets the session's title as its user's choice, or clears it (design.md section 2, title): in
+// SetTitle sets the session's title as its user's choice, or clears it (docs/design.md section 2, title): in
 // place where the file has a title slot, with an appended entry that records the change, as the newer
 // client does; otherwise by a rewrite of the header; in the operator dialect by an appended session_info
 // entry. The title, WTF-8, is cleaned as the client cleans

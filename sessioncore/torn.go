@@ -4,7 +4,7 @@ import "sessionfs/sessioncore/internal/rawjson"
 
 // tornMark is a line of its own behind a torn line that could go on with what is appended. We read lines
 // one by one, but the client's parser would take the torn line and the new one for the beginning of one
-// value, and lose both (format.md, loading); this, which no JSON can have there, ends it.
+// value, and lose both (docs/format.md, Loading); this, which no JSON can have there, ends it.
 const tornMark = "# the line above is cut off\n"
 
 // afterTorn puts what is to be appended on a line of its own where the file's last line has no end.

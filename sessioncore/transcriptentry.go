@@ -5,7 +5,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// entryOf renders an entry by its type. Types and fields are those of both dialects (design.md section 9).
+// entryOf renders an entry by its type. Types and fields are those of both dialects (docs/design.md section 9).
 func (w *transcriptWriter) entryOf(text rawjson.Value) {
 	name := w.s.Kind(w.entry).String()
 	if name == "" {

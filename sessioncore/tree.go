@@ -6,7 +6,7 @@ import (
 )
 
 // Tree is how the entries of a snapshot hang together: one node for each id, its last entry
-// (format.md, loading). Moves of the leaf that nothing hangs under are in no tree (design.md, leaf).
+// (docs/format.md, Loading). Moves of the leaf that nothing hangs under are in no tree (docs/design.md, leaf).
 type Tree struct {
 	roots    []Entry
 	parent   []Entry // NoEntry for roots; notInTree for entries that are no nodes
@@ -83,7 +83,7 @@ func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
 	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: s.idText(rec.id), Why: why}
 }
 
-// cutCycles makes the first entry in file order of each circle of parents a root (design.md, tree/).
+// cutCycles makes the first entry in file order of each circle of parents a root (docs/design.md, tree/).
 func (s *Snapshot) cutCycles(t *Tree) {
 	const seen, done = 1, 2
 	state := make([]uint8, len(s.records))
@@ -163,7 +163,7 @@ func (s *Snapshot) gatherChildren(t *Tree) {
 	}
 }
 
-// sortByTime sorts siblings by timestamp; an unreadable one compares as equal to all (format.md: file
+// sortByTime sorts siblings by timestamp; an unreadable one compares as equal to all (docs/format.md, Loading: file
 // order; stable).
 func (s *Snapshot) sortByTime(kids []Entry) {
 	compare := func(a, b Entry) int {

@@ -1,7 +1,7 @@
 package sessioncore
 
 // The directories of tree/ nest as the entries do, but a chain of thousands of entries is longer than
-// a path may be. So the nesting is literal for a stretch, and goes on in tree/.deep/ (design.md,
+// a path may be. So the nesting is literal for a stretch, and goes on in tree/.deep/ (docs/design.md,
 // tree/).
 
 const (

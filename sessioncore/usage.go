@@ -48,7 +48,7 @@ const (
 )
 
 // UsageDocument returns usage.json: the totals of the session, by model too, and those of the branch that
-// ends in leaf (design.md, section 1). Numbers are summed in file order, and in the branch's order, as
+// ends in leaf (docs/design.md section 1). Numbers are summed in file order, and in the branch's order, as
 // doubles.
 func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
 	records, models, err := usageRecordsOf(s).of(s)

@@ -34,7 +34,7 @@ func (e *FieldError) Error() string {
 func (e *FieldError) Unwrap() error { return ErrInvalid }
 
 // commonRules are those of every entry. What is absent is filled in. An empty id would be lost as a
-// parent, since readers take an empty parentId for none (format.md, loading).
+// parent, since readers take an empty parentId for none (docs/format.md, Loading).
 var commonRules = []fieldRule{
 	{key: "type", kinds: rawjson.String},
 	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
@@ -42,8 +42,8 @@ var commonRules = []fieldRule{
 	{key: "timestamp", kinds: rawjson.String, optional: true},
 }
 
-// entryRules are the fields of each type that can be written: the seeds' eleven and two more
-// (format.md, entry types). Where the seeds differ from each other, both shapes are good.
+// entryRules are the fields of each type that can be written: the first thirteen of the table
+// (docs/format.md, Entry types). Where there are an older and a newer shape, both are good.
 var entryRules = map[EntryType][]fieldRule{
 	TypeMessage: {
 		{key: "message", kinds: rawjson.Object, object: messageRules},
@@ -97,7 +97,7 @@ var entryRules = map[EntryType][]fieldRule{
 }
 
 // oldModelRules are those of a model change that names no model but, as older clients did, a provider
-// and a modelId (seed session-file-format-v2).
+// and a modelId (docs/format.md, Entry types).
 var oldModelRules = []fieldRule{
 	{key: "provider", kinds: rawjson.String, notEmpty: true},
 	{key: "modelId", kinds: rawjson.String, notEmpty: true},

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestValidEntries: every type that can be written, in the shapes of the seeds, is taken.
+// TestValidEntries: every type that can be written, in each documented shape, is taken.
 func TestValidEntries(t *testing.T) {
 	for _, line := range []string{
 		`{"type":"message","message":{"role":"user","content":"hi"}}`,

@@ -2,7 +2,7 @@ package sessioncore
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// What an entry of the operator dialect must look like to be written (format.md, operator dialect).
+// What an entry of the operator dialect must look like to be written (docs/format.md, Operator dialect).
 
 // operatorCommonRules are those of every entry; see commonRules.
 var operatorCommonRules = []fieldRule{
@@ -12,7 +12,7 @@ var operatorCommonRules = []fieldRule{
 	{key: "timestamp", kinds: rawjson.String | rawjson.Number, optional: true},
 }
 
-// operatorEntryRules are the fields of each type. The seed's own compaction has no tokens_before.
+// operatorEntryRules are the fields of each type. A compaction need have no tokens_before.
 var operatorEntryRules = map[EntryType][]fieldRule{
 	TypeMessage: {
 		{key: "message", kinds: rawjson.Object, members: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}},

@@ -3,7 +3,7 @@ package sessioncore
 import "sessionfs/sessioncore/internal/rawjson"
 
 // This file makes the word that stands in branches/…/path/ for what an entry is, so that a listing of the
-// path reads like a table of contents (design.md section 1, branches/).
+// path reads like a table of contents (docs/design.md section 1, branches/).
 
 // maxWhat is how long such a word may be, in bytes: it leaves the eye, and the 255 bytes that file systems
 // allow, room for the id behind it.
@@ -123,5 +123,5 @@ func cutWhat(what string, limit int) string {
 
 // What returns the word that branches/…/path/ has for what an entry is: the role of its message
 // ("toolResult-<tool>" for a tool's result) or else the text of its type, encoded as a name and cut at 40
-// bytes (design.md, branches/).
+// bytes (docs/design.md, branches/).
 func (s *Snapshot) What(e Entry) string { return string(s.symbols.text(s.records[e].what)) }

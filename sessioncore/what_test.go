@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
-// TestRecordSize: the index keeps 56 bytes an entry (design.md section 10: a few tens).
+// TestRecordSize: the index keeps 56 bytes an entry (docs/design.md section 10: a few tens).
 func TestRecordSize(t *testing.T) {
 	require.EqualValues(t, 56, unsafe.Sizeof(record{}))
 }
@@ -91,7 +91,7 @@ func TestWhatOfOldMessages(t *testing.T) {
 	}
 }
 
-// whatByTheBook is the rule of design.md (branches/) to the letter, from the text that an entry's file shows.
+// whatByTheBook is the rule of docs/design.md, branches/, to the letter, from the text that an entry's file shows.
 func whatByTheBook(text rawjson.Value) string {
 	what, _ := text.Member("type").Text()
 	role, _ := text.Member("message").Member("role").Text()

@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage/pending"
 )
 
-// MaxLine is the longest line that can be written, in bytes (design.md section 2).
+// MaxLine is the longest line that can be written, in bytes (docs/design.md section 2).
 const MaxLine = 64 << 20
 
 // WriteOptions say how a Writer writes. The zero value is the mount's default, without a blob store.
@@ -22,9 +22,9 @@ type WriteOptions struct {
 	ReadOnly bool
 	// Sync makes every write durable before it returns.
 	Sync bool
-	// LiveAllow writes beside a live client too (design.md section 4).
+	// LiveAllow writes beside a live client too (docs/design.md section 4).
 	LiveAllow bool
-	// LeafMemory keeps moves of the leaf in memory only (design.md, leaf).
+	// LeafMemory keeps moves of the leaf in memory only (docs/design.md, leaf).
 	LeafMemory bool
 	// Root is the absolute path of the storage's root, for the parentSession of forks; "" where there
 	// is none.

@@ -1,4 +1,4 @@
-// Command benchrun measures what issue 5's table asks for: it makes the stores, runs each row in turn
+// Command benchrun measures the rows of BENCHMARKS.md: it makes the stores, runs each row in turn
 // with its peer, and prints the table. scripts/bench builds what it needs and calls it.
 package main
 

@@ -20,7 +20,7 @@ const (
 	unitBytes
 )
 
-// goal is what issue 5 asks for: of the ratio, of our own figure, or neither.
+// goal is what a row has to reach: of the ratio, of our own figure, or neither.
 type goal struct {
 	ratio   float64
 	seconds float64

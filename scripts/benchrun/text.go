@@ -56,7 +56,7 @@ func (t *text) appendTo(dst []byte, rng *rand.Rand, n int) []byte {
 	return dst
 }
 
-// medianOfMean is what the median of sizes is of their mean (issue 5).
+// medianOfMean is what the median of sizes is of their mean, as in reported stores.
 const medianOfMean = 0.4
 
 // sizes draws n sizes, log-normal, that sum up to about total.

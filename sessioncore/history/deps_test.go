@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImports: the package is usable without the file system, and nothing in it needs cgo (design.md section 10).
+// TestImports: the package is usable without the file system, and nothing in it needs cgo (docs/design.md section 10).
 func TestImports(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{.CgoFiles}}", ".")
 	var problems strings.Builder

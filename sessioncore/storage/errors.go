@@ -11,6 +11,6 @@ var (
 	// ErrBadName means a name that leaves its root or cannot name a file.
 	ErrBadName = errors.New("not a usable name")
 	// ErrLocked means that another writer has held a file's lock, or a lease on it, for longer than we wait:
-	// 500 ms, as the client does (docs/format.md, the client's lock).
+	// 500 ms, as the client does (docs/format.md, The client's lock).
 	ErrLocked = errors.New("locked by another writer")
 )

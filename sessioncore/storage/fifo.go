@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LockLimit is how long a lock is waited for in all; the client's own (docs/format.md, the client's lock). So the
+// LockLimit is how long a lock is waited for in all; the client's own (docs/format.md, The client's lock). So the
 // user hears of a stuck writer within a moment, and no writer holds the lock that long.
 const LockLimit = 500 * time.Millisecond
 

@@ -38,7 +38,7 @@ type Storage interface {
 	Replace(name string, expect Token, write func(io.Writer) error) (Stat, error)
 	// Sync makes what was appended durable.
 	Sync(name string) error
-	// Lock takes the lock that writers of name agree on (format.md, the client's lock), waiting for it
+	// Lock takes the lock that writers of name agree on (docs/format.md, The client's lock), waiting for it
 	// no longer than the lock's own limit or until ctx is done.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
@@ -208,7 +208,7 @@ func (w WriterState) String() string {
 	return "unknown"
 }
 
-// WriterFinder is a storage that can tell whether a live client holds a file (design.md section 4).
+// WriterFinder is a storage that can tell whether a live client holds a file (docs/design.md section 4).
 type WriterFinder interface {
 	// Writers says whether a process holds the file open for writing at this moment. The caller holds
 	// Lock(name), so that a writer that follows the lock is not met in the middle of its work.
@@ -234,7 +234,7 @@ func validBytes(name string) bool {
 }
 
 // EndsInNewline reports whether what is appended to a file of this size begins a new line: the file
-// is empty or its last byte is a newline. Else its last line is torn (design.md section 4).
+// is empty or its last byte is a newline. Else its last line is torn (docs/design.md section 4).
 func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil
@@ -275,7 +275,7 @@ func Dir(name string) string {
 	return strings.TrimSuffix(dir, "/")
 }
 
-// RecoverTo turns a panic into an error: no file may take the process down (design.md section 7).
+// RecoverTo turns a panic into an error: no file may take the process down (docs/design.md section 7).
 func RecoverTo(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic while reading: %v", r)
@@ -300,7 +300,7 @@ func CheckWritable(files Storage, dir string) error {
 }
 
 // TemporaryName is a name that nobody has, and that readers of the directory know to be a temporary
-// of the client (format.md, Files).
+// of the client (docs/format.md, Files).
 func TemporaryName(base string) string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails

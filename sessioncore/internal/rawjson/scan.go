@@ -23,7 +23,7 @@ const (
 	HasBlob Flags = 1 << iota
 	// HasHighBytes: a string has bytes above 0x7f, so its UTF-8 is still to be checked.
 	HasHighBytes
-	// HasBigNumber: a number that may overflow a double (format.md: it reads as null in a context).
+	// HasBigNumber: a number that may overflow a double (docs/format.md, Context: it reads as null).
 	HasBigNumber
 )
 
@@ -159,7 +159,7 @@ func (c *containers) inObject() bool { return c.near&1 == 1 }
 
 // SkipValue validates the JSON value at b[i] (white space before it allowed) and returns the offset
 // behind it. Depth is limited by memory alone, a bit for each open container, so that content nested
-// thousands of levels deep neither fails nor overflows a stack (format.md, loading).
+// thousands of levels deep neither fails nor overflows a stack (docs/format.md, Loading).
 func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 	open := containers{deep: s.deep[:0]}
 	i, st := s.skipNested(b, i, &open)

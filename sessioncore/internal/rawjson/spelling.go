@@ -2,7 +2,7 @@ package rawjson
 
 import "strings"
 
-// Keys, roles and types are written in camelCase or in snake_case (design.md section 9, dialects). What is
+// Keys, roles and types are written in camelCase or in snake_case (docs/design.md section 9). What is
 // shown to people reads both, whatever the header says.
 
 // Name returns a member's key in camelCase.

@@ -95,7 +95,7 @@ func HexDigit(c byte) int {
 	return -1
 }
 
-// BlobPrefix begins a reference to a blob (seed omp-session-storage: "blob:sha256:<hash>").
+// BlobPrefix begins a reference to a blob (docs/format.md, Context: "blob:sha256:<hash>").
 const BlobPrefix = "blob:sha256:"
 
 // noteString sets flagBlob when the string's content, which b begins with, has the blob prefix. Any

@@ -7,7 +7,7 @@ import (
 
 // Strings of a session are sequences of UTF-16 code units and may hold lone surrogates. Inside
 // sessioncore they are kept as WTF-8: UTF-8 in which a lone surrogate stands as its three bytes
-// (ED A0..BF xx). Bytes of the file that are no UTF-8 read as U+FFFD (format.md, loading), so a
+// (ED A0..BF xx). Bytes of the file that are no UTF-8 read as U+FFFD (docs/format.md, Loading), so a
 // surrogate in WTF-8 can only come from an escape.
 
 // Replacement stands for bytes that are no UTF-8.
@@ -158,8 +158,8 @@ func IsSurrogate(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
 }
 
-// AppendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (format.md,
-// persisting): only the quote, the backslash, control characters and lone surrogates are escaped.
+// AppendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (docs/format.md,
+// Persisting): only the quote, the backslash, control characters and lone surrogates are escaped.
 func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -12,7 +12,7 @@ const maxTime = 8.64e15
 
 // timeOf reads an entry's timestamp, in milliseconds since the epoch: a number of milliseconds, an
 // RFC 3339 time with or without fraction and zone, or a date alone. A time without a zone is local, a date
-// alone is UTC, as the client reads them. ok is false for anything else. Source: docs/format.md, loading.
+// alone is UTC, as the client reads them. ok is false for anything else. Source: docs/format.md, Loading.
 func timeOf(v Value) (ms int64, ok bool) {
 	switch {
 	case v.IsString():

@@ -165,7 +165,7 @@ func fstat(fd int) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// Append implements Storage: one write(2) of the whole data (design.md section 4). Whoever needs the
+// Append implements Storage: one write(2) of the whole data (docs/design.md section 4). Whoever needs the
 // file to end in a newline first puts one before data (endsInNewline).
 //
 // A failed or short write is taken back; the error then wraps what the system says (ENOSPC, EDQUOT,

@@ -309,7 +309,7 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// TestTwoProcessesAppend: nothing is lost and nothing mixed (design.md section 4).
+// TestTwoProcessesAppend: nothing is lost and nothing mixed (docs/design.md section 4).
 func TestTwoProcessesAppend(t *testing.T) {
 	const writers, lines = 4, 500
 	s := openTemp(t)

@@ -10,8 +10,8 @@ import (
 var _ storage.WriterFinder = (*Storage)(nil)
 
 // Writers implements WriterFinder by asking for a read lease, which the kernel refuses exactly when
-// the file is open for writing anywhere on this machine (format.md); without leases, or without the
-// right to one, by looking into /proc.
+// the file is open for writing anywhere on this machine (docs/format.md, What a running client has open); without
+// leases, or without the right to one, by looking into /proc.
 //
 // The lease is given back at once. Who opens the file for writing within these microseconds is made
 // to wait as long (with O_NONBLOCK: is told EAGAIN), and we are sent SIGIO, which the Go runtime

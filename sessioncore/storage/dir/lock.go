@@ -46,7 +46,7 @@ type gateKey struct {
 // fileGates are this process's queues. One for all storages, as the lock files are.
 var fileGates storage.FIFOMutexes[gateKey]
 
-// Lock implements Storage with the client's protocol (format.md, The client's lock): the file
+// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the file
 // `.<name>.lock` beside name. name itself need not exist. Goroutines of this process queue in order.
 //
 // ErrLocked: not got within 500 ms. The context's error, when that is done first. Else what the
@@ -287,8 +287,8 @@ func heldBy(text string) string {
 	return " (held by an unknown process)"
 }
 
-// staleLock judges a lock's content by format.md: the process is no more, or the content is malformed
-// and old. One without its newline may be in the writing still, its number cut short, so it has to be
+// staleLock judges a lock's content (docs/format.md, The client's lock): the process is no more, or the content is
+// malformed and old. One without its newline may be in the writing still, its number cut short, so it has to be
 // old as well. A file from the future is not old: the clocks differ, so nobody knows.
 func staleLock(text string, modified time.Time) bool {
 	pid, ok := lockHolder(text)

@@ -139,7 +139,7 @@ func chown(fd int, uid, gid uint32) error {
 }
 
 // giveToOwner gives what root made to the owner of the directory it is in: a user's files stay the
-// user's, also when the daemon is root (design.md section 8).
+// user's, also when the daemon is root (docs/design.md section 8).
 func giveToOwner(fd int, dir storage.Stat) error {
 	if os.Geteuid() != 0 {
 		return nil

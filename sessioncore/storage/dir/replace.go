@@ -23,7 +23,7 @@ const (
 )
 
 // Replace implements Storage: a temporary file in the same directory, fsynced, renamed over the name
-// when that is still what it was, and the directory fsynced (design.md section 4). Mode, owner and
+// when that is still what it was, and the directory fsynced (docs/design.md section 4). Mode, owner and
 // access control list of the replaced file are kept, and it is refused where they cannot be; a new
 // file has mode 0600 and, when we are root, the owner of its directory (section 8).
 //

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seedSession is an operator session as the seed operator-session-manager reads one: independent of the
-// reader that is tested, line by line and in the words of the seed.
-type seedSession struct {
+// documentedSession is an operator session as docs/format.md, Operator dialect, says it is read: independent of the
+// reader that is tested, line by line and in the words of operator's documentation.
+type documentedSession struct {
 	header  map[string]any
 	entries []map[string]any
 	byID    map[string]map[string]any
@@ -22,8 +22,8 @@ type seedSession struct {
 	title   string
 }
 
-func readAsSeed(t testing.TB, file string) *seedSession {
-	s := &seedSession{byID: map[string]map[string]any{}, labels: map[string]string{}}
+func readAsDocumented(t testing.TB, file string) *documentedSession {
+	s := &documentedSession{byID: map[string]map[string]any{}, labels: map[string]string{}}
 	for line := range strings.Lines(file) {
 		var v map[string]any
 		d := json.NewDecoder(strings.NewReader(line))
@@ -43,7 +43,7 @@ func readAsSeed(t testing.TB, file string) *seedSession {
 }
 
 // add is _build_index for one entry.
-func (s *seedSession) add(e map[string]any) {
+func (s *documentedSession) add(e map[string]any) {
 	id := e["id"].(string)
 	switch target, known := e["target_id"]; {
 	case e["type"] != "leaf":
@@ -71,7 +71,7 @@ func str(v any) string {
 }
 
 // branch is get_branch.
-func (s *seedSession) branch(id string) (path []map[string]any) {
+func (s *documentedSession) branch(id string) (path []map[string]any) {
 	for e := s.byID[id]; e != nil; e = s.byID[str(e["parent_id"])] {
 		path = append([]map[string]any{e}, path...)
 	}
@@ -79,7 +79,7 @@ func (s *seedSession) branch(id string) (path []map[string]any) {
 }
 
 // messages are those of entries.
-func (s *seedSession) messages(entries []map[string]any) (list []any) {
+func (s *documentedSession) messages(entries []map[string]any) (list []any) {
 	for _, e := range entries {
 		switch {
 		case e["type"] == "message":
@@ -91,7 +91,7 @@ func (s *seedSession) messages(entries []map[string]any) (list []any) {
 	return list
 }
 
-func (s *seedSession) summary(e map[string]any, role string, keys ...string) map[string]any {
+func (s *documentedSession) summary(e map[string]any, role string, keys ...string) map[string]any {
 	m := map[string]any{"role": role, "timestamp": seedMillis(e["timestamp"])}
 	for _, key := range keys {
 		if v, ok := e[key]; ok {
@@ -123,7 +123,7 @@ func seedMillis(v any) any {
 }
 
 // context is build_session_context.
-func (s *seedSession) context(id string) map[string]any {
+func (s *documentedSession) context(id string) map[string]any {
 	path := s.branch(id)
 	out := map[string]any{"thinking_level": "off"}
 	last := -1
@@ -155,10 +155,10 @@ func (s *seedSession) context(id string) map[string]any {
 	return out
 }
 
-// checkAsSeed requires that a snapshot is what the seed's reader sees in the same file.
-func checkAsSeed(t testing.TB, file string, snap *Snapshot) {
+// checkAsDocumented requires that a snapshot is what a reader by operator's documentation sees in the same file.
+func checkAsDocumented(t testing.TB, file string, snap *Snapshot) {
 	t.Helper()
-	s := readAsSeed(t, file)
+	s := readAsDocumented(t, file)
 	id := func(e Entry) string {
 		if e == NoEntry {
 			return ""
