@@ -6,6 +6,7 @@ import (
 	"sort"
 	"sync"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -205,7 +206,7 @@ func (r *BranchEntries) checkRun(run int, p []byte, off int64, now storage.Token
 			return nil
 		case rec.flags&recRendered != 0: // checked when it was rendered
 		case from >= 0 && to <= int64(len(p)):
-			if checksum(p[from:to]) != rec.crc {
+			if jsonl.Checksum(p[from:to]) != rec.crc {
 				return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, r.snap.Name(e))
 			}
 		default:

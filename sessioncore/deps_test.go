@@ -17,6 +17,7 @@ import (
 // sessionfs/sessioncore. Imports go one way, and none leads to FUSE.
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
+	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
 	"/internal/writers":               {"/storage"},
 	"/internal/childtest":             {},
 	"/internal/markdown":              {"/internal/rawjson"},
@@ -29,7 +30,7 @@ var ownImports = map[string][]string{
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/storage"},
-	"":                                {"/internal/rawjson", "/internal/markdown", "/internal/writers", "/storage", "/storage/dir", "/storage/memory", "/storage/pending"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage", "/storage/dir", "/storage/memory", "/storage/pending"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // dialect is how a program words the one model that sessioncore has (docs/design.md section 9). The header
 // says of which dialect a file is, from its first line to its last; whatever differs between dialects is
@@ -8,7 +11,7 @@ import "sessionfs/sessioncore/internal/rawjson"
 type dialect struct {
 	headerType string
 	types      map[string]EntryType
-	spelling   spelling
+	spelling   jsonl.Spelling
 
 	// The keys of members that both have.
 	parent, target, from, kept, thinkingLevel, parentSession string
@@ -54,7 +57,7 @@ type contextWords struct {
 var (
 	// omp is the dialect of omp, xcsh and pi.
 	omp = &dialect{
-		headerType: "session", types: ompTypes, spelling: camelCase,
+		headerType: "session", types: ompTypes, spelling: jsonl.CamelCase,
 		parent: "parentId", target: "targetId", from: "fromId", kept: keptKey,
 		thinkingLevel: "thinkingLevel", parentSession: "parentSession",
 		versioned: true, form: rawjson.TimeZulu,
@@ -69,7 +72,7 @@ var (
 	}
 	// operator is the dialect of operator (docs/format.md, Operator dialect).
 	operator = &dialect{
-		headerType: "session_header", types: operatorTypes, spelling: snakeCase,
+		headerType: "session_header", types: operatorTypes, spelling: jsonl.SnakeCase,
 		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
 		thinkingLevel: "thinking_level", parentSession: "parent_session",
 		titleEntry: true, form: rawjson.TimeOffset,

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -27,7 +28,7 @@ func (s *Snapshot) lookAtEnds(lookedAt time.Time) (err error) {
 
 // lookAtGrowth does the same for a file that grew from an earlier snapshot, whose beginning was just found
 // unchanged; w shows what was added.
-func (s *Snapshot) lookAtGrowth(lookedAt time.Time, earlier *Snapshot, w *window) (err error) {
+func (s *Snapshot) lookAtGrowth(lookedAt time.Time, earlier *Snapshot, w *jsonl.Window) (err error) {
 	if earlier.stat.Size < headCheck {
 		return s.lookAtEnds(lookedAt)
 	}
@@ -41,7 +42,7 @@ func (s *Snapshot) lookAtGrowth(lookedAt time.Time, earlier *Snapshot, w *window
 }
 
 // endsUnchanged compares both ends of what was indexed; w shows the last one.
-func (s *Snapshot) endsUnchanged(w *window) bool {
+func (s *Snapshot) endsUnchanged(w *jsonl.Window) bool {
 	head, err := hashAt(s.pin.obj, 0, min(headCheck, s.stat.Size))
 	if err != nil || head != s.headSum {
 		return false

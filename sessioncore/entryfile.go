@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -40,7 +41,7 @@ func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside become blanks, one for one
 	}
 	text, err := s.shown(e)
-	return EntryState{int64(len(text)) + 1, checksum(text)}, err
+	return EntryState{int64(len(text)) + 1, jsonl.Checksum(text)}, err
 }
 
 // EntryDocument returns an entry's file: the text as persisted and a newline (docs/design.md, entries/).

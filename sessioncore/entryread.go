@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -19,8 +20,8 @@ type entryReader struct {
 // read returns an entry's text, compared with its checksum; it is good until the next read.
 func (r *entryReader) read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
-	if cap(r.buf) < int(rec.size) || cap(r.buf) > keepBuffer {
-		r.buf = make([]byte, max(int(rec.size), chunkSize))
+	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {
+		r.buf = make([]byte, max(int(rec.size), jsonl.ChunkSize))
 	}
 	text := r.buf[:rec.size:rec.size]
 	if err := storage.ReadFull(r.s.pin.obj, text, rec.off); err != nil {

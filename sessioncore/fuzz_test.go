@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -132,7 +131,6 @@ func FuzzLoad(f *testing.F) {
 		defer b.Release()
 		checkSnapshot(t, a, data)
 		sameLines(t, describe(t, a), describe(t, b), fmt.Sprintf("in one go, and grown at %d", at))
-		checkChunks(t, data)
 		_, err = whole.Probe()
 		require.NoError(t, err, "probe")
 	})
@@ -345,25 +343,6 @@ func checkTree(t *testing.T, s *Snapshot) {
 		require.True(t, tree.Has(e))
 		deep[e] = true
 	}
-}
-
-// checkChunks: how a file is cut into chunks, and by how many goroutines it is read, changes nothing.
-func checkChunks(t *testing.T, data []byte) {
-	units := func(chunk int64, load func(l *loader) error) (out []string) {
-		l := &loader{obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, emit: func(u *unit) error {
-			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.kind, u.reason, u.line, u.off, u.size, u.text, u.endsLine, u.trailing))
-			if u.info != nil {
-				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.info.crc, u.info.typ, u.info.id, u.info.parents, u.info.time, u.info.message, u.info.role, u.info.tool))
-			}
-			return nil
-		}}
-		require.NoError(t, load(l))
-		return append(out, fmt.Sprint(l.resume))
-	}
-	start := bomLen(bytes.NewReader(data))
-	want := units(chunkSize, func(l *loader) error { return l.inline(context.Background(), start, 0) })
-	sameLines(t, want, units(1, func(l *loader) error { return l.inline(context.Background(), start, 0) }), "small chunks")
-	sameLines(t, want, units(7, func(l *loader) error { return l.pipeline(context.Background(), start, 0) }), "in parallel")
 }
 
 // fuzzBlobs is a store of one blob; all others are missing.

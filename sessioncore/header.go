@@ -7,15 +7,16 @@ import (
 	"strconv"
 	"strings"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
 // addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
-func (x *index) addHeader(u *unit) error {
-	v := rawjson.Value(u.text)
-	if u.line == 1 && x.header.slot == 0 && isTitleSlot(v) {
-		x.header.slotOff, x.header.slot = u.off, u.size
+func (x *index) addHeader(u *jsonl.Unit) error {
+	v := rawjson.Value(u.Text)
+	if u.Line == 1 && x.header.slot == 0 && isTitleSlot(v) {
+		x.header.slotOff, x.header.slot = u.Off, u.Size
 		return nil
 	}
 	d := dialectOf(v)
@@ -24,8 +25,8 @@ func (x *index) addHeader(u *unit) error {
 	}
 	x.dialect = d
 	x.header.found = true
-	x.header.off, x.header.size = u.off, u.size
-	x.header.end = u.off + u.size
+	x.header.off, x.header.size = u.Off, u.Size
+	x.header.end = u.Off + u.Size
 	x.version = currentVersion
 	if d.versioned {
 		x.version = versionOf(v.Member("version"))
@@ -218,13 +219,13 @@ func readHeaderOf(storage storage.Storage, name string) (rawjson.Value, error) {
 	}
 	var header rawjson.Value
 	x := newIndex()
-	err = loadFirst(obj, st.Size, func(u *unit) error {
+	err = jsonl.LoadFirst(obj, st.Size, func(u *jsonl.Unit) error {
 		if err := x.add(u); err != nil {
 			return err
 		}
 		if x.header.found {
-			header = slices.Clone(u.text)
-			return errStop
+			header = slices.Clone(u.Text)
+			return jsonl.ErrStop
 		}
 		return nil
 	})

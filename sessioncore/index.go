@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -108,25 +109,25 @@ const maxEntries = math.MaxInt32
 
 // add takes a unit of the file into the index. It returns ErrNotSession when the first value is no
 // header.
-func (x *index) add(u *unit) error {
-	if u.trailing > 0 {
-		x.problem(Problem{Line: u.line, Offset: u.off + u.size, Size: u.trailing, What: ProblemSkipped, Why: reasonTrailing})
+func (x *index) add(u *jsonl.Unit) error {
+	if u.Trailing > 0 {
+		x.problem(Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing, What: ProblemSkipped, Why: jsonl.ReasonTrailing})
 	}
-	if u.kind == unitSkipped {
-		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemSkipped, Why: u.reason})
+	if u.Kind == jsonl.SkippedUnit {
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: u.Reason})
 		return nil
 	}
 	if !x.header.found {
 		return x.addHeader(u)
 	}
 	x.values++
-	if u.kind == unitOther {
-		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
+	if u.Kind == jsonl.OtherUnit {
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
 		return nil
 	}
-	kind := x.dialect.typeOf(u.info.typ.of(u.text))
+	kind := x.dialect.typeOf(u.Info.Type.Of(u.Text))
 	if kind == typeHeader {
-		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemHeader, Why: "a second session header is no entry"})
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemHeader, Why: "a second session header is no entry"})
 		return nil
 	}
 	if len(x.records) >= maxEntries || x.symbols.full() {
@@ -137,22 +138,22 @@ func (x *index) add(u *unit) error {
 }
 
 // addEntry indexes an entry.
-func (x *index) addEntry(u *unit, kind EntryType) {
-	info := u.info
+func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
+	info := u.Info
 	rec := record{
-		off: u.off, size: uint32(u.size), line: uint32(u.line), crc: info.crc, kind: kind,
+		off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind,
 	}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
-	if t, form, ok := x.dialect.time(info.time.of(u.text)); ok {
+	if t, form, ok := x.dialect.time(info.Time.Of(u.Text)); ok {
 		rec.time, x.form = t, form
 		rec.flags |= recTimed
 	}
 	x.lastNow = rec.time
 	n := uint32(len(x.records))
-	if info.message.end > 0 {
-		rec.msgOff, rec.msgSize = info.message.start, info.message.end-info.message.start
-		rec.role = roleOf(info.role.of(u.text))
+	if info.Message.End > 0 {
+		rec.msgOff, rec.msgSize = info.Message.Start, info.Message.End-info.Message.Start
+		rec.role = roleOf(info.Role.Of(u.Text))
 	}
 	if x.version < 2 {
 		x.migrateLinks(&rec, u, n)
@@ -170,13 +171,13 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 		x.title = n + 1
 	}
 	if rec.flags&recBlob != 0 {
-		x.addBlobUses(u.text, n)
+		x.addBlobUses(u.Text, n)
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)
 	if rec.id == 0 {
 		x.odd = append(x.odd, n)
-		x.problem(Problem{Line: u.line, Offset: u.off, Size: u.size, What: ProblemNoID, Why: "the entry has no id: it is in no tree and no path"})
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoID, Why: "the entry has no id: it is in no tree and no path"})
 		return
 	}
 	x.lastID = n + 1
@@ -186,11 +187,11 @@ func (x *index) addEntry(u *unit, kind EntryType) {
 
 // moveLeaf notes the leaf that a record which is about to be added leads to: its own entry, or the target
 // of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
-func (x *index) moveLeaf(rec *record, u *unit) {
+func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.moveType {
 		var isMove bool
-		if target, isMove = x.dialect.moveTarget(u.text); isMove {
+		if target, isMove = x.dialect.moveTarget(u.Text); isMove {
 			rec.flags |= recLeafMove
 		}
 	}
@@ -213,24 +214,24 @@ func (x *index) moveLeaf(rec *record, u *unit) {
 	}
 }
 
-func textFlags(u *unit) recordFlags {
+func textFlags(u *jsonl.Unit) recordFlags {
 	var f recordFlags
-	if u.info.flags&rawjson.HasBlob != 0 {
+	if u.Info.Flags&rawjson.HasBlob != 0 {
 		f |= recBlob
 	}
-	if u.info.flags&rawjson.HasBigNumber != 0 {
+	if u.Info.Flags&rawjson.HasBigNumber != 0 {
 		f |= recBigNumber
 	}
-	if u.info.flags&rawjson.HasHighBytes != 0 && !utf8.Valid(u.text) {
+	if u.Info.Flags&rawjson.HasHighBytes != 0 && !utf8.Valid(u.Text) {
 		f |= recIllFormed
 	}
-	if u.endsLine {
+	if u.EndsLine {
 		f |= recEndsLine
 	}
-	if u.info.payload {
+	if u.Info.Payload {
 		f |= recPayload
 	}
-	if u.loose && manyLines(u.text) {
+	if u.Loose && manyLines(u.Text) {
 		f |= recManyLines
 	}
 	return f
@@ -251,11 +252,11 @@ func roleOf(v rawjson.Value) Role {
 }
 
 // link notes an entry's id and parent as the file gives them.
-func (x *index) link(rec *record, u *unit) {
-	if id, ok := u.info.id.of(u.text).Bytes(); ok {
+func (x *index) link(rec *record, u *jsonl.Unit) {
+	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
 		x.setID(rec, id)
 	}
-	if parent, ok := u.info.parents[x.dialect.spelling].of(u.text).Bytes(); ok && len(parent) > 0 {
+	if parent, ok := u.Info.Parents[x.dialect.spelling].Of(u.Text).Bytes(); ok && len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -275,8 +276,8 @@ func (x *index) setID(rec *record, id []byte) {
 }
 
 // addLabel notes a label entry (docs/format.md, Loading: an absent, null or empty label clears).
-func (x *index) addLabel(u *unit, n uint32) {
-	v := rawjson.Value(u.text)
+func (x *index) addLabel(u *jsonl.Unit, n uint32) {
+	v := rawjson.Value(u.Text)
 	target, ok := v.Member(x.dialect.target).Text()
 	if !ok {
 		return

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/jsonl"
 )
 
 // writeLongSession writes a session of n entries, about bytes long, with log-normal line sizes (median
@@ -55,21 +56,21 @@ func BenchmarkIndex(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := newIndex()
-		_, err := load(context.Background(), f, position{}, st.Size(), x.add)
+		_, err := jsonl.Load(context.Background(), f, jsonl.Position{}, st.Size(), x.add)
 		require.NoError(b, err)
 		require.Len(b, x.records, 20_000)
 	}
 }
 
-// BenchmarkClassify is the scanner alone.
-func BenchmarkClassify(b *testing.B) {
+// BenchmarkLoad is a session taken apart into lines and values, without an index.
+func BenchmarkLoad(b *testing.B) {
 	file := writeLongSession(b, 2_000, 23<<20)
 	data, err := os.ReadFile(file)
 	require.NoError(b, err)
 	b.SetBytes(int64(len(data)))
-	var s rawjson.Scanner
+	take := func(*jsonl.Unit) error { return nil }
 	for b.Loop() {
-		c := chunk{buf: data}
-		c.classify(&s)
+		_, err := jsonl.Load(context.Background(), bytes.NewReader(data), jsonl.Position{}, int64(len(data)), take)
+		require.NoError(b, err)
 	}
 }

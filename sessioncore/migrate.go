@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -15,14 +16,14 @@ import (
 // hookMessage where later versions say custom.
 
 // migrateLinks gives an entry of a version 1 file its id and its parent.
-func (x *index) migrateLinks(rec *record, u *unit, n uint32) {
+func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
 	rec.flags |= recMigrated
 	x.ordinals = append(x.ordinals, uint32(x.values-1))
 	if n > 0 {
 		rec.parent = x.records[n-1].id
 	}
 	for try := 0; ; try++ {
-		id := migratedID(x.seed, x.values-1, u.text, try)
+		id := migratedID(x.seed, x.values-1, u.Text, try)
 		if s := x.symbols.find(id[:]); s == 0 || x.symbols.symbols[s].last == 0 {
 			x.setID(rec, id[:])
 			return

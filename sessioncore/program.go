@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -81,9 +82,9 @@ func programOfFile(root storage.Storage, name string) Program {
 		return ProgramUnknown
 	}
 	found, seen := ProgramUnknown, 0
-	err = loadFirst(obj, min(st.Size, programBytes), func(u *unit) error {
-		if found = programOfValue(rawjson.Value(u.text)); found != ProgramUnknown || seen == programEntries {
-			return errStop
+	err = jsonl.LoadFirst(obj, min(st.Size, programBytes), func(u *jsonl.Unit) error {
+		if found = programOfValue(rawjson.Value(u.Text)); found != ProgramUnknown || seen == programEntries {
+			return jsonl.ErrStop
 		}
 		seen++
 		return nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -25,7 +26,7 @@ type Session struct {
 	// mu is held while the file is read. It guards what follows. Lock order: Session.mu, Store.mu.
 	mu     sync.Mutex
 	index  *index
-	resume position
+	resume jsonl.Position
 	move   *leafMove // where the leaf was moved to in memory; nil: nowhere
 }
 
@@ -153,7 +154,7 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 		return nil, err
 	}
 	x := newIndex()
-	resume, err := load(context.Background(), p.obj, position{}, st.Size, x.add)
+	resume, err := jsonl.Load(context.Background(), p.obj, jsonl.Position{}, st.Size, x.add)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +176,14 @@ func newIndex() *index {
 // grow indexes what was added to the file of a snapshot; st is what it was at or after lookedAt. ok is false
 // where the file has to be read as a whole.
 func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
-	if st.Size <= cur.stat.Size || s.resume.guessed {
+	if st.Size <= cur.stat.Size || s.resume.Guessed {
 		return nil, false, nil
 	}
-	w, err := newWindow(cur.pin.obj, max(cur.stat.Size-tailCheck, 0), st.Size)
+	w, err := jsonl.NewWindow(cur.pin.obj, max(cur.stat.Size-tailCheck, 0), st.Size)
 	if err != nil {
 		return nil, false, nil // reading the whole finds out what it is
 	}
-	defer w.close()
+	defer w.Close()
 	if !cur.endsUnchanged(w) {
 		return nil, false, nil
 	}
@@ -190,8 +191,8 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 	if !ok || err != nil {
 		return nil, false, err
 	}
-	s.index.forgetProblems(from.off)
-	resume, err := load(context.Background(), w, from, st.Size, s.index.add)
+	s.index.forgetProblems(from.Off)
+	resume, err := jsonl.Load(context.Background(), w, from, st.Size, s.index.add)
 	if err != nil {
 		s.index = nil // it may have taken a part
 		return nil, false, err
@@ -209,22 +210,22 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 
 // growthStart returns where to go on. After a last line without its newline, the growth must begin
 // with the end of that line, for else the line's value is another one now.
-func (s *Session) growthStart(obj io.ReaderAt, size int64) (position, bool, error) {
+func (s *Session) growthStart(obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
 	from := s.resume
-	if !from.midLine {
+	if !from.MidLine {
 		return from, true, nil
 	}
 	var b [1]byte
-	for ; from.off < size; from.off++ {
-		if err := storage.ReadFull(obj, b[:], from.off); err != nil {
+	for ; from.Off < size; from.Off++ {
+		if err := storage.ReadFull(obj, b[:], from.Off); err != nil {
 			return from, false, err
 		}
 		switch b[0] {
 		case ' ', '\t', '\r':
 		case '\n':
-			from.off++
-			from.lines++
-			from.midLine = false
+			from.Off++
+			from.Lines++
+			from.MidLine = false
 			return from, true, nil
 		default:
 			return from, false, nil
@@ -234,7 +235,7 @@ func (s *Session) growthStart(obj io.ReaderAt, size int64) (position, bool, erro
 }
 
 // finish notes what a snapshot was made from.
-func (s *Session) finish(x *index, resume position, snap *Snapshot) {
+func (s *Session) finish(x *index, resume jsonl.Position, snap *Snapshot) {
 	s.index, s.resume = x, resume
 	s.takeMove(snap)
 }

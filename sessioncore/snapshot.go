@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -351,7 +352,7 @@ func (s *Snapshot) checked(e Entry) (rawjson.Value, error) {
 
 // check compares an entry's text with what was indexed.
 func (s *Snapshot) check(e Entry, v rawjson.Value) error {
-	if checksum(v) != s.records[e].crc {
+	if jsonl.Checksum(v) != s.records[e].crc {
 		return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, s.Name(e))
 	}
 	return nil
@@ -383,7 +384,7 @@ func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }
 // lastLine returns what stands behind the file's last newline, the end of it where that is longer than
 // any line that is read.
 func (s *Snapshot) lastLine() ([]byte, error) {
-	for n := int64(chunkSize); ; n *= 2 {
+	for n := int64(jsonl.ChunkSize); ; n *= 2 {
 		n = min(n, s.stat.Size)
 		text, err := s.read(s.stat.Size-n, n)
 		if err != nil {
@@ -392,7 +393,7 @@ func (s *Snapshot) lastLine() ([]byte, error) {
 		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
 			return text[at+1:], nil
 		}
-		if n == s.stat.Size || n > maxLine {
+		if n == s.stat.Size || n > jsonl.MaxLine {
 			return text, nil
 		}
 	}

@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // What an entry of the operator dialect must look like to be written (docs/format.md, Operator dialect).
 
@@ -48,7 +51,7 @@ var operatorEntryRules = map[EntryType][]fieldRule{
 // checkSpelling refuses the keys that the other dialect has for what this one spells otherwise: left in, they
 // would mean nothing, and what they say would be filled in or found missing.
 func (d *dialect) checkSpelling(line rawjson.Value, rules []fieldRule) error {
-	if d.spelling != snakeCase {
+	if d.spelling != jsonl.SnakeCase {
 		return nil
 	}
 	for _, list := range [][]fieldRule{d.common, rules} {

@@ -1,6 +1,9 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // This file makes the word that stands in branches/…/path/ for what an entry is, so that a listing of the
 // path reads like a table of contents (docs/design.md section 1, branches/).
@@ -25,8 +28,8 @@ type knownWhats struct {
 
 // whatOf returns the word for an entry: the role of its message, "toolResult-<tool>" for a tool's result,
 // else the text of its type; encoded as a name and cut.
-func (x *index) whatOf(rec *record, u *unit) symbol {
-	if rec.kind != TypeMessage || u.info.role.end == 0 {
+func (x *index) whatOf(rec *record, u *jsonl.Unit) symbol {
+	if rec.kind != TypeMessage || u.Info.Role.End == 0 {
 		return x.whatOfType(rec.kind, u)
 	}
 	known := &x.whats.roles[rec.role]
@@ -38,9 +41,9 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 	case rec.flags&recMigrated != 0 && rec.role == RoleHookMessage:
 		return x.known(known, "custom") // as its file shows it
 	}
-	role := u.info.role.of(u.text)
+	role := u.Info.Role.Of(u.Text)
 	if rec.role == RoleToolResult || role.Is(toolResultSnake) {
-		if tool, ok := u.info.tool.of(u.text).Bytes(); ok && len(tool) > 0 {
+		if tool, ok := u.Info.Tool.Of(u.Text).Bytes(); ok && len(tool) > 0 {
 			return x.what(toolResultRole+"-", tool)
 		}
 		return x.known(known, toolResultRole)
@@ -52,10 +55,10 @@ func (x *index) whatOf(rec *record, u *unit) symbol {
 }
 
 // whatOfType returns the word for a type. What the model knows as one type has one text in a file.
-func (x *index) whatOfType(kind EntryType, u *unit) symbol {
+func (x *index) whatOfType(kind EntryType, u *jsonl.Unit) symbol {
 	known := &x.whats.types[kind]
 	if kind == TypeUnknown || *known == 0 {
-		text, _ := u.info.typ.of(u.text).Bytes()
+		text, _ := u.Info.Type.Of(u.Text).Bytes()
 		*known = x.what("", text)
 	}
 	return *known

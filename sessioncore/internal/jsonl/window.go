@@ -1,4 +1,4 @@
-package sessioncore
+package jsonl
 
 import (
 	"io"
@@ -11,8 +11,8 @@ import (
 // and the few lines that a client adds at a time. More growth is read in the loader's pieces.
 const windowSize = 32 << 10
 
-// window is an open file of which one part was read already. It is for one goroutine.
-type window struct {
+// Window is an open file of which one part was read already. It is for one goroutine.
+type Window struct {
 	obj  io.ReaderAt
 	off  int64 // of text in the file
 	text []byte
@@ -21,23 +21,23 @@ type window struct {
 
 var windowBuffers = sync.Pool{New: func() any { return new([windowSize]byte) }}
 
-// newWindow reads a file from off to end, unless that is too much.
-func newWindow(obj io.ReaderAt, off, end int64) (*window, error) {
-	w := &window{obj: obj, off: off}
+// NewWindow reads a file from off to end, unless that is too much.
+func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
+	w := &Window{obj: obj, off: off}
 	if end-off > windowSize {
 		return w, nil
 	}
 	w.buf = windowBuffers.Get().(*[windowSize]byte)
 	w.text = w.buf[:end-off]
 	if err := storage.ReadFull(obj, w.text, off); err != nil {
-		w.close()
+		w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// close ends the use of the window.
-func (w *window) close() {
+// Close ends the use of the window.
+func (w *Window) Close() {
 	if w.buf != nil {
 		windowBuffers.Put(w.buf)
 		w.buf, w.text = nil, nil
@@ -45,7 +45,7 @@ func (w *window) close() {
 }
 
 // ReadAt implements io.ReaderAt.
-func (w *window) ReadAt(p []byte, off int64) (int, error) {
+func (w *Window) ReadAt(p []byte, off int64) (int, error) {
 	at := off - w.off
 	if at < 0 || at+int64(len(p)) > int64(len(w.text)) {
 		return w.obj.ReadAt(p, off)

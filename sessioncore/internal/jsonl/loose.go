@@ -1,4 +1,4 @@
-package sessioncore
+package jsonl
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ const (
 	reasonNotJSON  = "not JSON"
 	reasonTorn     = "a JSON value that is cut off"
 	reasonTooLong  = "the line is longer than 128 MiB"
-	reasonTrailing = "text after the value on its line"
+	ReasonTrailing = "text after the value on its line"
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )
 
@@ -53,20 +53,20 @@ type run struct {
 func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
 	r := run{l: l, off: off, text: l.loose[:0]}
-	u := unit{kind: unitSkipped, reason: reasonGaveUp, line: line, off: off}
-	var info lineInfo
+	u := Unit{Kind: SkippedUnit, Reason: reasonGaveUp, Line: line, Off: off}
+	var info LineInfo
 	if err := r.addLine(); err != nil {
 		return err
 	}
 	firstLine := int64(len(bytes.TrimRight(r.text, "\r\n")))
 	st, end := rawjson.Short, 0
 	for l.work < looseWork+looseWorkRatio*off {
-		info = lineInfo{}
+		info = LineInfo{}
 		l.work += int64(len(r.text))
 		l.scan.Flags = 0
 		end, st = scanText(&l.scan, r.text, rawjson.SkipSpace(r.text, 0), &info)
 		if st != rawjson.Short || r.final || r.atEnd {
-			u.reason = reasonNotJSON
+			u.Reason = reasonNotJSON
 			break
 		}
 		if err := r.extend(); err != nil {
@@ -76,45 +76,45 @@ func (l *loader) emitLoose(line, off int64) error {
 	if st == rawjson.OK {
 		l.fillLoose(&u, &info, &r, end)
 	} else {
-		u.size = firstLine
-		if st == rawjson.Short && u.reason != reasonGaveUp {
-			u.reason = reasonTorn
+		u.Size = firstLine
+		if st == rawjson.Short && u.Reason != reasonGaveUp {
+			u.Reason = reasonTorn
 		}
 	}
 	if r.open || st == rawjson.Short && r.atEnd {
-		l.settle(position{off: off, lines: line - 1, work: workBefore})
+		l.settle(Position{Off: off, Lines: line - 1, work: workBefore})
 	}
-	if u.kind != unitSkipped {
-		l.resume.guessed = l.settled
+	if u.Kind != SkippedUnit {
+		l.resume.Guessed = l.settled
 	}
 	err := l.emit(&u)
-	if l.loose = r.text; cap(l.loose) > keepBuffer {
+	if l.loose = r.text; cap(l.loose) > KeepBuffer {
 		l.loose = nil
 	}
 	return err
 }
 
 // fillLoose describes the value that r's text begins with and that ends at end.
-func (l *loader) fillLoose(u *unit, info *lineInfo, r *run, end int) {
+func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	start := rawjson.SkipSpace(r.text, 0)
-	u.kind = unitOther
+	u.Kind = OtherUnit
 	if r.text[start] == '{' {
-		u.kind = unitObject
+		u.Kind = ObjectUnit
 	}
-	u.off = r.off + int64(start)
-	u.text = r.text[start:end]
-	u.loose = true
-	u.size = int64(end - start)
+	u.Off = r.off + int64(start)
+	u.Text = r.text[start:end]
+	u.Loose = true
+	u.Size = int64(end - start)
 	info.value = part{uint32(start), uint32(end)}
-	info.flags = l.scan.Flags
+	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
-	info.crc = checksum(u.text)
-	u.info = info
+	info.CRC = Checksum(u.Text)
+	u.Info = info
 	lineEnd := len(r.text)
 	if n := bytes.IndexByte(r.text[end:], '\n'); n >= 0 {
 		lineEnd = end + n
 	}
-	u.trailing = int64(len(bytes.TrimSpace(r.text[end:lineEnd])))
+	u.Trailing = int64(len(bytes.TrimSpace(r.text[end:lineEnd])))
 	l.skipTo = r.off + int64(lineEnd)
 }
 
@@ -148,7 +148,7 @@ func (r *run) addLine() error {
 		r.lines = 1
 		return nil
 	}
-	var info lineInfo
+	var info LineInfo
 	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), &info)
 	if info.class == lineObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
 		r.text = r.text[:before]
@@ -168,11 +168,11 @@ func (l *loader) lineAt(off int64) ([]byte, error) {
 			if end := bytes.IndexByte(line, '\n'); end >= 0 {
 				return line[:end+1], nil
 			}
-			if off+int64(len(line)) == l.size || len(line) >= maxLine {
+			if off+int64(len(line)) == l.size || len(line) >= MaxLine {
 				return line, nil
 			}
 		}
-		n := min(want, l.size-off, maxLine)
+		n := min(want, l.size-off, MaxLine)
 		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
 		l.aheadOff = off
 		if err := storage.ReadFull(l.obj, l.ahead, off); err != nil {

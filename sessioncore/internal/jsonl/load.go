@@ -1,4 +1,4 @@
-package sessioncore
+package jsonl
 
 import (
 	"bytes"
@@ -17,51 +17,51 @@ import (
 // themselves are looked at a second time (loose.go).
 
 const (
-	// chunkSize is how much is read at once: enough to keep system calls rare, small enough for the
+	// ChunkSize is how much is read at once: enough to keep system calls rare, small enough for the
 	// processor's cache and for several of them to be in flight.
-	chunkSize = 256 << 10
-	// maxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written through
+	ChunkSize = 256 << 10
+	// MaxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written through
 	// the mount (docs/design.md section 2); twice that leaves room for what other writers make, and keeps
 	// one hostile line from taking all memory.
-	maxLine = 128 << 20
-	// keepBuffer is the largest buffer that is used again; larger ones, made for a huge line, go.
-	keepBuffer = 4 << 20
+	MaxLine = 128 << 20
+	// KeepBuffer is the largest buffer that is used again; larger ones, made for a huge line, go.
+	KeepBuffer = 4 << 20
 )
 
-// unitKind says what a unit of a session file is.
-type unitKind uint8
+// UnitKind says what a unit of a session file is.
+type UnitKind uint8
 
 const (
-	unitObject  unitKind = iota // a JSON object
-	unitOther                   // a JSON value that is no object
-	unitSkipped                 // text that is no value
+	ObjectUnit  UnitKind = iota // a JSON object
+	OtherUnit                   // a JSON value that is no object
+	SkippedUnit                 // text that is no value
 )
 
-// unit is one value of a session file, or a piece of text that is none. Its slices are valid only
+// Unit is one value of a session file, or a piece of text that is none. Its slices are valid only
 // during the call that hands it over.
-type unit struct {
-	kind     unitKind
-	reason   string // why text is skipped
-	line     int64  // number of the line that it begins on, from 1
-	off      int64  // where the value, or the skipped text, begins in the file
-	text     []byte // the value's text; nil for skipped text
-	size     int64  // of the value or the skipped text, in bytes
-	info     *lineInfo
-	loose    bool // the value did not stand alone on its line
-	endsLine bool // the byte behind the text is the line's newline
-	// trailing is how much text after the value was skipped on its last line, in bytes.
-	trailing int64
+type Unit struct {
+	Kind     UnitKind
+	Reason   string // why text is skipped
+	Line     int64  // number of the line that it begins on, from 1
+	Off      int64  // where the value, or the skipped text, begins in the file
+	Text     []byte // the value's text; nil for skipped text
+	Size     int64  // of the value or the skipped text, in bytes
+	Info     *LineInfo
+	Loose    bool // the value did not stand alone on its line
+	EndsLine bool // the byte behind the text is the line's newline
+	// Trailing is how much text after the value was skipped on its last line, in bytes.
+	Trailing int64
 }
 
-// position is where loading stopped and can go on when the file has grown.
-type position struct {
-	off   int64 // offset of the line to go on with
-	lines int64 // lines before it
-	// midLine: the text before off is a whole value on a last line without its newline. Growth that
+// Position is where loading stopped and can go on when the file has grown.
+type Position struct {
+	Off   int64 // offset of the line to go on with
+	Lines int64 // lines before it
+	// MidLine: the text before off is a whole value on a last line without its newline. Growth that
 	// does not begin with the end of that line changes the value.
-	midLine bool
-	// guessed: what follows off was read as values, but may be read otherwise when more text comes.
-	guessed bool
+	MidLine bool
+	// Guessed: what follows off was read as values, but may be read otherwise when more text comes.
+	Guessed bool
 	// work is how many bytes were spent on lines that are no value by themselves (loose.go).
 	work int64
 }
@@ -70,13 +70,13 @@ type position struct {
 type loader struct {
 	obj  io.ReaderAt
 	size int64
-	emit func(*unit) error
+	emit func(*Unit) error
 	// chunk is how much is read at first; it doubles up to chunkSize.
 	chunk int64
 
 	scan rawjson.Scanner
 	// resume is where the next load can begin; settled once a unit is found that growth could change.
-	resume  position
+	resume  Position
 	settled bool
 	// skipTo is the end of a value that ran on over lines that are classified already.
 	skipTo int64
@@ -87,24 +87,24 @@ type loader struct {
 	aheadOff int64
 }
 
-// errStop is returned by an emit that has seen enough.
-var errStop = errors.New("stop")
+// ErrStop is returned by an emit that has seen enough.
+var ErrStop = errors.New("stop")
 
-// load hands over the units of obj from a position up to size, in file order, and returns where to go
+// Load hands over the units of obj from a position up to size, in file order, and returns where to go
 // on when the file has grown. Errors are those of reading and of emit.
-func load(ctx context.Context, obj io.ReaderAt, from position, size int64, emit func(*unit) error) (position, error) {
-	l := &loader{obj: obj, size: size, emit: emit, chunk: chunkSize, work: from.work}
-	l.resume = position{off: from.off, lines: from.lines}
-	start := from.off
+func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
+	l := &loader{obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
+	l.resume = Position{Off: from.Off, Lines: from.Lines}
+	start := from.Off
 	if start == 0 {
 		start = bomLen(obj)
-		l.resume.off = start
+		l.resume.Off = start
 	}
 	var err error
-	if size-start <= chunkSize || runtime.GOMAXPROCS(0) == 1 {
-		err = l.inline(ctx, start, from.lines)
+	if size-start <= ChunkSize || runtime.GOMAXPROCS(0) == 1 {
+		err = l.inline(ctx, start, from.Lines)
 	} else {
-		err = l.pipeline(ctx, start, from.lines)
+		err = l.pipeline(ctx, start, from.Lines)
 	}
 	if !l.settled {
 		l.resume.work = l.work
@@ -112,12 +112,12 @@ func load(ctx context.Context, obj io.ReaderAt, from position, size int64, emit 
 	return l.resume, err
 }
 
-// loadFirst hands over the units of obj in file order until emit returns errStop. It is for what the beginning
+// LoadFirst hands over the units of obj in file order until emit returns errStop. It is for what the beginning
 // of a file tells: it reads little at first, in this goroutine. Errors are those of reading and of emit.
-func loadFirst(obj io.ReaderAt, size int64, emit func(*unit) error) error {
+func LoadFirst(obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}
 	err := l.inline(context.Background(), bomLen(obj), 0)
-	if errors.Is(err, errStop) {
+	if errors.Is(err, ErrStop) {
 		return nil
 	}
 	return err
@@ -234,7 +234,7 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 		case lineObject, lineOther:
 			err = l.emitLine(c, info, line, off)
 		case lineTooLong:
-			err = l.emit(&unit{kind: unitSkipped, reason: reasonTooLong, line: line, off: off, size: c.skipped})
+			err = l.emit(&Unit{Kind: SkippedUnit, Reason: reasonTooLong, Line: line, Off: off, Size: c.skipped})
 		case lineLoose:
 			err = l.emitLoose(line, off)
 		}
@@ -247,28 +247,28 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 	case c.open:
 		l.settleOpenLine(c, linesBefore+c.newlines, end)
 	default:
-		l.resume = position{off: end, lines: linesBefore + c.newlines}
+		l.resume = Position{Off: end, Lines: linesBefore + c.newlines}
 	}
 	return nil
 }
 
-func (l *loader) emitLine(c *chunk, info *lineInfo, line, off int64) error {
-	kind := unitOther
+func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
+	kind := OtherUnit
 	if info.class == lineObject {
-		kind = unitObject
+		kind = ObjectUnit
 	}
-	l.resume.guessed = l.settled
+	l.resume.Guessed = l.settled
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
-	return l.emit(&unit{
-		kind: kind, line: line, off: off + int64(v.start), text: text[v.start:v.end],
-		size: int64(v.end - v.start), info: info,
-		endsLine: v.end == info.length && int(info.start+info.length) < len(c.buf),
+	return l.emit(&Unit{
+		Kind: kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
+		Size: int64(v.End - v.Start), Info: info,
+		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),
 	})
 }
 
 // settle fixes where the next load begins: at the first place that growth could make read otherwise.
-func (l *loader) settle(p position) {
+func (l *loader) settle(p Position) {
 	if !l.settled {
 		l.settled = true
 		l.resume = p
@@ -281,11 +281,11 @@ func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	if n := len(c.lines); n > 0 {
 		last := c.lines[n-1]
 		if c.off+int64(last.start) == start && (last.class == lineObject || last.class == lineOther) {
-			l.settle(position{off: end, lines: lines, midLine: true, work: l.work})
+			l.settle(Position{Off: end, Lines: lines, MidLine: true, work: l.work})
 			return
 		}
 	}
-	l.settle(position{off: start, lines: lines, work: l.work})
+	l.settle(Position{Off: start, Lines: lines, work: l.work})
 }
 
 // probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,

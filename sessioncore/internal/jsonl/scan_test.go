@@ -1,4 +1,4 @@
-package sessioncore
+package jsonl
 
 import (
 	"encoding/json"
@@ -109,7 +109,7 @@ func FuzzScan(f *testing.F) {
 		if status == rawjson.OK {
 			require.True(t, json.Valid(text[:end]) || strings.Count(string(text), "[") >= 1000)
 		}
-		var info lineInfo
+		var info LineInfo
 		classify(&s, text, &info)
 		require.Equal(t, whole && text[rawjson.SkipSpace(text, 0)] == '{', info.class == lineObject)
 	})

@@ -1,4 +1,4 @@
-package sessioncore
+package jsonl
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type chunk struct {
 	open     bool // the last line has no newline: the file ends in it
 	tooLong  bool // one line longer than maxLine, of which buf holds nothing
 	skipped  int64
-	lines    []lineInfo
+	lines    []LineInfo
 	done     chan error
 }
 
@@ -35,11 +35,11 @@ func (r *chunkReader) fill(c *chunk) error {
 		return io.EOF
 	}
 	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], done: c.done}
-	if cap(c.buf) > keepBuffer {
+	if cap(c.buf) > KeepBuffer {
 		c.buf = nil
 	}
 	want := r.chunk
-	r.chunk = min(2*r.chunk, chunkSize)
+	r.chunk = min(2*r.chunk, ChunkSize)
 	for {
 		have := len(c.buf)
 		n := min(want, r.size-r.next) - int64(have)
@@ -55,7 +55,7 @@ func (r *chunkReader) fill(c *chunk) error {
 			c.open = true
 			break
 		}
-		if want *= 2; want > 2*maxLine {
+		if want *= 2; want > 2*MaxLine {
 			return r.skipLine(c)
 		}
 	}
@@ -66,10 +66,10 @@ func (r *chunkReader) fill(c *chunk) error {
 // skipLine passes over a line that is longer than maxLine.
 func (r *chunkReader) skipLine(c *chunk) error {
 	c.tooLong, c.skipped = true, int64(len(c.buf))
-	buf := c.buf[:chunkSize]
+	buf := c.buf[:ChunkSize]
 	c.buf = nil
 	for at := r.next + c.skipped; ; at += int64(len(buf)) {
-		buf = buf[:min(chunkSize, r.size-at)]
+		buf = buf[:min(ChunkSize, r.size-at)]
 		if len(buf) == 0 {
 			c.open = true
 			break
@@ -91,7 +91,7 @@ func (r *chunkReader) skipLine(c *chunk) error {
 // classify looks at each line of the chunk; blank lines leave no trace but their number.
 func (c *chunk) classify(s *rawjson.Scanner) {
 	if c.tooLong {
-		c.lines = append(c.lines, lineInfo{class: lineTooLong})
+		c.lines = append(c.lines, LineInfo{class: lineTooLong})
 		return
 	}
 	for at := 0; at < len(c.buf); {
@@ -99,7 +99,7 @@ func (c *chunk) classify(s *rawjson.Scanner) {
 		if end < 0 {
 			end = len(c.buf) - at
 		}
-		info := lineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
+		info := LineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
 		classify(s, c.buf[at:at+end], &info)
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
