@@ -320,7 +320,8 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
-// TestPackages: every package says in its doc.go what it is for; commands may do so in another file.
+// TestPackages: every package is in the table of architecture.md and says in its doc.go what it is for; commands may
+// do so in another file.
 func TestPackages(t *testing.T) {
 	said := map[string]bool{} // by directory
 	eachSource(t, func(file, text string) {
@@ -334,12 +335,33 @@ func TestPackages(t *testing.T) {
 		said[dir] = said[dir] || inPlace && len(strings.Fields(parsed.Doc.Text())) >= 8
 	})
 	require.Greater(t, len(said), 8)
+	text, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	inTable := map[string]bool{}
+	_, table, _ := strings.Cut(string(text), "## Packages")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, m := range packageRow.FindAllStringSubmatch(table, -1) {
+		inTable[m[1]+"/"] = true
+		if _, ok := said[m[1]+"/"]; !ok {
+			t.Errorf("architecture.md: there is no package %s", m[1])
+		}
+	}
 	for dir, ok := range said {
 		if !ok {
 			t.Errorf("%s has no doc.go that says what it is for", dir)
 		}
+		if !inTable[dir] && !forTests.MatchString(dir) {
+			t.Errorf("%s is not in the table of packages in architecture.md", dir)
+		}
 	}
 }
+
+var (
+	// packageRow is a row of the table of packages.
+	packageRow = regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\|")
+	// forTests are directories of code that serves tests and measurements alone.
+	forTests = regexp.MustCompile(`^(?:docs|scripts|testdata)/|test/`)
+)
 
 // TestSections: the sections of design.md are numbered without a gap, since comments cite them by number.
 func TestSections(t *testing.T) {
