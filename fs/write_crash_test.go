@@ -174,7 +174,7 @@ func TestCrashes(t *testing.T) {
 		require.NoError(t, err)
 		r := parseRecord(t, string(text))
 		now := a.raw("s")
-		var seen []string
+		seen := []string{} // and want: never nil, which Equal tells from empty
 		tail := now[size:]
 		if at := strings.LastIndexByte(tail, '\n') + 1; at < len(tail) {
 			torn++
@@ -188,7 +188,7 @@ func TestCrashes(t *testing.T) {
 				require.Empty(t, seen, "round %d: a torn line among whole ones: %.200q", round, line)
 			}
 		}
-		var want []string
+		want := []string{}
 		for _, w := range r.acked {
 			want = append(want, w.lines...)
 		}
