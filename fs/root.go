@@ -3,6 +3,7 @@ package fs
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -51,6 +52,7 @@ type tree struct {
 	store    *sessioncore.Store
 	root     *nodes.RootDir
 	clients  *sessioncore.Clients
+	leases   *sessioncore.Leases
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -70,6 +72,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	sessions := pending.New(onDisk)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	t.clients = sessioncore.NewClients(source, terminals)
+	t.leases = sessioncore.NewLeases(sessioncore.LeaseDirs(os.Getenv, o.Source, source.Path())...)
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:   log,
@@ -82,6 +85,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Root:       onDisk.Path(),
 			Blobs:      blobStore,
 			Clients:    t.clients,
+			Leases:     t.leases,
 			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
 		Listing:  sessioncore.NewListing(t.store, onDisk.Path()),
@@ -120,6 +124,7 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 func (t *tree) close() {
 	t.store.Close()
 	t.clients.Close()
+	t.leases.Close()
 	t.closeStorages()
 }
 

@@ -367,5 +367,5 @@ func TestDescriptorNamesThePID(t *testing.T) {
 
 // TestChild is no test but the other process.
 func TestChild(*testing.T) {
-	childtest.Run(map[string]func(args []string) error{"client": childClient, "stray": childStrayWriter})
+	childtest.Run(map[string]func(args []string) error{"client": childClient, "stray": childStrayWriter, "lease": childLease})
 }

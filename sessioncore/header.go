@@ -31,6 +31,11 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	if d.versioned {
 		x.version = versionOf(v.Member("version"))
 	}
+	if id := v.Member("id"); len(id) <= maxLeaseText {
+		if name, _ := id.Text(); isLeaseName(name) {
+			x.header.leaseName = name
+		}
+	}
 	x.values = 1
 	if x.version < 2 {
 		x.seed, _ = v.Member("id").Text()

@@ -100,8 +100,10 @@ type headerRef struct {
 	size    int64
 	slotOff int64
 	slot    int64 // size of the slot's value in bytes, 0: none
-	end     int64 // offset behind the header
-	time    int64 // its timestamp in ms since the epoch
+
+	leaseName string // what the client names the session's lease by, "" where that is not known
+	end       int64  // offset behind the header
+	time      int64  // its timestamp in ms since the epoch
 }
 
 // maxEntries is the most entries that a session may have: numbers of entries are 32 bits.

@@ -21,6 +21,12 @@ func (w *Writer) live(s *Session, snap *Snapshot) error {
 			return live
 		}
 	}
+	if w.opts.Leases != nil {
+		if live := w.opts.Leases.On(snap.header.leaseName); live != nil {
+			live.Session = s.Name()
+			return live
+		}
+	}
 	state, err := w.writers(s, snap)
 	if err == nil && state == storage.WritersPresent {
 		err = &LiveError{Session: s.Name(), Sign: SignDescriptor}

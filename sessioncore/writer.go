@@ -36,6 +36,8 @@ type WriteOptions struct {
 	Program func() Program
 	// Clients knows of the live clients that hold no descriptor; nil where nobody does.
 	Clients *Clients
+	// Leases knows of the sessions that newer clients hold a lease on; nil where nobody does.
+	Leases *Leases
 	// Now and NewID replace the clock and the source of entry ids in tests.
 	Now   func() time.Time
 	NewID func() string

@@ -1,0 +1,43 @@
+package fs_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/require"
+)
+
+// withLease stands for a client from 18.4.9 on: it holds the lease whose socket's name is its argument. Its first line is
+// "ready".
+const withLease = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("\0omp-file-lock-" + sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+`
+
+// TestLiveClientWithLease: a session is refused while a client holds its lease, and other sessions are not.
+func TestLiveClientWithLease(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	w := newWriting(t)
+	w.write("other", header("other"))
+	path := filepath.Join(state, "omp/run/session-owners/s.lock")
+	hash := func(seed uint64) uint64 {
+		d := xxhash.NewWithSeed(seed)
+		_, _ = d.WriteString(path)
+		return d.Sum64()
+	}
+	c := accompany(t, withLease, fmt.Sprintf("%016x%016x", hash(0x4f4d502d4c4f434b), hash(0x50492d46494c454c)))
+	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
+	require.Contains(t, w.read("last-error"), fmt.Sprintf("process %d ", c.cmd.Process.Pid))
+	require.Contains(t, w.read("last-error"), "holds its lease")
+	require.NoError(t, put(w.m.session("other")+"/append", message("x")+"\n"))
+	c.end()
+	require.NoError(t, put(w.in("append"), message("x")+"\n"))
+	require.Empty(t, w.read("last-error"))
+}
