@@ -93,7 +93,7 @@ func TestXcshAndPiWriting(t *testing.T) {
 			require.Equal(t, "Here.\n", run(t, "jq", "-r", ".messages[-1].content[0].text", at+"/context.json"))
 			forked := m.path(ask(t, at+"/fork", first))
 			require.Equal(t, filepath.Dir(at), filepath.Dir(forked))
-			require.Equal(t, filepath.Join(dir, session+".jsonl")+"\n", run(t, "jq", "-r", ".parentSession", strings.TrimSuffix(forked, ".jsonl")+"/header.json"))
+			require.Equal(t, filepath.Join(dir, session+".jsonl")+"\n", run(t, "jq", "-r", ".parentSession", forked+"/header.json"))
 			cwd := strings.TrimSpace(run(t, "jq", "-r", ".cwd", at+"/header.json"))
 			made := ask(t, m.path("new-session"), cwd)
 			require.Equal(t, filepath.Dir(session), filepath.Dir(made))

@@ -163,7 +163,7 @@ func TestForksAndNewSessionsAreFound(t *testing.T) {
 	require.Equal(t, "../"+path, link(t, m.path("by-id", id)))
 	ask(t, m.path(path, "append"), assistant("now it is on disk"))
 	require.Equal(t, "../"+path, link(t, m.path("by-id", id)))
-	forked := strings.TrimSuffix(ask(t, m.path("sessions/p/s/fork"), "e0"), ".jsonl")
+	forked := ask(t, m.path("sessions/p/s/fork"), "e0")
 	require.Equal(t, "../s", link(t, m.path(forked, "parent")))
 	require.Contains(t, run(t, "cat", m.path("index.jsonl")), forked)
 }

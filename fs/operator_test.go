@@ -251,13 +251,13 @@ func TestOperatorForkAndNew(t *testing.T) {
 	require.NoError(t, put(o.in("labels"), "e1 kept\ne3 elsewhere\n"))
 	const pattern = `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-[0-9]{6}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 	forked := ask(t, o.in("fork"), "e2")
-	require.Regexp(t, `^sessions/`+pattern+`\.jsonl$`, forked)
-	text := run(t, "cat", filepath.Join(o.dir, forked))
+	require.Regexp(t, `^sessions/`+pattern+`$`, forked)
+	text := run(t, "cat", filepath.Join(o.dir, forked+".jsonl"))
 	require.Contains(t, text, `"parent_session":"`+o.file()+`"`)
-	seen := parseJSON(t, python(t, documentedReader, filepath.Join(o.dir, forked))).([]any)
+	seen := parseJSON(t, python(t, documentedReader, filepath.Join(o.dir, forked+".jsonl"))).([]any)
 	require.Equal(t, []any{"e0", "e1", "e2"}, seen[1].([]any)[:3])
 	require.Equal(t, object{"e1": "kept"}, seen[2])
-	require.Equal(t, "e1\tkept\n", run(t, "cat", o.m.path(strings.TrimSuffix(forked, ".jsonl"), "labels")))
+	require.Equal(t, "e1\tkept\n", run(t, "cat", o.m.path(forked, "labels")))
 
 	before := listing(t, o.dir)
 	made := ask(t, o.m.path("new-session"), `{"cwd":"/elsewhere","title":"A title","parentSession":"p"}`)

@@ -39,7 +39,7 @@ func TestPiImages(t *testing.T) {
 			m := mountForTest(t, dir)
 			made := ask(t, m.path("new-session"), "/home/dev/almanac")
 			first := ask(t, m.path(session, "append"), pictured(picture))
-			forked := strings.TrimSuffix(ask(t, m.path(session, "fork"), first), ".jsonl")
+			forked := ask(t, m.path(session, "fork"), first)
 			ask(t, m.path(made, "append"), pictured(picture))
 			ask(t, m.path(made, "append"), assistant("I see."))
 			ask(t, m.path(forked, "append"), pictured(picture))

@@ -21,7 +21,7 @@ func TestFork(t *testing.T) {
 		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.in("fork"), "e2")
 		require.NoError(t, err, problems)
 		path := strings.TrimSpace(out)
-		require.Regexp(t, `^sessions/p/[0-9TZ-]+_[0-9a-f-]+\.jsonl$`, path)
+		require.Regexp(t, `^sessions/p/[0-9TZ-]+_[0-9a-f-]+$`, path)
 		w.checkFork(path, sh)
 	}
 	w.unchanged(before, "a fork")
@@ -42,12 +42,12 @@ func TestFork(t *testing.T) {
 func (w *writing) checkFork(path, what string) {
 	t := w.t
 	t.Helper()
-	onDisk, err := os.ReadFile(filepath.Join(w.dir, path))
+	onDisk, err := os.ReadFile(filepath.Join(w.dir, path+".jsonl"))
 	require.NoError(t, err)
-	inMount, err := os.ReadFile(w.m.path(path))
+	inMount, err := os.ReadFile(w.m.path(path + ".jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(onDisk), string(inMount), what)
-	info, err := os.Stat(filepath.Join(w.dir, path))
+	info, err := os.Stat(filepath.Join(w.dir, path+".jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	list := records(t, string(onDisk))
@@ -55,7 +55,7 @@ func (w *writing) checkFork(path, what string) {
 	require.Contains(t, path, list[0].ID)
 	lines := strings.SplitAfter(string(onDisk), "\n")
 	require.Equal(t, writtenEntries[:3], lines[1:4], "the entries as they are")
-	dir := w.m.path(strings.TrimSuffix(path, ".jsonl"))
+	dir := w.m.path(path)
 	labels, err := os.ReadFile(filepath.Join(dir, "labels"))
 	require.NoError(t, err)
 	require.Equal(t, "e1\ton the path\ne0\troot\n", string(labels), what)
@@ -77,6 +77,6 @@ func TestForkOfOddIDs(t *testing.T) {
 	w := &writing{a, mountForTest(t, a.dir)}
 	for n, line := range []string{"a b", "ü/%"} {
 		path := ask(t, w.in("fork"), line)
-		require.Len(t, names(t, w.m.path(strings.TrimSuffix(path, ".jsonl"), "entries")), n+1, line)
+		require.Len(t, names(t, w.m.path(path, "entries")), n+1, line)
 	}
 }

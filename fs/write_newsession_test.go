@@ -49,7 +49,7 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, before, listing(t, w.dir), "still nothing is on disk")
 	inMemory := run(t, "cat", dir+".jsonl")
 	forked := ask(t, dir+"/fork", second)
-	require.Len(t, names(t, w.m.path(strings.TrimSuffix(forked, ".jsonl"), "entries")), 3, "two entries and a label")
+	require.Len(t, names(t, w.m.path(forked, "entries")), 3, "two entries and a label")
 	require.Equal(t, before, listing(t, w.dir), "the fork of what is not on disk is not on disk")
 
 	third := ask(t, dir+"/append", assistant("hi"))
@@ -65,7 +65,7 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	ask(t, dir+"/append", message("and on"))
 	require.Equal(t, filepath.Base(path)+".jsonl\n", run(t, "ls", "-A", filepath.Dir(filepath.Join(w.dir, path))))
-	fork := strings.TrimSuffix(forked, ".jsonl")
+	fork := forked
 	inMemory = run(t, "cat", w.m.path(fork)+".jsonl")
 	require.NoFileExists(t, filepath.Join(w.dir, fork+".jsonl"))
 	w.remount()

@@ -3,12 +3,13 @@ package nodes
 import (
 	"context"
 	"path"
+	"strings"
 
 	"sessionfs/sessioncore"
 )
 
 // forkLines is fork: an id creates a session of the path to that entry. Reading back gives the path of
-// its file from the mount's root.
+// its directory from the mount's root.
 func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
 		id, _, err := sessioncore.ParseLabelLine(line + "\t") // a blank is part of the id
@@ -19,7 +20,7 @@ func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, i
 		if err != nil {
 			return "", err
 		}
-		return path.Join(sessionsRoot, file), nil
+		return path.Join(sessionsRoot, strings.TrimSuffix(file, sessionSuffix)), nil
 	})
 }
 

@@ -97,7 +97,7 @@ func TestEnd(t *testing.T) {
 			}
 		}
 		require.Empty(t, p.Names(), "nothing that was added to is in memory")
-		require.Zero(t, p.Bytes)
+		require.Zero(t, p.Size())
 		store.Close()
 	}
 }
@@ -157,20 +157,24 @@ func TestPendingBytes(t *testing.T) {
 	_, err = w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Len(t, p.Names(), 2)
-	require.Equal(t, count(), p.Bytes)
-	require.NotZero(t, p.Bytes)
+	require.Equal(t, count(), p.Size())
+	require.NotZero(t, p.Size())
 
-	p.Bytes += pending.MaxPendingBytes // as if others held that
+	// Others hold all that there may be.
+	const large = "scope/large.jsonl"
+	require.NoError(t, p.Create(large, make([]byte, pending.MaxPendingBytes-p.Size()), true))
 	onDisk, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
 	_, err = w.append(userLine)
 	require.NoError(t, err)
 	require.Equal(t, w.content(), fileContent(t, disk, name))
-	p.Bytes -= pending.MaxPendingBytes
-	require.Equal(t, count(), p.Bytes)
+	kept, err := p.KeepNow(ctx, large, p.Pending)
+	require.NoError(t, err)
+	require.True(t, kept)
+	require.Equal(t, count(), p.Size())
 	require.NoError(t, w.SyncAll(ctx))
-	require.Zero(t, p.Bytes)
+	require.Zero(t, p.Size())
 }
 
 // TestPendingNames: no file is made in memory that could not be made on disk.

@@ -113,7 +113,7 @@ func TestEndingKeepsWhatWasTyped(t *testing.T) {
 				typed := s.typed("/home/dev/new", "typed & kept")
 				beside := s.typed("/work", "in a directory that is there")
 				empty := s.newSession("/home/dev/empty")
-				fork := strings.TrimSuffix(s.ask(typed+"/fork", strings.TrimSuffix(filepath.Base(s.readlink(typed+"/leaf")), ".json")), ".jsonl")
+				fork := s.ask(typed+"/fork", strings.TrimSuffix(filepath.Base(s.readlink(typed+"/leaf")), ".json"))
 				before := s.exec("cat", s.in(typed+".jsonl")).stdout
 				release := func() {}
 				if e.detached {

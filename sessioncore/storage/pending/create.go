@@ -32,7 +32,7 @@ func (p *Storage) Create(name string, data []byte, used bool) error {
 	switch size := int64(len(data)); {
 	case p.files[name] != nil:
 		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	case used && (p.ended || p.Bytes+size > MaxPendingBytes):
+	case used && (p.ended || p.bytes+size > MaxPendingBytes):
 		return ErrNoRoom
 	case len(p.files) >= maxPending:
 		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(p.files))
@@ -41,7 +41,7 @@ func (p *Storage) Create(name string, data []byte, used bool) error {
 		return err
 	}
 	p.files[name] = &waitingFile{owner: owner, size: int64(len(data)), used: used}
-	p.Bytes += int64(len(data))
+	p.bytes += int64(len(data))
 	return nil
 }
 

@@ -46,6 +46,13 @@ func (p *Storage) End(ctx context.Context) (failed []Unkept) {
 	return p.KeepAll(ctx)
 }
 
+// Size returns how many bytes the files in memory have together.
+func (p *Storage) Size() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
+}
+
 // Names returns the names of the files in memory, sorted.
 func (p *Storage) Names() []string {
 	p.mu.Lock()
@@ -66,7 +73,7 @@ func (p *Storage) used(name string) bool {
 func (p *Storage) MustKeep(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended || p.Bytes+int64(n) > MaxPendingBytes
+	return p.ended || p.bytes+int64(n) > MaxPendingBytes
 }
 
 // grown notes the new state of a file in memory.
@@ -77,7 +84,7 @@ func (p *Storage) grown(name string, st storage.Stat, err error, used bool) {
 	if err != nil || f == nil {
 		return
 	}
-	p.Bytes += st.Size - f.size
+	p.bytes += st.Size - f.size
 	f.size = st.Size
 	f.used = f.used || used
 }
@@ -149,7 +156,7 @@ func (p *Storage) KeepNow(ctx context.Context, name string, want func(string) bo
 func (p *Storage) forget(name string) {
 	p.mu.Lock()
 	if f := p.files[name]; f != nil {
-		p.Bytes -= f.size
+		p.bytes -= f.size
 		delete(p.files, name)
 	}
 	p.mu.Unlock()

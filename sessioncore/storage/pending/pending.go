@@ -33,7 +33,7 @@ type Storage struct {
 
 	mu    sync.Mutex // guards what follows
 	files map[string]*waitingFile
-	Bytes int64 // their sizes together
+	bytes int64 // their sizes together
 	ended bool  // nothing more may be written to memory only
 }
 
