@@ -21,12 +21,22 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", ErrReadOnly, s.Name())
 	}
+	// Under the lock the file is looked at anyway. So where it was looked at a moment ago, that look serves to judge the
+	// lines, and a look is saved; but nothing is refused for it.
+	if d := s.recentDialect(); d != nil {
+		if drafts, bad := w.drafts(s, d, lines); bad == nil {
+			if ids, err = w.appendDrafts(ctx, s, d, drafts, nil); !errors.Is(err, errDialect) {
+				return ids, err
+			}
+		}
+	}
 	for range staleTries {
 		d, err := s.dialect()
 		if err != nil {
 			return nil, err
 		}
-		if ids, err = w.appendAs(ctx, s, d, lines); !errors.Is(err, errDialect) {
+		drafts, bad := w.drafts(s, d, lines)
+		if ids, err = w.appendDrafts(ctx, s, d, drafts, bad); !errors.Is(err, errDialect) {
 			return ids, err
 		}
 	}
@@ -36,9 +46,9 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 // errDialect: since the lines were held against a dialect, the file became one of another.
 var errDialect = errors.New("the session's dialect changed")
 
-// appendAs is Append to a session of a dialect.
-func (w *Writer) appendAs(ctx context.Context, s *Session, d *dialect, lines [][]byte) (ids []string, err error) {
-	drafts, bad := w.drafts(s, d, lines)
+// appendDrafts is Append of lines that were held against a dialect; bad is why those after them are refused. The error is
+// errDialect, and nothing was written, where the session is of another one.
+func (w *Writer) appendDrafts(ctx context.Context, s *Session, d *dialect, drafts []*draft, bad error) (ids []string, err error) {
 	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
 		bad = err
 	}

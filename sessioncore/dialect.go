@@ -1,6 +1,8 @@
 package sessioncore
 
 import (
+	"time"
+
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -134,4 +136,18 @@ func (s *Session) dialect() (*dialect, error) {
 	}
 	defer snap.Release()
 	return snap.dialect, nil
+}
+
+// recentLook is how long ago a look at a session's file is at most that tells its dialect in all likelihood. A file that
+// was replaced since then is read while the lock is held.
+const recentLook = time.Second
+
+// recentDialect returns the dialect that the session was of when its file changed or was read a moment ago, nil where
+// that is longer ago.
+func (s *Session) recentDialect() *dialect {
+	cur := s.current.Load()
+	if cur == nil || time.Now().UnixNano()-cur.readAt > int64(recentLook) {
+		return nil
+	}
+	return cur.dialect
 }

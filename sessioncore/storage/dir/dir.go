@@ -148,6 +148,13 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
 	}
+	if _, locked := s.locks.dir(name); locked {
+		// The way to the name was found to hold no link when the lock was taken, a moment ago. One call is enough then:
+		// whoever opens the file, or writes to it, walks that way again.
+		if st, err := s.statPath(name); err == nil {
+			return st, nil
+		}
+	}
 	dir, base := path.Split(name)
 	if dir == "" {
 		root, _, err := s.root.get()

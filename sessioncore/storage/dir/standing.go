@@ -31,8 +31,7 @@ func (p place) stands() error {
 // confirm is what the name stands for after a write to the file that it stood for. It fails with ErrStale where that is
 // another one by now, or the directory is. Where the whole path leads to the file, which one call tells, both hold.
 func (p place) confirm(was storage.Token) (storage.Stat, error) {
-	path := p.storage.Path() + "/" + p.name
-	st, err := place{dir: unix.AT_FDCWD, base: path, name: p.name}.stat()
+	st, err := p.storage.statPath(p.name)
 	if err == nil && st.SameObject(was) {
 		return st, nil
 	}
@@ -40,6 +39,11 @@ func (p place) confirm(was storage.Token) (storage.Stat, error) {
 		err = p.stands()
 	}
 	return st, err
+}
+
+// statPath is what the whole path to a name leads to, through links too, in one call.
+func (s *Storage) statPath(name string) (storage.Stat, error) {
+	return place{dir: unix.AT_FDCWD, base: s.Path() + "/" + name, name: name}.stat()
 }
 
 // standing is what the path to a directory stands for now.
