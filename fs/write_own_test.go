@@ -91,8 +91,8 @@ func TestSubagents(t *testing.T) {
 		require.Equal(t, dir+"\n", run(t, "cat", w.in(dir, "title")))
 		fork := ask(t, w.in(dir, "fork"), "e1")
 		require.Equal(t, "sessions/p/"+filepath.Dir(strings.TrimPrefix(filepath.Join("s", strings.TrimPrefix(dir, "artifacts/")), "./")), filepath.Dir(fork))
-		require.FileExists(t, filepath.Join(w.dir, fork))
-		require.FileExists(t, w.m.path(fork), "the path is one in the mount")
+		require.FileExists(t, filepath.Join(w.dir, fork)+".jsonl")
+		require.DirExists(t, w.m.path(fork), "the path is one in the mount")
 		require.ErrorIs(t, put(w.in(dir, "append"), badLine+"\n"), syscall.EINVAL)
 		require.Contains(t, w.read(dir, "last-error"), "message.role")
 	}
