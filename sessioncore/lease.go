@@ -11,7 +11,7 @@ import (
 )
 
 // Newer clients hold a lease on the session that they write to, from their first write until they end: a datagram
-// socket with an abstract name, which is a hash of the lease's path (docs/format.md, "Writer's lease"). The kernel
+// socket with an abstract name, which is a hash of the lease's path (docs/format.md, omp after 18.2.3). The kernel
 // drops it with the process, so there is nothing stale about one that is found. Sockets are per network namespace: a
 // client in a container with a network of its own is not seen.
 
