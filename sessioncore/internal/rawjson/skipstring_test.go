@@ -1,0 +1,118 @@
+package rawjson
+
+import (
+	"strings"
+	"testing"
+)
+
+// skipStringByBytes is SkipString a byte at a time.
+func skipStringByBytes(s *Scanner, b []byte, i int) (int, Status) {
+	for i < len(b) {
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, OK
+		case c == '\\':
+			n, st := EscapeLen(b[i:])
+			if st != OK {
+				return i, st
+			}
+			i += n
+		case c < 0x20:
+			return i, Bad
+		default:
+			if c >= 0x80 {
+				s.Flags |= HasHighBytes
+			}
+			i++
+		}
+	}
+	return i, Short
+}
+
+// checkSkipString compares SkipString with skipStringByBytes, both before and after bytes above 0x7f were seen.
+func checkSkipString(t *testing.T, text []byte, from int) {
+	text = text[:len(text):len(text)]
+	for _, flags := range []Flags{0, HasHighBytes, HasBlob} {
+		want, got := Scanner{Flags: flags}, Scanner{Flags: flags}
+		wantEnd, wantStatus := skipStringByBytes(&want, text, from)
+		end, status := got.SkipString(text, from)
+		if end != wantEnd || status != wantStatus || got.Flags != want.Flags {
+			t.Fatalf("SkipString(%q, %d) with flags %d: %d, %d, flags %d; want %d, %d, flags %d",
+				text, from, flags, end, status, got.Flags, wantEnd, wantStatus, want.Flags)
+		}
+	}
+}
+
+// TestSkipStringByPlace puts what counts in a string at each place of its first words and two blocks, followed
+// by text of several lengths, and every byte at each place of the first words and one block.
+func TestSkipStringByPlace(t *testing.T) {
+	check := func(piece string, places int, after ...int) {
+		for at := range places {
+			for _, n := range after {
+				text := strings.Repeat("x", at) + piece + strings.Repeat("y", n)
+				checkSkipString(t, []byte(text), 0)
+				checkSkipString(t, []byte(text+`" tail`), 0)
+			}
+		}
+	}
+	for _, piece := range []string{`"`, `\"`, `\\`, `\\"`, `\\\"`, `\n\t`, `\u00e9`, `\u12`, `\u12g4`, `\x`, `\`, "\x1f", "é", "─", "\xff", "\xc3\"", `""`, "é\x01", "\x01é"} {
+		check(piece, shortWords*wordSize+2*blockSize+2, 0, 1, 7, 8, 63, 64, 65, 200)
+	}
+	for c := range 256 {
+		check(string([]byte{byte(c)}), shortWords*wordSize+blockSize+2, 0, 65)
+	}
+}
+
+// TestSkipStringPairs puts every two bytes that count beside and far from each other.
+func TestSkipStringPairs(t *testing.T) {
+	counts := []byte{'"', '\\', 'n', 'u', '!', '#', ']', '[', 0, 0x1f, 0x20, 0x21, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff}
+	for _, a := range counts {
+		for _, b := range counts {
+			for at := range blockSize + 2 {
+				for _, gap := range []int{0, 1, 7, 8, blockSize - 1, blockSize} {
+					text := strings.Repeat("x", at) + string([]byte{a}) + strings.Repeat("x", gap) + string([]byte{b}) + strings.Repeat("x", blockSize+1)
+					checkSkipString(t, []byte(text), 0)
+				}
+			}
+		}
+	}
+}
+
+// FuzzSkipString: SkipString finds the same as a look at each byte. The text is also repeated, so that
+// short inputs reach the blocks.
+func FuzzSkipString(f *testing.F) {
+	for _, seed := range []string{`abc"`, `a\n\"\\b"`, "\xff é\"", `漢字\u00e9\ud800"`, "\x00", `\`, strings.Repeat("x", 200) + `"`, strings.Repeat(`\\`, 70) + `"`} {
+		f.Add([]byte(seed), uint8(0), uint8(1))
+		f.Add([]byte(seed), uint8(60), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, lead, times uint8) {
+		checkSkipString(t, data, 0)
+		checkSkipString(t, data, min(len(data), int(lead)))
+		text := strings.Repeat("x", int(lead)) + strings.Repeat(string(data), int(times%8))
+		checkSkipString(t, []byte(text), 0)
+		checkSkipString(t, []byte(strings.NewReplacer(`"`, "x", "\x00", "y").Replace(text)+`"`), 0)
+	})
+}
+
+// BenchmarkSkipString is the speed by what strings are like.
+func BenchmarkSkipString(b *testing.B) {
+	for _, c := range []struct{ name, text string }{
+		{"keys", `"type":"message","id":"1234abcd","parentId":"87654321","timestamp":"2026-02-16T10:20:30.000Z"`},
+		{"prose", `"` + strings.Repeat("the quick brown fox jumps over the lazy dog ", 200) + `"`},
+		{"code", `"` + strings.Repeat(`\tif err := file.Close(); err != nil {\n\t\treturn fmt.Errorf(\"close: %w\", err)\n\t}\n`, 100) + `"`},
+		{"cjk", `"` + strings.Repeat("漢字かな、abc, é ", 400) + `"`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			data := []byte(c.text)
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				var s Scanner
+				for i := 0; i < len(data); i++ {
+					if data[i] == '"' {
+						i, _ = s.SkipString(data, i+1)
+					}
+				}
+			}
+		})
+	}
+}
