@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -224,7 +223,7 @@ func textFlags(u *jsonl.Unit) recordFlags {
 	if u.Info.Flags&rawjson.HasBigNumber != 0 {
 		f |= recBigNumber
 	}
-	if u.Info.Flags&rawjson.HasHighBytes != 0 && !utf8.Valid(u.Text) {
+	if u.Info.IllFormed {
 		f |= recIllFormed
 	}
 	if u.EndsLine {

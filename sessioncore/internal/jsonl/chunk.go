@@ -47,7 +47,7 @@ func (r *chunkReader) fill(c *chunk) error {
 		if err := storage.ReadFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
 			return err
 		}
-		if end := bytes.LastIndexByte(c.buf[have:], '\n'); end >= 0 {
+		if end := lastNewline(c.buf[have:]); end >= 0 {
 			c.buf = c.buf[:have+end+1]
 			break
 		}
@@ -61,6 +61,21 @@ func (r *chunkReader) fill(c *chunk) error {
 	}
 	r.next += int64(len(c.buf))
 	return nil
+}
+
+// newlinePiece is how much lastNewline looks at with one call, in bytes.
+const newlinePiece = 1 << 10
+
+// lastNewline is bytes.LastIndexByte, which looks at one byte at a time, made fast with bytes.IndexByte: the
+// last line of a chunk may be most of it.
+func lastNewline(b []byte) int {
+	for end := len(b); end > 0; end -= newlinePiece {
+		start := max(0, end-newlinePiece)
+		if bytes.IndexByte(b[start:end], '\n') >= 0 {
+			return start + bytes.LastIndexByte(b[start:end], '\n')
+		}
+	}
+	return -1
 }
 
 // skipLine passes over a line that is longer than maxLine.

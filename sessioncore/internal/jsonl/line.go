@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"hash/crc32"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -42,12 +43,21 @@ type LineInfo struct {
 	Parents [spellings]part
 	class   lineClass
 	Flags   rawjson.Flags
-	Payload bool // message has a key providerPayload
+	// IllFormed: the value's text is not UTF-8.
+	IllFormed bool
+	Payload   bool // message has a key providerPayload
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func Checksum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
+
+// noteText notes what is to be known of the value's whole text. It is called where the text was scanned just
+// now, and is still in that processor's cache.
+func (l *LineInfo) noteText(text []byte) {
+	l.CRC = Checksum(text)
+	l.IllFormed = l.Flags&rawjson.HasHighBytes != 0 && !utf8.Valid(text)
+}
 
 // rebase makes the parts count from start on.
 func (l *LineInfo) rebase(start uint32) {
@@ -77,7 +87,7 @@ func classify(s *rawjson.Scanner, line []byte, out *LineInfo) {
 	out.class = lineOther
 	if line[start] == '{' {
 		out.class = lineObject
-		out.CRC = Checksum(line[start:end])
+		out.noteText(line[start:end])
 		out.rebase(uint32(start))
 	}
 }

@@ -108,7 +108,7 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	info.value = part{uint32(start), uint32(end)}
 	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
-	info.CRC = Checksum(u.Text)
+	info.noteText(u.Text)
 	u.Info = info
 	lineEnd := len(r.text)
 	if n := bytes.IndexByte(r.text[end:], '\n'); n >= 0 {

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -134,5 +135,19 @@ func TestFlags(t *testing.T) {
 		_, status := s.SkipValue([]byte(c.text), 0)
 		require.Equal(t, rawjson.OK, status)
 		require.Equal(t, c.want, s.Flags, "%.40s", c.text)
+	}
+}
+
+func TestLastNewline(t *testing.T) {
+	for _, size := range []int{0, 1, newlinePiece - 1, newlinePiece, newlinePiece + 1, 3*newlinePiece + 5} {
+		text := bytes.Repeat([]byte("x"), size)
+		require.Equal(t, -1, lastNewline(text))
+		for at := range text {
+			text[at] = '\n'
+			require.Equal(t, at, lastNewline(text), "of %d bytes", size)
+			if at%100 != 0 { // the others stay, before the next ones
+				text[at] = 'x'
+			}
+		}
 	}
 }
