@@ -93,6 +93,15 @@ func containsAny(text string, parts ...string) bool {
 	return false
 }
 
+// refusedOpen is what opening a file for writing fails with that has no write bits: the kernel refuses it by the
+// mode, but to root.
+func refusedOpen() syscall.Errno {
+	if os.Geteuid() != 0 {
+		return syscall.EACCES
+	}
+	return syscall.EPERM
+}
+
 // refuses checks the errnos themselves on a file.
 func (m *mount) refuses(t *testing.T, path string, readOnly bool) {
 	t.Helper()
@@ -100,9 +109,9 @@ func (m *mount) refuses(t *testing.T, path string, readOnly bool) {
 	if readOnly {
 		want = syscall.EROFS
 	}
-	asked := want // what the mode says the kernel refuses, but to root
-	if !readOnly && os.Geteuid() != 0 {
-		asked = syscall.EACCES
+	asked := want
+	if !readOnly {
+		asked = refusedOpen()
 	}
 	file := m.path(path)
 	for flag, name := range map[int]string{os.O_WRONLY: "write", os.O_RDWR: "read and write", os.O_WRONLY | os.O_APPEND: "append", os.O_RDWR | os.O_TRUNC: "truncate"} {
