@@ -13,11 +13,18 @@ import (
 const LockLimit = 500 * time.Millisecond
 
 // FIFOMutexes make the goroutines of this process queue for a name, first come first served, before one of
-// them asks for the lock that other processes know. Lock order: gate, then lock file; mu is held for
+// them asks for the lock that other processes know. Lock order: FIFO mutex, then lock file; mu is held for
 // a map access only.
 type FIFOMutexes[K comparable] struct {
-	mu sync.Mutex // guards of, and users of each gate
-	Of map[K]*FIFOMutex
+	mu sync.Mutex // guards of, and users of each FIFOMutex
+	of map[K]*FIFOMutex
+}
+
+// Len returns how many names somebody uses or wants.
+func (g *FIFOMutexes[K]) Len() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.of)
 }
 
 // FIFOMutex lives as long as somebody uses or wants it.
@@ -27,16 +34,16 @@ type FIFOMutex struct {
 	Turn  time.Time     // since when this process has not let others in; for the one who is in
 }
 
-// Lock waits until the caller is the only one in, or ctx is done: then its error is waitError's.
+// Lock waits until the caller is the only one in, or ctx is done: then its error is WaitError's.
 func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
 	g.mu.Lock()
-	in = g.Of[key]
+	in = g.of[key]
 	if in == nil {
-		if g.Of == nil {
-			g.Of = map[K]*FIFOMutex{}
+		if g.of == nil {
+			g.of = map[K]*FIFOMutex{}
 		}
 		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
-		g.Of[key] = in
+		g.of[key] = in
 	}
 	in.users++
 	g.mu.Unlock()
@@ -45,7 +52,7 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if in.users--; in.users == 0 {
-			delete(g.Of, key)
+			delete(g.of, key)
 		}
 	}
 	if ctx.Err() == nil { // select chooses at random where both are ready
@@ -93,7 +100,7 @@ func (l *lockWait) cancel() {
 	}
 }
 
-// WaitError says why the wait of a lockContext ended: ErrLocked, or what the caller's context says.
+// WaitError says why the wait of a WithLimit context ended: ErrLocked, or what the caller's context says.
 func WaitError(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
 		return cause

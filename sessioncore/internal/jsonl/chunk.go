@@ -15,7 +15,7 @@ type chunk struct {
 	buf      []byte
 	newlines int64
 	open     bool // the last line has no newline: the file ends in it
-	tooLong  bool // one line longer than maxLine, of which buf holds nothing
+	tooLong  bool // one line longer than MaxLine, of which buf holds nothing
 	skipped  int64
 	lines    []LineInfo
 	done     chan error
@@ -26,7 +26,7 @@ type chunkReader struct {
 	obj   io.ReaderAt
 	next  int64
 	size  int64
-	chunk int64 // how much to read next; doubles up to chunkSize
+	chunk int64 // how much to read next; doubles up to ChunkSize
 }
 
 // fill reads the next chunk, or returns io.EOF. A file that is shorter than it was is ErrStale.
@@ -78,7 +78,7 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// skipLine passes over a line that is longer than maxLine.
+// skipLine passes over a line that is longer than MaxLine.
 func (r *chunkReader) skipLine(c *chunk) error {
 	c.tooLong, c.skipped = true, int64(len(c.buf))
 	buf := c.buf[:ChunkSize]

@@ -25,7 +25,7 @@ const (
 	lineObject                   // one JSON object
 	lineOther                    // one JSON value that is no object
 	lineLoose                    // anything else: it may begin a value that runs on
-	lineTooLong                  // longer than maxLine: not looked at
+	lineTooLong                  // longer than MaxLine: not looked at
 )
 
 // LineInfo is what one pass over a line finds. Its parts count from the value's first byte, value

@@ -71,7 +71,7 @@ type loader struct {
 	obj  io.ReaderAt
 	size int64
 	emit func(*Unit) error
-	// chunk is how much is read at first; it doubles up to chunkSize.
+	// chunk is how much is read at first; it doubles up to ChunkSize.
 	chunk int64
 
 	scan rawjson.Scanner
@@ -112,7 +112,7 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 	return l.resume, err
 }
 
-// LoadFirst hands over the units of obj in file order until emit returns errStop. It is for what the beginning
+// LoadFirst hands over the units of obj in file order until emit returns ErrStop. It is for what the beginning
 // of a file tells: it reads little at first, in this goroutine. Errors are those of reading and of emit.
 func LoadFirst(obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}

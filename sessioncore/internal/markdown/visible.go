@@ -11,7 +11,7 @@ import (
 // What people read in a terminal or a browser must not be able to do more than be read: this file makes
 // harmless what a text can hold besides characters.
 
-// suspicious tells the bytes at which appendVisible has to look closer: control characters, and the first
+// suspicious tells the bytes at which AppendVisible has to look closer: control characters, and the first
 // bytes of those that are longer.
 var suspicious = func() (t [256]bool) {
 	for c := range 0x20 {

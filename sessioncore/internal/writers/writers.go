@@ -108,7 +108,7 @@ func Search(proc string, file storage.Stat) storage.WriterState {
 	return state
 }
 
-// Find is searchWriters, with the process that it found; 0 for none.
+// Find is Search, with the process that it found; 0 for none.
 func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 	processes, err := os.ReadDir(proc)
 	if err != nil {

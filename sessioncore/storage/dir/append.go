@@ -46,7 +46,7 @@ const (
 	// leasePoll is how often an open that another's lease holds up is tried again: short beside the
 	// microseconds for which Writers holds its lease, long beside the call.
 	leasePoll = time.Millisecond
-	// leaseLimit ends that wait as the lock's wait ends (lockLimit): to the user both are "busy".
+	// leaseLimit ends that wait as the lock's wait ends (storage.LockLimit): to the user both are "busy".
 	// Without a limit a foreign lease would hold us for the kernel's 45 seconds.
 	leaseLimit = storage.LockLimit
 )
@@ -166,7 +166,7 @@ func fstat(fd int) (storage.Stat, error) {
 }
 
 // Append implements Storage: one write(2) of the whole data (docs/design.md section 4). Whoever needs the
-// file to end in a newline first puts one before data (endsInNewline).
+// file to end in a newline first puts one before data (storage.EndsInNewline).
 //
 // A failed or short write is taken back; the error then wraps what the system says (ENOSPC, EDQUOT,
 // EFBIG, EIO, …), or io.ErrShortWrite where it gives no reason. ErrStale: the name was given to

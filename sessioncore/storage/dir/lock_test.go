@@ -225,7 +225,7 @@ func TestTwoStoragesShareTheQueue(t *testing.T) {
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, unlock())
 	require.NoError(t, storagetest.Lock(t, deeper, "x.jsonl")())
-	assert.Empty(t, fileGates.Of, "no gate stays when nobody wants it")
+	assert.Zero(t, fileGates.Len(), "no gate stays when nobody wants it")
 }
 
 func TestGateKeepsTheOrder(t *testing.T) {
@@ -253,7 +253,7 @@ func TestGateKeepsTheOrder(t *testing.T) {
 		leave()
 		synctest.Wait()
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order)
-		assert.Empty(t, g.Of)
+		assert.Zero(t, g.Len())
 	})
 }
 

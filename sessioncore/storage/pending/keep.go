@@ -41,7 +41,7 @@ func (p *Storage) End(ctx context.Context) (failed []Unkept) {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	// A writer that asked mustKeep before this holds the lock of its file, which KeepAll takes before it looks
+	// A writer that asked MustKeep before this holds the lock of its file, which KeepAll takes before it looks
 	// whether something was added.
 	return p.KeepAll(ctx)
 }
