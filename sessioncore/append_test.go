@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -158,10 +158,10 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 		{"read-only", WriteOptions{ReadOnly: true}, false, ErrReadOnly},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			storage := memory.New()
-			w := startWriting(t, storage, plainFile, test.opts)
+			files := memory.New()
+			w := startWriting(t, files, plainFile, test.opts)
 			if test.live {
-				storage.SetWriters(plainName, sessionstorage.WritersPresent)
+				files.SetWriters(plainName, storage.WritersPresent)
 			}
 			_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 			require.ErrorIs(t, err, test.want)
@@ -242,7 +242,7 @@ func TestAppendConcurrently(t *testing.T) {
 				for n := range each {
 					line := fmt.Sprintf(`{"type":"custom","customType":"w%d","data":%d}`, i, n)
 					_, err := w[i%2].Append(context.Background(), stores[i%2], []byte(line))
-					for errors.Is(err, sessionstorage.ErrLocked) {
+					for errors.Is(err, storage.ErrLocked) {
 						_, err = w[i%2].Append(context.Background(), stores[i%2], []byte(line))
 					}
 					assert.NoError(t, err)
@@ -286,18 +286,18 @@ func TestAppendMovesAndGoesOn(t *testing.T) {
 // TestAppendBesideClient: who keeps the file open for writing is not disturbed; who closes it at once
 // is waited for.
 func TestAppendBesideClient(t *testing.T) {
-	storage := dirtest.New(t)
-	w := startWriting(t, storage, plainFile, WriteOptions{})
-	if state, err := storage.Writers(plainName); err != nil || state != sessionstorage.WritersNone {
+	files := dirtest.New(t)
+	w := startWriting(t, files, plainFile, WriteOptions{})
+	if state, err := files.Writers(plainName); err != nil || state != storage.WritersNone {
 		t.Skipf("live clients cannot be seen here: %v, %v", state, err)
 	}
 	const line = `{"type":"mode_change","mode":"plan"}`
-	client, err := os.OpenFile(dirtest.Path(storage, plainName), os.O_WRONLY|os.O_APPEND, 0)
+	client, err := os.OpenFile(dirtest.Path(files, plainName), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	_, err = w.append(line)
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, plainFile, w.content())
-	require.Empty(t, storagetest.Leftovers(t, storage.Path()))
+	require.Empty(t, storagetest.Leftovers(t, files.Path()))
 
 	done := make(chan error)
 	go func() {
@@ -315,7 +315,7 @@ func TestAppendLocked(t *testing.T) {
 	unlock, err := w.storage.Lock(context.Background(), plainName)
 	require.NoError(t, err)
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.ErrorIs(t, err, sessionstorage.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.NoError(t, unlock())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -23,14 +23,14 @@ import (
 
 // conformanceDir is where cases with the real client's answers lie; its README says how to compare.
 func conformanceDir(t *testing.T) string {
-	dir := os.Getenv("SESSIONFS_CONFORMANCE")
-	if dir == "" {
-		dir = "../../shared/conformance"
+	folder := os.Getenv("SESSIONFS_CONFORMANCE")
+	if folder == "" {
+		folder = "../../shared/conformance"
 	}
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("no conformance cases: %v (SESSIONFS_CONFORMANCE names their folder)", err)
 	}
-	return dir
+	return folder
 }
 
 // difference is an entry of differences.json: keys in which we mean to differ.
@@ -39,9 +39,9 @@ type difference struct {
 	Only string   `json:"only"`
 }
 
-func readDifferences(t *testing.T, dir string) map[string]difference {
+func readDifferences(t *testing.T, folder string) map[string]difference {
 	diffs := map[string]difference{}
-	b, err := os.ReadFile(filepath.Join(dir, "differences.json"))
+	b, err := os.ReadFile(filepath.Join(folder, "differences.json"))
 	if os.IsNotExist(err) {
 		return diffs
 	}
@@ -52,11 +52,11 @@ func readDifferences(t *testing.T, dir string) map[string]difference {
 
 // TestConformance: every session of the cases reads as the real client reads it.
 func TestConformance(t *testing.T) {
-	dir := conformanceDir(t)
-	diffs := readDifferences(t, dir)
-	expected, err := filepath.Glob(filepath.Join(dir, "*/*/expected/*.json"))
+	folder := conformanceDir(t)
+	diffs := readDifferences(t, folder)
+	expected, err := filepath.Glob(filepath.Join(folder, "*/*/expected/*.json"))
 	require.NoError(t, err)
-	flat, err := filepath.Glob(filepath.Join(dir, "*/expected/*.json")) // a folder of cases by itself
+	flat, err := filepath.Glob(filepath.Join(folder, "*/expected/*.json")) // a folder of cases by itself
 	require.NoError(t, err)
 	expected = append(expected, flat...)
 	require.NotEmpty(t, expected)
@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		caseDir := filepath.Dir(filepath.Dir(file))
-		name, err := filepath.Rel(dir, caseDir)
+		name, err := filepath.Rel(folder, caseDir)
 		require.NoError(t, err)
 		t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
 			base := strings.TrimSuffix(filepath.Base(file), ".json") + ".jsonl"
@@ -119,12 +119,12 @@ func TestOtherStores(t *testing.T) {
 
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*Snapshot, error) {
-	storage, err := dir.Open(filepath.Dir(file))
+	files, err := dir.Open(filepath.Dir(file))
 	require.NoError(t, err)
-	store := NewStore(storage)
+	store := NewStore(files)
 	t.Cleanup(func() {
 		store.Close()
-		require.NoError(t, storage.Close())
+		require.NoError(t, files.Close())
 	})
 	snap, err := store.Session(filepath.Base(file)).Acquire()
 	if err == nil {

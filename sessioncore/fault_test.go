@@ -105,14 +105,14 @@ func TestSyncFault(t *testing.T) {
 // TestReplacedMeanwhile: somebody without the lock puts another file in the place between our look and
 // our rewrite. The write begins anew on what is there now.
 func TestReplacedMeanwhile(t *testing.T) {
-	memory := memory.New()
-	fault := &brokenStorage{Storage: memory}
+	mem := memory.New()
+	fault := &brokenStorage{Storage: mem}
 	w := startWriting(t, fault, plainFile, WriteOptions{})
 	other := plainFile + `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
 	fault.before = func(op string) {
 		if op == "replace" {
 			fault.before = nil
-			require.NoError(t, memory.WriteFile(plainName, []byte(other)))
+			require.NoError(t, mem.WriteFile(plainName, []byte(other)))
 		}
 	}
 	require.NoError(t, w.SetTitle(context.Background(), w.session, "T"))

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -89,15 +89,15 @@ func (p mixPool) mixed(data []byte, seed uint64) []byte {
 
 // fuzzSession puts data into a storage of its own and acquires it.
 func fuzzSession(t *testing.T, data []byte) (*memory.Storage, *Session) {
-	storage := memory.New()
-	_, err := storage.Replace(fuzzName, sessionstorage.Token{}, func(w io.Writer) error {
+	files := memory.New()
+	_, err := files.Replace(fuzzName, storage.Token{}, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 	require.NoError(t, err)
-	store := NewStore(storage)
+	store := NewStore(files)
 	t.Cleanup(store.Close)
-	return storage, store.Session(fuzzName)
+	return files, store.Session(fuzzName)
 }
 
 func FuzzLoad(f *testing.F) {
@@ -110,14 +110,14 @@ func FuzzLoad(f *testing.F) {
 		data = pool.mixed(data, mix)
 		at := int(cut % uint(len(data)+1))
 		_, whole := fuzzSession(t, data)
-		storage, grown := fuzzSession(t, data[:at])
+		files, grown := fuzzSession(t, data[:at])
 		if snap, err := grown.Acquire(); err == nil {
 			checkSnapshot(t, snap, data[:at])
 			defer snap.Release() // an older snapshot goes on being what it was
 			before := describe(t, snap)
 			defer func() { sameLines(t, before, describe(t, snap), "an older snapshot") }()
 		}
-		_, err := storage.Append(fuzzName, data[at:])
+		_, err := files.Append(fuzzName, data[at:])
 		require.NoError(t, err)
 		a, errA := whole.Acquire()
 		b, errB := grown.Acquire()
@@ -358,7 +358,7 @@ func (b fuzzBlobs) Size(hash string) (int64, error) {
 	return int64(len(b.content)), nil
 }
 
-func (b fuzzBlobs) Open(hash string) (sessionstorage.Object, error) {
+func (b fuzzBlobs) Open(hash string) (storage.Object, error) {
 	if hash != b.hash {
 		return nil, fs.ErrNotExist
 	}
@@ -368,8 +368,8 @@ func (b fuzzBlobs) Open(hash string) (sessionstorage.Object, error) {
 type fuzzBlob struct{ *bytes.Reader }
 
 func (fuzzBlob) Close() error { return nil }
-func (fuzzBlob) Stat() (sessionstorage.Stat, error) {
-	return sessionstorage.Stat{Kind: sessionstorage.KindFile}, nil
+func (fuzzBlob) Stat() (storage.Stat, error) {
+	return storage.Stat{Kind: storage.KindFile}, nil
 }
 
 func FuzzContext(f *testing.F) {

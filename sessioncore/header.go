@@ -212,8 +212,8 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 }
 
 // readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
-func readHeaderOf(storage storage.Storage, name string) (rawjson.Value, error) {
-	obj, err := storage.Open(name)
+func readHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
+	obj, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/pending"
@@ -25,22 +25,22 @@ type countingStorage struct {
 	stats, lists, named, opens atomic.Int64
 }
 
-func (c *countingStorage) Stat(name string) (sessionstorage.Stat, error) {
+func (c *countingStorage) Stat(name string) (storage.Stat, error) {
 	c.stats.Add(1)
 	return c.Storage.Stat(name)
 }
 
-func (c *countingStorage) ListStat(dir string, want func(sessionstorage.Item) bool) ([]sessionstorage.StatItem, error) {
+func (c *countingStorage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	c.lists.Add(1)
-	return sessionstorage.ListStat(c.Storage, dir, want)
+	return storage.ListStat(c.Storage, dir, want)
 }
 
-func (c *countingStorage) StatNames(dir string, names []string, f func(int, sessionstorage.Stat)) error {
+func (c *countingStorage) StatNames(dir string, names []string, f func(int, storage.Stat)) error {
 	c.named.Add(1)
-	return sessionstorage.StatNames(c.Storage, dir, names, f)
+	return storage.StatNames(c.Storage, dir, names, f)
 }
 
-func (c *countingStorage) Open(name string) (sessionstorage.Object, error) {
+func (c *countingStorage) Open(name string) (storage.Object, error) {
 	c.opens.Add(1)
 	return c.Storage.Open(name)
 }
@@ -55,14 +55,14 @@ func (c *countingStorage) work() work {
 // TestListingWork: listing 10,000 sessions opens each file once, and after that only what changed.
 func TestListingWork(t *testing.T) {
 	const sessions, dirs = 10_000, 20
-	storage := &countingStorage{Storage: memory.New()}
+	files := &countingStorage{Storage: memory.New()}
 	name := func(n int) string { return fmt.Sprintf("p%d/2026_%05d.jsonl", n%dirs, n) }
 	for n := range sessions {
 		text := fmt.Sprintf(`{"type":"session","id":"%05d","cwd":"/home/%d"}`+"\n", n, n%100)
-		require.NoError(t, storage.WriteFile(name(n), []byte(text)))
+		require.NoError(t, files.WriteFile(name(n), []byte(text)))
 	}
-	l := newListing(t, storage)
-	require.Equal(t, work{}, storage.work(), "nothing is looked at before somebody asks")
+	l := newListing(t, files)
+	require.Equal(t, work{}, files.work(), "nothing is looked at before somebody asks")
 	look := func() *Sessions {
 		found, err := l.Look()
 		require.NoError(t, err)
@@ -70,14 +70,14 @@ func TestListingWork(t *testing.T) {
 	}
 	first := look()
 	require.Len(t, first.All(), sessions)
-	require.Equal(t, work{stats: dirs + 1, lists: dirs + 1, opens: sessions}, storage.work())
+	require.Equal(t, work{stats: dirs + 1, lists: dirs + 1, opens: sessions}, files.work())
 	require.Same(t, first, look(), "nothing is sorted or made anew")
-	require.Equal(t, work{stats: dirs + 1, named: dirs}, storage.work())
+	require.Equal(t, work{stats: dirs + 1, named: dirs}, files.work())
 
-	_, err := storage.Append(name(77), []byte("{}\n"))
+	_, err := files.Append(name(77), []byte("{}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "00077", look().All()[0].ID, "modified last")
-	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, storage.work())
+	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, files.work())
 
 	for find, from := range map[string]func() (*SessionInfo, error){
 		"id":  func() (*SessionInfo, error) { return l.Resume("00042") },
@@ -86,7 +86,7 @@ func TestListingWork(t *testing.T) {
 		info, err := from()
 		require.NoError(t, err)
 		require.Equal(t, "00042", info.ID)
-		got := storage.work()
+		got := files.work()
 		require.LessOrEqual(t, got.stats, int64(dirs+4), find)
 		got.stats = 0
 		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
@@ -94,15 +94,15 @@ func TestListingWork(t *testing.T) {
 	info, err := l.CwdSession("/home/42", "latest")
 	require.NoError(t, err)
 	require.Equal(t, "09942", info.ID)
-	require.Equal(t, work{stats: dirs + 1 + sessions/100}, storage.work(), "and those of one directory")
+	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
 	_, err = l.Resume("no such id")
 	require.ErrorIs(t, err, ErrNotFound)
-	require.Equal(t, int64(dirs), storage.work().named, "before it says no, it looks at all")
+	require.Equal(t, int64(dirs), files.work().named, "before it says no, it looks at all")
 
-	l = newListing(t, storage)
+	l = newListing(t, files)
 	_, err = l.Resume("00042") // the first question of all
 	require.NoError(t, err)
-	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, storage.work())
+	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
 }
 
 // ids are those of the sessions that are listed, newest first.
@@ -215,23 +215,23 @@ func TestListingOfSlots(t *testing.T) {
 
 // TestListingOfPending: sessions that live in memory are listed, and stay listed when they go to disk.
 func TestListingOfPending(t *testing.T) {
-	storage := pending.New(dirtest.New(t))
-	l := newListing(t, storage)
+	files := pending.New(dirtest.New(t))
+	l := newListing(t, files)
 	require.Empty(t, ids(t, l))
-	require.NoError(t, storage.Create("p/s.jsonl", []byte(headerLine("one", "/a")), false))
+	require.NoError(t, files.Create("p/s.jsonl", []byte(headerLine("one", "/a")), false))
 	require.Equal(t, "one", ids(t, l))
-	require.NoError(t, storage.Create("p/t.jsonl", []byte(headerLine("two", "/a")), false))
+	require.NoError(t, files.Create("p/t.jsonl", []byte(headerLine("two", "/a")), false))
 	for _, key := range []string{"two", "TWO", "tw"} {
 		info, err := l.Resume(key)
 		require.NoError(t, err)
 		require.Equal(t, "p/t.jsonl", info.Name)
 	}
-	_, err := storage.Append("p/s.jsonl", []byte("{}\n"))
+	_, err := files.Append("p/s.jsonl", []byte("{}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "one two", ids(t, l))
-	keepNow(t, storage, "p/t.jsonl")
+	keepNow(t, files, "p/t.jsonl")
 	require.Equal(t, "two one", ids(t, l))
-	keepNow(t, storage, "p/s.jsonl")
+	keepNow(t, files, "p/s.jsonl")
 	require.Equal(t, "one two", ids(t, l))
 }
 
@@ -270,11 +270,11 @@ func TestListingDirectories(t *testing.T) {
 // TestKeptLong: what is kept of long first messages beyond their beginnings is counted right, whatever comes
 // and goes, and bounded.
 func TestKeptLong(t *testing.T) {
-	storage := memory.New()
-	l := newListing(t, storage)
+	files := memory.New()
+	l := newListing(t, files)
 	write := func(name string, n int) {
 		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
-		require.NoError(t, storage.WriteFile(name, []byte(text)))
+		require.NoError(t, files.WriteFile(name, []byte(text)))
 		_, err := l.Look()
 		require.NoError(t, err)
 	}
@@ -286,7 +286,7 @@ func TestKeptLong(t *testing.T) {
 	require.Equal(t, 27, l.long)
 	write("p/c.jsonl", maxKeptFirst+1)
 	require.Equal(t, 28, l.long)
-	require.NoError(t, storage.Remove("p/b.jsonl"))
+	require.NoError(t, files.Remove("p/b.jsonl"))
 	_, err := l.Look()
 	require.NoError(t, err)
 	require.Equal(t, 8, l.long)
@@ -298,14 +298,14 @@ func TestKeptLong(t *testing.T) {
 // TestLongFirstMessages: where too many would have to be kept they are not, and read again when the index is;
 // whole or not at all.
 func TestLongFirstMessages(t *testing.T) {
-	storage := memory.New()
-	l := newListing(t, storage)
+	files := memory.New()
+	l := newListing(t, files)
 	l.long = maxKeptLong
 	session := func(text string) []byte {
 		return []byte(headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + text + `"}}` + "\n")
 	}
 	long := strings.Repeat("long é ", 300)
-	require.NoError(t, storage.WriteFile("p/s.jsonl", session(long)))
+	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
 	_, lines := readIndex(t, l)
 	require.Equal(t, long, lines[0].FirstMessage)
 	found, err := l.Look()
@@ -313,17 +313,17 @@ func TestLongFirstMessages(t *testing.T) {
 	require.Len(t, found.All()[0].first, maxKeptFirst)
 	doc := found.Index()
 	line := make([]byte, doc.Size())
-	_, err = storage.Append("p/s.jsonl", []byte("{}\n"))
+	_, err = files.Append("p/s.jsonl", []byte("{}\n"))
 	require.NoError(t, err)
 	_, err = doc.ReadAt(line, 0)
 	require.NoError(t, err, "an append leaves the message as it was")
 	require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])))
-	require.NoError(t, storage.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
+	require.NoError(t, files.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
 	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, sessionstorage.ErrStale)
-	require.NoError(t, storage.Remove("p/s.jsonl"))
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.NoError(t, files.Remove("p/s.jsonl"))
 	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, sessionstorage.ErrStale)
+	require.ErrorIs(t, err, storage.ErrStale)
 }
 
 func keepNow(t *testing.T, p *pending.Storage, name string) {

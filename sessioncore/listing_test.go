@@ -15,23 +15,23 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	sessiondir "sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/memory"
 )
 
 // newListing returns the listing of a storage.
-func newListing(t testing.TB, storage storage.Storage) *Listing {
-	store := NewStore(storage)
+func newListing(t testing.TB, files storage.Storage) *Listing {
+	store := NewStore(files)
 	t.Cleanup(store.Close)
 	return NewListing(store, "/home/dev/.omp/agent/sessions")
 }
 
 // listDir returns the listing of a directory on disk.
-func listDir(t testing.TB, dir string) *Listing {
-	storage, err := sessiondir.Open(dir)
+func listDir(t testing.TB, root string) *Listing {
+	files, err := dir.Open(root)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = storage.Close() })
-	return newListing(t, storage)
+	t.Cleanup(func() { _ = files.Close() })
+	return newListing(t, files)
 }
 
 // indexLine is a line of index.jsonl.
@@ -111,16 +111,16 @@ func listedAs(line rawjson.Value, key string) string {
 
 // TestListConformance: the list of each case is the client's.
 func TestListConformance(t *testing.T) {
-	dir := conformanceDir(t)
-	expected, err := filepath.Glob(filepath.Join(dir, "*/*/expected/list.json"))
+	root := conformanceDir(t)
+	expected, err := filepath.Glob(filepath.Join(root, "*/*/expected/list.json"))
 	require.NoError(t, err)
-	flat, err := filepath.Glob(filepath.Join(dir, "*/expected/list.json")) // a folder of cases by itself
+	flat, err := filepath.Glob(filepath.Join(root, "*/expected/list.json")) // a folder of cases by itself
 	require.NoError(t, err)
 	expected = append(expected, flat...)
 	require.NotEmpty(t, expected)
 	for _, file := range expected {
 		caseDir := filepath.Dir(filepath.Dir(file))
-		name, err := filepath.Rel(dir, caseDir)
+		name, err := filepath.Rel(root, caseDir)
 		require.NoError(t, err)
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -144,17 +144,17 @@ func TestListConformance(t *testing.T) {
 
 // TestListingTogether: many ask while files change.
 func TestListingTogether(t *testing.T) {
-	storage := memory.New()
-	l := newListing(t, storage)
-	require.NoError(t, storage.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
+	files := memory.New()
+	l := newListing(t, files)
+	require.NoError(t, files.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
 			for n := range 100 {
 				name := fmt.Sprintf("p%d/%d.jsonl", g, n%5)
 				if n%7 == 0 {
-					_ = storage.Remove(name)
-				} else if err := storage.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
+					_ = files.Remove(name)
+				} else if err := files.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
 					t.Error(err)
 				}
 				found, err := l.Look()

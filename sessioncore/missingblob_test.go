@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -19,7 +19,7 @@ import (
 type countingBlobs struct {
 	Blobs
 	there map[string]bool
-	token sessionstorage.Token
+	token storage.Token
 	err   error
 	looks int
 }
@@ -35,7 +35,7 @@ func (b *countingBlobs) Size(hash string) (int64, error) {
 	return 1, nil
 }
 
-func (b *countingBlobs) State() (sessionstorage.Token, error) { return b.token, nil }
+func (b *countingBlobs) State() (storage.Token, error) { return b.token, nil }
 
 func (b *countingBlobs) change(there ...string) {
 	b.there = map[string]bool{}
@@ -69,13 +69,13 @@ func TestMissingBlobs(t *testing.T) {
 	image := func(hash string) string {
 		return `{"type":"image","mimeType":"image/png","data":"blob:sha256:` + hash + `"}`
 	}
-	storage := memory.New()
-	require.NoError(t, storage.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}`+"\n"+
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}`+"\n"+
 		blobLine("one", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
 		blobLine("url", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
 		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+`"},"other":"blob:sha256:`+c+`"}`)+
 		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))))
-	store := NewStore(storage)
+	store := NewStore(files)
 	defer store.Close()
 	acquire := func() *Snapshot {
 		snap, err := store.Session("p/s.jsonl").Acquire()
@@ -83,7 +83,7 @@ func TestMissingBlobs(t *testing.T) {
 		t.Cleanup(snap.Release)
 		return snap
 	}
-	blobs := &countingBlobs{token: sessionstorage.Token{Changed: time.Now().Add(-time.Hour).UnixNano()}}
+	blobs := &countingBlobs{token: storage.Token{Changed: time.Now().Add(-time.Hour).UnixNano()}}
 	snap := acquire()
 	for range 3 {
 		require.Equal(t, []string{"one", "one", "url"}, missingIDs(t, snap, blobs))
@@ -96,7 +96,7 @@ func TestMissingBlobs(t *testing.T) {
 	require.Empty(t, missingIDs(t, snap, blobs))
 	require.Empty(t, missingIDs(t, snap, nil))
 
-	_, err := storage.Append("p/s.jsonl", []byte(blobLine("more", `{"role":"user","content":[`+image(c)+`]}`)))
+	_, err := files.Append("p/s.jsonl", []byte(blobLine("more", `{"role":"user","content":[`+image(c)+`]}`)))
 	require.NoError(t, err)
 	blobs.looks = 0
 	grown := acquire()
@@ -126,9 +126,9 @@ func TestManyBlobUses(t *testing.T) {
 	for i := range maxBlobUses + 2 {
 		text.WriteString(blobLine(fmt.Sprint(i), fmt.Sprintf(`{"role":"user","content":[{"type":"image","data":"blob:sha256:%064x"}]}`, i)))
 	}
-	storage := memory.New()
-	require.NoError(t, storage.WriteFile("p/s.jsonl", []byte(text.String())))
-	store := NewStore(storage)
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(text.String())))
+	store := NewStore(files)
 	defer store.Close()
 	snap, err := store.Session("p/s.jsonl").Acquire()
 	require.NoError(t, err)

@@ -139,14 +139,14 @@ func TestStoreDialect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			storage := memory.New()
+			files := memory.New()
 			for name, content := range test.files {
-				putFile(t, storage, name, content)
+				putFile(t, files, name, content)
 			}
 			for _, dir := range test.dirs {
-				require.NoError(t, storage.MkdirAll(dir))
+				require.NoError(t, files.MkdirAll(dir))
 			}
-			w := startWriting(t, pending.New(storage), "", WriteOptions{Root: test.root})
+			w := startWriting(t, pending.New(files), "", WriteOptions{Root: test.root})
 			name, err := w.NewSession(context.Background(), NewSession{CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)

@@ -15,12 +15,12 @@ import (
 // listOf is a listing of sessions with these files and headers, each modified a second after the one
 // before.
 func listOf(t *testing.T, files ...[2]string) *Listing {
-	storage := memory.New()
+	mem := memory.New()
 	for i, file := range files {
-		require.NoError(t, storage.WriteFile(file[0], []byte(file[1])))
-		require.NoError(t, storage.Chtimes(file[0], time.Unix(int64(1_700_000_000+i), 0)))
+		require.NoError(t, mem.WriteFile(file[0], []byte(file[1])))
+		require.NoError(t, mem.Chtimes(file[0], time.Unix(int64(1_700_000_000+i), 0)))
 	}
-	return newListing(t, storage)
+	return newListing(t, mem)
 }
 
 // TestResume: keys as --resume takes them; checked against client 14.9.9.
@@ -143,15 +143,15 @@ func TestParents(t *testing.T) {
 
 // TestBreadcrumbs: two lines, and nothing else counts.
 func TestBreadcrumbs(t *testing.T) {
-	storage := memory.New()
+	files := memory.New()
 	for text, want := range map[string]string{
 		"/w\n/f.jsonl\n": "/f.jsonl", "/w\n/f.jsonl": "/f.jsonl", "/w\n/f.jsonl\nfresh\ncwdstat 1 2\n": "/f.jsonl",
 		"\xEF\xBB\xBF\n /w\n/f.jsonl \t\n": "/f.jsonl", "": "", "/w": "", "/w\n": "", "\n/f.jsonl\n": "",
 		"/w\n\n/f.jsonl\n": "", "/w\r\n/f.jsonl\r\n": "/f.jsonl", "/w\n/f.jsonl\r\nfresh": "/f.jsonl\r",
 		"/w\n/f\x00.jsonl": "/f\x00.jsonl", strings.Repeat("x", maxBreadcrumb) + "\n/f.jsonl": "",
 	} {
-		require.NoError(t, storage.WriteFile("t", []byte(text)))
-		got, err := ReadBreadcrumb(storage, "t")
+		require.NoError(t, files.WriteFile("t", []byte(text)))
+		got, err := ReadBreadcrumb(files, "t")
 		if want == "" && (err == nil || got != "") {
 			require.Empty(t, got, "%.60q", text)
 			continue

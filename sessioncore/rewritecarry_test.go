@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/childtest"
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -60,16 +60,16 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 			if testing.Short() {
 				lines = 300
 			}
-			storage := dirtest.New(t)
-			w := startWriting(t, storage, headerWithoutSlot, WriteOptions{})
-			_, end := childtest.Start(t, "stray", dirtest.Path(storage, plainName), fmt.Sprint(lines), fmt.Sprint(hold))
+			files := dirtest.New(t)
+			w := startWriting(t, files, headerWithoutSlot, WriteOptions{})
+			_, end := childtest.Start(t, "stray", dirtest.Path(files, plainName), fmt.Sprint(lines), fmt.Sprint(hold))
 			rewrites := 0
 			for i := 0; !strings.Contains(w.content(), fmt.Sprintf(`"stray-%d"`, lines-1)); i++ {
 				err := w.SetTitle(context.Background(), w.session, fmt.Sprintf("title %d", i))
 				switch {
 				case err == nil:
 					rewrites++
-				case !errors.Is(err, ErrBusy) && !errors.Is(err, sessionstorage.ErrStale):
+				case !errors.Is(err, ErrBusy) && !errors.Is(err, storage.ErrStale):
 					require.NoError(t, err)
 				}
 			}
@@ -81,7 +81,7 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 				require.Equal(t, 1, strings.Count(content, fmt.Sprintf(`"stray-%d"`, i)), "line %d of %d", i, lines)
 			}
 			require.Empty(t, problemsOf(t, w.snapshot()))
-			require.Empty(t, storagetest.Leftovers(t, storage.Path()))
+			require.Empty(t, storagetest.Leftovers(t, files.Path()))
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sessiondir "sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 const testHeader = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
@@ -31,15 +31,15 @@ type testSession struct {
 }
 
 func newTestSession(t *testing.T, content string) *testSession {
-	dir := t.TempDir()
-	s := &testSession{t: t, file: filepath.Join(dir, "x.jsonl")}
+	root := t.TempDir()
+	s := &testSession{t: t, file: filepath.Join(root, "x.jsonl")}
 	s.write(content)
-	storage, err := sessiondir.Open(dir)
+	files, err := dir.Open(root)
 	require.NoError(t, err)
-	store := NewStore(storage)
+	store := NewStore(files)
 	t.Cleanup(func() {
 		store.Close()
-		require.NoError(t, storage.Close())
+		require.NoError(t, files.Close())
 	})
 	s.session = store.Session("x.jsonl")
 	return s
@@ -216,29 +216,29 @@ func TestOldSnapshots(t *testing.T) {
 
 // TestStoreLetsGo: no more files stay open than the store may keep.
 func TestStoreLetsGo(t *testing.T) {
-	dir := t.TempDir()
-	storage, err := sessiondir.Open(dir)
+	root := t.TempDir()
+	files, err := dir.Open(root)
 	require.NoError(t, err)
-	defer storage.Close()
-	store := NewStore(storage)
+	defer files.Close()
+	store := NewStore(files)
 	for i := range 3 * maxKept {
 		name := fmt.Sprintf("%d.jsonl", i)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(testHeader+testEntry("a", "")), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(testHeader+testEntry("a", "")), 0o600))
 		snap, err := store.Session(name).Acquire()
 		require.NoError(t, err)
 		snap.Release()
 	}
-	require.LessOrEqual(t, openFiles(t, dir), maxKept+1)
+	require.LessOrEqual(t, openFiles(t, root), maxKept+1)
 	store.Close()
-	require.LessOrEqual(t, openFiles(t, dir), 1, "the directory itself")
+	require.LessOrEqual(t, openFiles(t, root), 1, "the directory itself")
 }
 
-func openFiles(t *testing.T, dir string) int {
+func openFiles(t *testing.T, root string) int {
 	links, err := filepath.Glob("/proc/self/fd/*")
 	require.NoError(t, err)
 	n := 0
 	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, dir) {
+		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, root) {
 			n++
 		}
 	}

@@ -27,8 +27,8 @@ const (
 )
 
 // NewStore returns the sessions of a storage.
-func NewStore(storage storage.Storage) *Store {
-	return &Store{storage: storage, sessions: map[string]*Session{}, kept: map[*Session]int{}}
+func NewStore(files storage.Storage) *Store {
+	return &Store{storage: files, sessions: map[string]*Session{}, kept: map[*Session]int{}}
 }
 
 // Storage returns where the sessions lie.

@@ -20,9 +20,9 @@ func TestRecordSize(t *testing.T) {
 // snapshotOf returns a snapshot of a session's text.
 func snapshotOf(t testing.TB, content string) *Snapshot {
 	t.Helper()
-	storage := memory.New()
-	require.NoError(t, storage.WriteFile("s.jsonl", []byte(content)))
-	store := NewStore(storage)
+	files := memory.New()
+	require.NoError(t, files.WriteFile("s.jsonl", []byte(content)))
+	store := NewStore(files)
 	t.Cleanup(store.Close)
 	snap, err := store.Session("s.jsonl").Acquire()
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sessionstorage "sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
@@ -51,15 +51,15 @@ func (m *memBlobs) Put(data []byte) (string, error) {
 type writing struct {
 	*Writer
 	t       testing.TB
-	storage sessionstorage.Storage
+	storage storage.Storage
 	session *Session
 	blobs   *memBlobs
 	count   atomic.Int32 // ids made
 }
 
-func startWriting(t testing.TB, storage sessionstorage.Storage, content string, opts WriteOptions) *writing {
+func startWriting(t testing.TB, files storage.Storage, content string, opts WriteOptions) *writing {
 	t.Helper()
-	w := &writing{t: t, storage: storage, blobs: &memBlobs{blobs: map[string]string{}}}
+	w := &writing{t: t, storage: files, blobs: &memBlobs{blobs: map[string]string{}}}
 	now, err := time.Parse(time.RFC3339, plainNow)
 	require.NoError(t, err)
 	opts.Now = func() time.Time { return now }
@@ -68,9 +68,9 @@ func startWriting(t testing.TB, storage sessionstorage.Storage, content string, 
 		opts.Blobs = w.blobs
 	}
 	if content != "" {
-		putFile(t, storage, plainName, content)
+		putFile(t, files, plainName, content)
 	}
-	store := NewStore(storage)
+	store := NewStore(files)
 	t.Cleanup(store.Close)
 	w.Writer = NewWriter(store, opts)
 	w.session = store.Session(plainName)
@@ -78,20 +78,20 @@ func startWriting(t testing.TB, storage sessionstorage.Storage, content string, 
 }
 
 // putFile puts a file into a storage as a program beside us would.
-func putFile(t testing.TB, storage sessionstorage.Storage, name, content string) {
+func putFile(t testing.TB, files storage.Storage, name, content string) {
 	t.Helper()
-	switch s := storage.(type) {
+	switch s := files.(type) {
 	case *memory.Storage:
 		require.NoError(t, s.WriteFile(name, []byte(content)))
 	case *dir.Storage:
-		require.NoError(t, s.MkdirAll(sessionstorage.Dir(name)))
+		require.NoError(t, s.MkdirAll(storage.Dir(name)))
 		require.NoError(t, os.WriteFile(dirtest.Path(s, name), []byte(content), 0o600))
 	case *pending.Storage:
 		putFile(t, s.Storage, name, content)
 	case *brokenStorage:
 		putFile(t, s.Storage, name, content)
 	default:
-		t.Fatalf("%T", storage)
+		t.Fatalf("%T", files)
 	}
 }
 
@@ -99,15 +99,15 @@ func startMemory(t testing.TB, content string, opts WriteOptions) *writing {
 	return startWriting(t, memory.New(), content, opts)
 }
 
-func fileContent(t testing.TB, storage sessionstorage.Storage, name string) string {
+func fileContent(t testing.TB, files storage.Storage, name string) string {
 	t.Helper()
-	obj, err := storage.Open(name)
+	obj, err := files.Open(name)
 	require.NoError(t, err)
 	defer obj.Close()
 	st, err := obj.Stat()
 	require.NoError(t, err)
 	b := make([]byte, st.Size)
-	require.NoError(t, sessionstorage.ReadFull(obj, b, 0))
+	require.NoError(t, storage.ReadFull(obj, b, 0))
 	return string(b)
 }
 
