@@ -58,17 +58,6 @@ func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
-// fillSessionDir sets the attributes of a directory that mirrors a session file: the session's own, and those
-// in it that change as it grows.
-func (n *node) fillSessionDir(out *fuse.Attr, session *sessioncore.Session) error {
-	st, err := session.Probe()
-	if err != nil {
-		return err
-	}
-	n.fillDir(out, st)
-	return nil
-}
-
 // fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
 // to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
 // less open than the directory is.
@@ -81,13 +70,17 @@ func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size in
 	out.Mode &^= 0o077
 }
 
-// fillLink sets the attributes of a symbolic link to target.
-func fillLink(out *fuse.Attr, st storage.Stat, target string) {
+// fillLink sets the attributes of a symbolic link.
+func fillLink(out *fuse.Attr, to target) {
 	out.Mode = syscall.S_IFLNK | 0o777
-	out.Size = uint64(len(target))
+	out.Size = uint64(len(to.path))
 	out.Nlink = 1
-	fillOwner(out, st)
-	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
+	fillOwner(out, to.st)
+	if to.time.IsZero() {
+		fillTimes(out, to.st.ModTime(), time.Unix(0, to.st.Changed))
+	} else {
+		fillTimes(out, to.time, to.time)
+	}
 }
 
 func fillOwner(out *fuse.Attr, st storage.Stat) {

@@ -27,6 +27,9 @@ type attributer interface {
 	cache() cacheRule
 }
 
+// cache: files and links, but for a few, are looked at anew.
+func (n *node) cache() cacheRule { return cacheNever }
+
 // cacheRule is what the kernel may remember (docs/design.md section 6). The names are those of the table in
 // doc.go.
 type cacheRule struct{ entry, attr time.Duration }
@@ -68,8 +71,14 @@ func setTimeouts(out *fuse.EntryOut, c cacheRule) {
 	out.SetAttrTimeout(c.attr)
 }
 
-// getattr answers a stat of a.
-func (n *node) getattr(a attributer, out *fuse.AttrOut) syscall.Errno {
+var _ = (fusefs.NodeGetattrer)((*node)(nil))
+
+// Getattr returns the attributes as they are now.
+func (n *node) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	a, ok := n.Operations().(attributer)
+	if !ok {
+		return syscall.EIO
+	}
 	if err := a.fillAttr(&out.Attr); err != nil {
 		return n.view.fail("stat", n.path(), staleIfGone(err))
 	}
@@ -98,6 +107,21 @@ func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fus
 // directory is the base of all directories. go-fuse lets removals pass by default; here all changes
 // are refused (docs/design.md section 7).
 type directory struct{ node }
+
+func (d *directory) cache() cacheRule { return cacheSecond }
+
+var _ = (fusefs.NodeOpendirHandler)((*directory)(nil))
+
+// OpendirHandle opens the directory for listing.
+func (d *directory) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	switch dir := d.Operations().(type) {
+	case lister:
+		return d.openListing(dir)
+	case snapshotLister:
+		return d.openSnapshotListing(dir)
+	}
+	return nil, 0, syscall.EIO
+}
 
 func (d *directory) refuse(op, name string) syscall.Errno {
 	return d.view.deny(op, d.path()+"/"+name, syscall.EPERM, whyReadOnly)

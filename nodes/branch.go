@@ -12,9 +12,8 @@ import (
 
 // BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
 type BranchDir struct {
-	directory
-	session *sessioncore.Session
-	name    string // that entries/ has for the entry, without its ending
+	snapshotDir
+	name string // that entries/ has for the entry, without its ending
 }
 
 // branchFile is a fixed name in a branch's directory.
@@ -92,15 +91,6 @@ func (n *node) fillBranch(session *sessioncore.Session, name string, out *fuse.A
 
 func (d *BranchDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
 
-func (d *BranchDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*BranchDir)(nil))
-
-// Getattr tells the time of the branch's end.
-func (d *BranchDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*BranchDir)(nil))
 
 // Lookup finds a fixed name.
@@ -127,20 +117,14 @@ func (d *BranchDir) enterFixed(ctx context.Context, f *branchFile, out *fuse.Ent
 	return d.enter(d.named(ctx, id, f.name, content, func() fusefs.InodeEmbedder { return made }), out)
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*BranchDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *BranchDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *BranchDir) list() ([]item, func(), error) {
+func (d *BranchDir) list() ([]item, error) {
 	items := make([]item, 0, len(branchFiles))
 	for i, f := range branchFiles {
-		id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-		items = append(items, item{name: f.name, mode: f.mode, ino: id.Ino, number: int32(i)})
+		it := d.newItem(kindStatic, f.name, f.mode)
+		it.number = int32(i)
+		items = append(items, it)
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *BranchDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -9,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 // ByCwdDir is by-cwd/ and all directories below it: they nest like the real directories in which the
@@ -33,15 +32,6 @@ func (d *ByCwdDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *ByCwdDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*ByCwdDir)(nil))
-
-// Getattr tells when a session came or went last.
-func (d *ByCwdDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*ByCwdDir)(nil))
 
 // Lookup finds a subdirectory, a session's link, or latest.
@@ -51,14 +41,14 @@ func (d *ByCwdDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	if e.Dir == "" {
-		fillLink(&out.Attr, e.Session.Stat, d.target(e.Session))
+		fillLink(&out.Attr, d.target(e.Session))
 		setTimeouts(out, cacheAttr)
-		return d.sessionLink(ctx, name, func() (string, storage.Stat, error) {
+		return d.sessionLink(ctx, name, func() (target, error) {
 			info, err := d.view.Listing.CwdSession(d.cwd, name)
 			if err != nil {
-				return "", storage.Stat{}, err
+				return target{}, err
 			}
-			return d.target(info), info.Stat, nil
+			return d.target(info), nil
 		}), 0
 	}
 	id := stableAttr(d.StableAttr(), kindCwdDir, name, syscall.S_IFDIR)
@@ -70,25 +60,18 @@ func (d *ByCwdDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 }
 
 // target leads from the directory to a session.
-func (d *ByCwdDir) target(info *sessioncore.SessionInfo) string {
+func (d *ByCwdDir) target(info *sessioncore.SessionInfo) target {
 	up := 1 // by-cwd/ itself
 	if d.cwd != "/" {
 		up += strings.Count(d.cwd, "/")
 	}
-	return linkTarget(info.DirName(), up)
+	return target{path: linkTarget(info.DirName(), up), st: info.Stat}
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*ByCwdDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *ByCwdDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *ByCwdDir) list() ([]item, func(), error) {
+func (d *ByCwdDir) list() ([]item, error) {
 	entries, err := d.view.Listing.CwdList(d.cwd)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	items := make([]item, 0, len(entries))
 	for _, e := range entries {
@@ -96,11 +79,10 @@ func (d *ByCwdDir) list() ([]item, func(), error) {
 			items = append(items, d.sessionLinkItem(e.Name))
 			continue
 		}
-		id := stableAttr(d.StableAttr(), kindCwdDir, e.Name, syscall.S_IFDIR)
-		items = append(items, item{name: e.Name, mode: id.Mode, ino: id.Ino})
+		items = append(items, d.newItem(kindCwdDir, e.Name, syscall.S_IFDIR))
 	}
 	sortItems(items)
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *ByCwdDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -34,15 +34,6 @@ func (d *ContinueDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *ContinueDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*ContinueDir)(nil))
-
-// Getattr mirrors the directory of breadcrumbs.
-func (d *ContinueDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 // find returns the session's directory to which the link of a terminal leads, and the breadcrumb's attributes.
 func (d *ContinueDir) find(terminal string) (dir string, st storage.Stat, err error) {
 	if terminal[0] == '.' {
@@ -73,26 +64,19 @@ var _ = (fusefs.NodeLookuper)((*ContinueDir)(nil))
 
 // Lookup follows the breadcrumb of a terminal. Why one leads nowhere is told in the root's last-error.
 func (d *ContinueDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.lookUpLink(ctx, "continue", name, func() (string, storage.Stat, error) {
+	return d.lookUpLink(ctx, "continue", name, func() (target, error) {
 		dir, st, err := d.find(name)
 		if err != nil {
-			return "", st, err
+			return target{}, err
 		}
-		return linkTarget(dir, 1), st, nil
+		return target{path: linkTarget(dir, 1), st: st}, nil
 	}, out)
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*ContinueDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *ContinueDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *ContinueDir) list() ([]item, func(), error) {
+func (d *ContinueDir) list() ([]item, error) {
 	crumbs, err := d.crumbs.List("")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var items []item
 	for _, crumb := range crumbs {
@@ -103,7 +87,7 @@ func (d *ContinueDir) list() ([]item, func(), error) {
 			items = append(items, d.sessionLinkItem(crumb.Name))
 		}
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *ContinueDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -50,22 +50,15 @@ func (f *ControlFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-var _ = (fusefs.NodeGetattrer)((*ControlFile)(nil))
-
-// Getattr tells the exact size.
-func (f *ControlFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
 // Setattr takes what > and touch send, a size and times, and does nothing about it; modes and owners
 // are those of the session file.
-func (f *ControlFile) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if errno := f.refuseOwnership(in); errno != 0 {
 		return errno
 	}
-	return f.getattr(f, out)
+	return f.Getattr(ctx, fh, out)
 }
 
 // refuseOwnership refuses a chmod or chown.

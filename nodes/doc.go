@@ -14,13 +14,13 @@
 //	blobs/                                    SourceDir      source.go      getattr lookup list                       second
 //	blobs/<sha256>                            SourceFile     sourcefile.go  getattr open                              never
 //	by-cwd/                                   ByCwdDir       bycwd.go       getattr lookup list                       second
-//	by-cwd/…/<name>@                          SessionLink    sessionlink.go getattr readlink                          attr
+//	by-cwd/…/<name>@                          SessionLink    bycwd.go       getattr readlink                          attr
 //	by-cwd/…/<dir>/                           ByCwdDir       bycwd.go       getattr lookup list                       second
 //	by-id/                                    ByIDDir        byid.go        getattr lookup list                       second
-//	by-id/<id>@                               SessionLink    sessionlink.go getattr readlink                          attr
-//	by-id/<key>@ (unlisted)                   SessionLink    sessionlink.go getattr readlink                          attr
+//	by-id/<id>@                               SessionLink    byid.go        getattr readlink                          attr
+//	by-id/<key>@ (unlisted)                   SessionLink    byid.go        getattr readlink                          attr
 //	continue/                                 ContinueDir    continue.go    getattr lookup list                       second
-//	continue/<terminal>@                      SessionLink    sessionlink.go getattr readlink                          attr
+//	continue/<terminal>@                      SessionLink    continue.go    getattr readlink                          attr
 //	history/                                  HistoryDir     history.go     getattr lookup list                       second
 //	history/prompts.jsonl                     PromptsFile    prompts.go     getattr open                              never
 //	history/search/                           SearchDir      search.go      getattr lookup list                       second
@@ -29,7 +29,7 @@
 //	last-error                                LastErrorFile  lasterror.go   getattr open                              never
 //	new-session                               NewSessionFile newsession.go  getattr setattr open write                never
 //	recent/                                   RecentDir      recent.go      getattr lookup list                       second
-//	recent/<name>@                            SessionLink    sessionlink.go getattr readlink                          attr
+//	recent/<name>@                            SessionLink    recent.go      getattr readlink                          attr
 //	terminal-sessions/                        SourceDir      source.go      getattr lookup list                       second
 //	terminal-sessions/<terminal>              SourceFile     sourcefile.go  getattr open                              never
 //	sessions/                                 SourceDir      source.go      getattr lookup list                       second
@@ -42,13 +42,13 @@
 //	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  branch.go      getattr open                              never
 //	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go getattr open                              never
 //	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go  getattr lookup list                       second
-//	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      fixedlink.go   getattr readlink                          second
+//	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      branchpath.go  getattr readlink                          second
 //	…/.by-id/<id>/transcript.md (unlisted)    GeneratedFile  transcript.go  getattr open                              never
-//	…/<session>/branches/current@             MovingLink     movinglink.go  getattr readlink                          never
-//	…/<session>/branches/<id>@                FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/branches/current@             Link           branches.go    getattr readlink                          never
+//	…/<session>/branches/<id>@                FixedLink      branches.go    getattr readlink                          second
 //	…/<session>/branches.tsv                  GeneratedFile  branchestsv.go getattr open                              never
 //	…/<session>/by-label/                     ByLabelDir     bylabel.go     getattr lookup list                       second
-//	…/<session>/by-label/<label>@             MovingLink     movinglink.go  getattr readlink                          never
+//	…/<session>/by-label/<label>@             Link           bylabel.go     getattr readlink                          never
 //	…/<session>/context.json                  GeneratedFile  context.go     getattr open                              never
 //	…/<session>/entries/                      EntriesDir     entries.go     getattr lookup list                       second
 //	…/<session>/entries/<id>.json             EntryFile      entry.go       getattr open                              second
@@ -57,23 +57,23 @@
 //	…/<session>/labels                        ControlFile    labels.go      getattr setattr open write                never
 //	…/<session>/last-error                    LastErrorFile  lasterror.go   getattr open                              never
 //	…/<session>/leaf@                         LeafLink       leaf.go        getattr setattr readlink                  never
-//	…/<session>/parent@                       SessionLink    sessionlink.go getattr readlink                          attr
+//	…/<session>/parent@                       SessionLink    parent.go      getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go    getattr open                              never
 //	…/<session>/title                         ControlFile    title.go       getattr setattr open write                never
 //	…/<session>/transcript.md                 GeneratedFile  transcript.go  getattr open                              never
 //	…/<session>/tree/                         TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/                   TreeRoot       tree.go        getattr lookup list                       second
 //	…/<session>/tree/.deep/…/<id>/            TreeDir        tree.go        getattr lookup list                       second
-//	…/<session>/tree/.deep/…/<id>/entry.json@ FixedLink      fixedlink.go   getattr readlink                          second
-//	…/<session>/tree/.deep/…/<id>/<id>@       FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/tree/.deep/…/<id>/entry.json@ FixedLink      tree.go        getattr readlink                          second
+//	…/<session>/tree/.deep/…/<id>/<id>@       FixedLink      tree.go        getattr readlink                          second
 //	…/<session>/tree/…/<id>/                  TreeDir        tree.go        getattr lookup list                       second
-//	…/<session>/tree/…/<id>/entry.json@       FixedLink      fixedlink.go   getattr readlink                          second
-//	…/<session>/tree/…/<id>/<id>@             FixedLink      fixedlink.go   getattr readlink                          second
+//	…/<session>/tree/…/<id>/entry.json@       FixedLink      tree.go        getattr readlink                          second
+//	…/<session>/tree/…/<id>/<id>@             FixedLink      tree.go        getattr readlink                          second
 //	…/<session>/usage.json                    GeneratedFile  usage.go       getattr open                              never
 //	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go   getattr setattr readlink                  never
 //	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go      getattr lookup list                       second
 //	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go  getattr open                              never
 //	sessions/…/<dir>/                         SourceDir      source.go      getattr lookup list                       second
 //	sessions/…/<file>                         SourceFile     sourcefile.go  getattr open                              never
-//	sessions/…/<link>@                        SourceLink     sourcefile.go  getattr readlink                          never
+//	sessions/…/<link>@                        Link           sourcefile.go  getattr readlink                          never
 package nodes

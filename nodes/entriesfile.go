@@ -116,15 +116,6 @@ func (f *EntriesFile) standsFor(content uint64) bool {
 	return f.line.isCurrent(snap, func() bool { return snap.EndsBranch(e) })
 }
 
-func (f *EntriesFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*EntriesFile)(nil))
-
-// Getattr tells the size of all entries, and the time of the last.
-func (f *EntriesFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
 
 // Open pins the session. Where the branch is not any more what the kernel was told, or those who have the

@@ -12,7 +12,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 // FixedLink is a link whose target follows from its place alone: in tree/ entry.json, which leads to the
@@ -29,36 +28,27 @@ func (l *FixedLink) fillAttr(out *fuse.Attr) error {
 	if err != nil {
 		return fmt.Errorf("the session of %s: %w", l.target, err)
 	}
-	fillLink(out, st, l.target)
-	fillTimes(out, l.time, l.time)
+	fillLink(out, target{l.target, st, l.time})
 	return nil
 }
 
 func (l *FixedLink) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*FixedLink)(nil))
-
-// Getattr tells the length of the target.
-func (l *FixedLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return l.getattr(l, out)
-}
 
 var _ = (fusefs.NodeReadlinker)((*FixedLink)(nil))
 
 // Readlink returns the target.
 func (l *FixedLink) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }
 
-// enterFixedLink answers a lookup with a link of that identity; st is the session file's. In a session that
-// was rewritten another target or time is another link to the kernel.
-func (n *node) enterFixedLink(ctx context.Context, session *sessioncore.Session, id fusefs.StableAttr, name, target string, st storage.Stat, t time.Time, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+// enterFixedLink answers a lookup with a link of that identity. In a session that was rewritten another target or
+// time is another link to the kernel.
+func (n *node) enterFixedLink(ctx context.Context, session *sessioncore.Session, id fusefs.StableAttr, name string, to target, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	sum := fnv.New64a()
-	_, _ = sum.Write(strconv.AppendInt([]byte(target), t.UnixMilli(), 10))
+	_, _ = sum.Write(strconv.AppendInt([]byte(to.path), to.time.UnixMilli(), 10))
 	id.Gen ^= sum.Sum64()
 	child := n.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &FixedLink{node: node{view: n.view}, session: session, target: target, time: t}
+		return &FixedLink{node: node{view: n.view}, session: session, target: to.path, time: to.time}
 	})
-	fillLink(&out.Attr, st, target)
-	fillTimes(&out.Attr, t, t)
+	fillLink(&out.Attr, to)
 	setTimeouts(out, cacheSecond)
 	return child, 0
 }

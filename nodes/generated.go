@@ -133,15 +133,6 @@ func (f *GeneratedFile) standsFor(uint64) bool {
 	return f.line.isCurrent(snap, func() bool { return f.goesOn(snap) })
 }
 
-func (f *GeneratedFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*GeneratedFile)(nil))
-
-// Getattr tells the exact size.
-func (f *GeneratedFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
 
 // Open renders the file from what the session is now.

@@ -44,15 +44,6 @@ func (d *HistoryDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *HistoryDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*HistoryDir)(nil))
-
-// Getattr mirrors the database.
-func (d *HistoryDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*HistoryDir)(nil))
 
 // Lookup finds prompts.jsonl and search, where there is a database.
@@ -73,24 +64,13 @@ func (d *HistoryDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 	return d.enter(d.child(ctx, id, name, create), out)
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*HistoryDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *HistoryDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *HistoryDir) list() ([]item, func(), error) {
+func (d *HistoryDir) list() ([]item, error) {
 	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	} else if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	of := func(name string, mode uint32) item {
-		id := stableAttr(d.StableAttr(), kindStatic, name, mode)
-		return item{name: name, mode: id.Mode, ino: id.Ino}
-	}
-	return []item{of(promptsName, syscall.S_IFREG), of(searchName, syscall.S_IFDIR)}, nil, nil
+	return []item{d.newItem(kindStatic, promptsName, syscall.S_IFREG), d.newItem(kindStatic, searchName, syscall.S_IFDIR)}, nil
 }
 
 func (d *HistoryDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -26,15 +26,6 @@ func (f *IndexFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (f *IndexFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*IndexFile)(nil))
-
-// Getattr tells the exact size.
-func (f *IndexFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeOpener)((*IndexFile)(nil))
 
 // Open looks at all sessions; the lines are made while they are read.

@@ -147,15 +147,6 @@ func (f *LastErrorFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (f *LastErrorFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*LastErrorFile)(nil))
-
-// Getattr tells the exact size.
-func (f *LastErrorFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeOpener)((*LastErrorFile)(nil))
 
 // Open shows the reason as it is now.

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 const leafName = "leaf"
@@ -195,50 +194,15 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 
 // PendingLink is a link that waits to be renamed to leaf. The kernel goes on using the node under that
 // name, so that it then shows the leaf.
-type PendingLink struct {
-	LeafLink
-	dir  *SessionDir
-	name string
-}
+type PendingLink struct{ LeafLink }
 
-func (l *PendingLink) shown() (string, storage.Stat, error) {
-	if target, ok := l.dir.pendingTarget(l.name); ok {
-		st, err := l.session.Probe()
-		return target, st, err
-	}
-	return l.target()
-}
-
-func (l *PendingLink) fillAttr(out *fuse.Attr) error {
-	target, st, err := l.shown()
-	if err != nil {
-		return err
-	}
-	fillLink(out, st, target)
-	return nil
-}
-
-var _ = (fusefs.NodeGetattrer)((*PendingLink)(nil))
-
-// Getattr tells the length of the target.
-func (l *PendingLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return l.getattr(l, out)
-}
-
-var _ = (fusefs.NodeSetattrer)((*PendingLink)(nil))
-
-// Setattr does what that of leaf does.
-func (l *PendingLink) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	return l.setLinkAttr(l, in, out)
-}
-
-var _ = (fusefs.NodeReadlinker)((*PendingLink)(nil))
-
-// Readlink returns the target that the link was made with, or that of leaf once it is leaf.
-func (l *PendingLink) Readlink(context.Context) ([]byte, syscall.Errno) {
-	target, _, err := l.shown()
-	if err != nil {
-		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
-	}
-	return []byte(target), 0
+func newPendingLink(d *SessionDir, name string) *PendingLink {
+	leaf := inSession(d.session, leafPath)
+	return &PendingLink{LeafLink{Link{node: node{view: d.view}, find: func() (target, error) {
+		if path, ok := d.pendingTarget(name); ok {
+			st, err := d.session.Probe()
+			return target{path: path, st: st}, err
+		}
+		return leaf()
+	}}}}
 }

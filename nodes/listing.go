@@ -19,42 +19,53 @@ type item struct {
 	number int32
 }
 
-// listed is a directory that can be listed.
-type listed interface {
-	attributer
-	// list returns what is in the directory now. release, where not nil, is called when the listing is
-	// done with; the listing may look at its items through it until then.
-	list() (items []item, release func(), err error)
-}
-
-// lister is a directory whose items are looked up one by one.
+// lister is a directory that can be listed.
 type lister interface {
-	listed
-	// lookupItem answers the lookup of a listed item, without searching for it again.
+	attributer
+	// list returns what is in the directory now.
+	list() ([]item, error)
+	// lookupItem looks up a listed item, without searching for it again.
 	lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
 }
 
-// sessionLister is a directory whose items are all looked up in one session.
-type sessionLister interface {
-	listed
-	// acquire returns what the session is now; the caller releases it.
+// snapshotLister is a directory whose items are all found in a snapshot of one session.
+type snapshotLister interface {
+	attributer
+	// acquire returns the current snapshot; the caller must release it.
 	acquire() (*sessioncore.Snapshot, error)
-	// lookupIn is lookupItem in a snapshot of the session.
+	// listIn is list in a snapshot.
+	listIn(snap *sessioncore.Snapshot) ([]item, error)
+	// lookupIn is lookupItem in a snapshot, which may be newer than the one that was listed.
 	lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
+}
+
+// listsNothing is embedded in directories whose names can only be looked up.
+type listsNothing struct{}
+
+func (listsNothing) list() ([]item, error) { return nil, nil }
+
+func (listsNothing) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, syscall.ENOENT
+}
+
+// newItem is a name in a listing of n, of the inode that a lookup finds.
+func (n *node) newItem(k kind, name string, mode uint32) item {
+	id := stableAttr(n.StableAttr(), k, name, mode)
+	return item{name: name, mode: id.Mode, ino: id.Ino}
 }
 
 // listing is an open directory: a sorted picture of it, taken when reading begins, and taken anew when
 // the reader goes back to the start.
 type listing struct {
-	dir    listed
+	dir    attributer
 	node   *node
+	list   func() ([]item, error)
 	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
 
-	mu      sync.Mutex // guards what follows
-	items   []item
-	release func()
-	taken   bool
-	next    int
+	mu    sync.Mutex // guards what follows
+	items []item
+	taken bool
+	next  int
 
 	sparing sparing
 
@@ -67,12 +78,20 @@ type listing struct {
 // openListing returns a handle on a directory. One that is gone answers ESTALE: the kernel, which may
 // remember it for a second, then looks the path up anew.
 func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return n.openListed(&listing{dir: dir, node: n, lookup: dir.lookupItem})
+	return n.openListed(&listing{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
 }
 
-// openSessionListing is openListing for what is looked up in one session.
-func (n *node) openSessionListing(dir sessionLister) (fusefs.FileHandle, uint32, syscall.Errno) {
+// openSnapshotListing is openListing for what is found in one session.
+func (n *node) openSnapshotListing(dir snapshotLister) (fusefs.FileHandle, uint32, syscall.Errno) {
 	l := &listing{dir: dir, node: n}
+	l.list = func() ([]item, error) {
+		snap, err := dir.acquire()
+		if err != nil {
+			return nil, err
+		}
+		defer snap.Release()
+		return dir.listIn(snap)
+	}
 	l.lookup = func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 		return l.lookupInSession(ctx, dir, it, out)
 	}
@@ -91,19 +110,16 @@ func (l *listing) take() syscall.Errno {
 	if l.taken {
 		return 0
 	}
-	items, release, err := l.dir.list()
+	items, err := l.list()
 	if err != nil {
 		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
 	}
-	l.items, l.release, l.taken, l.next = items, release, true, 0
+	l.items, l.taken, l.next = items, true, 0
 	return 0
 }
 
 func (l *listing) drop() {
-	if l.release != nil {
-		l.release()
-	}
-	l.items, l.release, l.taken = nil, nil, false
+	l.items, l.taken = nil, false
 	l.forgetRequest()
 }
 
@@ -143,7 +159,7 @@ func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 }
 
 // lookupInSession acquires the session once for each request.
-func (l *listing) lookupInSession(ctx context.Context, dir sessionLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (l *listing) lookupInSession(ctx context.Context, dir snapshotLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.snap == nil || l.request != ctx {
 		snap, err := dir.acquire()
 		if err != nil {

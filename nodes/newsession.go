@@ -35,23 +35,14 @@ func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (f *NewSessionFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*NewSessionFile)(nil))
-
-// Getattr mirrors the owner and the mode of SOURCE.
-func (f *NewSessionFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeSetattrer)((*NewSessionFile)(nil))
 
 // Setattr takes what > and touch send and does nothing about it.
-func (f *NewSessionFile) Setattr(_ context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+func (f *NewSessionFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if errno := f.refuseOwnership(in); errno != 0 {
 		return errno
 	}
-	return f.getattr(f, out)
+	return f.Getattr(ctx, fh, out)
 }
 
 var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))

@@ -6,7 +6,6 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 const parentName = "parent"
@@ -14,31 +13,31 @@ const parentName = "parent"
 // hasParent reports whether the session that this one was forked from is here. Where that cannot be told,
 // the rest of the directory is there all the same.
 func (d *SessionDir) hasParent() (bool, error) {
-	_, _, err := d.parent()
+	_, err := d.parent()
 	return err == nil, nil
 }
 
 // makeParent makes parent, the link to the session that this one was forked from.
 func makeParent(d *SessionDir) fusefs.InodeEmbedder {
-	return &SessionLink{node: node{view: d.view}, find: d.parent}
+	return &SessionLink{Link{node: node{view: d.view}, find: d.parent}}
 }
 
 // parent finds the parent. The link has the owner and the times of its own session, whose header says
 // where it leads.
-func (d *SessionDir) parent() (string, storage.Stat, error) {
+func (d *SessionDir) parent() (target, error) {
 	if d.view.Listing == nil {
-		return "", storage.Stat{}, sessioncore.ErrNotFound
+		return target{}, sessioncore.ErrNotFound
 	}
 	parent, err := d.view.Listing.Parent(d.session)
 	if err != nil {
-		return "", storage.Stat{}, err
+		return target{}, err
 	}
 	st, err := d.session.Probe()
 	if err != nil {
-		return "", st, err
+		return target{}, err
 	}
 	from := strings.TrimPrefix(d.path(), sessionsRoot+"/")
-	return relativeLink(from, strings.TrimSuffix(parent.Name(), sessionSuffix)), st, nil
+	return target{path: relativeLink(from, strings.TrimSuffix(parent.Name(), sessionSuffix)), st: st}, nil
 }
 
 // relativeLink is the target of a link in the directory from that leads to another one below the same

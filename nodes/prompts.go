@@ -50,15 +50,6 @@ func (f *PromptsFile) remember(m history.Measure) {
 	}
 }
 
-func (f *PromptsFile) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*PromptsFile)(nil))
-
-// Getattr tells the exact size.
-func (f *PromptsFile) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return f.getattr(f, out)
-}
-
 var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
 
 // Open renders the prompts that there are now.

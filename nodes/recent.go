@@ -9,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 // recentCount is how many sessions recent/ holds (docs/design.md section 5).
@@ -29,15 +28,6 @@ func (d *RecentDir) fillAttr(out *fuse.Attr) error {
 	}
 	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
 	return nil
-}
-
-func (d *RecentDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*RecentDir)(nil))
-
-// Getattr tells when a session came or went last.
-func (d *RecentDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
 }
 
 // recentSession is a session in recent/.
@@ -68,12 +58,12 @@ var _ = (fusefs.NodeLookuper)((*RecentDir)(nil))
 
 // Lookup finds a link by its name.
 func (d *RecentDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.enterSessionLink(ctx, name, func() (string, storage.Stat, error) {
+	return d.enterSessionLink(ctx, name, func() (target, error) {
 		info, err := d.find(name)
 		if err != nil {
-			return "", storage.Stat{}, err
+			return target{}, err
 		}
-		return linkTarget(info.DirName(), 1), info.Stat, nil
+		return target{path: linkTarget(info.DirName(), 1), st: info.Stat}, nil
 	}, out)
 }
 
@@ -101,23 +91,16 @@ func (d *RecentDir) follow(parts []string) ([]string, error) {
 	})
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*RecentDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *RecentDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *RecentDir) list() ([]item, func(), error) {
+func (d *RecentDir) list() ([]item, error) {
 	recent, err := d.recent()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	items := make([]item, 0, len(recent))
 	for _, r := range recent {
 		items = append(items, d.sessionLinkItem(r.name))
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *RecentDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -39,15 +39,6 @@ func (d *RootDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *RootDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*RootDir)(nil))
-
-// Getattr mirrors SOURCE.
-func (d *RootDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*RootDir)(nil))
 
 // Lookup finds one of the names.
@@ -65,20 +56,14 @@ func (d *RootDir) enterName(ctx context.Context, n *RootName, out *fuse.EntryOut
 	return d.enter(d.child(ctx, id, n.Name, n.Make), out)
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*RootDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *RootDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *RootDir) list() ([]item, func(), error) {
+func (d *RootDir) list() ([]item, error) {
 	items := make([]item, 0, len(d.names))
 	for i, n := range d.names {
-		id := stableAttr(d.StableAttr(), kindStatic, n.Name, n.Mode)
-		items = append(items, item{name: n.Name, mode: id.Mode, ino: id.Ino, number: int32(i)})
+		it := d.newItem(kindStatic, n.Name, n.Mode)
+		it.number = int32(i)
+		items = append(items, it)
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *RootDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

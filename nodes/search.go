@@ -14,6 +14,7 @@ import (
 // SearchDir is history/search/: looking up an FTS5 query finds the prompts that match it. It lists nothing.
 type SearchDir struct {
 	directory
+	listsNothing
 	prompts *history.History
 }
 
@@ -24,15 +25,6 @@ func (d *SearchDir) fillAttr(out *fuse.Attr) error {
 	}
 	d.fillDir(out, state.Stat())
 	return nil
-}
-
-func (d *SearchDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*SearchDir)(nil))
-
-// Getattr mirrors the database.
-func (d *SearchDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
 }
 
 var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
@@ -57,16 +49,3 @@ func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 
 // searchWhat is what last-error calls a search.
 const searchWhat = "history/search"
-
-var _ = (fusefs.NodeOpendirHandler)((*SearchDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *SearchDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *SearchDir) list() ([]item, func(), error) { return nil, nil, nil }
-
-func (d *SearchDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, syscall.ENOENT
-}

@@ -18,8 +18,7 @@ import (
 
 // SessionDir is sessions/…/<session>/: a session as a directory.
 type SessionDir struct {
-	directory
-	session *sessioncore.Session
+	snapshotDir
 	// artifacts is the real directory beside the session file, which need not be there.
 	artifacts *SourceDir
 
@@ -32,8 +31,7 @@ type SessionDir struct {
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
-		directory: directory{node{view: dir.view}},
-		session:   dir.sessions.Session(join(dir.dir, name+sessionSuffix)),
+		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+sessionSuffix))),
 		artifacts: &SourceDir{
 			directory: directory{node{view: dir.view}},
 			storage:   dir.storage, dir: join(dir.dir, name), sessions: dir.sessions,
@@ -81,17 +79,6 @@ func isSessionFile(name string) bool {
 	return slices.ContainsFunc(sessionFiles, func(f sessionFile) bool { return f.name == name })
 }
 
-func (d *SessionDir) fillAttr(out *fuse.Attr) error { return d.fillSessionDir(out, d.session) }
-
-func (d *SessionDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*SessionDir)(nil))
-
-// Getattr mirrors the session file.
-func (d *SessionDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*SessionDir)(nil))
 
 // Lookup finds a fixed name, or, unlisted, what artifacts/ has under that name, so that the paths of
@@ -116,7 +103,7 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 	if _, ok := d.pendingTarget(name); ok {
 		id := stableAttr(d.StableAttr(), kindPendingLink, name, syscall.S_IFLNK)
 		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-			return &PendingLink{LeafLink: LeafLink{node: node{view: d.view}, session: d.session}, dir: d, name: name}
+			return newPendingLink(d, name)
 		}), out)
 	}
 	if ok, err := d.hasArtifacts(); err != nil || !ok {
@@ -130,27 +117,21 @@ func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.E
 	return d.enter(d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(d) }), out)
 }
 
-var _ = (fusefs.NodeOpendirHandler)((*SessionDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *SessionDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return d.openListing(d)
-}
-
-func (d *SessionDir) list() ([]item, func(), error) {
+func (d *SessionDir) list() ([]item, error) {
 	items := make([]item, 0, len(sessionFiles))
 	for i, f := range sessionFiles {
 		if f.present != nil {
 			if ok, err := f.present(d); err != nil {
-				return nil, nil, err
+				return nil, err
 			} else if !ok {
 				continue
 			}
 		}
-		id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-		items = append(items, item{name: f.name, mode: f.mode, ino: id.Ino, number: int32(i)})
+		it := d.newItem(kindStatic, f.name, f.mode)
+		it.number = int32(i)
+		items = append(items, it)
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -8,20 +8,14 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-
-	"sessionfs/sessioncore/storage"
 )
 
 // SessionLink is a link to the directory of a session, in by-id/, by-cwd/, recent/ and continue/, and
 // parent. Which session that is is found out each time somebody asks. The target is relative, so it holds
 // wherever the mount is.
-type SessionLink struct {
-	node
-	find linkFinder
-}
+type SessionLink struct{ Link }
 
-// linkFinder finds what a link leads to: the target, and the file whose owner and times the link has.
-type linkFinder func() (target string, st storage.Stat, err error)
+func (l *SessionLink) cache() cacheRule { return cacheAttr }
 
 // linkTarget leads to a session from up directories below the root. dir is the session's directory below
 // sessions/.
@@ -30,13 +24,13 @@ func linkTarget(dir string, up int) string {
 }
 
 // enterSessionLink answers the lookup of a link.
-func (n *node) enterSessionLink(ctx context.Context, name string, find linkFinder, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (n *node) enterSessionLink(ctx context.Context, name string, find findTarget, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return n.enter(n.sessionLink(ctx, name, find), out)
 }
 
 // lookUpLink is enterSessionLink for a name that a person made up: what is not found is noted as refused.
-func (n *node) lookUpLink(ctx context.Context, what, name string, find linkFinder, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	target, st, err := find()
+func (n *node) lookUpLink(ctx context.Context, what, name string, find findTarget, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	to, err := find()
 	switch {
 	case err != nil && name[0] == '.': // .git and the like
 		return nil, n.view.fail("lookup", n.path(), err)
@@ -44,53 +38,23 @@ func (n *node) lookUpLink(ctx context.Context, what, name string, find linkFinde
 		return nil, n.view.refuseLookup(what, name, n.path()+"/"+name, err)
 	}
 	n.view.found(what)
-	fillLink(&out.Attr, st, target)
+	fillLink(&out.Attr, to)
 	setTimeouts(out, cacheAttr)
 	return n.sessionLink(ctx, name, find), 0
 }
 
-func (n *node) sessionLink(ctx context.Context, name string, find linkFinder) *fusefs.Inode {
+func (n *node) sessionLink(ctx context.Context, name string, find findTarget) *fusefs.Inode {
 	id := stableAttr(n.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
 	return n.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &SessionLink{node: node{view: n.view}, find: find}
+		return &SessionLink{Link{node: node{view: n.view}, find: find}}
 	})
 }
 
 // sessionLinkItem is a link in a listing.
 func (n *node) sessionLinkItem(name string) item {
-	id := stableAttr(n.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
-	return item{name: name, mode: id.Mode, ino: id.Ino}
+	return n.newItem(kindSessionLink, name, syscall.S_IFLNK)
 }
 
 // noLookup answers READDIRPLUS for a link: no attributes. The kernel looks the name up when somebody wants
 // them, and would do that also if it had them, since it may not remember the name.
 func noLookup() (*fusefs.Inode, syscall.Errno) { return nil, syscall.ENOENT }
-
-func (l *SessionLink) fillAttr(out *fuse.Attr) error {
-	target, st, err := l.find()
-	if err != nil {
-		return err
-	}
-	fillLink(out, st, target)
-	return nil
-}
-
-func (l *SessionLink) cache() cacheRule { return cacheAttr }
-
-var _ = (fusefs.NodeGetattrer)((*SessionLink)(nil))
-
-// Getattr tells the length of the target.
-func (l *SessionLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return l.getattr(l, out)
-}
-
-var _ = (fusefs.NodeReadlinker)((*SessionLink)(nil))
-
-// Readlink returns the session that it is now.
-func (l *SessionLink) Readlink(context.Context) ([]byte, syscall.Errno) {
-	target, _, err := l.find()
-	if err != nil {
-		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
-	}
-	return []byte(target), 0
-}

@@ -49,15 +49,6 @@ func (d *SourceDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *SourceDir) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeGetattrer)((*SourceDir)(nil))
-
-// Getattr mirrors the directory.
-func (d *SourceDir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return d.getattr(d, out)
-}
-
 var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
 
 // Lookup finds a file, link or directory of SOURCE, or the directory that shows a session.
@@ -137,7 +128,7 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 		case storage.KindDir:
 			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions, plain: true}
 		case storage.KindLink:
-			return &SourceLink{node: node{view: d.view}, storage: d.storage, file: path}
+			return &Link{node: node{view: d.view}, find: sourceTarget(d.storage, path)}
 		}
 		return &SourceFile{
 			node: node{view: d.view}, storage: d.storage, file: path,
@@ -166,11 +157,11 @@ func (d *SourceDir) enterSession(ctx context.Context, parent *node, name string,
 var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
 
 // OpendirHandle opens the directory for listing.
-func (d *SourceDir) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (d *SourceDir) OpendirHandle(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if d.isOutdated() {
 		return nil, 0, syscall.ESTALE
 	}
-	return d.openListing(d)
+	return d.directory.OpendirHandle(ctx, flags)
 }
 
 // Numbers of listed items: what stands in SOURCE, or a session's directory.
@@ -179,10 +170,10 @@ const (
 	listedSession
 )
 
-func (d *SourceDir) list() ([]item, func(), error) {
+func (d *SourceDir) list() ([]item, error) {
 	found, err := d.storage.List(d.dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	taken := make(map[string]bool) // names that only one thing can have: the real file wins
 	sessions := make(map[string]bool)
@@ -217,7 +208,7 @@ func (d *SourceDir) list() ([]item, func(), error) {
 		items = append(items, item{name: f.Name, mode: id.Mode, ino: id.Ino, number: listedSource})
 	}
 	sortItems(items)
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -51,20 +51,18 @@ func fillSource(out *fuse.Attr, st storage.Stat) {
 	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // a script stays one
 }
 
-func (f *SourceFile) cache() cacheRule { return cacheNever }
-
 var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 
 // Getattr mirrors the file; who has it open goes on seeing it when its name is another's. All handles of a node
 // are of one file.
-func (f *SourceFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+func (f *SourceFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	if h, ok := fh.(*sourceHandle); ok {
 		if st, err := h.obj.Stat(); err == nil {
 			fillSource(&out.Attr, st)
 			return 0
 		}
 	}
-	return f.getattr(f, out)
+	return f.node.Getattr(ctx, fh, out)
 }
 
 var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
@@ -153,52 +151,20 @@ func (h *sourceHandle) Release(context.Context) syscall.Errno {
 	return errnoOf(h.obj.Close())
 }
 
-// SourceLink is a symbolic link of SOURCE, shown as it is and never followed by us.
-type SourceLink struct {
-	node
-	storage storage.Storage
-	file    string
-}
-
-func (l *SourceLink) target() (string, error) {
-	linker, ok := l.storage.(storage.Linker)
-	if !ok {
-		return "", fs.ErrNotExist
+// sourceTarget finds where a symbolic link of SOURCE leads: it is shown as it is, and never followed by us.
+func sourceTarget(s storage.Storage, file string) findTarget {
+	return func() (target, error) {
+		st, err := s.Stat(file)
+		if err != nil {
+			return target{}, err
+		}
+		linker, ok := s.(storage.Linker)
+		if !ok {
+			return target{}, fs.ErrNotExist
+		}
+		path, err := linker.Readlink(file)
+		return target{path: path, st: st}, err
 	}
-	return linker.Readlink(l.file)
-}
-
-func (l *SourceLink) fillAttr(out *fuse.Attr) error {
-	st, err := l.storage.Stat(l.file)
-	if err != nil {
-		return err
-	}
-	target, err := l.target()
-	if err != nil {
-		return err
-	}
-	fillLink(out, st, target)
-	return nil
-}
-
-func (l *SourceLink) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeGetattrer)((*SourceLink)(nil))
-
-// Getattr mirrors the link.
-func (l *SourceLink) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	return l.getattr(l, out)
-}
-
-var _ = (fusefs.NodeReadlinker)((*SourceLink)(nil))
-
-// Readlink returns the target as stored.
-func (l *SourceLink) Readlink(context.Context) ([]byte, syscall.Errno) {
-	target, err := l.target()
-	if err != nil {
-		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
-	}
-	return []byte(target), 0
 }
 
 // readAt reads from r; what lies behind its end is not there.

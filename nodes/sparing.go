@@ -32,7 +32,7 @@ func (c *lookupCount) lookedUp() uint32 { return c.n.Load() }
 
 // spare reports whether the name with that number comes without its attributes, which is the same for the whole
 // of a request that begins so far in.
-func (s *sparing) spare(request context.Context, dir listed, number int) bool {
+func (s *sparing) spare(request context.Context, dir any, number int) bool {
 	c, ok := dir.(counted)
 	if !ok || number < freeLookups || s.asked {
 		return false

@@ -19,14 +19,13 @@ type longDir struct {
 }
 
 func (d *longDir) fillAttr(*fuse.Attr) error { return nil }
-func (d *longDir) cache() cacheRule          { return cacheNever }
 
-func (d *longDir) list() ([]item, func(), error) {
+func (d *longDir) list() ([]item, error) {
 	items := make([]item, d.names)
 	for i := range items {
 		items[i].name = fmt.Sprint(i)
 	}
-	return items, nil, nil
+	return items, nil
 }
 
 func (d *longDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

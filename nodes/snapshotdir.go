@@ -1,0 +1,54 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+)
+
+// snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
+type snapshotDir struct {
+	directory
+	session *sessioncore.Session
+}
+
+func newSnapshotDir(view *View, session *sessioncore.Session) snapshotDir {
+	return snapshotDir{directory: directory{node{view: view}}, session: session}
+}
+
+// fillAttr mirrors the session file.
+func (d *snapshotDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.session.Probe()
+	if err != nil {
+		return err
+	}
+	d.fillDir(out, st)
+	return nil
+}
+
+func (d *snapshotDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+
+// unnumbered is the number of an item that was not listed.
+const unnumbered = -1
+
+var _ = (fusefs.NodeLookuper)((*snapshotDir)(nil))
+
+// Lookup finds a name in the current snapshot.
+func (d *snapshotDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	dir, ok := d.Operations().(interface {
+		lookupIn(context.Context, *sessioncore.Snapshot, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
+	})
+	if !ok {
+		return nil, syscall.ENOENT
+	}
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	}
+	defer snap.Release()
+	return dir.lookupIn(ctx, snap, item{name: name, number: unnumbered}, out)
+}
