@@ -53,12 +53,11 @@ func (s *Store) put(hash string, data []byte) error {
 		}
 		broken = st.Token
 	}
-	if dirs, ok := s.storage.(storage.DirMaker); ok { // the client makes it with the first blob too
-		if err := dirs.MkdirAll(""); err != nil {
-			return err
-		}
+	err := s.storage.MkdirAll("") // the client makes it with the first blob too
+	if err != nil && !errors.Is(err, storage.ErrUnsupported) {
+		return err
 	}
-	_, err := s.storage.Replace(hash, broken, func(out io.Writer) error {
+	_, err = s.storage.Replace(hash, broken, func(out io.Writer) error {
 		_, err := out.Write(data)
 		return err
 	})

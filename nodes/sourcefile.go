@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -158,11 +159,10 @@ func sourceTarget(s storage.Storage, file string) findTarget {
 		if err != nil {
 			return target{}, err
 		}
-		linker, ok := s.(storage.Linker)
-		if !ok {
-			return target{}, fs.ErrNotExist
+		path, err := s.Readlink(file)
+		if errors.Is(err, storage.ErrUnsupported) {
+			err = fs.ErrNotExist
 		}
-		path, err := linker.Readlink(file)
 		return target{path: path, st: st}, err
 	}
 }

@@ -75,7 +75,7 @@ func (b *breadcrumbs) look() {
 
 // each calls f with the state of each breadcrumb, the zero Stat for one that is gone.
 func (b *breadcrumbs) each(f func(i int, st storage.Stat)) {
-	if lister, ok := b.storage.(storage.StatLister); ok && lister.StatNames("", b.names, f) == nil {
+	if b.storage.StatNames("", b.names, f) == nil {
 		return
 	}
 	for i, name := range b.names {

@@ -52,7 +52,7 @@ func (f *brokenStorage) Overwrite(name string, expect storage.Token, data []byte
 	if err := f.hit("overwrite", f.overwriteErr); err != nil {
 		return storage.Stat{}, err
 	}
-	return f.Storage.(storage.SlotWriter).Overwrite(name, expect, data)
+	return f.Storage.Overwrite(name, expect, data)
 }
 
 // TestFaults: whatever the storage says is what the writer hears, and the file is as it was.

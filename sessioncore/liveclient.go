@@ -36,10 +36,6 @@ func (w *Writer) live(s *Session, snap *Snapshot) error {
 
 // writers says whether a process has the file of a snapshot open for writing.
 func (w *Writer) writers(s *Session, snap *Snapshot) (storage.WriterState, error) {
-	finder, ok := w.store.Storage().(storage.WriterFinder)
-	if !ok {
-		return storage.WritersUnknown, nil
-	}
 	if o, ok := snap.File().(*dir.File); ok {
 		state, returned := o.Writers()
 		if !returned {
@@ -49,7 +45,11 @@ func (w *Writer) writers(s *Session, snap *Snapshot) (storage.WriterState, error
 			return state, nil
 		}
 	}
-	return finder.Writers(s.Name())
+	state, err := w.store.Storage().Writers(s.Name())
+	if errors.Is(err, storage.ErrUnsupported) {
+		err = nil
+	}
+	return state, err
 }
 
 // passes reports whether what is in the way may be over in a moment: a process has the file open, as those that

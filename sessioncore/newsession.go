@@ -108,10 +108,8 @@ func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, 
 			return err
 		}
 	}
-	if dirs, ok := root.(storage.DirMaker); ok {
-		if err := dirs.MkdirAll(storage.Dir(name)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
+	if err := root.MkdirAll(storage.Dir(name)); err != nil && !errors.Is(err, storage.ErrUnsupported) {
+		return err
 	}
 	unlock, err := root.Lock(ctx, name)
 	if err != nil {

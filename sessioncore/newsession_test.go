@@ -150,7 +150,7 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 	ctx := context.Background()
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
 	w := startWriting(t, pending.New(disk), "", WriteOptions{})
-	require.NoError(t, disk.Storage.(storage.DirMaker).MkdirAll("--w--"))
+	require.NoError(t, disk.MkdirAll("--w--"))
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)

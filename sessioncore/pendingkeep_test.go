@@ -126,7 +126,7 @@ func TestSyncNewSession(t *testing.T) {
 	}
 	// A line that cannot be put on disk is refused and is not in memory either: its writer may send it again.
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: unix.ENOSPC}
-	require.NoError(t, disk.Storage.(storage.DirMaker).MkdirAll("--w--"))
+	require.NoError(t, disk.MkdirAll("--w--"))
 	w := startWriting(t, pending.New(disk), "", WriteOptions{Sync: true})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)

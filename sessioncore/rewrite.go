@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,10 +33,11 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 // long one anew takes long enough for that.
 func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
-	if guarded, ok := files.(storage.GuardedReplacer); ok {
-		return guarded.ReplaceIf(c.s.Name(), token, write, c.stillFree)
+	st, err := files.ReplaceIf(c.s.Name(), token, write, c.stillFree)
+	if errors.Is(err, storage.ErrUnsupported) {
+		st, err = files.Replace(c.s.Name(), token, write)
 	}
-	return files.Replace(c.s.Name(), token, write)
+	return st, err
 }
 
 // stillFree fails when a live client is on the session. A program that opens the file, appends and closes it again is

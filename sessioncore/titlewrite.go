@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -158,8 +157,7 @@ func (c *change) setSlot(title string) error {
 // overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
 // is not done where the slot has another size or the storage cannot do it.
 func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
-	slots, ok := c.w.store.Storage().(storage.SlotWriter)
-	if !ok || c.snap.Stat().Size < slotSize {
+	if c.snap.Stat().Size < slotSize {
 		return false, nil
 	}
 	old, err := c.snap.read(0, slotSize)
@@ -169,15 +167,16 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 	if r, _ := c.snap.SlotRange(); r.Offset != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
 		return false, nil
 	}
-	st, err := slots.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
-	if errors.Is(err, errors.ErrUnsupported) {
+	files := c.w.store.Storage()
+	st, err := files.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
+	if errors.Is(err, errors.ErrUnsupported) { // by the storage, or by the file system below
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	if err := c.commit(line, false); err != nil {
-		if _, undo := slots.Overwrite(c.s.Name(), st.Token, old); undo != nil {
+		if _, undo := files.Overwrite(c.s.Name(), st.Token, old); undo != nil {
 			err = fmt.Errorf("%w (and the title was not put back: %v)", err, undo)
 		}
 		return false, err

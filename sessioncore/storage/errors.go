@@ -1,6 +1,9 @@
 package storage
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors of storages, besides those of package io/fs and of the backing system.
 var (
@@ -13,4 +16,7 @@ var (
 	// ErrLocked means that another writer has held a file's lock, or a lease on it, for longer than we wait:
 	// 500 ms, as the client does (docs/format.md, The client's lock).
 	ErrLocked = errors.New("locked by another writer")
+	// ErrUnsupported means that the storage cannot do what was asked, whatever the name, and did nothing. It is no
+	// errno of the backing system: those are of one file.
+	ErrUnsupported = fmt.Errorf("the storage cannot do that: %w", errors.ErrUnsupported)
 )

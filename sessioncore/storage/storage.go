@@ -19,28 +19,62 @@ import (
 // memory.Storage in memory; a database that keeps a row or key a file fits as well: it appends by
 // concatenation and replaces where its version is the expected one.
 //
-// Errors wrap fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrNotRegular, ErrBadName, ErrStale or
+// Not every storage can do everything. An implementation embeds Unsupported and has methods for what it can;
+// callers ask by calling. A method that may be unsupported says what its callers do then.
+//
+// Errors wrap fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrNotRegular, ErrBadName, ErrStale, ErrUnsupported or
 // what the backing system says. Methods are safe for concurrent use.
 type Storage interface {
 	// List returns what is directly in dir ("" for the root), sorted by name.
 	List(dir string) ([]Item, error)
+	// ListStat returns the names in dir ("" for the root) that want wants, with their states and in no order, for
+	// less than a Stat of each. A name that goes away meanwhile is left out. Where that is unsupported, the function
+	// ListStat asks for one name after the other.
+	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
+	// StatNames calls f with the state of each of the names in dir, in their order, for less than a Stat of each; the
+	// zero Stat for one that is gone. Where that is unsupported, f is not called, and the function StatNames asks for
+	// one name after the other.
+	StatNames(dir string, names []string, f func(i int, st Stat)) error
 	// Stat tells about a name without following a link. Equal tokens mean an unchanged file.
 	Stat(name string) (Stat, error)
+	// Readlink returns a symbolic link's target as stored. Where that is unsupported there are no links.
+	Readlink(name string) (string, error)
 	// Open pins one state of a regular file for reading: what is replaced or removed afterwards can
 	// still be read through it.
 	Open(name string) (Object, error)
+
+	// MkdirAll creates a directory ("" for the root) and those above it that are missing. ErrNotRegular: a file is in
+	// the way. Where that is unsupported, files need no directory.
+	MkdirAll(dir string) error
+	// CheckWritable returns why no file can be made in a directory that is there ("" for the root), nil where nothing
+	// speaks against it. Where that is unsupported, only trying tells.
+	CheckWritable(dir string) error
 	// Append adds data to the end of an existing file in one piece, or leaves the file as it was.
 	// The caller holds Lock(name).
 	Append(name string, data []byte) (Stat, error)
+	// Overwrite puts data in the place of a file's first bytes, as clients do with the title slot, if its token is
+	// still expect and it has as many; else it returns ErrStale. The file is as it was after an error. The caller holds
+	// Lock(name). Where that is unsupported, Replace does the same with more work.
+	Overwrite(name string, expect Token, data []byte) (Stat, error)
 	// Replace puts what write writes in the place of name, at once and durably, if its token is still
 	// expect (the zero Token: if there is no such file); else it returns ErrStale and changes nothing.
 	// Mode and owner of a replaced file are kept. The caller holds Lock(name).
 	Replace(name string, expect Token, write func(io.Writer) error) (Stat, error)
+	// ReplaceIf is Replace for a file to which programs append that do not take its lock. When everything is written,
+	// and the new file is about to get its name, ready may forbid that: its error is returned, and nothing has changed.
+	// What is appended to the old file after that look is carried over into the new one. Where that is unsupported,
+	// nothing is written, and Replace is all that there is.
+	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
 	// Sync makes what was appended durable.
 	Sync(name string) error
+
 	// Lock takes the lock that writers of name agree on (docs/format.md, The client's lock), waiting for it
 	// no longer than the lock's own limit or until ctx is done.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
+	// Writers says whether a process holds the file open for writing at this moment, as a live client does
+	// (docs/design.md section 4). The caller holds Lock(name), so that a writer that follows the lock is not met in the
+	// middle of its work. Where that is unsupported, the state is WritersUnknown.
+	Writers(name string) (WriterState, error)
 }
 
 // Object is a pinned file.
@@ -97,88 +131,10 @@ type StatItem struct {
 	Stat
 }
 
-// StatLister is a storage that tells the states of many names in a directory for less than a Stat of
-// each.
-type StatLister interface {
-	// ListStat returns the names in dir ("" for the root) that want wants, in no order. A name that
-	// goes away meanwhile is left out.
-	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
-	// StatNames calls f with the state of each of the names in dir, in their order; the zero Stat for one
-	// that is gone.
-	StatNames(dir string, names []string, f func(i int, st Stat)) error
-}
-
-// Linker is a storage that has symbolic links.
-type Linker interface {
-	// Readlink returns a link's target as stored.
-	Readlink(name string) (string, error)
-}
-
 // Filer is an Object that is an open file of this process.
 type Filer interface {
 	// Fd returns its descriptor, valid until Close.
 	Fd() uintptr
-}
-
-// ListStat lists a directory with the states of its names, as StatLister says, whatever the storage.
-func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, error) {
-	if lister, ok := files.(StatLister); ok {
-		return lister.ListStat(dir, want)
-	}
-	found, err := files.List(dir)
-	if err != nil {
-		return nil, err
-	}
-	var items []StatItem
-	for _, item := range found {
-		if !want(item) {
-			continue
-		}
-		switch st, err := files.Stat(path.Join(dir, item.Name)); {
-		case err == nil:
-			items = append(items, StatItem{item.Name, st})
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		}
-	}
-	return items, nil
-}
-
-// StatNames tells the states of names in a directory, as StatLister says, whatever the storage.
-func StatNames(files Storage, dir string, names []string, f func(i int, st Stat)) error {
-	if lister, ok := files.(StatLister); ok {
-		return lister.StatNames(dir, names, f)
-	}
-	for i, name := range names {
-		st, err := files.Stat(path.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		f(i, st)
-	}
-	return nil
-}
-
-// SlotWriter is a storage that can overwrite the beginning of a file in place, as clients do with the
-// title slot. A storage that wraps another one returns errors.ErrUnsupported where that cannot.
-type SlotWriter interface {
-	// Overwrite puts data in the place of the file's first bytes, if its token is still expect (else
-	// ErrStale) and it has as many. The file is as it was after an error. The caller holds Lock(name).
-	Overwrite(name string, expect Token, data []byte) (Stat, error)
-}
-
-// GuardedReplacer is a storage that can replace a file to which programs append that do not take its lock.
-type GuardedReplacer interface {
-	// ReplaceIf is Replace. When everything is written, and the new file is about to get its name, ready may forbid
-	// that: its error is returned, and nothing has changed. What is appended to the old file after that look is
-	// carried over into the new one.
-	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
-}
-
-// DirMaker is a storage whose directories must be there before a file is put into them.
-type DirMaker interface {
-	// MkdirAll creates the directory and those above it that are missing.
-	MkdirAll(dir string) error
 }
 
 // DirMode is the mode of a directory that a session needs: its owner's alone, as the session is.
@@ -206,13 +162,6 @@ func (w WriterState) String() string {
 		return "present"
 	}
 	return "unknown"
-}
-
-// WriterFinder is a storage that can tell whether a live client holds a file (docs/design.md section 4).
-type WriterFinder interface {
-	// Writers says whether a process holds the file open for writing at this moment. The caller holds
-	// Lock(name), so that a writer that follows the lock is not met in the middle of its work.
-	Writers(name string) (WriterState, error)
 }
 
 // CheckName refuses names that could leave the root or that no file can have.
@@ -284,20 +233,6 @@ func RecoverTo(err *error) {
 
 // IsMissing: nothing has been written yet.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// WriteChecker is a storage that can tell beforehand that nothing can be written into a directory.
-type WriteChecker interface {
-	// CheckWritable returns why no file can be made in a directory that is there ("" for the root), nil where
-	// nothing speaks against it.
-	CheckWritable(dir string) error
-}
-
-func CheckWritable(files Storage, dir string) error {
-	if c, ok := files.(WriteChecker); ok {
-		return c.CheckWritable(dir)
-	}
-	return nil
-}
 
 // TemporaryName is a name that nobody has, and that readers of the directory know to be a temporary
 // of the client (docs/format.md, Files).

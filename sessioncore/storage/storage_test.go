@@ -28,7 +28,7 @@ func TestStorageRefusesBadNames(t *testing.T) {
 			}
 			_, err := s.List(name)
 			assert.ErrorIs(t, err, storage.ErrBadName, "List(%q)", name)
-			assert.ErrorIs(t, s.Storage.(storage.DirMaker).MkdirAll(name), storage.ErrBadName, "MkdirAll(%q)", name)
+			assert.ErrorIs(t, s.MkdirAll(name), storage.ErrBadName, "MkdirAll(%q)", name)
 		}
 		for op, do := range storagetest.Operations {
 			if op != "Stat" && op != "Open" { // "" is the root; Open says that it is no file
@@ -61,9 +61,9 @@ func TestStorageDirectories(t *testing.T) {
 		s.WriteFile(t, "b/two.jsonl", "2\n")
 		s.WriteFile(t, "b/one.jsonl", "1\n")
 		s.WriteFile(t, "a.jsonl", "")
-		require.NoError(t, s.Storage.(storage.DirMaker).MkdirAll("c/d"))
-		require.NoError(t, s.Storage.(storage.DirMaker).MkdirAll("c/d"))
-		require.NoError(t, s.Storage.(storage.DirMaker).MkdirAll(""))
+		require.NoError(t, s.MkdirAll("c/d"))
+		require.NoError(t, s.MkdirAll("c/d"))
+		require.NoError(t, s.MkdirAll(""))
 
 		items, err := s.List("")
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestStorageDirectories(t *testing.T) {
 		}
 		_, err = s.Replace("c/d", storagetest.Stat(t, s, "c/d").Token, storagetest.Content("x"))
 		assert.ErrorIs(t, err, storage.ErrNotRegular)
-		assert.ErrorIs(t, s.Storage.(storage.DirMaker).MkdirAll("a.jsonl/x"), storage.ErrNotRegular)
+		assert.ErrorIs(t, s.MkdirAll("a.jsonl/x"), storage.ErrNotRegular)
 
 		s.Remove(t, "b/one.jsonl")
 		_, err = s.Stat("b/one.jsonl")

@@ -15,10 +15,6 @@ import (
 // This file saves what programs that do not take the lock append to a file while it is replaced: between the last
 // look at it and the rename, and afterwards through a descriptor that they had by then.
 
-var (
-	_ storage.GuardedReplacer = (*Storage)(nil)
-)
-
 const (
 	// carryLimit is how long a program that still has the replaced file open is waited for. The lock is held all the
 	// while, so it is less than others wait for that.
@@ -30,7 +26,7 @@ const (
 	carryUnseen = 20 * time.Millisecond
 )
 
-// ReplaceIf implements GuardedReplacer.
+// ReplaceIf implements Storage.
 func (s *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
 	return s.replaceIf(kernel, name, expect, write, ready)
 }

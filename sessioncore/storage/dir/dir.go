@@ -27,10 +27,7 @@ type Storage struct {
 	above *Storage // the one that this is a directory of; nil: none
 }
 
-var (
-	_ storage.Storage = (*Storage)(nil)
-	_ storage.Linker  = (*Storage)(nil)
-)
+var _ storage.Storage = (*Storage)(nil)
 
 // Open opens the directory at path, through symbolic links if there are any on it: this and Sub are
 // the places where links are followed, once (docs/design.md section 7).
@@ -260,7 +257,7 @@ func kindOf(mode fs.FileMode) storage.Kind {
 	return storage.KindOther
 }
 
-// Readlink implements Linker.
+// Readlink implements Storage.
 func (s *Storage) Readlink(name string) (string, error) {
 	fd, err := s.openat(name, unix.O_PATH)
 	if err != nil {

@@ -11,11 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-var (
-	_ storage.StatLister = (*Storage)(nil)
-)
-
-// ListStat implements StatLister: the directory is opened once, and each name costs one system call.
+// ListStat implements Storage: the directory is opened once, and each name costs one system call.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	f, err := s.openDir(dir)
 	if f == nil || err != nil {
@@ -41,7 +37,7 @@ func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.
 	return items, nil
 }
 
-// StatNames implements StatLister.
+// StatNames implements Storage.
 func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
 	d, err := s.openDir(dir)
 	if err != nil {

@@ -7,9 +7,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-var _ storage.WriterFinder = (*Storage)(nil)
-
-// Writers implements WriterFinder by asking for a read lease, which the kernel refuses exactly when
+// Writers implements Storage by asking for a read lease, which the kernel refuses exactly when
 // the file is open for writing anywhere on this machine (docs/format.md, What a running client has open); without
 // leases, or without the right to one, by looking into /proc.
 //

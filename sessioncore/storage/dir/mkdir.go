@@ -15,9 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-var _ storage.DirMaker = (*Storage)(nil)
-
-// MkdirAll implements DirMaker: mode 0700, and when we are root the owner of the directory above. A
+// MkdirAll implements Storage: mode 0700, and when we are root the owner of the directory above. A
 // link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way. ErrStale where the
 // storage's directory, or one that was written to, was there and went away (errAway), or is replaced
 // meanwhile.
@@ -147,7 +145,7 @@ func giveToOwner(fd int, dir storage.Stat) error {
 	return chown(fd, dir.UID, dir.GID)
 }
 
-// CheckWritable implements WriteChecker: what access(2) says of a process with our effective ids. A directory that is
+// CheckWritable implements Storage: what access(2) says of a process with our effective ids. A directory that is
 // away would be made in the one above.
 func (s *Storage) CheckWritable(dir string) error {
 	fd, err := s.openat(dir, unix.O_PATH|unix.O_DIRECTORY)

@@ -11,11 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-var (
-	_ storage.SlotWriter = (*Storage)(nil)
-)
-
-// Overwrite implements SlotWriter: one pwrite(2). A slot lies within one page, so that readers see the
+// Overwrite implements Storage: one pwrite(2). A slot lies within one page, so that readers see the
 // old bytes or the new ones.
 func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
 	p, err := s.writePlace(name)

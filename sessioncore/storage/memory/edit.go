@@ -15,7 +15,7 @@ import (
 // This file holds what Storage offers beyond Storage: what a shell or a client beside us would
 // do to the files of a dir.Storage.
 
-// MkdirAll implements DirMaker.
+// MkdirAll implements Storage.
 func (m *Storage) MkdirAll(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *Storage) Chtimes(name string, modified time.Time) error {
 	return nil
 }
 
-// Writers implements WriterFinder: none, unless SetWriters said something else.
+// Writers implements Storage: none, unless SetWriters said something else.
 func (m *Storage) Writers(name string) (storage.WriterState, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

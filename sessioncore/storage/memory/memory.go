@@ -20,6 +20,8 @@ import (
 // the contract of dir.Storage to the letter, so that what works over one works over the other: a
 // directory must be there before a file is put into it. Its zero value is not usable.
 type Storage struct {
+	storage.Unsupported // what is not below: links, and what is for the sake of system calls and of other programs
+
 	locks storage.FIFOMutexes[string]
 
 	mu      sync.RWMutex // guards what is below, and the fields of every memNode
@@ -29,11 +31,7 @@ type Storage struct {
 	writers map[string]storage.WriterState
 }
 
-var (
-	_ storage.Storage      = (*Storage)(nil)
-	_ storage.DirMaker     = (*Storage)(nil)
-	_ storage.WriterFinder = (*Storage)(nil)
-)
+var _ storage.Storage = (*Storage)(nil)
 
 // memNode is a file or a directory.
 type memNode struct {
@@ -299,7 +297,7 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return sync.OnceValue(func() error { leave(); return nil }), nil
 }
 
-// Overwrite implements SlotWriter. Readers may keep slices of the old content, so it is copied.
+// Overwrite implements Storage. Readers may keep slices of the old content, so it is copied.
 func (m *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

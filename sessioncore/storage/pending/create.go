@@ -67,7 +67,10 @@ func (p *Storage) checkCreate(name string) (storage.Stat, error) {
 		case err == nil && st.Kind != storage.KindDir:
 			return storage.Stat{}, fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
 		case err == nil:
-			return st, storage.CheckWritable(p.Storage, dir)
+			if err := p.Storage.CheckWritable(dir); !errors.Is(err, storage.ErrUnsupported) {
+				return st, err
+			}
+			return st, nil
 		}
 		dir = storage.Dir(dir)
 	}

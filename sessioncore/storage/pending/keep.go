@@ -125,13 +125,9 @@ func (p *Storage) Keep(ctx context.Context, name string, more []byte) error {
 // makeDir makes a directory on disk, if the storage has directories. What stands in its way came there after the file
 // in memory: the file is not gone, as ErrNotRegular would say.
 func (p *Storage) makeDir(dir string) error {
-	dirs, ok := p.Storage.(storage.DirMaker)
-	if !ok {
-		return nil
-	}
-	err := dirs.MkdirAll(dir)
+	err := p.Storage.MkdirAll(dir)
 	switch {
-	case errors.Is(err, errors.ErrUnsupported):
+	case errors.Is(err, storage.ErrUnsupported):
 		return nil
 	case errors.Is(err, storage.ErrNotRegular), storage.IsMissing(err):
 		return fmt.Errorf("%w: %v", unix.ENOTDIR, err)

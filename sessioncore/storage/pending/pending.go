@@ -3,7 +3,6 @@ package pending
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -44,12 +43,7 @@ type waitingFile struct {
 	used  bool         // somebody added to it
 }
 
-var (
-	_ storage.Storage      = (*Storage)(nil)
-	_ storage.Linker       = (*Storage)(nil)
-	_ storage.DirMaker     = (*Storage)(nil)
-	_ storage.WriterFinder = (*Storage)(nil)
-)
+var _ storage.Storage = (*Storage)(nil)
 
 // New returns a storage over the one that holds the files on disk.
 func New(disk storage.Storage) *Storage {
@@ -181,13 +175,12 @@ func (p *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	return p.Storage.Replace(name, expect, write)
 }
 
-// ReplaceIf implements GuardedReplacer. Nobody else comes to a file in memory.
+// ReplaceIf implements Storage. Nobody else comes to a file in memory.
 func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
-	guarded, ok := p.Storage.(storage.GuardedReplacer)
-	if !ok || p.Pending(name) {
+	if p.Pending(name) {
 		return p.Replace(name, expect, write)
 	}
-	return guarded.ReplaceIf(name, expect, write, ready)
+	return p.Storage.ReplaceIf(name, expect, write, ready)
 }
 
 // Sync implements Storage. What is in memory stays there: Keep puts it on disk.
@@ -216,46 +209,24 @@ func (p *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return p.Storage.Lock(ctx, name)
 }
 
-// Readlink implements Linker.
-func (p *Storage) Readlink(name string) (string, error) {
-	if links, ok := p.Storage.(storage.Linker); ok {
-		return links.Readlink(name)
-	}
-	return "", fmt.Errorf("%w: %s", errors.ErrUnsupported, path.Base(name))
-}
-
-// MkdirAll implements DirMaker.
-func (p *Storage) MkdirAll(dir string) error {
-	if dirs, ok := p.Storage.(storage.DirMaker); ok {
-		return dirs.MkdirAll(dir)
-	}
-	return errors.ErrUnsupported
-}
-
-// Writers implements WriterFinder: nobody else knows of a file in memory.
+// Writers implements Storage: nobody else knows of a file in memory.
 func (p *Storage) Writers(name string) (storage.WriterState, error) {
 	if p.Pending(name) {
 		return storage.WritersNone, nil
 	}
-	if finder, ok := p.Storage.(storage.WriterFinder); ok {
-		return finder.Writers(name)
-	}
-	return storage.WritersUnknown, nil
+	return p.Storage.Writers(name)
 }
 
-// Overwrite implements SlotWriter.
+// Overwrite implements Storage.
 func (p *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	slots, ok := p.Storage.(storage.SlotWriter)
-	if owner, pending := p.waiting(name); pending {
+	if owner, ok := p.waiting(name); ok {
 		st, err := p.memory.Overwrite(name, expect, data)
 		return inMemory(st, owner), err
-	} else if !ok {
-		return storage.Stat{}, errors.ErrUnsupported
 	}
-	return slots.Overwrite(name, expect, data)
+	return p.Storage.Overwrite(name, expect, data)
 }
 
-// ListStat implements StatLister. What is in memory is as Stat tells it.
+// ListStat implements Storage. What is in memory is as Stat tells it.
 func (p *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	items, err := storage.ListStat(p.Storage, dir, want)
 	if !p.any(dir) {
@@ -286,7 +257,7 @@ func (p *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.
 	return items, nil
 }
 
-// StatNames implements StatLister.
+// StatNames implements Storage.
 func (p *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
 	if !p.any(dir) {
 		return storage.StatNames(p.Storage, dir, names, f)

@@ -93,7 +93,7 @@ var Operations = map[string]func(s storage.Storage, name string) error{
 		return err
 	},
 	"Writers": func(s storage.Storage, name string) error {
-		_, err := s.(storage.WriterFinder).Writers(name)
+		_, err := s.Writers(name)
 		return err
 	},
 }

@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// Unsupported has the methods of a Storage that not every storage can have; each answers ErrUnsupported and does
+// nothing. Implementations embed it, so that they state only what they can.
+type Unsupported struct{}
+
+// ListStat implements Storage.
+func (Unsupported) ListStat(string, func(Item) bool) ([]StatItem, error) { return nil, ErrUnsupported }
+
+// StatNames implements Storage.
+func (Unsupported) StatNames(string, []string, func(int, Stat)) error { return ErrUnsupported }
+
+// Readlink implements Storage.
+func (Unsupported) Readlink(string) (string, error) { return "", ErrUnsupported }
+
+// MkdirAll implements Storage.
+func (Unsupported) MkdirAll(string) error { return ErrUnsupported }
+
+// CheckWritable implements Storage.
+func (Unsupported) CheckWritable(string) error { return ErrUnsupported }
+
+// Overwrite implements Storage.
+func (Unsupported) Overwrite(string, Token, []byte) (Stat, error) { return Stat{}, ErrUnsupported }
+
+// ReplaceIf implements Storage.
+func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, func() error) (Stat, error) {
+	return Stat{}, ErrUnsupported
+}
+
+// Writers implements Storage.
+func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
+
+// ListStat lists a directory with the states of its names as Storage.ListStat does, whatever the storage.
+func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, error) {
+	items, err := files.ListStat(dir, want)
+	if !errors.Is(err, ErrUnsupported) {
+		return items, err
+	}
+	found, err := files.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range found {
+		if !want(item) {
+			continue
+		}
+		switch st, err := files.Stat(path.Join(dir, item.Name)); {
+		case err == nil:
+			items = append(items, StatItem{item.Name, st})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// StatNames tells the states of names in a directory as Storage.StatNames does, whatever the storage.
+func StatNames(files Storage, dir string, names []string, f func(i int, st Stat)) error {
+	if err := files.StatNames(dir, names, f); !errors.Is(err, ErrUnsupported) {
+		return err
+	}
+	for i, name := range names {
+		st, err := files.Stat(path.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		f(i, st)
+	}
+	return nil
+}
