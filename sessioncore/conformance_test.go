@@ -21,16 +21,46 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// conformanceDir is where cases with the real client's answers lie; its README says how to compare.
-func conformanceDir(t *testing.T) string {
-	folder := os.Getenv("SESSIONFS_CONFORMANCE")
-	if folder == "" {
-		folder = "../../shared/conformance"
+// A conformanceCase is an agent directory with the real client's answers.
+type conformanceCase struct {
+	name string // in its folder of cases
+	dir  string
+	diff difference
+}
+
+// conformanceCases are the cases of testdata/conformance, whose README says how to compare, and the others of the
+// whole collection that they are a part of, where it is at hand: beside the project, or where SESSIONFS_CONFORMANCE says.
+func conformanceCases(t *testing.T) (cases []conformanceCase) {
+	whole := os.Getenv("SESSIONFS_CONFORMANCE")
+	if whole == "" {
+		whole = "../../shared/conformance"
 	}
-	if _, err := os.Stat(folder); err != nil {
-		t.Skipf("no conformance cases: %v (SESSIONFS_CONFORMANCE names their folder)", err)
+	folders := []string{"../testdata/conformance", whole}
+	if _, err := os.Stat(whole); err != nil {
+		if os.Getenv("SESSIONFS_REQUIRE_FUSE") != "" {
+			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE names their folder", err)
+		}
+		folders = folders[:1]
 	}
-	return folder
+	seen := map[string]bool{}
+	for _, folder := range folders {
+		diffs := readDifferences(t, folder)
+		found, err := filepath.Glob(filepath.Join(folder, "*/*/expected"))
+		require.NoError(t, err)
+		flat, err := filepath.Glob(filepath.Join(folder, "*/expected")) // a folder of cases by itself
+		require.NoError(t, err)
+		require.NotEmpty(t, append(found, flat...), folder)
+		for _, expected := range append(found, flat...) {
+			agent := filepath.Dir(expected)
+			name, err := filepath.Rel(folder, agent)
+			require.NoError(t, err)
+			if !seen[name] {
+				seen[name] = true
+				cases = append(cases, conformanceCase{name, agent, diffs[name]})
+			}
+		}
+	}
+	return cases
 }
 
 // difference is an entry of differences.json: keys in which we mean to differ.
@@ -52,30 +82,24 @@ func readDifferences(t *testing.T, folder string) map[string]difference {
 
 // TestConformance: every session of the cases reads as the real client reads it.
 func TestConformance(t *testing.T) {
-	folder := conformanceDir(t)
-	diffs := readDifferences(t, folder)
-	expected, err := filepath.Glob(filepath.Join(folder, "*/*/expected/*.json"))
-	require.NoError(t, err)
-	flat, err := filepath.Glob(filepath.Join(folder, "*/expected/*.json")) // a folder of cases by itself
-	require.NoError(t, err)
-	expected = append(expected, flat...)
-	require.NotEmpty(t, expected)
-	for _, file := range expected {
-		if filepath.Base(file) == "list.json" {
-			continue
-		}
-		caseDir := filepath.Dir(filepath.Dir(file))
-		name, err := filepath.Rel(folder, caseDir)
+	for _, c := range conformanceCases(t) {
+		expected, err := filepath.Glob(filepath.Join(c.dir, "expected/*.json"))
 		require.NoError(t, err)
-		t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
-			base := strings.TrimSuffix(filepath.Base(file), ".json") + ".jsonl"
-			sessions, err := filepath.Glob(filepath.Join(caseDir, "agent/sessions/*", base))
-			require.NoError(t, err)
-			require.Len(t, sessions, 1)
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			checkSession(t, sessions[0], filepath.Join(caseDir, "agent/blobs"), rawjson.Value(strings.TrimSpace(string(want))), diffs[name])
-		})
+		require.NotEmpty(t, expected, c.name)
+		for _, file := range expected {
+			if filepath.Base(file) == "list.json" {
+				continue
+			}
+			t.Run(c.name+"/"+filepath.Base(file), func(t *testing.T) {
+				base := strings.TrimSuffix(filepath.Base(file), ".json") + ".jsonl"
+				sessions, err := filepath.Glob(filepath.Join(c.dir, "agent/sessions/*", base))
+				require.NoError(t, err)
+				require.Len(t, sessions, 1)
+				want, err := os.ReadFile(file)
+				require.NoError(t, err)
+				checkSession(t, sessions[0], filepath.Join(c.dir, "agent/blobs"), rawjson.Value(strings.TrimSpace(string(want))), c.diff)
+			})
+		}
 	}
 }
 

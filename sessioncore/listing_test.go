@@ -111,21 +111,11 @@ func listedAs(line rawjson.Value, key string) string {
 
 // TestListConformance: the list of each case is the client's.
 func TestListConformance(t *testing.T) {
-	root := conformanceDir(t)
-	expected, err := filepath.Glob(filepath.Join(root, "*/*/expected/list.json"))
-	require.NoError(t, err)
-	flat, err := filepath.Glob(filepath.Join(root, "*/expected/list.json")) // a folder of cases by itself
-	require.NoError(t, err)
-	expected = append(expected, flat...)
-	require.NotEmpty(t, expected)
-	for _, file := range expected {
-		caseDir := filepath.Dir(filepath.Dir(file))
-		name, err := filepath.Rel(root, caseDir)
-		require.NoError(t, err)
-		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(file)
+	for _, c := range conformanceCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(c.dir, "expected/list.json"))
 			require.NoError(t, err)
-			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, caseDir), "sessions")))
+			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.dir), "sessions")))
 			got := splitLines(index)
 			n := 0
 			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {

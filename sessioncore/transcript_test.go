@@ -121,7 +121,9 @@ func TestTranscriptsOfTheCases(t *testing.T) {
 }
 
 func TestTranscriptsOfConformance(t *testing.T) {
-	checkTranscripts(t, filepath.Join(conformanceDir(t), "*/*/agent/sessions/*/*.jsonl"), 1)
+	for _, c := range conformanceCases(t) {
+		checkTranscripts(t, filepath.Join(c.dir, "agent/sessions/*/*.jsonl"), 1)
+	}
 }
 
 // checkTranscripts checks those of the leaf and of some other entries of each session.

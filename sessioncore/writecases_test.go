@@ -11,22 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// caseFiles are the sessions of testdata and, where they are at hand, the conformance cases; not the
-// huge ones.
+// caseFiles are the sessions of testdata's stores and cases and of the conformance cases; not the huge ones.
 func caseFiles(t *testing.T) []string {
-	var files []string
-	for _, root := range []string{"../testdata", "../../shared/conformance"} {
-		_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, ".jsonl") && !strings.Contains(path, "/expected/") {
-				if info, err := d.Info(); err == nil && info.Size() < 1<<20 {
-					files = append(files, path)
-				}
-			}
-			return nil
-		})
+	roots := []string{"../testdata/cases", "../testdata/demo", "../testdata/operator", "../testdata/pi", "../testdata/xcsh"}
+	for _, c := range conformanceCases(t) {
+		roots = append(roots, filepath.Join(c.dir, "agent"))
 	}
-	require.NotEmpty(t, files)
-	return files
+	var files []string
+	for _, root := range roots {
+		before := len(files)
+		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".jsonl") {
+				files = append(files, path)
+			}
+			return err
+		}))
+		require.Greater(t, len(files), before, root)
+	}
+	return slices.DeleteFunc(files, func(file string) bool {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		return info.Size() >= 1<<20
+	})
 }
 
 // TestWriteToCases appends to, labels, moves, forks every session that there is.

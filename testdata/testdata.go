@@ -3,6 +3,7 @@
 // demo/ is an agent directory as the client leaves it, worth looking at:
 // `sessionfs --demo` serves it. cases/ has one small session for each oddity
 // of the format, with what a reader must see in it; README.md lists them.
+// conformance/ has sessions with what the real client reads in them.
 package testdata
 
 import (
