@@ -7,6 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -35,13 +36,12 @@ func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot
 		return nil, syscall.ENOENT
 	}
 	branch := snap.Branch(end)
-	place, err := branch.FindPathName(it.name)
+	e, err := layout.FindPathName(snap, branch, it.name)
 	if err != nil {
 		return nil, syscall.ENOENT
 	}
-	e := branch.Entries()[place]
 	id := stableAttr(d.StableAttr(), kindPathLink, it.name, syscall.S_IFLNK)
-	to := target{pathToSession + "entries/" + snap.Name(e) + entrySuffix, snap.Stat(), snap.Time(e)}
+	to := target{pathToSession + "entries/" + snap.Name(e) + layout.EntrySuffix, snap.Stat(), snap.Time(e)}
 	return d.enterFixedLink(ctx, d.session, id, it.name, to, out)
 }
 
@@ -50,10 +50,10 @@ func (d *BranchPathDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
-	branch := snap.Branch(end)
-	items := make([]item, len(branch.Entries()))
-	for place := range items {
-		items[place] = d.newItem(kindPathLink, branch.PathName(place), syscall.S_IFLNK)
+	entries := snap.Branch(end).Entries()
+	items := make([]item, len(entries))
+	for place, e := range entries {
+		items[place] = d.newItem(kindPathLink, layout.PathName(snap, place, e), syscall.S_IFLNK)
 	}
 	return items, nil
 }

@@ -8,6 +8,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -36,7 +37,7 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		return "../entries/" + snap.Name(l.Entry) + entrySuffix, l.Time, nil
+		return "../entries/" + snap.Name(l.Entry) + layout.EntrySuffix, l.Time, nil
 	}
 }
 

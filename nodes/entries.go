@@ -8,11 +8,9 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
-
-// entrySuffix ends the names in entries/.
-const entrySuffix = ".json"
 
 // EntriesDir is entries/: a file for each entry, listed in file order.
 type EntriesDir struct {
@@ -33,7 +31,7 @@ func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 }
 
 func (d *EntriesDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	base, ok := strings.CutSuffix(name, entrySuffix)
+	base, ok := strings.CutSuffix(name, layout.EntrySuffix)
 	if !ok {
 		return nil, syscall.ENOENT
 	}
@@ -53,7 +51,7 @@ func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessionc
 	id := stableAttr(d.StableAttr(), kindEntry, name, syscall.S_IFREG)
 	id.Gen ^= uint64(state.Size)<<32 ^ uint64(state.Sum) // another content is another file to the kernel
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, entrySuffix), state: state}
+		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, layout.EntrySuffix), state: state}
 	})
 	fillEntry(snap, e, state, &out.Attr)
 	setTimeouts(out, cacheSecond)
@@ -63,7 +61,7 @@ func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessionc
 func (d *EntriesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	items := make([]item, snap.Len())
 	for e := range items {
-		items[e] = d.newItem(kindEntry, snap.Name(sessioncore.Entry(e))+entrySuffix, syscall.S_IFREG)
+		items[e] = d.newItem(kindEntry, snap.Name(sessioncore.Entry(e))+layout.EntrySuffix, syscall.S_IFREG)
 		items[e].number = int32(e)
 	}
 	return items, nil
@@ -72,7 +70,7 @@ func (d *EntriesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 // lookupIn takes the entry with the number of the item where that still has the item's name.
 func (d *EntriesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	e := sessioncore.Entry(it.number)
-	if it.number == unnumbered || int(e) >= snap.Len() || snap.Name(e)+entrySuffix != it.name {
+	if it.number == unnumbered || int(e) >= snap.Len() || snap.Name(e)+layout.EntrySuffix != it.name {
 		return d.lookupName(ctx, snap, it.name, out)
 	}
 	return d.enterEntry(ctx, it.name, snap, e, out)

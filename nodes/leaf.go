@@ -8,6 +8,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -27,7 +28,7 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 	case leaf == sessioncore.NoEntry:
 		return treeName, t, nil
 	}
-	return "entries/" + snap.Name(leaf) + entrySuffix, t, nil
+	return "entries/" + snap.Name(leaf) + layout.EntrySuffix, t, nil
 }
 
 var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))

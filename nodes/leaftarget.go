@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -33,19 +34,19 @@ func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessi
 	}
 	switch parts[0] {
 	case "entries":
-		base, ok := strings.CutSuffix(last, entrySuffix)
+		base, ok := strings.CutSuffix(last, layout.EntrySuffix)
 		if !ok || len(parts) != 2 {
 			return sessioncore.NoEntry, errNoReference
 		}
 		return snap.FindName(base)
 	case treeName:
-		if last == entryLinkName && len(parts) > 2 {
+		if last == layout.EntryLink && len(parts) > 2 {
 			last = parts[len(parts)-2]
 		}
-		if last == deepName || last == entryLinkName {
+		if last == layout.Deep || last == layout.EntryLink {
 			return sessioncore.NoEntry, errNoReference
 		}
-		return snap.FindTreeName(last)
+		return layout.FindTreeName(snap, last)
 	case branchesName:
 		return branchNamed(snap, parts[1:])
 	case byIDName: // as the links in branches/ say it
@@ -65,7 +66,7 @@ func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessi
 
 // entryNamed finds an entry by the name of its file, with or without its ending, or by its id.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
-	if base, ok := strings.CutSuffix(name, entrySuffix); ok {
+	if base, ok := strings.CutSuffix(name, layout.EntrySuffix); ok {
 		if e, err := snap.FindName(base); err == nil {
 			return e, nil
 		}
@@ -92,12 +93,7 @@ func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entr
 	if e, err = find(parts[0]); err != nil || !inPath {
 		return e, err
 	}
-	branch := snap.Branch(e)
-	place, err := branch.FindPathName(parts[2])
-	if err != nil {
-		return sessioncore.NoEntry, err
-	}
-	return branch.Entries()[place], nil
+	return layout.FindPathName(snap, snap.Branch(e), parts[2])
 }
 
 // currentLeaf is the entry where the leaf is; sessioncore.ErrNotFound before the first one.

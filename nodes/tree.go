@@ -8,12 +8,8 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-)
-
-const (
-	deepName      = ".deep"
-	entryLinkName = "entry.json"
 )
 
 // TreeRoot is tree/ and tree/.deep/: directories that mirror parentId. tree/ lists the roots and .deep,
@@ -32,24 +28,24 @@ var _ = (fusefs.NodeLookuper)((*TreeRoot)(nil))
 
 // Lookup finds the subtree under any entry.
 func (d *TreeRoot) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if name == deepName && !d.deep {
+	if name == layout.Deep && !d.deep {
 		return d.enterDeep(ctx, out)
 	}
 	return d.snapshotDir.Lookup(ctx, name, out)
 }
 
 func (d *TreeRoot) enterDeep(ctx context.Context, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(d.StableAttr(), kindStatic, deepName, syscall.S_IFDIR)
-	return d.enter(d.child(ctx, id, deepName, func() fusefs.InodeEmbedder {
+	id := stableAttr(d.StableAttr(), kindStatic, layout.Deep, syscall.S_IFDIR)
+	return d.enter(d.child(ctx, id, layout.Deep, func() fusefs.InodeEmbedder {
 		return &TreeRoot{snapshotDir: newSnapshotDir(d.view, d.session), deep: true}
 	}), out)
 }
 
 func (d *TreeRoot) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if it.name == deepName && !d.deep {
+	if it.name == layout.Deep && !d.deep {
 		return d.enterDeep(ctx, out)
 	}
-	e, err := snap.FindTreeName(it.name)
+	e, err := layout.FindTreeName(snap, it.name)
 	if err != nil {
 		return nil, syscall.ENOENT
 	}
@@ -57,19 +53,19 @@ func (d *TreeRoot) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it 
 	if d.deep {
 		up = 2
 	}
-	place := treePlace{at: sessioncore.Begin(it.name), up: up}
+	place := treePlace{at: layout.Begin(it.name), up: up}
 	return enterTreeDir(ctx, &d.node, d.session, snap, e, it.name, place, out)
 }
 
 func (d *TreeRoot) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	var items []item
-	entries := snap.Beginnings()
+	entries := layout.Beginnings(snap)
 	if !d.deep {
 		entries = snap.Tree().Roots()
-		items = append(items, d.newItem(kindStatic, deepName, syscall.S_IFDIR))
+		items = append(items, d.newItem(kindStatic, layout.Deep, syscall.S_IFDIR))
 	}
 	for _, e := range entries {
-		items = append(items, d.newItem(kindTreeDir, snap.TreeName(e), syscall.S_IFDIR))
+		items = append(items, d.newItem(kindTreeDir, layout.TreeName(snap, e), syscall.S_IFDIR))
 	}
 	return items, nil
 }
@@ -77,7 +73,7 @@ func (d *TreeRoot) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 // treePlace is where a directory of tree/ lies: in its stretch of literal nesting, and how many levels
 // below the session's directory its stretch begins.
 type treePlace struct {
-	at sessioncore.Nesting
+	at layout.Nesting
 	up int // levels above the stretch's first directory, up to the session's directory
 }
 
@@ -120,7 +116,7 @@ func (d *TreeDir) fillAttr(out *fuse.Attr) error {
 		return err
 	}
 	defer snap.Release()
-	e, err := snap.FindTreeName(d.name)
+	e, err := layout.FindTreeName(snap, d.name)
 	if err == nil {
 		d.fillTreeDir(snap, e, out)
 	}
@@ -129,22 +125,22 @@ func (d *TreeDir) fillAttr(out *fuse.Attr) error {
 
 // lookupIn finds entry.json or a child: a directory, or where a stretch ends a link to the next.
 func (d *TreeDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	e, err := snap.FindTreeName(d.name)
+	e, err := layout.FindTreeName(snap, d.name)
 	if err != nil {
 		return nil, syscall.ENOENT
 	}
 	name := it.name
-	if name == entryLinkName {
-		to := target{d.place.toSession() + "entries/" + snap.Name(e) + entrySuffix, snap.Stat(), snap.Time(e)}
+	if name == layout.EntryLink {
+		to := target{d.place.toSession() + "entries/" + snap.Name(e) + layout.EntrySuffix, snap.Stat(), snap.Time(e)}
 		return d.enterLink(ctx, name, to, out)
 	}
-	kid, err := snap.FindTreeName(name)
+	kid, err := layout.FindTreeName(snap, name)
 	if err != nil || snap.Tree().Parent(kid) != e {
 		return nil, syscall.ENOENT
 	}
 	below, ok := d.place.at.Below(name)
 	if !ok {
-		to := target{d.place.toSession() + "tree/" + deepName + "/" + name, snap.Stat(), snap.Time(kid)}
+		to := target{d.place.toSession() + "tree/" + layout.Deep + "/" + name, snap.Stat(), snap.Time(kid)}
 		return d.enterLink(ctx, name, to, out)
 	}
 	return enterTreeDir(ctx, &d.node, d.session, snap, kid, name, treePlace{at: below, up: d.place.up}, out)
@@ -156,15 +152,15 @@ func (d *TreeDir) enterLink(ctx context.Context, name string, to target, out *fu
 }
 
 func (d *TreeDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
-	e, err := snap.FindTreeName(d.name)
+	e, err := layout.FindTreeName(snap, d.name)
 	if err != nil {
 		return nil, err
 	}
 	kids := snap.Tree().Children(e)
 	items := make([]item, 0, len(kids)+1)
-	items = append(items, d.newItem(kindTreeLink, entryLinkName, syscall.S_IFLNK))
+	items = append(items, d.newItem(kindTreeLink, layout.EntryLink, syscall.S_IFLNK))
 	for _, kid := range kids {
-		name := snap.TreeName(kid)
+		name := layout.TreeName(snap, kid)
 		if _, ok := d.place.at.Below(name); ok {
 			items = append(items, d.newItem(kindTreeDir, name, syscall.S_IFDIR))
 		} else {

@@ -151,30 +151,6 @@ func TestBranchNames(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
-func TestPathNames(t *testing.T) {
-	long := strings.Repeat("i", 300)
-	text := testHeader + `{"id":"a","type":"message","message":{"role":"user"}}` + "\n" +
-		`{"id":"x/y","parentId":"a","type":"message","message":{"role":"toolResult","toolName":"bash"}}` + "\n" +
-		`{"id":"` + long + `","parentId":"x/y","type":"` + strings.Repeat("%", 20) + `"}` + "\n"
-	s := snapshotOf(t, text)
-	b := s.Branch(2)
-	require.Equal(t, []Entry{0, 1, 2}, b.Entries())
-	require.Equal(t, "000001-user-a.json", b.PathName(0))
-	require.Equal(t, "000002-toolResult-bash-x%2Fy.json", b.PathName(1))
-	require.Equal(t, "000003-"+strings.Repeat("%25", 8)+"-"+FileName(long)+".json", b.PathName(2))
-	require.LessOrEqual(t, len(b.PathName(2)), 255)
-	for place := range b.Entries() {
-		got, err := b.FindPathName(b.PathName(place))
-		require.NoError(t, err)
-		require.Equal(t, place, got)
-	}
-	for _, name := range []string{"", "a", "1-user-a.json", "000000-user-a.json", "000001-user-a", "000001-assistant-a.json", "000002-user-a.json",
-		"000004-user-a.json", "-1-user-a.json", "+00001-user-a.json", "0000001-user-a.json", "99999999999999999999-user-a.json"} {
-		_, err := b.FindPathName(name)
-		require.ErrorIs(t, err, ErrNotFound, name)
-	}
-}
-
 // TestBranchesAreKept: the paths asked for last are made once, and no more than those are kept.
 func TestBranchesAreKept(t *testing.T) {
 	text := testHeader

@@ -167,7 +167,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 	}
 	leaf, err := s.Leaf()
 	require.NoError(t, err)
-	out = append(out, fmt.Sprint(tree.Roots(), s.Beginnings(), leaf), fmt.Sprintf("%q", s.Labels()))
+	out = append(out, fmt.Sprint(tree.Roots(), leaf), fmt.Sprintf("%q", s.Labels()))
 	header, err := s.HeaderDocument()
 	require.NoError(t, err)
 	title, err := s.TitleDocument()
@@ -286,14 +286,14 @@ func checkNames(t *testing.T, s *Snapshot) {
 		if !s.Tree().Has(e) {
 			continue
 		}
-		name = s.TreeName(e)
+		name = s.IDName(e, "a", "entry.json")
 		require.False(t, trees[name], "two directories are called %q", name)
 		trees[name] = true
 		checkFileName(t, name)
-		require.NotContains(t, []string{"entry.json", ".deep"}, name)
-		got, err = s.FindTreeName(name)
+		require.NotContains(t, []string{"a", "entry.json", ".deep"}, name)
+		got, err = s.FindIDName(name, "a", "entry.json")
 		require.NoError(t, err, name)
-		require.Equal(t, e, got, "what is called %q in tree/", name)
+		require.Equal(t, e, got, "what is called %q where names are taken", name)
 	}
 }
 
@@ -336,12 +336,6 @@ func checkTree(t *testing.T, s *Snapshot) {
 				require.Equal(t, path[i-1], s.Parent(p))
 			}
 		}
-	}
-	deep := map[Entry]bool{}
-	for _, e := range s.Beginnings() {
-		require.False(t, deep[e], ".deep lists an entry twice")
-		require.True(t, tree.Has(e))
-		deep[e] = true
 	}
 }
 
@@ -456,7 +450,7 @@ func FuzzNames(f *testing.F) {
 		if text, ok := decodeName(b); ok {
 			require.Equal(t, b, FileName(text))
 		}
-		checkFileName(t, fileNameAmong(a, treeNames))
+		checkFileName(t, fileNameAmong(a, []string{"entry.json"}))
 	})
 }
 

@@ -57,7 +57,6 @@ type Snapshot struct {
 	settled  atomic.Bool                   // it was looked at again after raceWindow
 
 	treeOnce  sync.Once
-	deepOnce  sync.Once
 	tree      *Tree
 	labelOnce sync.Once
 	labels    []Label
@@ -282,7 +281,7 @@ func (s *Snapshot) Name(e Entry) string {
 
 // FindName returns the entry whose file in entries/ has that name, or ErrNotFound.
 func (s *Snapshot) FindName(name string) (Entry, error) {
-	if e := s.newest(s.findID(name, nil)); e != NoEntry {
+	if e, err := s.FindIDName(name); err == nil {
 		return e, nil
 	}
 	if base, line, ok := lineSuffix(name); ok {
@@ -291,6 +290,21 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 		}
 	}
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
+}
+
+// IDName returns the file name of an entry's id in a directory where some names are taken: an id that looks like one
+// of these has its first byte encoded.
+func (s *Snapshot) IDName(e Entry, taken ...string) string {
+	return fileNameAmong(s.idText(s.records[e].id), taken)
+}
+
+// FindIDName returns the entry, the last one where the file repeats its id, that has a name by IDName, or
+// ErrNotFound.
+func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
+	if e := s.newest(s.findID(name, taken)); e != NoEntry {
+		return e, nil
+	}
+	return NoEntry, ErrNotFound
 }
 
 // findID returns the id that is shown under a name in a directory with those fixed names, or 0.

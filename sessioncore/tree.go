@@ -13,8 +13,6 @@ type Tree struct {
 	first    []int32 // children of e are kids[first[e]:first[e+1]]
 	kids     []Entry
 	problems []Problem
-
-	beginnings []Entry // see Beginnings
 }
 
 const notInTree Entry = -2

@@ -105,25 +105,6 @@ func appendCutName(dst, text []byte, limit int) []byte {
 	return dst
 }
 
-// cutWhat shortens a word further, for a name that would be too long with it.
-func cutWhat(what string, limit int) string {
-	if len(what) <= limit {
-		return what
-	}
-	at := 0
-	for at < limit {
-		n := len("%XX")
-		if what[at] != '%' || len(what) == 1 {
-			_, n = rawjson.DecodeRune([]byte(what[at:]))
-		}
-		if at+n > limit {
-			break
-		}
-		at += n
-	}
-	return what[:at]
-}
-
 // What returns the word that branches/…/path/ has for what an entry is: the role of its message
 // ("toolResult-<tool>" for a tool's result) or else the text of its type, encoded as a name and cut at 40
 // bytes (docs/design.md, branches/).

@@ -118,16 +118,3 @@ func whatByTheBook(text rawjson.Value) string {
 		}
 	}
 }
-
-func TestCutWhat(t *testing.T) {
-	for _, c := range []struct {
-		what  string
-		limit int
-		want  string
-	}{
-		{"user", 40, "user"}, {"user", 4, "user"}, {"user", 3, "use"}, {"a%2Fb", 5, "a%2Fb"}, {"a%2Fb", 4, "a%2F"}, {"a%2Fb", 3, "a"},
-		{"aéb", 3, "aé"}, {"aéb", 2, "a"}, {"%", 1, "%"}, {"%2F", 2, ""},
-	} {
-		require.Equal(t, c.want, cutWhat(c.what, c.limit), "%s at %d", c.what, c.limit)
-	}
-}

@@ -1,4 +1,6 @@
-package sessioncore
+package layout
+
+import "sessionfs/sessioncore"
 
 // The directories of tree/ nest as the entries do, but a chain of thousands of entries is longer than
 // a path may be. So the nesting is literal for a stretch, and goes on in tree/.deep/ (docs/design.md,
@@ -11,8 +13,13 @@ const (
 	maxNestingBytes = 2000
 )
 
-// treeNames are the names in a directory of tree/ that are no ids.
-var treeNames = []string{"entry.json"}
+const (
+	// Deep is the directory in tree/ in which the nesting goes on.
+	Deep = ".deep"
+	// EntryLink is the link in each directory of tree/ to the entry's file. An id that looks like it has its first
+	// byte encoded.
+	EntryLink = "entry.json"
+)
 
 // Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path.
 type Nesting struct{ Levels, Bytes int }
@@ -28,44 +35,37 @@ func (n Nesting) Below(name string) (below Nesting, ok bool) {
 }
 
 // TreeName returns the name of an entry's directory in tree/.
-func (s *Snapshot) TreeName(e Entry) string {
-	return fileNameAmong(s.idText(s.records[e].id), treeNames)
-}
+func TreeName(s *sessioncore.Snapshot, e sessioncore.Entry) string { return s.IDName(e, EntryLink) }
 
-// FindTreeName returns the entry whose directory in tree/ has that name, or ErrNotFound.
-func (s *Snapshot) FindTreeName(name string) (Entry, error) {
-	if e := s.newest(s.findID(name, treeNames)); e != NoEntry {
-		return e, nil
-	}
-	return NoEntry, ErrNotFound
+// FindTreeName returns the entry whose directory in tree/ has that name, or sessioncore.ErrNotFound.
+func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
+	return s.FindIDName(name, EntryLink)
 }
 
 // Beginnings returns the entries at which a stretch begins when one walks down from the roots: those
 // that tree/.deep lists, in the order of the walk.
-func (s *Snapshot) Beginnings() []Entry {
-	t := s.Tree()
-	s.deepOnce.Do(func() {
-		type place struct {
-			entry Entry
-			at    Nesting
-		}
-		var stack []place
-		for _, e := range t.roots {
-			stack = append(stack, place{e, Begin(s.TreeName(e))})
-		}
-		for len(stack) > 0 {
-			top := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for _, kid := range t.Children(top.entry) {
-				name := s.TreeName(kid)
-				at, ok := top.at.Below(name)
-				if !ok {
-					at = Begin(name)
-					t.beginnings = append(t.beginnings, kid)
-				}
-				stack = append(stack, place{kid, at})
+func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
+	type place struct {
+		entry sessioncore.Entry
+		at    Nesting
+	}
+	tree := s.Tree()
+	var stack []place
+	for _, e := range tree.Roots() {
+		stack = append(stack, place{e, Begin(TreeName(s, e))})
+	}
+	for len(stack) > 0 {
+		top := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, kid := range tree.Children(top.entry) {
+			name := TreeName(s, kid)
+			at, ok := top.at.Below(name)
+			if !ok {
+				at = Begin(name)
+				beginnings = append(beginnings, kid)
 			}
+			stack = append(stack, place{kid, at})
 		}
-	})
-	return t.beginnings
+	}
+	return beginnings
 }
