@@ -28,19 +28,19 @@ func trap(name, op string) {
 	}
 }
 
-// Stat implements sessioncore.Storage.
+// Stat implements storage.Storage.
 func (p panicking) Stat(name string) (storage.Stat, error) {
 	trap(name, "stat")
 	return p.Storage.Stat(name)
 }
 
-// List implements sessioncore.Storage.
+// List implements storage.Storage.
 func (p panicking) List(dir string) ([]storage.Item, error) {
 	trap(dir, "list")
 	return p.Storage.List(dir)
 }
 
-// Open implements sessioncore.Storage.
+// Open implements storage.Storage.
 func (p panicking) Open(name string) (storage.Object, error) {
 	trap(name, "open")
 	obj, err := p.Storage.Open(name)
@@ -52,13 +52,16 @@ type panickingObject struct {
 	name string
 }
 
-// ReadAt implements sessioncore.Object: the header still reads.
+// ReadAt implements storage.Object: the header still reads.
 func (o panickingObject) ReadAt(b []byte, off int64) (int, error) {
 	if off >= 200 || len(b) > 5<<10 {
 		trap(o.name, "read")
 	}
 	return o.Object.ReadAt(b, off)
 }
+
+// Fd implements storage.Object: what is read goes through ReadAt.
+func (o panickingObject) Fd() (uintptr, error) { return 0, storage.ErrUnsupported }
 
 // mountPanicking mounts sessions/ with such a storage.
 func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {

@@ -107,8 +107,10 @@ var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 // Read reads the pinned file; the kernel takes the bytes from it without a copy where it can. It asks for
 // whole pages, for its cache: for others go-fuse's pipe can come up short (see EntryFile).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if file, ok := h.obj.(storage.Filer); ok && off%pageSize == 0 {
-		return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
+	if off%pageSize == 0 {
+		if fd, err := h.obj.Fd(); err == nil {
+			return fuse.ReadResultFd(fd, off, len(dest)), 0
+		}
 	}
 	return readAt(h.obj, dest, off, &h.file.node)
 }
@@ -122,12 +124,11 @@ var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 // Linux is 6.9 or later; go-fuse sees to both. The kernel takes one file for a node, and a node stands for one:
 // what is put in its place is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
-	file, ok := h.obj.(storage.Filer)
-	if !ok {
+	fd, err := h.obj.Fd()
+	if err != nil {
 		return 0, false
 	}
-	fd := int(file.Fd())
-	return fd, !stacked(fd)
+	return int(fd), !stacked(int(fd))
 }
 
 // stacked reports whether a file lies on a file system over another one. The kernel refuses these, and after one

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"time"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -26,7 +25,6 @@ type clientDatabases struct {
 type clientDatabase struct {
 	name string
 	open storage.Object
-	fd   int
 	id   storage.Token // of the token only what tells which file it is
 }
 
@@ -38,8 +36,8 @@ func (d *clientDatabases) used() storage.WriterState {
 		used = storage.WritersUnknown
 	}
 	for i := range d.list {
-		state, returned := writers.Lease(d.list[i].fd)
-		if !returned {
+		state, err := d.list[i].open.Writers()
+		if errors.Is(err, storage.ErrLeaseKept) {
 			d.close() // and with it the lease
 			d.readAt = 0
 			return storage.WritersUnknown
@@ -92,13 +90,12 @@ func (d *clientDatabases) take(name string, st storage.Stat, known []clientDatab
 	if err != nil {
 		return false
 	}
-	file, ok := obj.(storage.Filer)
-	if opened, err := obj.Stat(); err != nil || !ok || !opened.SameObject(st.Token) {
+	if opened, err := obj.Stat(); err != nil || !opened.SameObject(st.Token) {
 		_ = obj.Close()
 		d.readAt = 0 // it was replaced in between: look again next time
 		return false
 	}
-	d.list = append(d.list, clientDatabase{name, obj, int(file.Fd()), st.Token})
+	d.list = append(d.list, clientDatabase{name, obj, st.Token})
 	return true
 }
 

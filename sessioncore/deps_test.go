@@ -30,7 +30,7 @@ var ownImports = map[string][]string{
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage", "/storage/dir", "/storage/memory", "/storage/pending"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage", "/storage/pending"},
 }
 
 const modelPath = "sessionfs/sessioncore"

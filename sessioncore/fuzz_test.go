@@ -356,10 +356,13 @@ func (b fuzzBlobs) Open(hash string) (storage.Object, error) {
 	if hash != b.hash {
 		return nil, fs.ErrNotExist
 	}
-	return fuzzBlob{bytes.NewReader(b.content)}, nil
+	return fuzzBlob{Reader: bytes.NewReader(b.content)}, nil
 }
 
-type fuzzBlob struct{ *bytes.Reader }
+type fuzzBlob struct {
+	*bytes.Reader
+	storage.UnsupportedObject
+}
 
 func (fuzzBlob) Close() error { return nil }
 func (fuzzBlob) Stat() (storage.Stat, error) {

@@ -5,7 +5,6 @@ import (
 
 	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // This file is the writer's look for live clients (docs/design.md section 4).
@@ -36,16 +35,14 @@ func (w *Writer) live(s *Session, snap *Snapshot) error {
 
 // writers says whether a process has the file of a snapshot open for writing.
 func (w *Writer) writers(s *Session, snap *Snapshot) (storage.WriterState, error) {
-	if o, ok := snap.File().(*dir.File); ok {
-		state, returned := o.Writers()
-		if !returned {
-			s.drop() // the lease that is left goes with the descriptor
-		}
-		if state != storage.WritersUnknown {
-			return state, nil
-		}
+	state, err := snap.File().Writers()
+	if errors.Is(err, storage.ErrLeaseKept) {
+		s.drop() // the lease goes with the descriptor
 	}
-	state, err := w.store.Storage().Writers(s.Name())
+	if state != storage.WritersUnknown {
+		return state, nil
+	}
+	state, err = w.store.Storage().Writers(s.Name())
 	if errors.Is(err, storage.ErrUnsupported) {
 		err = nil
 	}

@@ -35,10 +35,11 @@ func (m memoryFiles) Stat(name string) (storage.Stat, error) {
 
 func (m memoryFiles) Open(name string) (storage.Object, error) {
 	st, err := m.Stat(name)
-	return memoryFile{bytes.NewReader(m[name]), st}, err
+	return memoryFile{ReaderAt: bytes.NewReader(m[name]), stat: st}, err
 }
 
 type memoryFile struct {
+	storage.UnsupportedObject
 	io.ReaderAt
 	stat storage.Stat
 }

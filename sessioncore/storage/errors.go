@@ -16,6 +16,9 @@ var (
 	// ErrLocked means that another writer has held a file's lock, or a lease on it, for longer than we wait:
 	// 500 ms, as the client does (docs/format.md, The client's lock).
 	ErrLocked = errors.New("locked by another writer")
+	// ErrLeaseKept means that the lease on an object by which its writers were looked for could not be given back: only
+	// closing the object does that.
+	ErrLeaseKept = errors.New("the lease on a file could not be given back")
 	// ErrUnsupported means that the storage cannot do what was asked, whatever the name, and did nothing. It is no
 	// errno of the backing system: those are of one file.
 	ErrUnsupported = fmt.Errorf("the storage cannot do that: %w", errors.ErrUnsupported)

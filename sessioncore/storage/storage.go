@@ -77,12 +77,18 @@ type Storage interface {
 	Writers(name string) (WriterState, error)
 }
 
-// Object is a pinned file.
+// Object is a pinned file. As with Storage, an implementation embeds UnsupportedObject.
 type Object interface {
 	io.ReaderAt
 	io.Closer
 	// Stat tells about the pinned file as it is now; growth shows, a replacement does not.
 	Stat() (Stat, error)
+	// Fd returns the descriptor of an object that is an open file of this process, valid until Close. Where that is
+	// unsupported, ReadAt reads.
+	Fd() (uintptr, error)
+	// Writers is Storage.Writers for the pinned file, without opening it and as far as that can tell. ErrLeaseKept: the
+	// state is right, and the object should be closed. Where it is unsupported, Storage.Writers may know.
+	Writers() (WriterState, error)
 }
 
 // Kind is what a name stands for.
@@ -129,12 +135,6 @@ func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
 type StatItem struct {
 	Name string
 	Stat
-}
-
-// Filer is an Object that is an open file of this process.
-type Filer interface {
-	// Fd returns its descriptor, valid until Close.
-	Fd() uintptr
 }
 
 // DirMode is the mode of a directory that a session needs: its owner's alone, as the session is.

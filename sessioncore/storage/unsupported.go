@@ -37,6 +37,15 @@ func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, func() error)
 // Writers implements Storage.
 func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
 
+// UnsupportedObject is Unsupported for an Object.
+type UnsupportedObject struct{}
+
+// Fd implements Object.
+func (UnsupportedObject) Fd() (uintptr, error) { return 0, ErrUnsupported }
+
+// Writers implements Object.
+func (UnsupportedObject) Writers() (WriterState, error) { return WritersUnknown, ErrUnsupported }
+
 // ListStat lists a directory with the states of its names as Storage.ListStat does, whatever the storage.
 func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, error) {
 	items, err := files.ListStat(dir, want)

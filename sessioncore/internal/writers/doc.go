@@ -1,5 +1,4 @@
-// Package writers finds out whether a process has a file open for writing: by asking for a read lease, which the
-// kernel refuses exactly then, or by looking through /proc.
+// Package writers finds out which process has a file open for writing, by looking through /proc.
 //
-// It never opens a file, and never waits.
+// It never opens a file of anybody's, and never waits.
 package writers

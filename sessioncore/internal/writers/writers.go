@@ -46,9 +46,10 @@ func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
 // remembers: a descriptor on a network share that is away, or in our own mount, must not hold us up.
 func isOneOf(link string, files []storage.Token) bool {
 	var st unix.Statx_t
-	err := Retry(func() error {
-		return unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
-	})
+	err := unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
+	for err == unix.EINTR {
+		err = unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
+	}
 	id := storage.Token{Device: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino}
 	return err == nil && slices.ContainsFunc(files, id.SameObject)
 }
@@ -72,43 +73,13 @@ func OpensForWriting(info string) bool {
 	return false
 }
 
-// Lease asks the kernel by a lease on a descriptor for reading. EACCES: not our file; EINVAL and
-// others: no leases here. returned is false where the lease could not be given back: only closing the file
-// does that then.
-func Lease(fd int) (state storage.WriterState, returned bool) {
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	switch err {
-	case nil:
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-		return storage.WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: there is none any more
-	case unix.EAGAIN:
-		if isRemote(fd) {
-			return storage.WritersUnknown, true
-		}
-		return storage.WritersPresent, true
-	}
-	return storage.WritersUnknown, true
-}
-
-// isRemote reports whether a file lies where a refused lease says nothing of this machine's processes.
-func isRemote(fd int) bool {
-	var st unix.Statfs_t
-	err := Retry(func() error { return unix.Fstatfs(fd, &st) })
-	return err == nil && slices.Contains(remoteFileSystems, uint32(st.Type))
-}
-
-// Search looks through the descriptors of all processes for one that can write to the file.
+// Find looks through the descriptors of all processes for one that can write to the file, and returns which it is, 0
+// for none; proc is where proc(5) is mounted.
 //
 // It cannot see into every process. That leaves doubt only where such a process could be a client of this
 // file: its user owns the file, or the mode lets others write. Root's daemons, which are always there and
 // always closed to us, could write to anything, and do not count against a user's own session. (One process of
 // the user's that forbids being looked into, an ssh-agent say, is enough for doubt.)
-func Search(proc string, file storage.Stat) storage.WriterState {
-	state, _ := Find(proc, file)
-	return state
-}
-
-// Find is Search, with the process that it found; 0 for none.
 func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 	processes, err := os.ReadDir(proc)
 	if err != nil {
@@ -139,20 +110,4 @@ func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 		return storage.WritersUnknown, 0
 	}
 	return storage.WritersNone, 0
-}
-
-// remoteFileSystems have their leases from a server, or from nobody, and refuse them whoever has the file open
-// (statfs(2)).
-var remoteFileSystems = []uint32{
-	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
-	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
-}
-
-// Retry repeats a call that a signal interrupted before it did anything.
-func Retry(call func() error) error {
-	for {
-		if err := call(); err != unix.EINTR {
-			return err
-		}
-	}
 }

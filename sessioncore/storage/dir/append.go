@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -32,10 +31,19 @@ var kernel = calls{
 	renameat2: unix.Renameat2,
 }
 
+// retry repeats a call that a signal interrupted before it did anything.
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
 // writeOnce is one write(2), repeated only where a signal came before the first byte. (Go handles
 // SIGXFSZ, so a file size limit shows as a short write or EFBIG and does not end the process.)
 func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
-	err = writers.Retry(func() error {
+	err = retry(func() error {
 		n, err = c.write(fd, p)
 		return err
 	})
@@ -112,7 +120,7 @@ func (p place) fail(op string, err error) error {
 // stat is what the name stands for now.
 func (p place) stat() (storage.Stat, error) {
 	var st unix.Stat_t
-	err := writers.Retry(func() error { return unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retry(func() error { return unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return storage.Stat{}, p.fail("stat", err)
 	}
@@ -125,7 +133,7 @@ func (p place) open(flags int) (int, storage.Stat, error) {
 	flags |= unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
 	for start := time.Now(); ; time.Sleep(leasePoll) {
 		var fd int
-		err := writers.Retry(func() (err error) {
+		err := retry(func() (err error) {
 			fd, err = unix.Openat(p.dir, p.base, flags, 0)
 			return err
 		})
@@ -159,7 +167,7 @@ func (p place) regular(fd int) (int, storage.Stat, error) {
 
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
-	if err := writers.Retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return storage.Stat{}, &fs.PathError{Op: "fstat", Err: err}
 	}
 	return statOf(&st), nil
@@ -245,7 +253,7 @@ func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 		err = errors.New("another program wrote to the file's end")
 	}
 	if err == nil {
-		err = writers.Retry(func() error { return c.ftruncate(fd, size) })
+		err = retry(func() error { return c.ftruncate(fd, size) })
 	}
 	if err != nil { // %v: the errno of the append is the one that counts
 		return fmt.Errorf("%w (and not taken back: %v)", why, err)
@@ -262,7 +270,7 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	buf := make([]byte, min(len(data), 64<<10))
 	for len(data) > 0 {
 		var n int
-		err := writers.Retry(func() (err error) {
+		err := retry(func() (err error) {
 			n, err = unix.Pread(fd, buf[:min(len(buf), len(data))], from)
 			return err
 		})
@@ -292,7 +300,7 @@ func (s *Storage) syncWith(sys calls, name string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := writers.Retry(func() error { return sys.fsync(fd) }); err != nil {
+	if err := retry(func() error { return sys.fsync(fd) }); err != nil {
 		return p.fail("fsync", err)
 	}
 	return p.syncDir(sys)
@@ -301,7 +309,7 @@ func (s *Storage) syncWith(sys calls, name string) error {
 // syncDir makes the names in the place's directory durable. Some file systems have no fsync for
 // directories and say so with EINVAL or ENOTSUP; they give what they can without it.
 func (p place) syncDir(sys calls) error {
-	err := writers.Retry(func() error { return sys.fsync(p.dir) })
+	err := retry(func() error { return sys.fsync(p.dir) })
 	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {
 		return p.fail("fsync of the directory of", err)
 	}

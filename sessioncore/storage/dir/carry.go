@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -39,7 +38,7 @@ func (t *temporary) carryOver(sys calls, from int64) {
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
 		// The lease first: who has closed the file by then has written all that it will.
-		state, returned := writers.Lease(t.old)
+		state, returned := lease(t.old)
 		waited := time.Since(start)
 		last := state == storage.WritersNone || !returned || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
 		n, err := t.carry(sys, from, last)
@@ -84,7 +83,7 @@ func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err erro
 func preadFull(fd int, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		var got int
-		err := writers.Retry(func() (err error) {
+		err := retry(func() (err error) {
 			got, err = unix.Pread(fd, p[n:], off+int64(n))
 			return err
 		})

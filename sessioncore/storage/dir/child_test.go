@@ -135,7 +135,8 @@ func childLive(args []string) error {
 		return err
 	}
 	state, err := s.Writers(args[1])
-	fmt.Println(state, writers.Search("/proc", st))
+	seen, _ := writers.Find("/proc", st)
+	fmt.Println(state, seen)
 	return err
 }
 

@@ -278,7 +278,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &File{f: os.NewFile(uintptr(fd), name)}
+	o := &file{f: os.NewFile(uintptr(fd), name)}
 	st, err := o.Stat()
 	if err == nil && st.Kind != storage.KindFile {
 		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
@@ -290,16 +290,16 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
-// File is an open regular file.
-type File struct{ f *os.File }
+// file is an open regular file.
+type file struct{ f *os.File }
 
-var _ storage.Filer = (*File)(nil)
+var _ storage.Object = (*file)(nil)
 
-func (o *File) ReadAt(p []byte, off int64) (int, error) { return o.f.ReadAt(p, off) }
-func (o *File) Close() error                            { return o.f.Close() }
-func (o *File) Fd() uintptr                             { return o.f.Fd() }
+func (o *file) ReadAt(p []byte, off int64) (int, error) { return o.f.ReadAt(p, off) }
+func (o *file) Close() error                            { return o.f.Close() }
+func (o *file) Fd() (uintptr, error)                    { return o.f.Fd(), nil }
 
-func (o *File) Stat() (storage.Stat, error) {
+func (o *file) Stat() (storage.Stat, error) {
 	var st unix.Stat_t
 	conn, err := o.f.SyscallConn()
 	if err != nil {

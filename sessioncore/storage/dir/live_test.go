@@ -25,7 +25,8 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	t.Helper()
 	state, err := s.Writers(name)
 	require.NoError(t, err)
-	return [2]storage.WriterState{state, writers.Search("/proc", storagetest.Stat(t, s, name))}
+	seen, _ := writers.Find("/proc", storagetest.Stat(t, s, name))
+	return [2]storage.WriterState{state, seen}
 }
 
 // newUsersStorage is a storage of a plain user's file: as root in a container we cannot look into every
@@ -109,8 +110,11 @@ func TestSearchWritersWithoutProc(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "one\n")
 	st := storagetest.Stat(t, s, "x.jsonl")
-	assert.Equal(t, storage.WritersUnknown, writers.Search(filepath.Join(s.Path(), "none"), st))
-	assert.Equal(t, storage.WritersUnknown, writers.Search(t.TempDir(), st), "an empty /proc says nothing")
+	for _, proc := range []string{filepath.Join(s.Path(), "none"), t.TempDir()} { // an empty one says nothing
+		state, pid := writers.Find(proc, st)
+		assert.Equal(t, storage.WritersUnknown, state)
+		assert.Zero(t, pid)
+	}
 }
 
 func TestOpensForWriting(t *testing.T) {

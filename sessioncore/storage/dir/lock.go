@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -251,7 +250,7 @@ func (l *lockFile) isStale(text string, st storage.Stat) bool {
 func readLock(fd int) (string, error) {
 	buf := make([]byte, lockSize+1)
 	var n int
-	err := writers.Retry(func() (err error) {
+	err := retry(func() (err error) {
 		n, err = unix.Pread(fd, buf, 0)
 		return err
 	})
@@ -314,7 +313,7 @@ func (l *lockFile) breakStale() bool {
 		return false
 	}
 	defer unix.Close(fd) // and with it the flock
-	err = writers.Retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	err = retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if err == unix.EWOULDBLOCK {
 		return false // another of us is at it
 	} // any other error: a file system without flock; the rest has to do

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -111,7 +110,7 @@ func (p place) mkdir() (int, error) {
 }
 
 func (p place) openDir() (fd int, err error) {
-	err = writers.Retry(func() error {
+	err = retry(func() error {
 		fd, err = unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return err
 	})
@@ -133,7 +132,7 @@ func chown(fd int, uid, gid uint32) error {
 	if err != nil || now.UID == uid && now.GID == gid {
 		return err
 	}
-	return writers.Retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
+	return retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
 }
 
 // giveToOwner gives what root made to the owner of the directory it is in: a user's files stay the

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -25,7 +24,7 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 	case nil:
 		return t.checkExchanged(sys, expect)
 	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP: // a file system that cannot do that
-		if err = writers.Retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, 0) }); err == nil {
+		if err = retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, 0) }); err == nil {
 			t.at = ""
 			return nil
 		}
@@ -57,7 +56,7 @@ func (t *temporary) isAt(base string) bool {
 // exchange gives the file the name and the one that had it the temporary's: so nothing is lost where that proves to be
 // wrong.
 func (t *temporary) exchange(sys calls) error {
-	return writers.Retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, unix.RENAME_EXCHANGE) })
+	return retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, unix.RENAME_EXCHANGE) })
 }
 
 // checkExchanged takes an exchange back where the file that had the name is not the one that was expected, or the
@@ -85,7 +84,7 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 // renameNew renames to a name that is free, else fails with EEXIST, on file systems without
 // RENAME_NOREPLACE too.
 func (c calls) renameNew(dir int, from, to string) error {
-	err := writers.Retry(func() error { return c.renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE) })
+	err := retry(func() error { return c.renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -60,7 +59,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 	if err := t.takeAttributes(expect); err != nil {
 		return storage.Stat{}, err
 	}
-	if err := writers.Retry(func() error { return sys.fsync(t.fd) }); err != nil {
+	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
 		return storage.Stat{}, p.fail("fsync the replacement of", err)
 	}
 	if ready != nil {
@@ -130,7 +129,7 @@ func (p place) temporary() (*temporary, error) {
 // create makes a file of mode 0600, open for reading and writing, that was not there before.
 func (p place) create(base string) (fd int, err error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	err = writers.Retry(func() error {
+	err = retry(func() error {
 		fd, err = unix.Openat(p.dir, base, flags, storage.FileMode)
 		return err
 	})
@@ -207,7 +206,7 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 
 // setMode makes the mode what it says, whatever the umask.
 func (t *temporary) setMode(mode uint32) error {
-	if err := writers.Retry(func() error { return unix.Fchmod(t.fd, mode) }); err != nil {
+	if err := retry(func() error { return unix.Fchmod(t.fd, mode) }); err != nil {
 		return t.fail("chmod the replacement of", err)
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -82,7 +81,7 @@ func (r *rootDir) openPath() (*heldDir, storage.Stat, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	var fd int
-	err := writers.Retry(func() (err error) {
+	err := retry(func() (err error) {
 		fd, err = unix.Openat2(unix.AT_FDCWD, r.path, &how)
 		if err == unix.ENOSYS || err == unix.EPERM { // as in openat
 			fd, err = walkPath(r.path, flags)

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -46,7 +45,7 @@ func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (sto
 
 func pwriteOnce(fd int, data []byte) error {
 	var n int
-	err := writers.Retry(func() (err error) {
+	err := retry(func() (err error) {
 		n, err = unix.Pwrite(fd, data, 0)
 		return err
 	})

@@ -159,6 +159,8 @@ func (m *Storage) Open(name string) (storage.Object, error) {
 
 // memObject is a node that stays readable when its name is gone.
 type memObject struct {
+	storage.UnsupportedObject
+
 	storage *Storage
 	node    *memNode
 	closed  atomic.Bool
