@@ -135,7 +135,7 @@ var operations = map[string]string{
 }
 
 // manyFiles are the types of which each row names the file that renders it, carries out its lines or finds its target.
-var manyFiles = map[string]bool{"GeneratedFile": true, "ControlFile": true, "Link": true, "SessionLink": true, "FixedLink": true}
+var manyFiles = map[string]bool{"GeneratedFile": true, "ControlFile": true, "Link": true, "SessionLink": true, "LinksDir": true, "FixedLink": true}
 
 // TestTableTellsTheTruth: types, files, operations and cache rules of the table are those of the code.
 func TestTableTellsTheTruth(t *testing.T) {

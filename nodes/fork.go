@@ -3,8 +3,8 @@ package nodes
 import (
 	"context"
 	"path"
-	"strings"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -20,9 +20,6 @@ func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, i
 		if err != nil {
 			return "", err
 		}
-		return path.Join(sessionsRoot, strings.TrimSuffix(file, sessionSuffix)), nil
+		return path.Join(layout.Sessions, layout.SessionDir(file)), nil
 	})
 }
-
-// sessionsRoot is where the session files lie in the mount.
-const sessionsRoot = "sessions"

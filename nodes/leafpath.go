@@ -1,13 +1,10 @@
 package nodes
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"syscall"
-
-	"sessionfs/sessioncore"
 )
 
 // artifactsName is the directory of a session's own files. What lies in it is found, unlisted, in the session's
@@ -27,22 +24,6 @@ type pathFollower interface {
 	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up: what
 	// becomes ENOENT says that the path leads to no session.
 	follow(parts []string) (below []string, err error)
-}
-
-// errLeadsNowhere: a path leads to no session.
-var errLeadsNowhere = fmt.Errorf("%w: the path leads to no session", sessioncore.ErrNotFound)
-
-// followLink is follow of a directory of links to sessions: link says below what directory of sessions/ the link
-// of a name leads.
-func followLink(parts []string, link func(name string) (dir string, err error)) (below []string, err error) {
-	if len(parts) == 0 {
-		return nil, errLeadsNowhere
-	}
-	dir, err := link(parts[0])
-	if err != nil {
-		return nil, err
-	}
-	return append(strings.Split(dir, "/"), parts[1:]...), nil
 }
 
 // parts cuts a target into its parts below the session's directory. An absolute path, or one that goes up,

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -30,28 +32,37 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 {"type":"custom","customType":"x","id":"last","parentId":"b","timestamp":"2026-02-16T10:20:43.000Z"}
 `
 
+// keys is a directory of links.
+type keys map[string]string
+
+func (k keys) Depth() int                    { return 1 }
+func (k keys) Stat() (storage.Stat, error)   { return storage.Stat{}, nil }
+func (k keys) List() ([]layout.Entry, error) { return nil, nil }
+
+func (k keys) Find(name string) (layout.Entry, error) {
+	dir, ok := k[name]
+	if !ok {
+		return layout.Entry{}, sessioncore.ErrNotFound
+	}
+	return layout.Entry{Name: name, Session: dir}, nil
+}
+
 // followTable is a root with sessions/ and by-id/, in which two keys lead to sessions.
 func followTable(parts []string) ([]string, error) {
 	switch {
 	case parts[0] == "sessions":
 		return parts[1:], nil
 	case parts[0] == "by-id":
-		return followLink(parts[1:], func(name string) (string, error) {
-			dir, ok := map[string]string{"key": "p/my session", "other": "p/other"}[name]
-			if !ok {
-				return "", sessioncore.ErrNotFound
-			}
-			return dir, nil
-		})
+		return layout.Follow(keys{"key": "p/my session", "other": "p/other"}, parts[1:])
 	}
-	return nil, errLeadsNowhere
+	return nil, layout.ErrLeadsNowhere
 }
 
 // TestLeafTarget: the forms of a reference to an entry, and what is none.
 func TestLeafTarget(t *testing.T) {
-	storage := memory.New()
-	require.NoError(t, storage.WriteFile("p/my session.jsonl", []byte(referenceSession)))
-	store := sessioncore.NewStore(storage)
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/my session.jsonl", []byte(referenceSession)))
+	store := sessioncore.NewStore(files)
 	defer store.Close()
 	snap, err := store.Session("p/my session.jsonl").Acquire()
 	require.NoError(t, err)

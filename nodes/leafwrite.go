@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -173,7 +173,7 @@ func (d *SessionDir) branchPoint(target string) (*string, error) {
 		return nil, err
 	}
 	defer snap.Release()
-	in := reference{session: strings.TrimSuffix(d.session.Name(), sessionSuffix)}
+	in := reference{session: layout.SessionDir(d.session.Name())}
 	if root, ok := d.Root().Operations().(*RootDir); ok {
 		in.follow = root.follow
 	}

@@ -3,12 +3,12 @@ package nodes
 import (
 	"context"
 	"path"
-	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
@@ -62,7 +62,7 @@ func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, i
 		if err != nil {
 			return "", err
 		}
-		return path.Join(sessionsRoot, strings.TrimSuffix(file, sessionSuffix)), nil
+		return path.Join(layout.Sessions, layout.SessionDir(file)), nil
 	})
 }
 

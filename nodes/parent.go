@@ -5,6 +5,7 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -36,16 +37,6 @@ func (d *SessionDir) parent() (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	from := strings.TrimPrefix(d.path(), sessionsRoot+"/")
-	return target{path: relativeLink(from, strings.TrimSuffix(parent.Name(), sessionSuffix)), st: st}, nil
-}
-
-// relativeLink is the target of a link in the directory from that leads to another one below the same
-// root.
-func relativeLink(from, to string) string {
-	here, there := strings.Split(from, "/"), strings.Split(to, "/")
-	for len(here) > 0 && len(there) > 1 && here[0] == there[0] {
-		here, there = here[1:], there[1:]
-	}
-	return strings.Repeat("../", len(here)) + strings.Join(there, "/")
+	from := strings.TrimPrefix(d.path(), layout.Sessions+"/")
+	return target{path: layout.RelativeTarget(from, layout.SessionDir(parent.Name())), st: st}, nil
 }

@@ -7,6 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -80,5 +81,5 @@ func (d *RootDir) follow(parts []string) (below []string, err error) {
 			return dir.follow(parts[1:])
 		}
 	}
-	return nil, errLeadsNowhere
+	return nil, layout.ErrLeadsNowhere
 }

@@ -12,6 +12,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
@@ -31,7 +32,7 @@ type SessionDir struct {
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
-		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+sessionSuffix))),
+		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
 		artifacts: &SourceDir{
 			directory: directory{node{view: dir.view}},
 			storage:   dir.storage, dir: join(dir.dir, name), sessions: dir.sessions,

@@ -13,6 +13,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
@@ -75,7 +76,7 @@ func (d *SourceDir) isOutdated() bool {
 
 // lookupIn looks a name up and makes it a child of parent.
 func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if hidden(name) {
+	if layout.Hidden(name) {
 		return nil, syscall.ENOENT
 	}
 	st, err := d.storage.Stat(join(d.dir, name))
@@ -102,10 +103,10 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 
 // isSession reports whether there is a session file that a directory called name shows.
 func (d *SourceDir) isSession(name string) (bool, error) {
-	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(sessionSuffix) > syscall.NAME_MAX {
+	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
 		return false, nil
 	}
-	_, err := d.sessions.Session(join(d.dir, name+sessionSuffix)).Probe()
+	_, err := d.sessions.Session(join(d.dir, name+layout.SessionSuffix)).Probe()
 	switch {
 	case err == nil:
 		return true, nil
@@ -185,7 +186,7 @@ func (d *SourceDir) list() ([]item, error) {
 	self := d.StableAttr()
 	items := make([]item, 0, len(found))
 	for _, f := range found {
-		name, ok := sessionName(f.Name)
+		name, ok := layout.SessionName(f.Name)
 		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] {
 			continue
 		}
@@ -201,7 +202,7 @@ func (d *SourceDir) list() ([]item, error) {
 		}
 	}
 	for _, f := range found {
-		if f.Kind == storage.KindOther || hidden(f.Name) || sessions[f.Name] {
+		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] {
 			continue
 		}
 		id := sourceAttr(self, f.Kind, f.Name)
@@ -221,10 +222,13 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 // follow: sessions/ itself, whose paths are what is asked for.
 func (d *SourceDir) follow(parts []string) ([]string, error) {
 	if d.sessions == nil || d.dir != "" {
-		return nil, errLeadsNowhere
+		return nil, layout.ErrLeadsNowhere
 	}
 	return parts, nil
 }
+
+// join puts a name behind a directory's path in a storage, where "" is the root.
+func join(dir, name string) string { return path.Join(dir, name) }
 
 // sortItems brings a listing into the order of names.
 func sortItems(items []item) {

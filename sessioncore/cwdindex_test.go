@@ -113,9 +113,9 @@ func TestCwdCollisions(t *testing.T) {
 		if e.Dir == "" && name != "latest" {
 			require.Empty(t, sessions[e.Session.Name])
 			sessions[e.Session.Name] = name
-			again, err := l.CwdSession("/w", name)
+			again, err := l.CwdFind("/w", name)
 			require.NoError(t, err)
-			require.Equal(t, e.Session.Name, again.Name)
+			require.Equal(t, e.Session.Name, again.Session.Name)
 		}
 	}
 	require.Len(t, sessions, 6)

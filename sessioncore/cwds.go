@@ -48,12 +48,6 @@ func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
 	return CwdEntry{}, fmt.Errorf("%w: %q in %q", ErrNotFound, name, dir)
 }
 
-// CwdSession returns the session that a link in the directory of by-cwd/ that stands for dir leads to now.
-// The error wraps ErrNotFound.
-func (l *Listing) CwdSession(dir, name string) (*SessionInfo, error) {
-	return l.pick(l.cwdLink(dir, name))
-}
-
 // cwdLink finds the session of a link.
 func (l *Listing) cwdLink(dir, name string) finder {
 	return func() ([]*listedFile, bool, func(*SessionInfo) bool) {

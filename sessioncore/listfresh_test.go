@@ -91,9 +91,9 @@ func TestListingWork(t *testing.T) {
 		got.stats = 0
 		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
 	}
-	info, err := l.CwdSession("/home/42", "latest")
+	latest, err := l.CwdFind("/home/42", "latest")
 	require.NoError(t, err)
-	require.Equal(t, "09942", info.ID)
+	require.Equal(t, "09942", latest.Session.ID)
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
 	_, err = l.Resume("no such id")
 	require.ErrorIs(t, err, ErrNotFound)
@@ -170,13 +170,13 @@ func TestListingIsTrue(t *testing.T) {
 		old(d + "b.jsonl")
 		resumes(id, d+"a.jsonl")
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
-		info, err := l.CwdSession("/a", "latest")
+		latest, err := l.CwdFind("/a", "latest")
 		require.NoError(t, err)
-		require.Equal(t, d+"a.jsonl", info.Name)
+		require.Equal(t, d+"a.jsonl", latest.Session.Name)
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
-		info, err = l.CwdSession("/a", "latest")
+		latest, err = l.CwdFind("/a", "latest")
 		require.NoError(t, err)
-		require.Equal(t, "new"+id+"/c.jsonl", info.Name)
+		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
 		resumes(id+"c", d+"c.jsonl")
 		write(d+"d.jsonl", headerLine(id+"c", "/a")) // a copy of an id, newer

@@ -1,0 +1,61 @@
+package layout
+
+import (
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// ByCwd is by-cwd/ and all directories below it: they nest like the working directories of the sessions. In each
+// there is a link to every session of just that directory, and latest.
+type ByCwd struct {
+	Listing *sessioncore.Listing
+	Cwd     string // the working directory, an absolute path; "/" for by-cwd/ itself
+}
+
+var _ = (Directory)(ByCwd{})
+
+// Depth counts by-cwd/ and the working directory's own levels.
+func (d ByCwd) Depth() int {
+	if d.Cwd == "/" {
+		return 1
+	}
+	return 1 + strings.Count(d.Cwd, "/")
+}
+
+// Stat has the time at which a session came or went last.
+func (d ByCwd) Stat() (storage.Stat, error) { return d.Listing.CwdStat(d.Cwd) }
+
+// List returns the subdirectories, the links to sessions and latest in the order of names.
+func (d ByCwd) List() ([]Entry, error) {
+	found, err := d.Listing.CwdList(d.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(found))
+	for i, e := range found {
+		entries[i] = Entry{Name: e.Name, Sub: d.sub(e)}
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// Find finds a subdirectory, a session's link or latest.
+func (d ByCwd) Find(name string) (Entry, error) {
+	e, err := d.Listing.CwdFind(d.Cwd, name)
+	switch {
+	case err != nil:
+		return Entry{}, err
+	case e.Dir == "":
+		return linkTo(name, e.Session), nil
+	}
+	return Entry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
+}
+
+func (d ByCwd) sub(e sessioncore.CwdEntry) Directory {
+	if e.Dir == "" {
+		return nil
+	}
+	return ByCwd{d.Listing, e.Dir}
+}

@@ -1,0 +1,66 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// ByID is by-id/: a link for each session, named by its id. Every key that --resume takes is found
+// (docs/design.md section 5).
+type ByID struct{ Listing *sessioncore.Listing }
+
+var _ = (Directory)(ByID{})
+
+// Depth is 1.
+func (d ByID) Depth() int { return 1 }
+
+// Stat has the time at which a session came or went last.
+func (d ByID) Stat() (storage.Stat, error) { return d.Listing.Stat() }
+
+// List returns the ids in the order of names; of sessions with the same id there is one.
+func (d ByID) List() ([]Entry, error) {
+	sessions, err := d.Listing.Look()
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(sessions.All()))
+	seen := make(map[string]bool, len(sessions.All()))
+	for _, info := range sessions.All() {
+		if !seen[info.ID] && d.Listing.HasDirectory(info) {
+			seen[info.ID] = true
+			entries = append(entries, Entry{Name: sessioncore.FileName(info.ID)})
+		}
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// Find resolves a key as --resume does.
+func (d ByID) Find(name string) (Entry, error) {
+	info, err := d.Listing.Resume(name)
+	if errors.Is(err, sessioncore.ErrNotFound) {
+		err = errNoKey
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return linkTo(name, info), nil
+}
+
+// errNoKey says what a key must be.
+var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
+
+// linkTo is a link to a session, with the owner and the times of its file.
+func linkTo(name string, info *sessioncore.SessionInfo) Entry {
+	return Entry{Name: name, Session: info.DirName(), Stat: info.Stat}
+}
+
+func sortByName(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+}

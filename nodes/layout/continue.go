@@ -1,0 +1,61 @@
+package layout
+
+import (
+	"fmt"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// Continue is continue/: for each terminal a link to the session that its breadcrumb names. A breadcrumb that names
+// no session of this store has no link.
+type Continue struct {
+	Listing *sessioncore.Listing
+	Crumbs  storage.Storage // terminal-sessions/
+}
+
+var _ = (Directory)(Continue{})
+
+// Depth is 1.
+func (d Continue) Depth() int { return 1 }
+
+// Stat mirrors the directory of breadcrumbs.
+func (d Continue) Stat() (storage.Stat, error) { return d.Crumbs.Stat("") }
+
+// List returns the terminals in the order of the storage.
+func (d Continue) List() ([]Entry, error) {
+	crumbs, err := d.Crumbs.List("")
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, crumb := range crumbs {
+		if crumb.Kind != storage.KindFile {
+			continue
+		}
+		if e, err := d.Find(crumb.Name); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// Find follows the breadcrumb of a terminal. The link has its owner and times.
+func (d Continue) Find(terminal string) (Entry, error) {
+	if terminal[0] == '.' {
+		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
+	}
+	st, err := d.Crumbs.Stat(terminal)
+	if err != nil {
+		return Entry{}, err
+	}
+	file, err := sessioncore.ReadBreadcrumb(d.Crumbs, terminal)
+	if err != nil {
+		return Entry{}, err
+	}
+	session, err := d.Listing.Locate(file)
+	if err != nil {
+		return Entry{}, err
+	}
+	return Entry{Name: terminal, Session: SessionDir(session.Name()), Stat: st}, nil
+}

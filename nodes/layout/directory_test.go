@@ -1,0 +1,152 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// place is where a name of a directory leads, as the mount shows it: the target of a link, or "dir".
+func place(d Directory, e Entry) string {
+	if e.Sub != nil {
+		return "dir"
+	}
+	return LinkTarget(d, e.Session)
+}
+
+// TestDirectories: what each directory of links lists and finds in one store of sessions.
+func TestDirectories(t *testing.T) {
+	files := memory.New()
+	for i, s := range []struct{ file, id, cwd, title string }{
+		{"p/a.jsonl", "aaa1", "/w", "first"},
+		{"p/b.jsonl", "aaa2", "/w/sub", "a/b"},
+		{"q/c.jsonl", "ccc", "/w", ""},
+		{"q/twin.jsonl", "ccc", "", "twin"},
+		{"q/.hidden.jsonl", "ddd", "/w", "hidden"},
+	} {
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-16T10:20:3%d.000Z","cwd":%q,"title":%q}`+"\n", s.id, i, s.cwd, s.title)
+		text += fmt.Sprintf(`{"type":"message","id":"m","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","message":{"role":"user","content":"hello %d"}}`+"\n", i)
+		require.NoError(t, files.WriteFile(s.file, []byte(text)))
+	}
+	crumbs := memory.New()
+	for name, file := range map[string]string{
+		"tty1": "/agent/sessions/p/a.jsonl", "tty2": "/elsewhere/sessions/p/b.jsonl", "gone": "/agent/sessions/p/gone.jsonl", ".tty": "/agent/sessions/p/a.jsonl",
+	} {
+		require.NoError(t, crumbs.WriteFile(name, []byte("/w\n"+file+"\n")))
+	}
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	listing := sessioncore.NewListing(store, "/agent/sessions")
+	all, err := listing.Look()
+	require.NoError(t, err)
+	require.Len(t, all.All(), 4)
+	newest := all.All()[0]
+	require.Equal(t, "q/twin", newest.DirName())
+
+	cwd := func(dir string) Directory { return ByCwd{listing, dir} }
+	for name, c := range map[string]struct {
+		dir    Directory
+		listed []string // name and place, in order
+		found  []string // likewise, not listed
+		none   []string
+	}{
+		"by-id": {
+			ByID{listing},
+			[]string{"aaa1 ../sessions/p/a", "aaa2 ../sessions/p/b", "ccc ../sessions/q/twin"},
+			[]string{"aaa ../sessions/p/b", "AAA1 ../sessions/p/a", "twin ../sessions/q/twin"},
+			[]string{"ddd", "x", ".git", "aaa11"},
+		},
+		"recent": {
+			Recent{listing},
+			[]string{"01-twin ../sessions/q/twin", "02-hello 2 ../sessions/q/c", "03-a%2Fb ../sessions/p/b", "04-first ../sessions/p/a"},
+			nil,
+			[]string{"01-first", "05-hidden", "1-twin", ".git"},
+		},
+		"continue": {
+			Continue{listing, crumbs},
+			[]string{"tty1 ../sessions/p/a", "tty2 ../sessions/p/b"},
+			nil,
+			[]string{"gone", ".tty", "tty3"},
+		},
+		"by-cwd":       {cwd("/"), []string{"w dir"}, nil, []string{"x", "latest", ".git"}},
+		"by-cwd/w":     {cwd("/w"), []string{"a ../../sessions/p/a", "c ../../sessions/q/c", "latest ../../sessions/q/c", "sub dir"}, nil, []string{"b", "aaa1"}},
+		"by-cwd/w/sub": {cwd("/w/sub"), []string{"b ../../../sessions/p/b", "latest ../../../sessions/p/b"}, nil, []string{"a", "sub"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.dir.Stat()
+			require.NoError(t, err)
+			listed, err := c.dir.List()
+			require.NoError(t, err)
+			require.Len(t, listed, len(c.listed))
+			check := func(want string) {
+				at := strings.LastIndexByte(want, ' ')
+				e, err := c.dir.Find(want[:at])
+				require.NoError(t, err, want)
+				require.Equal(t, want[at+1:], place(c.dir, e), want)
+				if e.Sub == nil {
+					below, err := Follow(c.dir, []string{want[:at], "entries", "m.json"})
+					require.NoError(t, err)
+					require.Equal(t, path.Join(e.Session, "entries/m.json"), path.Join(below...))
+					require.NotZero(t, e.Stat.Size, "the stat of a file")
+				}
+			}
+			for i, e := range listed {
+				at := strings.LastIndexByte(c.listed[i], ' ')
+				require.Equal(t, c.listed[i][:at], e.Name)
+				require.Equal(t, c.listed[i][at+1:] == "dir", e.Sub != nil, e.Name)
+				check(c.listed[i])
+			}
+			for _, want := range c.found {
+				check(want)
+			}
+			for _, name := range c.none {
+				_, err := c.dir.Find(name)
+				require.Error(t, err, name)
+				require.True(t, errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
+			}
+		})
+	}
+	below, err := Follow(cwd("/"), []string{"w", "sub", "b", "leaf"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"p", "b", "leaf"}, below)
+	for _, parts := range [][]string{nil, {"w"}, {"w", "sub"}} {
+		_, err := Follow(cwd("/"), parts)
+		require.ErrorIs(t, err, ErrLeadsNowhere)
+	}
+	_, err = cwd("/none").Stat()
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+}
+
+func TestRelativeTarget(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"p/a", "p/b", "../b"}, {"p/a", "q/b", "../../q/b"}, {"a", "b", "../b"}, {"p/a/x", "p/b", "../../b"}, {"p/a", "b", "../../b"}, {"p/a", "p/a/sub", "sub"},
+	} {
+		require.Equal(t, c.want, RelativeTarget(c.from, c.to), "%s to %s", c.from, c.to)
+		require.Equal(t, c.to, path.Join(c.from, c.want))
+	}
+}
+
+func TestSourceNames(t *testing.T) {
+	for name, hidden := range map[string]bool{
+		".s.jsonl.lock": true, ".s.jsonl.0aF9.tmp": true, "s.jsonl.12ab.bak": true,
+		"s.jsonl": false, ".lock": false, ".s.lock": false, ".s.jsonl.xyz.tmp": false, ".s.jsonl.tmp": false, "s.jsonl.bak": false, "s.jsonl.12ab.tmp": false, "": false,
+	} {
+		require.Equal(t, hidden, Hidden(name), name)
+	}
+	for file, want := range map[string]string{"s.jsonl": "s", "a.b.jsonl": "a.b", ".s.jsonl": "", ".jsonl": "", "s.json": "", "": ""} {
+		name, ok := SessionName(file)
+		require.Equal(t, want != "", ok, file)
+		if ok {
+			require.Equal(t, want, name)
+			require.Equal(t, want, SessionDir(file))
+		}
+	}
+}

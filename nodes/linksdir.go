@@ -1,0 +1,112 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+)
+
+// LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/ and what is below it, continue/,
+// recent/.
+type LinksDir struct {
+	directory
+	layout layout.Directory
+	// noted is what last-error calls a look-up that fails; "" if such look-ups are not noted.
+	noted string
+}
+
+// NewLinksDir returns a directory of links. noted is what last-error calls a look-up in it that fails, "" for a
+// directory whose names nobody makes up.
+func NewLinksDir(view *View, dir layout.Directory, noted string) *LinksDir {
+	return &LinksDir{directory: directory{node{view: view}}, layout: dir, noted: noted}
+}
+
+func (d *LinksDir) fillAttr(out *fuse.Attr) error {
+	st, err := d.layout.Stat()
+	if err != nil {
+		return err
+	}
+	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
+	return nil
+}
+
+var _ = (fusefs.NodeLookuper)((*LinksDir)(nil))
+
+// Lookup finds a link to a session or a subdirectory.
+func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	e, err := d.layout.Find(name)
+	switch {
+	case err != nil && (d.noted == "" || name[0] == '.'): // .git and the like
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+	case err != nil:
+		return nil, d.view.refuseLookup(d.noted, name, d.path()+"/"+name, err)
+	case e.Sub != nil:
+		d.fillPrivate(&out.Attr, e.Stat, syscall.S_IFDIR, 0)
+		setTimeouts(out, cacheSecond)
+		id := stableAttr(d.StableAttr(), kindCwdDir, name, syscall.S_IFDIR)
+		return d.child(ctx, id, name, func() fusefs.InodeEmbedder { return NewLinksDir(d.view, e.Sub, d.noted) }), 0
+	}
+	if d.noted != "" {
+		d.view.found(d.noted)
+	}
+	fillLink(&out.Attr, d.target(e))
+	setTimeouts(out, cacheAttr)
+	id := stableAttr(d.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
+	return d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return &SessionLink{Link{node: node{view: d.view}, find: func() (target, error) { return d.find(name) }}}
+	}), 0
+}
+
+// find finds what a link leads to.
+func (d *LinksDir) find(name string) (target, error) {
+	e, err := d.layout.Find(name)
+	if err == nil && e.Sub != nil {
+		err = sessioncore.ErrNotFound
+	}
+	if err != nil {
+		return target{}, err
+	}
+	return d.target(e), nil
+}
+
+func (d *LinksDir) target(e layout.Entry) target {
+	return target{path: layout.LinkTarget(d.layout, e.Session), st: e.Stat}
+}
+
+func (d *LinksDir) list() ([]item, error) {
+	entries, err := d.layout.List()
+	if err != nil {
+		return nil, err
+	}
+	items := make([]item, len(entries))
+	for i, e := range entries {
+		if e.Sub != nil {
+			items[i] = d.newItem(kindCwdDir, e.Name, syscall.S_IFDIR)
+		} else {
+			items[i] = d.newItem(kindSessionLink, e.Name, syscall.S_IFLNK)
+		}
+	}
+	return items, nil
+}
+
+// lookupItem answers READDIRPLUS for a link without its attributes. The kernel looks the name up when somebody wants
+// them, and would do that also if it had them, since it may not remember the name.
+func (d *LinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if it.mode == syscall.S_IFLNK {
+		return nil, syscall.ENOENT
+	}
+	return d.Lookup(ctx, it.name, out)
+}
+
+func (d *LinksDir) follow(parts []string) ([]string, error) { return layout.Follow(d.layout, parts) }
+
+// SessionLink is a link to the directory of a session, in a LinksDir, and parent. The target is relative, so that it
+// holds wherever the mount is.
+type SessionLink struct{ Link }
+
+func (l *SessionLink) cache() cacheRule { return cacheAttr }
