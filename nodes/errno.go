@@ -9,7 +9,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 // errnoOf is the one place where domain errors become errnos (docs/design.md section 7).
@@ -20,7 +19,7 @@ func errnoOf(err error) syscall.Errno {
 		return 0
 	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
-	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, pending.ErrTooMany):
+	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
 		return syscall.EINVAL

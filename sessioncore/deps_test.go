@@ -30,7 +30,7 @@ var ownImports = map[string][]string{
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage", "/storage/pending"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -12,7 +12,6 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 // Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
@@ -57,8 +56,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *Session, id string) (name stri
 
 // pending reports whether a session is in memory only; so are its forks then.
 func (w *Writer) pending(s *Session) bool {
-	p, ok := w.store.Storage().(*pending.Storage)
-	return ok && p.Pending(s.Name())
+	return w.store.Storage().Pending(s.Name())
 }
 
 // fork returns what the file of a fork of the session in the file parent holds but for its id and time.

@@ -17,6 +17,7 @@ import (
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // countingStorage counts what is asked of it.
@@ -218,9 +219,9 @@ func TestListingOfPending(t *testing.T) {
 	files := pending.New(dirtest.New(t))
 	l := newListing(t, files)
 	require.Empty(t, ids(t, l))
-	require.NoError(t, files.Create("p/s.jsonl", []byte(headerLine("one", "/a")), false))
+	require.NoError(t, files.CreatePending("p/s.jsonl", false, storagetest.Content(headerLine("one", "/a"))))
 	require.Equal(t, "one", ids(t, l))
-	require.NoError(t, files.Create("p/t.jsonl", []byte(headerLine("two", "/a")), false))
+	require.NoError(t, files.CreatePending("p/t.jsonl", false, storagetest.Content(headerLine("two", "/a"))))
 	for _, key := range []string{"two", "TWO", "tw"} {
 		info, err := l.Resume(key)
 		require.NoError(t, err)
@@ -328,7 +329,8 @@ func TestLongFirstMessages(t *testing.T) {
 
 func keepNow(t *testing.T, p *pending.Storage, name string) {
 	t.Helper()
-	kept, err := p.KeepNow(context.Background(), name, p.Pending)
-	require.NoError(t, err)
-	require.True(t, kept)
+	require.True(t, p.Pending(name))
+	unlock := storagetest.Lock(t, p, name)
+	require.NoError(t, p.Keep(context.Background(), name, nil))
+	require.NoError(t, unlock())
 }

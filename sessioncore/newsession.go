@@ -19,7 +19,6 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 // NewSession is a session to be made (docs/design.md section 2, new-session).
@@ -69,8 +68,8 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession makes a session and returns its name in the storage. With a pending.Storage it lives in
-// memory until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
+// NewSession makes a session and returns its name in the storage. It is pending, where the storage can,
+// until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
 // beside the others (flat.go); else where sessions of that working directory are, or into the directory
 // with the documented name (docs/format.md, Files). Where that name is longer than a file system allows, it is
 // refused with ENAMETOOLONG, as the client fails in such a directory too.
@@ -99,12 +98,9 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 // must not be lost.
 func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
 	root := w.store.Storage()
-	if p, ok := root.(*pending.Storage); ok && wait && !(used && w.opts.Sync) {
-		var content bytes.Buffer
-		if err := write(&content); err != nil {
-			return err
-		}
-		if err := p.Create(name, content.Bytes(), used); !errors.Is(err, pending.ErrNoRoom) {
+	if wait && !(used && w.opts.Sync) {
+		err := root.CreatePending(name, used, write)
+		if !errors.Is(err, storage.ErrNoRoom) && !errors.Is(err, storage.ErrUnsupported) {
 			return err
 		}
 	}

@@ -167,15 +167,15 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 
 func TestPendingLimits(t *testing.T) {
 	p := pending.New(memory.New())
-	require.NoError(t, p.Create("d/a", []byte("x"), false))
-	require.ErrorIs(t, p.Create("d/a", []byte("x"), false), fs.ErrExist)
+	require.NoError(t, p.CreatePending("d/a", false, storagetest.Content("x")))
+	require.ErrorIs(t, p.CreatePending("d/a", false, storagetest.Content("x")), fs.ErrExist)
 	putFile(t, p, "e/b", "x")
-	require.ErrorIs(t, p.Create("e/b", []byte("x"), false), fs.ErrExist)
+	require.ErrorIs(t, p.CreatePending("e/b", false, storagetest.Content("x")), fs.ErrExist)
 	var err error
 	for i := 0; err == nil; i++ {
-		err = p.Create(fmt.Sprintf("d/%d", i), nil, false)
+		err = p.CreatePending(fmt.Sprintf("d/%d", i), false, storagetest.Content(""))
 	}
-	require.ErrorIs(t, err, pending.ErrTooMany)
+	require.ErrorIs(t, err, storage.ErrTooMany)
 	_, err = NewWriter(NewStore(p), WriteOptions{ReadOnly: true}).NewSession(context.Background(), NewSession{CWD: "/w"})
 	require.True(t, errors.Is(err, ErrReadOnly))
 }

@@ -162,16 +162,14 @@ func TestPendingBytes(t *testing.T) {
 
 	// Others hold all that there may be.
 	const large = "scope/large.jsonl"
-	require.NoError(t, p.Create(large, make([]byte, pending.MaxPendingBytes-p.Size()), true))
+	require.NoError(t, p.CreatePending(large, true, storagetest.Content(strings.Repeat("x", int(pending.MaxPendingBytes-p.Size())))))
 	onDisk, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
 	_, err = w.append(userLine)
 	require.NoError(t, err)
 	require.Equal(t, w.content(), fileContent(t, disk, name))
-	kept, err := p.KeepNow(ctx, large, p.Pending)
-	require.NoError(t, err)
-	require.True(t, kept)
+	keepNow(t, p, large)
 	require.Equal(t, count(), p.Size())
 	require.NoError(t, w.SyncAll(ctx))
 	require.Zero(t, p.Size())
@@ -198,7 +196,7 @@ func TestPendingNames(t *testing.T) {
 		"a/../x":            storage.ErrBadName,
 		"/x":                storage.ErrBadName,
 	} {
-		err := p.Create(name, []byte("x"), true)
+		err := p.CreatePending(name, true, storagetest.Content("x"))
 		if want == nil {
 			require.NoError(t, err, name)
 			continue

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 // MaxLine is the longest line that can be written, in bytes (docs/design.md section 2).
@@ -169,32 +168,46 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	if p, ok := c.w.store.Storage().(*pending.Storage); ok && p.Pending(c.s.Name()) &&
-		(answered || c.w.opts.Sync || p.MustKeep(len(lines))) {
-		return p.Keep(c.ctx, c.s.Name(), lines)
+	files, name := c.w.store.Storage(), c.s.Name()
+	if (answered || c.w.opts.Sync) && files.Pending(name) {
+		return files.Keep(c.ctx, name, lines)
 	}
-	_, err = c.w.store.Storage().Append(c.s.Name(), lines)
+	_, err = files.Append(name, lines)
+	if errors.Is(err, storage.ErrNoRoom) {
+		err = files.Keep(c.ctx, name, lines)
+	}
 	return err
 }
 
 // Sync makes what was written to a session durable, and puts one that is in memory on disk.
 func (w *Writer) Sync(ctx context.Context, s *Session) error {
-	if p, ok := w.store.Storage().(*pending.Storage); ok && p.Pending(s.Name()) {
-		if _, err := p.KeepNow(ctx, s.Name(), p.Pending); err != nil {
+	files := w.store.Storage()
+	if files.Pending(s.Name()) {
+		if err := w.keep(ctx, s); err != nil {
 			return err
 		}
 	}
-	return w.store.Storage().Sync(s.Name())
+	return files.Sync(s.Name())
+}
+
+// keep puts a session on disk that is in memory, unless somebody was faster.
+func (w *Writer) keep(ctx context.Context, s *Session) error {
+	files := w.store.Storage()
+	unlock, err := files.Lock(ctx, s.Name())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
+	if !files.Pending(s.Name()) {
+		return nil
+	}
+	return files.Keep(ctx, s.Name(), nil)
 }
 
 // SyncAll puts all sessions on disk that are in memory and that somebody added to. The error is that of the first
 // one for which it failed, and says how many others there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	p, ok := w.store.Storage().(*pending.Storage)
-	if !ok {
-		return nil
-	}
-	failed := p.KeepAll(ctx)
+	failed := w.store.Storage().KeepAll(ctx)
 	switch n := len(failed); n {
 	case 0:
 		return nil

@@ -16,6 +16,10 @@ var (
 	// ErrLocked means that another writer has held a file's lock, or a lease on it, for longer than we wait:
 	// 500 ms, as the client does (docs/format.md, The client's lock).
 	ErrLocked = errors.New("locked by another writer")
+	// ErrTooMany means that as many files are pending as may be.
+	ErrTooMany = errors.New("too many new sessions wait for their first answer")
+	// ErrNoRoom means that a pending file may not be made or grow in memory, and has to go to disk.
+	ErrNoRoom = errors.New("no room in memory")
 	// ErrLeaseKept means that the lease on an object by which its writers were looked for could not be given back: only
 	// closing the object does that.
 	ErrLeaseKept = errors.New("the lease on a file could not be given back")

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
@@ -67,7 +68,7 @@ func TestListStat(t *testing.T) {
 		}
 		pending := pending.New(s.Storage)
 		for _, name := range []string{"p/f3", "new/f", "q/r/g"} {
-			require.NoError(t, pending.Create(name, []byte("waiting"), false))
+			require.NoError(t, pending.CreatePending(name, false, storagetest.Content("waiting")))
 		}
 		for _, dir := range []string{"", "p", "q", "q/r", "new"} {
 			check(t, pending, dir)

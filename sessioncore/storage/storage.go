@@ -75,6 +75,26 @@ type Storage interface {
 	// (docs/design.md section 4). The caller holds Lock(name), so that a writer that follows the lock is not met in the
 	// middle of its work. Where that is unsupported, the state is WritersUnknown.
 	Writers(name string) (WriterState, error)
+
+	// CreatePending makes a file with what write writes that is not on disk yet: a pending one, to which all other
+	// methods apply. used tells that it holds what must not be lost. The error wraps fs.ErrExist where there is a file
+	// of that name, ErrTooMany, ErrNoRoom, write's, or what keeps the file from being put on disk later. After ErrNoRoom,
+	// and where that is unsupported and write is not called, Replace makes the file.
+	CreatePending(name string, used bool, write func(io.Writer) error) error
+	// Pending reports whether a file is pending. Append to such a file fails with ErrNoRoom where it has to go to disk
+	// with that. Where CreatePending is unsupported, no file is pending.
+	Pending(name string) bool
+	// Keep puts a pending file on disk, with more at its end. The caller holds Lock(name).
+	Keep(ctx context.Context, name string, more []byte) error
+	// KeepAll puts every pending file on disk, durably, that was used or that somebody appended to, in the order of
+	// names, and returns those for which that failed: they are pending as before. It takes their locks.
+	KeepAll(ctx context.Context) (failed []Unkept)
+}
+
+// Unkept is a pending file that could not be put on disk, and why.
+type Unkept struct {
+	Name string
+	Err  error
 }
 
 // Object is a pinned file. As with Storage, an implementation embeds UnsupportedObject.

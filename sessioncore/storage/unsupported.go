@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -36,6 +37,18 @@ func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, func() error)
 
 // Writers implements Storage.
 func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
+
+// CreatePending implements Storage.
+func (Unsupported) CreatePending(string, bool, func(io.Writer) error) error { return ErrUnsupported }
+
+// Pending implements Storage: no file is.
+func (Unsupported) Pending(string) bool { return false }
+
+// Keep implements Storage.
+func (Unsupported) Keep(context.Context, string, []byte) error { return ErrUnsupported }
+
+// KeepAll implements Storage: there are no pending files.
+func (Unsupported) KeepAll(context.Context) []Unkept { return nil }
 
 // UnsupportedObject is Unsupported for an Object.
 type UnsupportedObject struct{}

@@ -21,6 +21,8 @@ import (
 // No name leads out of it and no symbolic link below it is ever followed (section 7: contents are hostile until
 // checked).
 type Storage struct {
+	storage.Unsupported // pending files
+
 	root  rootDir
 	held  heldDirs
 	locks heldLocks

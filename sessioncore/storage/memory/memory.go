@@ -20,7 +20,7 @@ import (
 // the contract of dir.Storage to the letter, so that what works over one works over the other: a
 // directory must be there before a file is put into it. Its zero value is not usable.
 type Storage struct {
-	storage.Unsupported // what is not below: links, and what is for the sake of system calls and of other programs
+	storage.Unsupported // links, pending files, and what is for the sake of system calls and other programs
 
 	locks storage.FIFOMutexes[string]
 

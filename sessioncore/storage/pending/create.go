@@ -1,8 +1,10 @@
 package pending
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -12,30 +14,27 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrTooMany: as many sessions as may wait in memory do.
-var ErrTooMany = errors.New("too many new sessions wait for their first answer")
-
-// ErrNoRoom: a file is not to be made in memory but on disk.
-var ErrNoRoom = errors.New("no room in memory")
-
-// Create makes a file in memory; used tells that there is something in it that must not be lost. It makes none that
-// could not go to disk, as far as that can be seen: such a file could never be saved, and its name could not
-// be looked up. The error wraps fs.ErrExist where there is one of that name, ErrTooMany, or what the
-// Storage on disk says.
-func (p *Storage) Create(name string, data []byte, used bool) error {
+// CreatePending implements Storage: the file is in memory. It makes none that could not go to disk, as far as that can
+// be seen: such a file could never be saved, and its name could not be looked up.
+func (p *Storage) CreatePending(name string, used bool, write func(io.Writer) error) error {
 	owner, err := p.checkCreate(name)
 	if err != nil {
 		return err
 	}
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return err
+	}
+	data := content.Bytes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch size := int64(len(data)); {
 	case p.files[name] != nil:
 		return fmt.Errorf("%w: %s", fs.ErrExist, name)
 	case used && (p.ended || p.bytes+size > MaxPendingBytes):
-		return ErrNoRoom
+		return storage.ErrNoRoom
 	case len(p.files) >= maxPending:
-		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(p.files))
+		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", storage.ErrTooMany, len(p.files))
 	}
 	if err := p.memory.WriteFile(name, data); err != nil {
 		return err

@@ -15,33 +15,39 @@ import (
 
 // Putting on disk what waits in memory (docs/design.md section 2, new-session).
 
-// Unkept is a file that could not be put on disk, and why.
-type Unkept struct {
-	Name string
-	Err  error
-}
-
-// KeepAll puts every file that somebody added to on disk, in the order of names, and returns those for which that
-// failed: they are in memory as before.
-func (p *Storage) KeepAll(ctx context.Context) (failed []Unkept) {
+// KeepAll implements Storage.
+func (p *Storage) KeepAll(ctx context.Context) (failed []storage.Unkept) {
 	for _, name := range p.Names() {
-		kept, err := p.KeepNow(ctx, name, p.used)
+		kept, err := p.keepUsed(ctx, name)
 		if kept && err == nil {
 			err = p.Storage.Sync(name)
 		}
 		if err != nil {
-			failed = append(failed, Unkept{name, err})
+			failed = append(failed, storage.Unkept{Name: name, Err: err})
 		}
 	}
 	return failed
 }
 
+// keepUsed puts a file on disk that somebody added to, and reports whether it is one.
+func (p *Storage) keepUsed(ctx context.Context, name string) (kept bool, err error) {
+	unlock, err := p.Lock(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = unlock() }()
+	if !p.used(name) {
+		return false, nil
+	}
+	return true, p.Keep(ctx, name, nil)
+}
+
 // End is KeepAll for the last time: whoever adds to a file in memory from now on puts it on disk with that.
-func (p *Storage) End(ctx context.Context) (failed []Unkept) {
+func (p *Storage) End(ctx context.Context) (failed []storage.Unkept) {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	// A writer that asked MustKeep before this holds the lock of its file, which KeepAll takes before it looks
+	// A writer that appended before this holds the lock of its file, which KeepAll takes before it looks
 	// whether something was added.
 	return p.KeepAll(ctx)
 }
@@ -68,9 +74,9 @@ func (p *Storage) used(name string) bool {
 	return f != nil && f.used
 }
 
-// MustKeep reports whether a file to which n bytes are to be added has to go to disk with them. The caller holds
+// mustKeep reports whether a file to which n bytes are to be added has to go to disk with them. The caller holds
 // its lock.
-func (p *Storage) MustKeep(n int) bool {
+func (p *Storage) mustKeep(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended || p.bytes+int64(n) > MaxPendingBytes
@@ -89,7 +95,7 @@ func (p *Storage) grown(name string, st storage.Stat, err error, used bool) {
 	f.used = f.used || used
 }
 
-// Keep puts a file that is in memory on disk, with more at its end. The caller holds Lock(name).
+// Keep implements Storage.
 func (p *Storage) Keep(ctx context.Context, name string, more []byte) error {
 	obj, err := p.memory.Open(name)
 	if err != nil {
@@ -133,19 +139,6 @@ func (p *Storage) makeDir(dir string) error {
 		return fmt.Errorf("%w: %v", unix.ENOTDIR, err)
 	}
 	return err
-}
-
-// KeepNow is Keep for callers that do not hold the lock; it keeps the file if want, asked under the lock, says so.
-func (p *Storage) KeepNow(ctx context.Context, name string, want func(string) bool) (kept bool, err error) {
-	unlock, err := p.Lock(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = unlock() }()
-	if !want(name) {
-		return false, nil // for Pending: somebody was faster
-	}
-	return true, p.Keep(ctx, name, nil)
 }
 
 // forget removes a file from memory, with directories that held nothing else.

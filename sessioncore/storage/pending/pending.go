@@ -50,7 +50,7 @@ func New(disk storage.Storage) *Storage {
 	return &Storage{Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}}
 }
 
-// Pending reports whether a file is in memory only.
+// Pending implements Storage: whether a file is in memory only.
 func (p *Storage) Pending(name string) bool {
 	_, ok := p.waiting(name)
 	return ok
@@ -158,6 +158,9 @@ func (p *Storage) Open(name string) (storage.Object, error) {
 // Append implements Storage.
 func (p *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	if owner, ok := p.waiting(name); ok {
+		if p.mustKeep(len(data)) {
+			return storage.Stat{}, storage.ErrNoRoom
+		}
 		st, err := p.memory.Append(name, data)
 		p.grown(name, st, err, true)
 		return inMemory(st, owner), err
