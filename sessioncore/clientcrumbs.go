@@ -66,7 +66,7 @@ func (b *breadcrumbs) any(terminals []string) bool {
 // look reads what changed.
 func (b *breadcrumbs) look() {
 	now := time.Now().UnixNano()
-	if st, err := b.storage.Stat(""); err != nil || b.readAt == 0 || st.Token != b.dir || racy(st.Token, b.readAt) {
+	if st, err := b.storage.Stat(""); err != nil || b.readAt == 0 || st.Token != b.dir || st.Token.Racy(b.readAt) {
 		b.dir, b.readAt = st.Token, now
 		b.relist()
 	}
@@ -110,7 +110,7 @@ func (b *breadcrumb) look(crumbs storage.Storage, st storage.Stat, now int64) {
 		*b = breadcrumb{terminal: b.terminal}
 		return
 	}
-	if st.Token == b.token && !racy(st.Token, b.readAt) {
+	if st.Token == b.token && !st.Token.Racy(b.readAt) {
 		return
 	}
 	b.token, b.readAt = st.Token, now

@@ -56,7 +56,7 @@ func (d *clientDatabases) used() storage.WriterState {
 func (d *clientDatabases) look() {
 	now := time.Now().UnixNano()
 	st, err := d.storage.Stat("")
-	if err == nil && d.readAt != 0 && st.Token == d.dir && !racy(st.Token, d.readAt) {
+	if err == nil && d.readAt != 0 && st.Token == d.dir && !st.Token.Racy(d.readAt) {
 		return
 	}
 	d.dir, d.readAt, d.unseen = st.Token, now, false

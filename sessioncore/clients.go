@@ -113,7 +113,7 @@ func (s *clientScan) holds(named []breadcrumb) bool {
 		return false
 	}
 	for _, crumb := range named {
-		if racy(crumb.token, s.at.UnixNano()) {
+		if crumb.token.Racy(s.at.UnixNano()) {
 			return false
 		}
 	}

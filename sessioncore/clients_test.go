@@ -213,7 +213,7 @@ func TestClientComesBack(t *testing.T) {
 	imitation{stdin: other, control: other, files: []string{a.database("agent.db")}}.start(t)
 	for range 5 {
 		a.crumb(id, "p/s.jsonl")
-		time.Sleep(2 * raceWindow)
+		time.Sleep(40 * time.Millisecond)
 		a.nobodyOn("p/s.jsonl")
 		searched := a.clients.scan.at
 		a.nobodyOn("p/s.jsonl")

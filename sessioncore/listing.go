@@ -209,7 +209,7 @@ func (l *Listing) fetch(name string, all bool) (k dirLook) {
 		return k
 	}
 	d := l.dirs[name]
-	k.same = d != nil && d.stat == k.stat && !racy(k.stat.Token, d.readAt)
+	k.same = d != nil && d.stat == k.stat && !k.stat.Token.Racy(d.readAt)
 	switch {
 	case k.same && all && len(d.names) > 0:
 		k.err = storage.StatNames(files, name, d.names, func(i int, st storage.Stat) {
@@ -248,10 +248,6 @@ func (l *Listing) apply(name string, k dirLook, stale *[]*listedFile) (*listedDi
 	*stale = append(*stale, k.stale...)
 	return d, nil
 }
-
-// racy reports whether a state read at that time may change without its times telling. Nobody can set when
-// a file changed, other than when it was modified: one with a time to come would be read each time.
-func racy(t storage.Token, readAt int64) bool { return t.Changed >= readAt-int64(raceWindow) }
 
 // isSessionFile: the client's list takes no hidden names and no links.
 func isSessionFile(item storage.Item) bool {
@@ -292,7 +288,7 @@ func (l *Listing) take(d *listedDir, items []storage.StatItem, stale *[]*listedF
 }
 
 // differs reports whether a file with that token has to be read.
-func (f *listedFile) differs(t storage.Token) bool { return f.token != t || racy(t, f.readAt) }
+func (f *listedFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
 
 // forget lets a directory go.
 func (l *Listing) forget(d *listedDir) {

@@ -119,7 +119,7 @@ func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 	if state != m.state {
 		m.state, m.looked, m.gone = state, 0, nil
 	}
-	return ok && !racy(state, now), nil
+	return ok && !state.Racy(now), nil
 }
 
 // look looks for the blobs of references that were not looked at.

@@ -20,7 +20,7 @@ func (s *Session) parentText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if known := s.parent.Load(); known != nil && known.token == st.Token && !racy(st.Token, known.readAt) {
+	if known := s.parent.Load(); known != nil && known.token == st.Token && !st.Token.Racy(known.readAt) {
 		return known.text, nil
 	}
 	now := time.Now().UnixNano()

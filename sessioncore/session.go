@@ -35,9 +35,6 @@ const (
 	// growth is taken as growth, not as another file in the same place.
 	headCheck = 4 << 10
 	tailCheck = 4 << 10
-	// raceWindow: a file changed this short before it was read may change again without its times
-	// telling, since some kernels' clocks for files tick every 4 or 10 ms.
-	raceWindow = 20 * time.Millisecond
 	// readTries: how often reading is begun anew when the file is changed under it.
 	readTries = 5
 )
@@ -68,7 +65,7 @@ func (s *Session) Acquire() (*Snapshot, error) {
 
 // isOf reports whether the snapshot shows the state that st tells of.
 func (s *Snapshot) isOf(st storage.Stat) bool {
-	return s.stat == st && (s.stat.Modified < s.readAt-int64(raceWindow) || s.headUnchanged())
+	return s.stat == st && (!s.stat.Racy(s.readAt) || s.headUnchanged())
 }
 
 // headUnchanged looks at the one place that is overwritten without the file's size telling: the title
@@ -82,7 +79,7 @@ func (s *Snapshot) headUnchanged() bool {
 	if err != nil || sum != s.headSum {
 		return false
 	}
-	if s.stat.Modified < now-int64(raceWindow) {
+	if !s.stat.Racy(now) {
 		s.settled.Store(true)
 	}
 	return true

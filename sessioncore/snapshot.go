@@ -54,7 +54,7 @@ type Snapshot struct {
 	endsLine bool
 	serial   int64                         // a number of its own among all snapshots of the process
 	grown    atomic.Pointer[storage.Token] // a later state of the file in which both are as they were
-	settled  atomic.Bool                   // it was looked at again after raceWindow
+	settled  atomic.Bool                   // it was looked at again once its times tell of changes
 
 	treeOnce  sync.Once
 	tree      *Tree

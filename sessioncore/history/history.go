@@ -185,7 +185,7 @@ func (h *History) attempt(
 		return m, true, nil
 	}
 	m.State = p.state
-	m.Settled = unsettled(p.state.Stat().Token, p.at) == 0
+	m.Settled = p.state.Stat().Token.Settling(p.at) == 0
 	held := false
 	if hurry {
 		held, err = p.hold()

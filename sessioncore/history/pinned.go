@@ -155,7 +155,7 @@ func (p *pinned) wait() time.Duration {
 	if p.shm != nil {
 		return 0
 	}
-	return unsettled(p.database.stat.Token, p.at)
+	return p.database.stat.Token.Settling(p.at)
 }
 
 // changed reports whether what was read can be a mixture of two states: the log was begun anew or cut, or frames

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
-	"time"
-
-	"sessionfs/sessioncore/storage"
 )
 
 // walIndex is what the writers' shared memory, history.db-shm, says of the log (SQLite's WAL-mode File Format,
@@ -43,25 +40,4 @@ func readIndex(shm io.ReaderAt) (index walIndex, ok bool) {
 	index.copied = order.Uint32(b[copies+32:])
 	copy(index.salts[:], header[32:])
 	return index, index.copied <= index.frames
-}
-
-const (
-	// clockTick is how coarse the times of files are at most: kernels before 6.13 take them from the last tick of
-	// the clock, of which there are 100 to 1,000 a second. A time that is older tells every later change.
-	clockTick = 20 * time.Millisecond
-	// coarseTick is the same for file systems that keep whole seconds, or even ones (old ext4, FAT).
-	coarseTick = 2 * time.Second
-)
-
-// unsettled returns for how long, from a moment on, a change of a file might not show in its times: 0 as a rule.
-func unsettled(file storage.Token, at time.Time) time.Duration {
-	tick := clockTick
-	if file.Changed%int64(time.Second) == 0 {
-		tick = coarseTick
-	}
-	age := at.Sub(file.ModTime())
-	if age < 0 || age >= tick { // a time to come is of no clock
-		return 0
-	}
-	return tick - age
 }
