@@ -2,20 +2,15 @@ package sessioncore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"path"
 	"strings"
 
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
-const (
-	// maxBreadcrumb is how large a breadcrumb may be, in bytes: two paths, and what newer clients add.
-	maxBreadcrumb = 16 << 10
-	// maxPlaces is how many readings of a path that lies elsewhere are tried.
-	maxPlaces = 16
-)
+// maxBreadcrumb is how large a breadcrumb may be, in bytes: two paths, and what newer clients add.
+const maxBreadcrumb = 16 << 10
 
 // ReadBreadcrumb returns the path of the session file that a breadcrumb of the client names (docs/format.md,
 // Breadcrumbs: two lines, the working directory and the file; what follows is of newer clients). The error wraps
@@ -37,86 +32,9 @@ func ReadBreadcrumb(files storage.Storage, name string) (file string, err error)
 	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return "", err
 	}
-	lines := strings.Split(trimmed(string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))), "\n")
+	lines := strings.Split(rawjson.TrimSpace(string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))), "\n")
 	if len(lines) < 2 {
 		return "", fmt.Errorf("%w: a breadcrumb without a second line", ErrNotFound)
 	}
 	return lines[1], nil
-}
-
-// Locate returns the session whose file a client wrote down as an absolute path. The path may be that of
-// another place, from which the agent directory was copied: then what follows a directory called as the
-// storage's is looked for here. The error wraps ErrNotFound where there is no session.
-func (l *Listing) Locate(file string) (*Session, error) {
-	if len(file) > maxPath || !path.IsAbs(file) || !strings.HasSuffix(file, sessionEnding) {
-		return nil, fmt.Errorf("%w: %.100q is no path of a session", ErrNotFound, file)
-	}
-	file = path.Clean(file)
-	if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
-		return l.at(name)
-	}
-	mark := "/" + path.Base(l.root) + "/"
-	rest := file
-	for range maxPlaces {
-		at := strings.Index(rest, mark)
-		if at < 0 {
-			break
-		}
-		rest = rest[at+len(mark)-1:]
-		if s, err := l.at(rest[1:]); !errors.Is(err, ErrNotFound) {
-			return s, err
-		}
-	}
-	return nil, fmt.Errorf("%w: %.100q is not here", ErrNotFound, file)
-}
-
-// at returns the session of a file. The error wraps ErrNotFound where there is none.
-func (l *Listing) at(name string) (*Session, error) {
-	if path.Base(name)[0] == '.' {
-		return nil, fmt.Errorf("%w: %.100q is hidden", ErrNotFound, name)
-	}
-	// Names that a text made up are not kept by the store.
-	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
-		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	s := l.store.Session(name)
-	_, err := s.Probe()
-	if unreachable(err) || errors.Is(err, ErrNotSession) {
-		err = fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	return s, err
-}
-
-// HasDirectory reports whether a listed file is a session for us too, and so has a directory. That the
-// client lists what it would not load happens where it found the header by a search.
-func (l *Listing) HasDirectory(i *SessionInfo) bool {
-	if i.flags&infoSearched == 0 {
-		return true
-	}
-	_, err := l.at(i.Name)
-	return err == nil
-}
-
-// Parent returns the session that a session was forked from: the one that parentSession in its header
-// names, as a path or as an id. The error wraps ErrNotFound where it names none, or none that is here.
-func (l *Listing) Parent(s *Session) (*Session, error) {
-	text, err := s.parentText()
-	switch {
-	case err != nil:
-		return nil, err
-	case text == "":
-		return nil, fmt.Errorf("%w: no parent", ErrNotFound)
-	}
-	var parent *Session
-	if strings.IndexByte(text, '/') >= 0 {
-		parent, err = l.Locate(text)
-	} else if info, findErr := l.byID(text, s.name); findErr == nil {
-		parent = l.store.Session(info.Name)
-	} else {
-		err = findErr
-	}
-	if err == nil && parent == s {
-		return nil, fmt.Errorf("%w: %s is its own parent", ErrNotFound, s.name)
-	}
-	return parent, err
 }

@@ -33,9 +33,6 @@ type dialect struct {
 
 	context contextWords
 
-	// What can be appended: fields of all entries, and fields by type.
-	common  []fieldRule
-	entries map[EntryType][]fieldRule
 	// dataFirst: custom entries and messages begin with their own fields.
 	dataFirst bool
 	// nullLabel: a label entry that clears says so with null; else it has no label.
@@ -69,7 +66,6 @@ var (
 			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
 			customMessages: true, providerHistory: true,
 		},
-		common: commonRules, entries: entryRules,
 		dataFirst: true, fileTime: rawjson.TimestampLayout,
 	}
 	// operator is the dialect of operator (docs/format.md, Operator dialect).
@@ -83,7 +79,6 @@ var (
 			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
 			compactionRole: "compaction_summary", compactionKeys: []string{"summary", "tokens_before"},
 		},
-		common: operatorCommonRules, entries: operatorEntryRules,
 		nullLabel: true, fileTime: "2006-01-02T15:04:05.000000",
 	}
 )

@@ -33,7 +33,7 @@ func parseDraft(line []byte, d *dialect, useBlobs bool) (*draft, error) {
 	if text = text[:end]; !text.IsObject() {
 		return nil, &FieldError{Want: "one JSON object", Got: text.Kind().String()}
 	}
-	kind, fills, err := d.checkEntry(text)
+	kind, fills, err := checkEntry(d, text)
 	if err != nil {
 		return nil, err
 	}

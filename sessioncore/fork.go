@@ -195,7 +195,7 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)
-		name = path.Join(dir, f.dialect.sessionFileName(now, id))
+		name = path.Join(dir, sessionFileName(f.dialect, now, id))
 		err = w.createNamed(ctx, name, wait, f.write != nil, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
 		})

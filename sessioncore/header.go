@@ -194,10 +194,10 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	if slot != nil {
 		gone = append(gone, "title", "titleSource")
 		if title := slot.Member("title"); title.Truthy() {
-			add = appendListed(add, `"title":`+string(title))
+			add = rawjson.AppendListed(add, `"title":`+string(title))
 		}
 		if source := slot.Member("source"); len(source) > 0 {
-			add = appendListed(add, `"titleSource":`+string(source))
+			add = rawjson.AppendListed(add, `"titleSource":`+string(source))
 		}
 	}
 	var edits rawjson.Edits

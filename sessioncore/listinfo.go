@@ -152,12 +152,12 @@ func displayed(text string) string {
 	room := maxDisplayName
 	for b := []byte(strings.TrimSuffix(line, "\r")); len(b) > 0 && room > 0; {
 		r, n := rawjson.DecodeRune(b)
-		blank := len(out) == 0 && trimmed(string(b[:n])) == ""
+		blank := len(out) == 0 && rawjson.TrimSpace(string(b[:n])) == ""
 		if !unicode.IsControl(r) && !blank {
 			out = append(out, b[:n]...)
 			room--
 		}
 		b = b[n:]
 	}
-	return trimmed(string(out))
+	return rawjson.TrimSpace(string(out))
 }

@@ -60,7 +60,7 @@ func (p *listParse) header() bool {
 	}
 	_, rest, _ := bytes.Cut(p.content, []byte("\n"))
 	for line := range bytes.Lines(rest) {
-		if text := trimmed(string(line)); text != "" {
+		if text := rawjson.TrimSpace(string(line)); text != "" {
 			return p.searchedHeader([]byte(text))
 		}
 	}
@@ -76,7 +76,7 @@ func (p *listParse) hasSlot() bool {
 // slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
 func (p *listParse) slotTitle(title string) {
 	p.flags |= infoSlot
-	if trimmed(title) != "" {
+	if rawjson.TrimSpace(title) != "" {
 		p.setTitle(title)
 	}
 }

@@ -3,7 +3,6 @@ package sessioncore
 import (
 	"bytes"
 	"strings"
-	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -145,9 +144,4 @@ func firstMessageText(text []byte, newer bool) string {
 		}
 	}
 	return fallback
-}
-
-// trimmed is JavaScript's trim.
-func trimmed(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool { return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r) })
 }

@@ -21,7 +21,7 @@ func (w *Writer) live(s *Session, snap *Snapshot) error {
 		}
 	}
 	if w.opts.Leases != nil {
-		if live := w.opts.Leases.On(snap.header.leaseName); live != nil {
+		if live := w.opts.Leases.On(snap.LeaseName()); live != nil {
 			live.Session = s.Name()
 			return live
 		}

@@ -117,7 +117,7 @@ func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, 
 
 // sessionFileName names a session's file as clients do: the time with the characters that some file
 // systems forbid replaced, and the id.
-func (d *dialect) sessionFileName(now time.Time, id string) string {
+func sessionFileName(d *dialect, now time.Time, id string) string {
 	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(d.fileTime))
 	return stamp + "_" + id + sessionEnding
 }

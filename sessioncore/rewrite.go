@@ -178,7 +178,7 @@ func setMembers(object rawjson.Value, fields []headerField) []byte {
 func joinMembers(members []string) string {
 	var out []byte
 	for _, m := range members {
-		out = appendListed(out, m)
+		out = rawjson.AppendListed(out, m)
 	}
 	return string(out)
 }

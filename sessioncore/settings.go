@@ -1,8 +1,6 @@
 package sessioncore
 
 import (
-	"unicode/utf8"
-
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -194,22 +192,11 @@ func (c *contextBuilder) writeRules() error {
 				return
 			}
 			seen[name] = true
-			rules = appendListed(rules, name)
+			rules = rawjson.AppendListed(rules, name)
 		})
 	}
 	c.doc.text(`,"injectedTtsrRules":[` + string(rules) + `]`)
 	return nil
-}
-
-// appendListed appends an element of a list of JSON texts.
-func appendListed(list []byte, text string) []byte {
-	if len(list) > 0 {
-		list = append(list, ',')
-	}
-	if !utf8.ValidString(text) {
-		return rawjson.AppendUTF8(list, []byte(text))
-	}
-	return append(list, text...)
 }
 
 func (c *contextBuilder) writeTools() error {
@@ -218,7 +205,7 @@ func (c *contextBuilder) writeTools() error {
 		return err
 	}
 	var tools []byte
-	eachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = appendListed(tools, string(v)) })
+	eachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
 	has := "false"
 	if e != NoEntry {
 		has = "true"

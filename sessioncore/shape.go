@@ -51,7 +51,7 @@ func (s *shape) check(object rawjson.Value, path string, text rawjson.Value, fil
 	for i := range s.fields {
 		r := &s.fields[i]
 		if len(found[i]) == 0 && r.fill != "" {
-			add = appendListed(add, r.fill)
+			add = rawjson.AppendListed(add, r.fill)
 		}
 		var err error
 		if fills, err = r.check(path, found[i], text, fills); err != nil {

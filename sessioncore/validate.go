@@ -103,18 +103,27 @@ var oldModelRules = []fieldRule{
 	{key: "modelId", kinds: rawjson.String, notEmpty: true},
 }
 
+// rulesOf returns the fields of all entries of a dialect, and the fields of each type that can be written.
+func rulesOf(d *dialect) (common []fieldRule, entries map[EntryType][]fieldRule) {
+	if d == operator {
+		return operatorCommonRules, operatorEntryRules
+	}
+	return commonRules, entryRules
+}
+
 // checkEntry holds an object against what the format says of its type, and returns that and what is to be
 // filled in.
-func (d *dialect) checkEntry(line rawjson.Value) (EntryType, rawjson.Edits, error) {
-	if err := check(line, "", d.common); err != nil {
+func checkEntry(d *dialect, line rawjson.Value) (EntryType, rawjson.Edits, error) {
+	common, entries := rulesOf(d)
+	if err := check(line, "", common); err != nil {
 		return TypeUnknown, nil, err
 	}
 	kind := d.typeOf(line.Member("type"))
-	rules, ok := d.entries[kind]
+	rules, ok := entries[kind]
 	if !ok {
 		return kind, nil, &FieldError{Field: "type", Want: "one that can be appended", Got: shortened(line.Member("type"))}
 	}
-	if err := d.checkSpelling(line, rules); err != nil {
+	if err := checkSpelling(d, line, common, rules); err != nil {
 		return kind, nil, err
 	}
 	if t := line.Member("timestamp"); t != nil {

@@ -50,11 +50,11 @@ var operatorEntryRules = map[EntryType][]fieldRule{
 
 // checkSpelling refuses the keys that the other dialect has for what this one spells otherwise: left in, they
 // would mean nothing, and what they say would be filled in or found missing.
-func (d *dialect) checkSpelling(line rawjson.Value, rules []fieldRule) error {
+func checkSpelling(d *dialect, line rawjson.Value, common, rules []fieldRule) error {
 	if d.spelling != jsonl.SnakeCase {
 		return nil
 	}
-	for _, list := range [][]fieldRule{d.common, rules} {
+	for _, list := range [][]fieldRule{common, rules} {
 		for i := range list {
 			key := list[i].key
 			if camel := rawjson.CamelCase(key); camel != key && line.Member(camel) != nil {

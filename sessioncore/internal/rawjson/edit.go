@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"slices"
+	"unicode/utf8"
 )
 
 // Edit replaces text[start:end] by text, or by a blob's content where blob is set.
@@ -98,4 +99,15 @@ func (b *Blob) Size() int64 {
 		return int64(base64.StdEncoding.EncodedLen(int(b.Bytes)))
 	}
 	return b.Bytes
+}
+
+// AppendListed appends an element of a list of JSON texts.
+func AppendListed(list []byte, text string) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	if !utf8.ValidString(text) {
+		return AppendUTF8(list, []byte(text))
+	}
+	return append(list, text...)
 }

@@ -2,6 +2,8 @@ package rawjson
 
 import (
 	"bytes"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -205,4 +207,9 @@ func AppendQuoted(dst []byte, text string) []byte {
 	}
 	dst = append(dst, text[start:]...)
 	return append(dst, '"')
+}
+
+// TrimSpace cuts off what JavaScript's trim does: the blanks of Unicode but for U+0085, and U+FEFF.
+func TrimSpace(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool { return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r) })
 }
