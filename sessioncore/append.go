@@ -31,7 +31,7 @@ func (w *Writer) Append(ctx context.Context, s *Session, lines ...[]byte) (ids [
 		}
 	}
 	for range staleTries {
-		d, err := s.dialect()
+		d, err := s.Dialect()
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *Session, d *dialect, draft
 	}
 	var misfit error
 	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.dialect != d {
+		if c.snap.Dialect() != d {
 			return errDialect
 		}
 		b, err := w.batch(c.snap)
@@ -130,7 +130,7 @@ func (w *Writer) withBlobs(s *Session, d *dialect, drafts []*draft) ([]*draft, e
 		return nil, err
 	}
 	defer snap.Release()
-	if snap.dialect != d {
+	if snap.Dialect() != d {
 		return nil, errDialect
 	}
 	b, err := w.batch(snap)

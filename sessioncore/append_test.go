@@ -332,7 +332,7 @@ func TestAppendIndexesTheTail(t *testing.T) {
 		_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 		require.NoError(t, err)
 	}
-	require.Same(t, before.pin, w.snapshot().pin)
+	require.Same(t, before.File(), w.snapshot().File())
 	require.Equal(t, 102, w.snapshot().Len())
 	require.Equal(t, 2, before.Len())
 }

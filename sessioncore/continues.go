@@ -18,7 +18,7 @@ func (d *Document) Continues(old *Document) bool {
 		now, last := d.pieces[i], i+1 == len(old.pieces)
 		switch {
 		case before.made != 0: // and so is all that follows
-			return now.made != 0 && now.at == before.at && d.maker.continues(old.maker)
+			return now.made != 0 && now.at == before.at && d.maker.Continues(old.maker)
 		case before.text == "" || now.text == "":
 			return false
 		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:

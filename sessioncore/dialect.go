@@ -123,8 +123,14 @@ func (d *dialect) typeOf(v rawjson.Value) EntryType {
 	return d.types[text]
 }
 
-// dialect returns the dialect that the session is of.
-func (s *Session) dialect() (*dialect, error) {
+// Dialect returns the dialect that the session is of.
+func (s *Snapshot) Dialect() *dialect { return s.dialect }
+
+// TimeForm returns how times are written that are added to the session: as its last timestamp.
+func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
+
+// Dialect returns the dialect that the session is of.
+func (s *Session) Dialect() (*dialect, error) {
 	snap, err := s.Acquire()
 	if err != nil {
 		return nil, err

@@ -22,18 +22,19 @@ type Document struct {
 
 	hasBlobs bool
 
-	maker  maker
+	maker  Maker
 	making sync.Mutex // guards what follows
 	made   []byte     // the piece that was made last
 	madeAt int64      // where in the document it begins
 }
 
-// maker makes pieces of a document when they are read; the same text each time.
-type maker interface {
-	// make appends the text of a piece, numbered from 1.
-	make(dst []byte, piece int32) ([]byte, error)
-	// continues reports whether what it makes begins with all that an earlier maker does.
-	continues(earlier maker) bool
+// Maker makes the pieces of a Document of which only the sizes are kept.
+type Maker interface {
+	// Make appends the text of a piece to dst. The first piece that AddMade added is 1. The text of a piece is always
+	// the same.
+	Make(dst []byte, piece int32) ([]byte, error)
+	// Continues reports whether the text of all pieces begins with all that earlier makes.
+	Continues(earlier Maker) bool
 }
 
 // Blobs is the blob store as documents read it. hash is 64 lower-case hex digits.
@@ -60,6 +61,20 @@ func newDocument(s *Snapshot, blobs Blobs) *Document {
 	return &Document{snap: s, blobs: blobs}
 }
 
+// NewMadeDocument returns a document of a snapshot to which AddText and AddMade add pieces, before anybody reads it.
+// maker makes those that AddMade adds.
+func NewMadeDocument(s *Snapshot, maker Maker) *Document {
+	d := newDocument(s, nil)
+	d.maker = maker
+	return d
+}
+
+// AddText adds a text to the end of a document.
+func (d *Document) AddText(text string) { d.text(text) }
+
+// AddMade adds a piece of size bytes to the end of a document, which its Maker makes.
+func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
+
 // textDocument is a document of text alone.
 func textDocument(s *Snapshot, text []byte) *Document {
 	d := newDocument(s, nil)
@@ -85,7 +100,6 @@ func (d *Document) add(p piece) {
 func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
 func (d *Document) fileRange(off, size int64) { d.add(piece{off: off, size: size}) }
 func (d *Document) blob(b *rawjson.Blob)      { d.add(piece{size: b.Size(), blob: b}) }
-func (d *Document) makes(n int32, size int64) { d.add(piece{size: size, made: n}) }
 
 // Size returns the document's size in bytes.
 func (d *Document) Size() int64 { return d.size }
@@ -148,7 +162,7 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	d.making.Lock()
 	defer d.making.Unlock()
 	if d.madeAt != piece.at || len(d.made) == 0 {
-		text, err := d.maker.make(d.made[:0], piece.made)
+		text, err := d.maker.Make(d.made[:0], piece.made)
 		if err == nil && int64(len(text)) != piece.size {
 			// Entries are compared with their checksums, so this tells of a bug.
 			err = fmt.Errorf("a part of a document has %d bytes and was measured as %d", len(text), piece.size)

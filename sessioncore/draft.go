@@ -77,7 +77,7 @@ type batch struct {
 }
 
 func (w *Writer) emptyBatch(snap *Snapshot) *batch {
-	return &batch{w: w, snap: snap, dialect: snap.dialect, now: w.opts.Now(), form: snap.form, ids: map[string]struct{}{}}
+	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]struct{}{}}
 }
 
 func (w *Writer) batch(snap *Snapshot) (*batch, error) {

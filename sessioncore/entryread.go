@@ -17,6 +17,9 @@ type entryReader struct {
 	buf []byte
 }
 
+// newEntryReader returns a reader of a snapshot's entries.
+func newEntryReader(s *Snapshot) entryReader { return entryReader{s: s} }
+
 // read returns an entry's text, compared with its checksum; it is good until the next read.
 func (r *entryReader) read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
@@ -42,7 +45,7 @@ func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text rawjs
 	work := func() (err error) {
 		defer storage.RecoverTo(&err)
 		take := worker()
-		r := entryReader{s: s}
+		r := newEntryReader(s)
 		for ctx.Err() == nil {
 			end := int(next.Add(readBatch))
 			for i := end - readBatch; i < min(end, len(entries)); i++ {

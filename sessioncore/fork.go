@@ -72,13 +72,13 @@ func (w *Writer) fork(snap *Snapshot, parent string, leaf Entry) (newFile, error
 		b.ids[id] = struct{}{}
 	}
 	file := newFile{
-		dialect: snap.dialect, form: snap.form,
+		dialect: snap.Dialect(), form: snap.TimeForm(),
 		cwd: header.Member("cwd"), parent: parent,
 		slot:   slot != nil,
 		labels: b.forkedLabels(route.kept),
 		write:  route.write,
 	}
-	if snap.dialect == omp {
+	if snap.Dialect() == omp {
 		file.title, file.titleSource = titleOf(header, slot)
 		if check(header, "", directoriesRules) == nil {
 			file.directories = oneLine(header.Member(directoriesKey))

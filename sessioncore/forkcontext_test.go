@@ -73,12 +73,12 @@ func TestForkKeepsContext(t *testing.T) {
 // movesElsewhere reports whether an entry is a move of the leaf to another entry than its parent, which only
 // files that were made by hand have.
 func (w *writing) movesElsewhere(s *Snapshot, e Entry) (Entry, bool) {
-	if s.Kind(e) != s.dialect.moveType {
+	if s.Kind(e) != s.Dialect().moveType {
 		return NoEntry, false
 	}
 	text, err := s.shown(e)
 	require.NoError(w.t, err)
-	target, isMove := s.dialect.moveTarget(text)
+	target, isMove := s.Dialect().moveTarget(text)
 	if !isMove {
 		return NoEntry, false
 	}

@@ -69,10 +69,10 @@ func (p *forkPath) text(i int, e Entry) ([]byte, error) {
 			id, _ := s.ID(p.kept[i-1])
 			above = &id
 		}
-		changed = append(changed, headerField{s.dialect.parent, string(appendReference(nil, above))})
+		changed = append(changed, headerField{s.Dialect().parent, string(appendReference(nil, above))})
 	}
 	if s.Kind(e) == TypeCompaction {
-		changed = p.moved(changed, text, s.dialect.kept, p.next)
+		changed = p.moved(changed, text, s.Dialect().kept, p.next)
 		changed = p.moved(changed, text, replayedKey, p.previous)
 	}
 	if len(changed) > 0 {

@@ -51,7 +51,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 	require.Equal(t, Entry(1), leaf, "a snapshot never changes")
 	require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "gone"), ErrNotFound)
 
-	w.session.evict()
+	w.store.Close()
 	require.Equal(t, "a", w.leaf(), "it is the session's, not the cache's")
 	_, err = w.storage.Append(plainName, []byte("text that is no entry\n"))
 	require.NoError(t, err)

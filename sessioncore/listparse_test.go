@@ -155,7 +155,7 @@ func FuzzListPrefix(f *testing.F) {
 		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
 		require.LessOrEqual(t, total, 5*3*listPrefix, "bounded memory")
 		l := newListing(t, memory.New())
-		require.NoError(t, l.store.storage.(*memory.Storage).WriteFile(info.Name, prefix))
+		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name, prefix))
 		found, err := l.Resume(FileName(info.ID))
 		if l.HasDirectory(info) {
 			require.NoError(t, err)

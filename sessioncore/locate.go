@@ -78,13 +78,13 @@ func (l *Listing) Parent(s *Session) (*Session, error) {
 	var parent *Session
 	if strings.IndexByte(text, '/') >= 0 {
 		parent, err = l.Locate(text)
-	} else if info, findErr := l.byID(text, s.name); findErr == nil {
+	} else if info, findErr := l.byID(text, s.Name()); findErr == nil {
 		parent = l.store.Session(info.Name)
 	} else {
 		err = findErr
 	}
 	if err == nil && parent == s {
-		return nil, fmt.Errorf("%w: %s is its own parent", ErrNotFound, s.name)
+		return nil, fmt.Errorf("%w: %s is its own parent", ErrNotFound, s.Name())
 	}
 	return parent, err
 }

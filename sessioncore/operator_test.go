@@ -61,7 +61,7 @@ func TestHeaders(t *testing.T) {
 		}
 		require.NoError(t, err, test.file)
 		require.NoError(t, probeErr, test.file)
-		require.Same(t, test.want, snap.dialect, test.file)
+		require.Same(t, test.want, snap.Dialect(), test.file)
 		snap.Release()
 	}
 }

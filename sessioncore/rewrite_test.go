@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func TestMigrationOfCases(t *testing.T) {
 		if snap.Version() >= currentVersion {
 			continue
 		}
-		raw, err := snap.read(0, snap.Stat().Size)
+		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
 		w := startMemory(t, string(raw), WriteOptions{})
 		_, err = w.append(`{"type":"custom","customType":"x"}`)

@@ -39,7 +39,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *Session, title string) error {
 		if line != "" && line == string(titleLine(old)) {
 			title = old // what was read is written back
 		}
-		if c.snap.dialect.titleEntry {
+		if c.snap.Dialect().titleEntry {
 			var err error
 			written, err = c.setName(title)
 			return err
@@ -160,8 +160,8 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 	if c.snap.Stat().Size < slotSize {
 		return false, nil
 	}
-	old, err := c.snap.read(0, slotSize)
-	if err != nil {
+	old := make([]byte, slotSize)
+	if err := storage.ReadFull(c.snap.File(), old, 0); err != nil {
 		return false, err
 	}
 	if r, _ := c.snap.SlotRange(); r.Offset != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {

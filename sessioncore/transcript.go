@@ -37,10 +37,9 @@ func (s *Snapshot) TranscriptDocument(leaf Entry, links TranscriptLinks) (*Docum
 	if !titled && !slices.ContainsFunc(sizes, func(p partSize) bool { return p.body > 0 }) {
 		head = nil
 	}
-	t := &transcript{writer: newTranscriptWriter(s, links), reader: entryReader{s: s}}
-	d := newDocument(s, nil)
-	d.maker = t
-	d.text(string(head))
+	t := &transcript{writer: newTranscriptWriter(s, links), reader: newEntryReader(s)}
+	d := NewMadeDocument(s, t)
+	d.AddText(string(head))
 	t.layOut(d, path, sizes)
 	return d, nil
 }
@@ -71,7 +70,7 @@ func (t *transcript) layOut(d *Document, path []Entry, sizes []partSize) {
 	size := int64(0)
 	end := func() {
 		if size > 0 {
-			d.makes(int32(len(t.chunks)), size)
+			d.AddMade(int32(len(t.chunks)), size)
 			size = 0
 		}
 	}
@@ -106,8 +105,8 @@ func (t *transcript) layOut(d *Document, path []Entry, sizes []partSize) {
 	t.chunks = append(t.chunks, int32(len(t.parts)))
 }
 
-// make renders a piece of the document.
-func (t *transcript) make(dst []byte, piece int32) ([]byte, error) {
+// Make renders a piece of the document.
+func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	for _, part := range t.parts[t.chunks[piece-1]:t.chunks[piece]] {
 		text, err := t.reader.read(part.entry)
 		if err != nil {
@@ -221,8 +220,8 @@ var speakerSeed = maphash.MakeSeed()
 // speakerOf makes the number that stands for who speaks in a turn.
 func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, who)) }
 
-// continues reports whether a transcript begins with all the entries of another one, shown as there.
-func (t *transcript) continues(earlier maker) bool {
+// Continues reports whether a transcript begins with all the entries of another one, shown as there.
+func (t *transcript) Continues(earlier Maker) bool {
 	old, ok := earlier.(*transcript)
 	if !ok || len(t.parts) < len(old.parts) {
 		return false
@@ -231,8 +230,8 @@ func (t *transcript) continues(earlier maker) bool {
 		now := t.parts[i]
 		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
 		if now.begins != before.begins || now.size != before.size ||
-			!sameText(t.reader.s, now.entry, old.reader.s, before.entry) ||
-			!sameText(t.reader.s, now.asked, old.reader.s, before.asked) {
+			!sameText(t.writer.s, now.entry, old.writer.s, before.entry) ||
+			!sameText(t.writer.s, now.asked, old.writer.s, before.asked) {
 			return false
 		}
 	}

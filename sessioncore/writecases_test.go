@@ -70,7 +70,7 @@ func TestWriteToCases(t *testing.T) {
 
 // customLine is an entry that every session of its dialect takes.
 func customLine(s *Snapshot) string {
-	if s.dialect == operator {
+	if s.Dialect() == operator {
 		return `{"type":"custom_info","custom_type":"x"}`
 	}
 	return `{"type":"custom","customType":"x"}`
