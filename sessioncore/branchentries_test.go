@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -47,19 +48,19 @@ func concatenated(t testing.TB, s *Snapshot, path []Entry) string {
 
 // entriesCases are sessions with entries of every kind that entries.jsonl puts together.
 var entriesCases = map[string]string{
-	"together":         testHeader + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
-	"apart":            testHeader + at(1, "a", "", "") + at(2, "x", "a", "") + at(3, "b", "a", "") + at(4, "y", "x", "") + at(5, "c", "b", ""),
-	"backwards":        testHeader + at(3, "c", "b", "") + at(2, "b", "a", "") + at(1, "a", "", ""),
-	"no final newline": testHeader + at(1, "a", "", "") + strings.TrimSuffix(at(2, "b", "a", ""), "\n"),
-	"CR LF":            strings.ReplaceAll(testHeader+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "b", ""), "\n", "\r\n"),
-	"blank lines":      testHeader + at(1, "a", "", "") + "\n \n" + at(2, "b", "a", "") + "\t" + at(3, "c", "b", ""),
-	"over lines":       testHeader + at(1, "a", "", "") + strings.ReplaceAll(at(2, "b", "a", ""), ",", ",\r\n") + at(3, "c", "b", ""),
-	"torn":             testHeader + at(1, "a", "", "") + "{\"type\":\n" + at(2, "b", "a", ""),
-	"version 1":        strings.Replace(testHeader, `"version":3`, `"version":1`, 1) + at(1, "a", "", "") + at(2, "b", "", "") + at(3, "c", "", ""),
-	"version 2":        strings.Replace(testHeader, `"version":3`, `"version":2`, 1) + at(1, "a", "", "") + `{"id":"h","parentId":"a","type":"message","message":{"role":"hookMessage"}}` + "\n" + at(3, "c", "h", ""),
-	"circle":           testHeader + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
-	"repeated id":      testHeader + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
-	"one":              testHeader + at(1, "a", "", ""),
+	"together":         sessiontest.Header + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
+	"apart":            sessiontest.Header + at(1, "a", "", "") + at(2, "x", "a", "") + at(3, "b", "a", "") + at(4, "y", "x", "") + at(5, "c", "b", ""),
+	"backwards":        sessiontest.Header + at(3, "c", "b", "") + at(2, "b", "a", "") + at(1, "a", "", ""),
+	"no final newline": sessiontest.Header + at(1, "a", "", "") + strings.TrimSuffix(at(2, "b", "a", ""), "\n"),
+	"CR LF":            strings.ReplaceAll(sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "b", ""), "\n", "\r\n"),
+	"blank lines":      sessiontest.Header + at(1, "a", "", "") + "\n \n" + at(2, "b", "a", "") + "\t" + at(3, "c", "b", ""),
+	"over lines":       sessiontest.Header + at(1, "a", "", "") + strings.ReplaceAll(at(2, "b", "a", ""), ",", ",\r\n") + at(3, "c", "b", ""),
+	"torn":             sessiontest.Header + at(1, "a", "", "") + "{\"type\":\n" + at(2, "b", "a", ""),
+	"version 1":        strings.Replace(sessiontest.Header, `"version":3`, `"version":1`, 1) + at(1, "a", "", "") + at(2, "b", "", "") + at(3, "c", "", ""),
+	"version 2":        strings.Replace(sessiontest.Header, `"version":3`, `"version":2`, 1) + at(1, "a", "", "") + `{"id":"h","parentId":"a","type":"message","message":{"role":"hookMessage"}}` + "\n" + at(3, "c", "h", ""),
+	"circle":           sessiontest.Header + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
+	"repeated id":      sessiontest.Header + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
+	"one":              sessiontest.Header + at(1, "a", "", ""),
 }
 
 func TestBranchEntries(t *testing.T) {
@@ -112,7 +113,7 @@ func TestBranchEntriesAllocateNothing(t *testing.T) {
 // TestBranchEntriesOfChangedFile: growth changes nothing for who reads; a file that is overwritten in place is
 // stale wherever an entry that is read has another text now.
 func TestBranchEntriesOfChangedFile(t *testing.T) {
-	text := testHeader
+	text := sessiontest.Header
 	for i := range 30 {
 		text += at(i, fmt.Sprintf("e%02d", i), map[bool]string{true: "", false: fmt.Sprintf("e%02d", i-1)}[i == 0], "")
 	}
@@ -135,11 +136,11 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 			r, err := snap.Branch(29).OpenEntries()
 			require.NoError(t, err)
 			defer r.Close()
-			want := text[len(testHeader):]
+			want := text[len(sessiontest.Header):]
 			if c.change == "" {
-				s.append(at(40, "new", "e29", ""))
+				s.Append(at(40, "new", "e29", ""))
 			} else {
-				f, err := os.OpenFile(s.file, os.O_WRONLY, 0)
+				f, err := os.OpenFile(s.Path, os.O_WRONLY, 0)
 				require.NoError(t, err)
 				_, err = f.WriteAt([]byte(strings.ReplaceAll(text, c.change, strings.Repeat("x", len(c.change)))), 0)
 				require.NoError(t, err)
@@ -166,7 +167,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 // TestBranchState: two contents have two states; growth elsewhere leaves a state as it is.
 func TestBranchState(t *testing.T) {
 	state := func(text string, e Entry) BranchState {
-		s, err := snapshotOf(t, testHeader+text).Branch(e).EntriesState()
+		s, err := snapshotOf(t, sessiontest.Header+text).Branch(e).EntriesState()
 		require.NoError(t, err)
 		return s
 	}

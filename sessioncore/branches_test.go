@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -81,7 +83,7 @@ func TestBranchesDocument(t *testing.T) {
 		"long id":                 {at(1, strings.Repeat("x", 300), "", ""), []string{strings.Repeat("x", 200) + "~" + nameHash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, testHeader+c.entries)
+			s := snapshotOf(t, sessiontest.Header+c.entries)
 			require.Equal(t, c.want, rows(t, s))
 			checkBranches(t, s)
 		})
@@ -105,7 +107,7 @@ func TestBranchLabels(t *testing.T) {
 		"escapes":            {labelAt(9, "l", "e", "d", `a\tb\n\\c\r\ud800 é`), []string{`l 4 - yes`, `d 4 a\tb\n\\c\r\ud800 é no`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, testHeader+tree+c.labels)
+			s := snapshotOf(t, sessiontest.Header+tree+c.labels)
 			require.Equal(t, c.want, rows(t, s))
 			checkBranches(t, s)
 		})
@@ -113,7 +115,7 @@ func TestBranchLabels(t *testing.T) {
 }
 
 func TestByLabel(t *testing.T) {
-	s := snapshotOf(t, testHeader+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
+	s := snapshotOf(t, sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
 		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+
 		labelAt(7, "l4", "b", "nobody", "first")+labelAt(8, "l5", "b", "nobody", "ghost")+labelAt(9, "l6", "b", "l1", "")+
 		labelAt(10, "l7", "b", "l2", "../x")+labelAt(11, "l8", "b", "l3", strings.Repeat("é", 300)))
@@ -133,7 +135,7 @@ func TestByLabel(t *testing.T) {
 
 // TestBranchNames: what branches/ has, and what it does not have.
 func TestBranchNames(t *testing.T) {
-	s := snapshotOf(t, testHeader+at(1, "current", "", "")+at(2, "a", "", "")+`{"type":"custom"}`+"\n"+at(3, "a", "", ""))
+	s := snapshotOf(t, sessiontest.Header+at(1, "current", "", "")+at(2, "a", "", "")+`{"type":"custom"}`+"\n"+at(3, "a", "", ""))
 	for name, want := range map[string]Entry{"%63urrent": 0, "a~3": 1, "a": 3} {
 		e, err := s.FindBranchName(name)
 		require.NoError(t, err, name)
@@ -153,7 +155,7 @@ func TestBranchNames(t *testing.T) {
 
 // TestBranchesAreKept: the paths asked for last are made once, and no more than those are kept.
 func TestBranchesAreKept(t *testing.T) {
-	text := testHeader
+	text := sessiontest.Header
 	for i := range 10 {
 		text += at(i, fmt.Sprint("e", i), "", "")
 	}
@@ -176,7 +178,7 @@ func TestBranchesAreKept(t *testing.T) {
 func TestManyTips(t *testing.T) {
 	const trunk, tips = 30_000, 30_000
 	var text strings.Builder
-	text.WriteString(testHeader)
+	text.WriteString(sessiontest.Header)
 	for i := range trunk {
 		parent := ""
 		if i > 0 {

@@ -7,13 +7,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
 // FuzzBranches: whatever is in a file, its branches are listed, named, labelled and measured as the design
 // says; the oracle walks each path by itself.
 func FuzzBranches(f *testing.F) {
-	pool := addSeeds(f, func(data []byte) { f.Add(data, uint64(0)); f.Add(data, uint64(len(data))) })
+	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(0)); f.Add(data, uint64(len(data))) })
 	for _, text := range entriesCases {
 		f.Add([]byte(text), uint64(0))
 	}
@@ -24,11 +26,11 @@ func FuzzBranches(f *testing.F) {
 		at(1, "a", "", "") + moveAt(2, "m", "a", "a") + labelAt(3, "l", "m", "m", "current") + labelAt(4, "current", "l", "a", "current"),
 		at(1, "current", "", "") + at(2, "current", "current", "") + at(3, "%63urrent", "", "") + labelAt(4, "l", "", "l", `\t\n\\\r\ud800`),
 	} {
-		f.Add([]byte(testHeader+text), uint64(0))
-		f.Add([]byte(testHeader+text), uint64(i))
+		f.Add([]byte(sessiontest.Header+text), uint64(0))
+		f.Add([]byte(sessiontest.Header+text), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
-		_, session := fuzzSession(t, pool.mixed(data, mix))
+		_, session := fuzzSession(t, pool.Mixed(data, mix))
 		snap, err := session.Acquire()
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotSession)

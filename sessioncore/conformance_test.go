@@ -3,10 +3,7 @@ package sessioncore
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,87 +14,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// A conformanceCase is an agent directory with the real client's answers.
-type conformanceCase struct {
-	name string // in its folder of cases
-	dir  string
-	diff difference
-}
-
-// conformanceCases are the cases of testdata/conformance, whose README says how to compare, and the others of the
-// whole collection that they are a part of, where it is at hand: beside the project, or where SESSIONFS_CONFORMANCE says.
-func conformanceCases(t *testing.T) (cases []conformanceCase) {
-	whole := os.Getenv("SESSIONFS_CONFORMANCE")
-	if whole == "" {
-		whole = "../../shared/conformance"
-	}
-	folders := []string{"../testdata/conformance", whole}
-	if _, err := os.Stat(whole); err != nil {
-		if os.Getenv("SESSIONFS_REQUIRE_FUSE") != "" {
-			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE names their folder", err)
-		}
-		folders = folders[:1]
-	}
-	seen := map[string]bool{}
-	for _, folder := range folders {
-		diffs := readDifferences(t, folder)
-		found, err := filepath.Glob(filepath.Join(folder, "*/*/expected"))
-		require.NoError(t, err)
-		flat, err := filepath.Glob(filepath.Join(folder, "*/expected")) // a folder of cases by itself
-		require.NoError(t, err)
-		require.NotEmpty(t, append(found, flat...), folder)
-		for _, expected := range append(found, flat...) {
-			agent := filepath.Dir(expected)
-			name, err := filepath.Rel(folder, agent)
-			require.NoError(t, err)
-			if !seen[name] {
-				seen[name] = true
-				cases = append(cases, conformanceCase{name, agent, diffs[name]})
-			}
-		}
-	}
-	return cases
-}
-
-// difference is an entry of differences.json: keys in which we mean to differ.
-type difference struct {
-	Keys []string `json:"keys"`
-	Only string   `json:"only"`
-}
-
-func readDifferences(t *testing.T, folder string) map[string]difference {
-	diffs := map[string]difference{}
-	b, err := os.ReadFile(filepath.Join(folder, "differences.json"))
-	if os.IsNotExist(err) {
-		return diffs
-	}
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &diffs))
-	return diffs
-}
-
 // TestConformance: every session of the cases reads as the real client reads it.
 func TestConformance(t *testing.T) {
-	for _, c := range conformanceCases(t) {
-		expected, err := filepath.Glob(filepath.Join(c.dir, "expected/*.json"))
+	for _, c := range sessiontest.Cases(t) {
+		expected, err := filepath.Glob(filepath.Join(c.Dir, "expected/*.json"))
 		require.NoError(t, err)
-		require.NotEmpty(t, expected, c.name)
+		require.NotEmpty(t, expected, c.Name)
 		for _, file := range expected {
 			if filepath.Base(file) == "list.json" {
 				continue
 			}
-			t.Run(c.name+"/"+filepath.Base(file), func(t *testing.T) {
+			t.Run(c.Name+"/"+filepath.Base(file), func(t *testing.T) {
 				base := strings.TrimSuffix(filepath.Base(file), ".json") + ".jsonl"
-				sessions, err := filepath.Glob(filepath.Join(c.dir, "agent/sessions/*", base))
+				sessions, err := filepath.Glob(filepath.Join(c.Dir, "agent/sessions/*", base))
 				require.NoError(t, err)
 				require.Len(t, sessions, 1)
 				want, err := os.ReadFile(file)
 				require.NoError(t, err)
-				checkSession(t, sessions[0], filepath.Join(c.dir, "agent/blobs"), rawjson.Value(strings.TrimSpace(string(want))), c.diff)
+				checkSession(t, sessions[0], filepath.Join(c.Dir, "agent/blobs"), rawjson.Value(strings.TrimSpace(string(want))), c.Diff)
 			})
 		}
 	}
@@ -113,43 +52,27 @@ func TestOwnCases(t *testing.T) {
 		t.Run(filepath.Base(session), func(t *testing.T) {
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			checkSession(t, session, "../testdata/cases/blobs", rawjson.Value(strings.TrimSpace(string(want))), difference{})
+			checkSession(t, session, "../testdata/cases/blobs", rawjson.Value(strings.TrimSpace(string(want))), sessiontest.Difference{})
 		})
 	}
 }
 
-// storeFiles are the sessions of the stores in testdata that are operator's, xcsh's and pi's.
-func storeFiles(t testing.TB) (files []string) {
-	for _, pattern := range []string{"operator/sessions/*.jsonl", "xcsh/sessions/*/*.jsonl", "pi/sessions/*/*.jsonl"} {
-		found, err := filepath.Glob("../testdata/" + pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, found, pattern)
-		files = append(files, found...)
-	}
-	return files
-}
-
 // TestOtherStores: the same for the stores of other clients.
 func TestOtherStores(t *testing.T) {
-	for _, file := range storeFiles(t) {
+	for _, file := range sessiontest.StoreFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			want, err := os.ReadFile("../testdata/wants/" + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".want.json")
 			require.NoError(t, err)
 			store, _, _ := strings.Cut(file, "/sessions/")
-			checkSession(t, file, store+"/blobs", rawjson.Value(strings.TrimSpace(string(want))), difference{})
+			checkSession(t, file, store+"/blobs", rawjson.Value(strings.TrimSpace(string(want))), sessiontest.Difference{})
 		})
 	}
 }
 
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*Snapshot, error) {
-	files, err := dir.Open(filepath.Dir(file))
-	require.NoError(t, err)
-	store := NewStore(files)
-	t.Cleanup(func() {
-		store.Close()
-		require.NoError(t, files.Close())
-	})
+	store := NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
+	t.Cleanup(store.Close)
 	snap, err := store.Session(filepath.Base(file)).Acquire()
 	if err == nil {
 		t.Cleanup(snap.Release)
@@ -157,7 +80,7 @@ func openSession(t testing.TB, file string) (*Snapshot, error) {
 	return snap, err
 }
 
-func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff difference) {
+func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff sessiontest.Difference) {
 	var s rawjson.Scanner
 	end, st := s.SkipValue(want, 0)
 	require.Equal(t, rawjson.OK, st)
@@ -170,7 +93,7 @@ func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff dif
 	require.NoError(t, err)
 	header, err := snap.HeaderDocument()
 	require.NoError(t, err)
-	if shown := readDocument(t, header); want.Member("header") != nil {
+	if shown := sessiontest.ReadObject(t, header); want.Member("header") != nil {
 		compareJSON(t, "header", want.Member("header"), shown)
 	}
 	whole := want
@@ -192,7 +115,7 @@ type answers struct {
 	t         *testing.T
 	snap      *Snapshot
 	want      rawjson.Value
-	diff      difference
+	diff      sessiontest.Difference
 	blobs     Blobs
 	normalize bool
 }
@@ -242,7 +165,7 @@ func (a *answers) check() {
 	if sum, ok := a.want.Member("contextSha256").Text(); ok && !a.differs("contextSha256") && !a.differs("context") {
 		doc, err := a.snap.Context(leaf, a.blobs)
 		require.NoError(a.t, err)
-		got := sha256.Sum256([]byte(canonical(a.shaped(readDocument(a.t, doc), a.want.Member("context")))))
+		got := sha256.Sum256([]byte(sessiontest.Canonical(a.shaped(sessiontest.ReadObject(a.t, doc), a.want.Member("context")))))
 		require.Equal(a.t, sum, hex.EncodeToString(got[:]), "contextSha256")
 	}
 	if a.differs("contexts") && a.diff.Only == "" {
@@ -295,7 +218,7 @@ func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 	}
 	doc, err := a.snap.Context(at, a.blobs)
 	require.NoError(a.t, err, "context at %s", a.id(at))
-	got := readDocument(a.t, doc)
+	got := sessiontest.ReadObject(a.t, doc)
 	if want.Member("oracleFails") != nil {
 		return
 	}
@@ -306,7 +229,7 @@ func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 		want, got = without(want, a.diff.Only), without(got, a.diff.Only)
 	}
 	if sum, ok := want.Member("sha256").Text(); ok {
-		hash := sha256.Sum256([]byte(canonical(got)))
+		hash := sha256.Sum256([]byte(sessiontest.Canonical(got)))
 		require.Equal(a.t, sum, hex.EncodeToString(hash[:]), "context at %s", a.id(at))
 		return
 	}
@@ -386,20 +309,9 @@ func (a *answers) tree() string {
 	return b.String()
 }
 
-func readDocument(t testing.TB, d *Document) rawjson.Value {
-	defer d.Close()
-	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
-	require.NoError(t, err)
-	require.Equal(t, byte('\n'), b[len(b)-1])
-	text := slices.Clip(b[:len(b)-1])
-	require.NotContains(t, string(text), "\n", "one line")
-	require.True(t, rawjson.IsValidObject(rawjson.Value(text)), "valid JSON")
-	return rawjson.Value(text)
-}
-
 func compareJSON(t *testing.T, what string, want, got rawjson.Value) {
 	t.Helper()
-	w, g := canonical(want), canonical(got)
+	w, g := sessiontest.Canonical(want), sessiontest.Canonical(got)
 	if w == g {
 		return
 	}
@@ -409,59 +321,6 @@ func compareJSON(t *testing.T, what string, want, got rawjson.Value) {
 	}
 	from := max(0, at-150)
 	t.Errorf("%s differs at %d:\nwant …%s\ngot  …%s", what, at, w[from:min(len(w), at+250)], g[from:min(len(g), at+250)])
-}
-
-// canonical is the canonical JSON of the conformance README.
-func canonical(v rawjson.Value) string {
-	switch {
-	case v.IsObject():
-		members := map[string]string{}
-		var keys []string
-		v.EachMember(func(m rawjson.Member) bool {
-			key, _ := m.Key.Text()
-			if _, ok := members[key]; !ok {
-				keys = append(keys, key)
-			}
-			members[key] = canonical(m.Value)
-			return true
-		})
-		slices.Sort(keys)
-		var out []string
-		for _, k := range keys {
-			out = append(out, string(rawjson.AppendQuoted(nil, k))+":"+members[k])
-		}
-		return "{" + strings.Join(out, ",") + "}"
-	case v.IsArray():
-		var out []string
-		v.EachElement(func(e rawjson.Value, _ int) bool {
-			out = append(out, canonical(e))
-			return true
-		})
-		return "[" + strings.Join(out, ",") + "]"
-	case v.IsString():
-		text, _ := v.Text()
-		return string(rawjson.AppendQuoted(nil, text))
-	case v.IsNumber():
-		return canonicalNumber(v)
-	}
-	return string(v)
-}
-
-// canonicalNumber writes a double as JSON.stringify does.
-func canonicalNumber(v rawjson.Value) string {
-	f, _ := strconv.ParseFloat(string(v), 64)
-	if math.IsInf(f, 0) {
-		return "null"
-	}
-	if f == 0 {
-		return "0"
-	}
-	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'e', -1, 64)
-	mantissa, exponent, _ := strings.Cut(s, "e")
-	return mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
 }
 
 // dirBlobs is a directory of blobs.

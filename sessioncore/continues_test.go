@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,7 +34,7 @@ type versionsOf struct {
 func openVersions(t *testing.T, s *testSession) versionsOf {
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
-	leaf := leafOf(t, snap)
+	leaf := sessiontest.Leaf(t, snap)
 	v := versionsOf{snap: snap, lists: []*Document{snap.LabelsDocument(), snap.ProblemsDocument(nil)}}
 	v.transcript, err = snap.TranscriptDocument(leaf, testLinks)
 	require.NoError(t, err)
@@ -68,7 +70,7 @@ func TestContinues(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 5))
 	yes, no := 0, 0
 	for range 60 {
-		content := testHeader
+		content := sessiontest.Header
 		s := newTestSession(t, content)
 		n := 0
 		seen := []versionsOf{openVersions(t, s)}
@@ -100,11 +102,11 @@ func TestContinues(t *testing.T) {
 					content = strings.Replace(content, "u ", "U ", 1)
 				}
 				content = strings.Replace(content, `"cwd":"/w"`, `"cwd": "/w"`, 1)
-				require.NoError(t, os.WriteFile(s.file+".new", []byte(content), 0o644))
-				require.NoError(t, os.Rename(s.file+".new", s.file))
+				require.NoError(t, os.WriteFile(s.Path+".new", []byte(content), 0o644))
+				require.NoError(t, os.Rename(s.Path+".new", s.Path))
 			}
 			content += more
-			s.append(more)
+			s.Append(more)
 			now := openVersions(t, s)
 			last := seen[len(seen)-1]
 			for _, old := range seen {
@@ -120,8 +122,8 @@ func TestContinues(t *testing.T) {
 					require.True(t, strings.HasPrefix(textOf(t, now.entries), textOf(t, old.entries)))
 				}
 			}
-			if before := leafOf(t, last.snap); goesOn && before != NoEntry {
-				require.Equal(t, now.snap.BranchBelow(before) == leafOf(t, now.snap), now.entries.Continues(last.entries))
+			if before := sessiontest.Leaf(t, last.snap); goesOn && before != NoEntry {
+				require.Equal(t, now.snap.BranchBelow(before) == sessiontest.Leaf(t, now.snap), now.entries.Continues(last.entries))
 			}
 			seen = append(seen, now)
 		}
@@ -132,14 +134,14 @@ func TestContinues(t *testing.T) {
 
 // TestBranchBelow: where a branch has got to, and which entries end one.
 func TestBranchBelow(t *testing.T) {
-	s := newTestSession(t, testHeader+messageLine(0, `{"role":"user","content":"a"}`)+messageLine(1, `{"role":"user","content":"b"}`)+
+	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
 		`{"type":"message","id":"x","parentId":"e0","message":{"role":"user","content":"c"}}`+"\n")
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
 	require.Equal(t, []Entry{2, 1, 2}, []Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
 	require.Equal(t, []bool{false, true, true}, []bool{snap.EndsBranch(0), snap.EndsBranch(1), snap.EndsBranch(2)})
-	s.append(`{"type":"custom","customType":"sessionfs/leaf","id":"m","parentId":"e0","data":{"targetId":"e0"}}` + "\n")
+	s.Append(`{"type":"custom","customType":"sessionfs/leaf","id":"m","parentId":"e0","data":{"targetId":"e0"}}` + "\n")
 	snap, err = s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()

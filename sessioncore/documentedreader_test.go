@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -193,7 +195,7 @@ func checkAsDocumented(t testing.TB, file string, snap *Snapshot) {
 		require.NoError(t, err)
 		want, err := json.Marshal(s.context(id(e)))
 		require.NoError(t, err)
-		got := readDocument(t, doc)
-		require.Equal(t, canonical(bytes.TrimSpace(want)), canonical(got), "context at %q", id(e))
+		got := sessiontest.ReadObject(t, doc)
+		require.Equal(t, sessiontest.Canonical(bytes.TrimSpace(want)), sessiontest.Canonical(got), "context at %q", id(e))
 	}
 }

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
@@ -26,88 +24,25 @@ import (
 // The fuzz targets: whatever is in a file, it loads without a panic, and what is loaded keeps its
 // promises. Seeds are the sessions of testdata; the oracles here are encoding/json and the text of the design.
 
-const fuzzName = "fuzz.jsonl"
-
 // jsonDepth is the nesting up to which encoding/json can judge for us; it refuses more than 10,000.
 const jsonDepth = 9_000
 
-// addSeeds calls add with every session of testdata's cases and stores, and fills the pool that mixed draws from.
-func addSeeds(f *testing.F, add func(data []byte)) (pool mixPool) {
-	files, err := filepath.Glob("../testdata/cases/*.jsonl")
-	require.NoError(f, err)
-	require.NotEmpty(f, files)
-	files = append(files, storeFiles(f)...)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(f, err)
-		add(data)
-		for line := range bytes.Lines(data) {
-			pool.lines = append(pool.lines, bytes.TrimSuffix(line, []byte("\n")))
-		}
-		pool.tokens = append(pool.tokens, jsonToken.FindAll(data, -1)...)
-	}
-	return pool
-}
-
-// mixPool is what sessions are mixed of: the lines and the JSON tokens of all seeds.
-type mixPool struct{ lines, tokens [][]byte }
-
-var jsonToken = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|[0-9.eE+-]+|true|false|null|[\[\]{},:]`)
-
-// mixed changes a session as changed bytes alone hardly ever would: lines move, come again, are cut and
-// glued, and tokens take the places of others. Seed 0 changes nothing.
-func (p mixPool) mixed(data []byte, seed uint64) []byte {
-	if seed == 0 {
-		return data
-	}
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	lines := bytes.Split(data, []byte("\n"))
-	for range rnd.IntN(8) {
-		i, j := rnd.IntN(len(lines)), rnd.IntN(len(lines))
-		switch rnd.IntN(7) {
-		case 0:
-			lines[i], lines[j] = lines[j], lines[i]
-		case 1:
-			lines = slices.Insert(lines, i, lines[j])
-		case 2:
-			lines = slices.Insert(lines, i, p.lines[rnd.IntN(len(p.lines))])
-		case 3: // torn, and something glued to it
-			lines[i] = slices.Concat(lines[i][:rnd.IntN(len(lines[i])+1)], lines[j])
-		case 4: // over several lines
-			at := rnd.IntN(len(lines[i]) + 1)
-			lines = slices.Insert(lines, i+1, lines[i][at:])
-			lines[i] = lines[i][:at]
-		default: // most often
-			if at := jsonToken.FindAllIndex(lines[i], -1); len(at) > 0 {
-				swap := at[rnd.IntN(len(at))]
-				lines[i] = slices.Concat(lines[i][:swap[0]], p.tokens[rnd.IntN(len(p.tokens))], lines[i][swap[1]:])
-			}
-		}
-	}
-	return bytes.Join(lines, []byte("\n"))
-}
-
-// fuzzSession puts data into a storage of its own and acquires it.
+// fuzzSession puts data into a storage of its own.
 func fuzzSession(t *testing.T, data []byte) (*memory.Storage, *Session) {
-	files := memory.New()
-	_, err := files.Replace(fuzzName, storage.Token{}, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	require.NoError(t, err)
+	files := sessiontest.Memory(t, data)
 	store := NewStore(files)
 	t.Cleanup(store.Close)
-	return files, store.Session(fuzzName)
+	return files, store.Session(sessiontest.FileName)
 }
 
 func FuzzLoad(f *testing.F) {
-	pool := addSeeds(f, func(data []byte) {
+	pool := sessiontest.AddSeeds(f, func(data []byte) {
 		f.Add(data, uint(len(data)/2), uint64(0))
 		f.Add(data, uint(len(data)-min(len(data), 3)), uint64(0))
 		f.Add(data, uint(len(data)/3), uint64(len(data)))
 	})
 	f.Fuzz(func(t *testing.T, data []byte, cut uint, mix uint64) {
-		data = pool.mixed(data, mix)
+		data = pool.Mixed(data, mix)
 		at := int(cut % uint(len(data)+1))
 		_, whole := fuzzSession(t, data)
 		files, grown := fuzzSession(t, data[:at])
@@ -117,7 +52,7 @@ func FuzzLoad(f *testing.F) {
 			before := describe(t, snap)
 			defer func() { sameLines(t, before, describe(t, snap), "an older snapshot") }()
 		}
-		_, err := files.Append(fuzzName, data[at:])
+		_, err := files.Append(sessiontest.FileName, data[at:])
 		require.NoError(t, err)
 		a, errA := whole.Acquire()
 		b, errB := grown.Acquire()
@@ -374,12 +309,12 @@ func FuzzContext(f *testing.F) {
 	require.NoError(f, err)
 	sum := sha256.Sum256(blob)
 	blobs := fuzzBlobs{hex.EncodeToString(sum[:]), blob}
-	pool := addSeeds(f, func(data []byte) {
+	pool := sessiontest.AddSeeds(f, func(data []byte) {
 		f.Add(data, uint(0), uint(len(data)/3), uint(100), uint64(0))
 		f.Add(data, uint(3), uint(1), uint(7), uint64(len(data)))
 	})
 	f.Fuzz(func(t *testing.T, data []byte, at, off, size uint, mix uint64) {
-		data = pool.mixed(data, mix)
+		data = pool.Mixed(data, mix)
 		_, session := fuzzSession(t, data)
 		snap, err := session.Acquire()
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/memory"
@@ -106,16 +107,16 @@ func listedAs(line rawjson.Value, key string) string {
 	if text, ok := v.Text(); ok {
 		return string(rawjson.AppendQuoted(nil, TextUTF8(text)))
 	}
-	return canonical(v)
+	return sessiontest.Canonical(v)
 }
 
 // TestListConformance: the list of each case is the client's.
 func TestListConformance(t *testing.T) {
-	for _, c := range conformanceCases(t) {
-		t.Run(c.name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join(c.dir, "expected/list.json"))
+	for _, c := range sessiontest.Cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(c.Dir, "expected/list.json"))
 			require.NoError(t, err)
-			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.dir), "sessions")))
+			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.Dir), "sessions")))
 			got := splitLines(index)
 			n := 0
 			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,7 +22,7 @@ const (
 )
 
 func TestOperatorStore(t *testing.T) {
-	for _, file := range storeFiles(t) {
+	for _, file := range sessiontest.StoreFiles(t) {
 		if !strings.Contains(file, "/operator/") {
 			continue
 		}
@@ -283,7 +285,7 @@ func TestOperatorHeaderDocument(t *testing.T) {
 	snap := startMemory(t, header+"\n", WriteOptions{}).snapshot()
 	doc, err := snap.HeaderDocument()
 	require.NoError(t, err)
-	require.Equal(t, header, string(readDocument(t, doc)))
+	require.Equal(t, header, string(sessiontest.ReadObject(t, doc)))
 	require.Equal(t, int64(1771237230500), snap.HeaderTime().UnixMilli())
 }
 
@@ -329,7 +331,7 @@ func TestOperatorContext(t *testing.T) {
 			require.NoError(t, err)
 			doc, err := snap.Context(leaf, nil)
 			require.NoError(t, err)
-			require.Equal(t, test.want, string(readDocument(t, doc)))
+			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))
 		})
 	}
 }
@@ -342,7 +344,7 @@ func TestOperatorImages(t *testing.T) {
 	snap := startMemory(t, opHeader+`{"type":"message","id":"a","message":{"role":"user","content":[{"type":"image","data":"`+ref+`"},{"image_url":"`+ref+`"},{"type":"image","data":"blob:sha256:1"}]}}`+"\n", WriteOptions{}).snapshot()
 	doc, err := snap.Context(0, blobs)
 	require.NoError(t, err)
-	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(readDocument(t, doc)))
+	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(sessiontest.ReadObject(t, doc)))
 }
 
 // TestOperatorTranscript: the title is the last session_info's, and what other words mean is shown alike.

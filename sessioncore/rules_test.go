@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -143,9 +145,9 @@ func TestFilledIn(t *testing.T) {
 // TestClientsEntriesAreValid: whatever a client wrote can be written through the mount.
 func TestClientsEntriesAreValid(t *testing.T) {
 	roots := []string{"../testdata/demo", "../testdata/xcsh", "../testdata/pi"}
-	for _, c := range conformanceCases(t) {
-		if !strings.HasPrefix(c.name, "handmade/") {
-			roots = append(roots, filepath.Join(c.dir, "agent"))
+	for _, c := range sessiontest.Cases(t) {
+		if !strings.HasPrefix(c.Name, "handmade/") {
+			roots = append(roots, filepath.Join(c.Dir, "agent"))
 		}
 	}
 	for _, root := range roots {

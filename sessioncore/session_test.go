@@ -10,51 +10,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage/dir"
 )
 
-const testHeader = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
-
-func testEntry(id, parent string) string {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
-	}
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
-}
-
-// testSession is a session file that a test changes from outside.
+// testSession is a session whose file a test changes from outside.
 type testSession struct {
+	*sessiontest.File
 	t       *testing.T
-	file    string
 	session *Session
 }
 
 func newTestSession(t *testing.T, content string) *testSession {
-	root := t.TempDir()
-	s := &testSession{t: t, file: filepath.Join(root, "x.jsonl")}
-	s.write(content)
-	files, err := dir.Open(root)
-	require.NoError(t, err)
-	store := NewStore(files)
-	t.Cleanup(func() {
-		store.Close()
-		require.NoError(t, files.Close())
-	})
-	s.session = store.Session("x.jsonl")
-	return s
-}
-
-func (s *testSession) write(content string) {
-	require.NoError(s.t, os.WriteFile(s.file, []byte(content), 0o600))
-}
-
-func (s *testSession) append(text string) {
-	f, err := os.OpenFile(s.file, os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(s.t, err)
-	_, err = f.WriteString(text)
-	require.NoError(s.t, err)
-	require.NoError(s.t, f.Close())
+	f := sessiontest.NewFile(t, content)
+	store := NewStore(f.Storage)
+	t.Cleanup(store.Close)
+	return &testSession{f, t, store.Session(sessiontest.FileName)}
 }
 
 // ids acquires the session and lists the ids of its entries, with the leaf behind a bar.
@@ -79,72 +50,72 @@ func (s *testSession) ids() string {
 }
 
 func TestGrowth(t *testing.T) {
-	s := newTestSession(t, testHeader)
+	s := newTestSession(t, sessiontest.Header)
 	require.Equal(t, "|-", s.ids())
-	s.append(testEntry("a", ""))
+	s.Append(sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
 	index := s.session.index
-	s.append(testEntry("b", "a") + testEntry("c", "a"))
+	s.Append(sessiontest.Entry("b", "a") + sessiontest.Entry("c", "a"))
 	require.Equal(t, "a,b,c|c", s.ids())
 	require.Same(t, index, s.session.index, "growth is indexed from the tail")
 
-	torn := testEntry("d", "c")
-	s.append(torn[:20])
+	torn := sessiontest.Entry("d", "c")
+	s.Append(torn[:20])
 	require.Equal(t, "a,b,c|c", s.ids())
-	s.append(torn[20:])
+	s.Append(torn[20:])
 	require.Equal(t, "a,b,c,d|d", s.ids())
 	require.Same(t, index, s.session.index)
 
-	noNewline := strings.TrimSuffix(testEntry("e", "d"), "\n")
-	s.append(noNewline)
+	noNewline := strings.TrimSuffix(sessiontest.Entry("e", "d"), "\n")
+	s.Append(noNewline)
 	require.Equal(t, "a,b,c,d,e|e", s.ids(), "the last line needs no newline")
-	s.append("\n" + testEntry("f", "e"))
+	s.Append("\n" + sessiontest.Entry("f", "e"))
 	require.Equal(t, "a,b,c,d,e,f|f", s.ids())
 	require.Same(t, index, s.session.index)
-	s.append(noNewline)
+	s.Append(noNewline)
 	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
-	s.append(`, "glued"`)
+	s.Append(`, "glued"`)
 	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids(), "of a line with more behind its value the value counts")
-	s.append("\n")
+	s.Append("\n")
 	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
 }
 
 func TestGrowthOfOpenRun(t *testing.T) {
-	s := newTestSession(t, testHeader+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n")
+	s := newTestSession(t, sessiontest.Header+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n")
 	require.Equal(t, "z|z", s.ids(), "the array is not closed, so its second line begins a value")
-	s.append("]\n")
+	s.Append("]\n")
 	require.Equal(t, "|-", s.ids(), "now it is, and swallows the lines")
-	s.append(testEntry("a", ""))
+	s.Append(sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
 }
 
 func TestReplacement(t *testing.T) {
-	s := newTestSession(t, testHeader+testEntry("a", ""))
+	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
 	old, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer old.Release()
 
-	tmp := s.file + ".new"
-	require.NoError(t, os.WriteFile(tmp, []byte(testHeader+testEntry("b", "")), 0o600))
-	require.NoError(t, os.Rename(tmp, s.file))
+	tmp := s.Path + ".new"
+	require.NoError(t, os.WriteFile(tmp, []byte(sessiontest.Header+sessiontest.Entry("b", "")), 0o600))
+	require.NoError(t, os.Rename(tmp, s.Path))
 	require.Equal(t, "b|b", s.ids(), "same size, another file")
 
 	doc, err := old.EntryDocument(0)
 	require.NoError(t, err)
-	require.Contains(t, string(readDocument(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
+	require.Contains(t, string(sessiontest.ReadObject(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
 
-	s.write(testHeader)
+	s.Write(sessiontest.Header)
 	require.Equal(t, "|-", s.ids(), "truncated in place")
-	s.write(testHeader + testEntry("c", "") + testEntry("d", "c"))
+	s.Write(sessiontest.Header + sessiontest.Entry("c", "") + sessiontest.Entry("d", "c"))
 	require.Equal(t, "c,d|d", s.ids())
-	s.write(testHeader + testEntry("e", "") + testEntry("f", "e"))
+	s.Write(sessiontest.Header + sessiontest.Entry("e", "") + sessiontest.Entry("f", "e"))
 	require.Equal(t, "e,f|f", s.ids(), "overwritten in place with the same size")
-	s.write("")
+	s.Write("")
 	require.Equal(t, ErrNotSession.Error(), s.ids())
-	s.write(testHeader + testEntry("g", ""))
+	s.Write(sessiontest.Header + sessiontest.Entry("g", ""))
 	require.Equal(t, "g|g", s.ids())
-	require.NoError(t, os.Remove(s.file))
+	require.NoError(t, os.Remove(s.Path))
 	require.Contains(t, s.ids(), "no such file")
 }
 
@@ -153,7 +124,7 @@ func TestTitleSlotInPlace(t *testing.T) {
 		text := fmt.Sprintf(`{"type":"title","v":1,"title":"%s","updatedAt":"2026-01-05T09:00:00.000Z","pad":"`, title)
 		return text + strings.Repeat(" ", 255-len(text)-2) + "\"}\n"
 	}
-	s := newTestSession(t, slot("first")+testHeader+testEntry("a", ""))
+	s := newTestSession(t, slot("first")+sessiontest.Header+sessiontest.Entry("a", ""))
 	title := func() string {
 		snap, err := s.session.Acquire()
 		require.NoError(t, err)
@@ -163,7 +134,7 @@ func TestTitleSlotInPlace(t *testing.T) {
 		return title
 	}
 	require.Equal(t, "first", title())
-	f, err := os.OpenFile(s.file, os.O_WRONLY, 0)
+	f, err := os.OpenFile(s.Path, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer f.Close()
 	for i := range 300 {
@@ -172,20 +143,20 @@ func TestTitleSlotInPlace(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, title())
 	}
-	s.append(testEntry("b", "a"))
+	s.Append(sessiontest.Entry("b", "a"))
 	require.Equal(t, "a,b|b", s.ids())
 }
 
 // TestOldSnapshots: a snapshot shows what it showed, whatever was added since.
 func TestOldSnapshots(t *testing.T) {
-	s := newTestSession(t, testHeader)
+	s := newTestSession(t, sessiontest.Header)
 	var snaps []*Snapshot
 	for i := range 500 {
 		parent := ""
 		if i > 0 {
 			parent = fmt.Sprintf("id%d", (i-1)/2)
 		}
-		s.append(testEntry(fmt.Sprintf("id%d", i/2), parent)) // each id twice
+		s.Append(sessiontest.Entry(fmt.Sprintf("id%d", i/2), parent)) // each id twice
 		snap, err := s.session.Acquire()
 		require.NoError(t, err)
 		snaps = append(snaps, snap)
@@ -223,7 +194,7 @@ func TestStoreLetsGo(t *testing.T) {
 	store := NewStore(files)
 	for i := range 3 * maxKept {
 		name := fmt.Sprintf("%d.jsonl", i)
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(testHeader+testEntry("a", "")), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(sessiontest.Header+sessiontest.Entry("a", "")), 0o600))
 		snap, err := store.Session(name).Acquire()
 		require.NoError(t, err)
 		snap.Release()

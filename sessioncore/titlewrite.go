@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 const (

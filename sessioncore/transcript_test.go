@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/markdown/markdowntest"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // testLinks are those of a transcript in sessions/<scope>/<session>/.
@@ -24,7 +24,7 @@ var testLinks = TranscriptLinks{Entries: "entries/", Blobs: "../../../blobs/"}
 func transcriptOf(t testing.TB, s *Snapshot, leaf Entry, links TranscriptLinks) (text []byte, turns int) {
 	t.Helper()
 	d, err := s.TranscriptDocument(leaf, links)
-	text = readExactly(t, d, err)
+	text = sessiontest.ReadExactly(t, d, err)
 	for _, part := range d.maker.(*transcript).parts {
 		if part.begins {
 			turns++
@@ -89,15 +89,15 @@ const updateEnv = "SESSIONFS_UPDATE_GOLDEN"
 // TestTranscriptsOfTheDemo: they are kept in testdata/transcripts, to be read.
 func TestTranscriptsOfTheDemo(t *testing.T) {
 	n := 0
-	require.NoError(t, filepath.WalkDir(demoDir, func(file string, item fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(sessiontest.DemoDir(t), func(file string, item fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".jsonl") {
 			return err
 		}
 		n++
 		s, err := openSession(t, file)
 		require.NoError(t, err)
-		checkTranscript(t, s, leafOf(t, s))
-		text, _ := transcriptOf(t, s, leafOf(t, s), testLinks)
+		checkTranscript(t, s, sessiontest.Leaf(t, s))
+		text, _ := transcriptOf(t, s, sessiontest.Leaf(t, s), testLinks)
 		checkLinks(t, s, text)
 		if strings.Contains(file, "2026-03-31") {
 			return nil // forked from the one before: much of it is the same
@@ -121,8 +121,8 @@ func TestTranscriptsOfTheCases(t *testing.T) {
 }
 
 func TestTranscriptsOfConformance(t *testing.T) {
-	for _, c := range conformanceCases(t) {
-		checkTranscripts(t, filepath.Join(c.dir, "agent/sessions/*/*.jsonl"), 1)
+	for _, c := range sessiontest.Cases(t) {
+		checkTranscripts(t, filepath.Join(c.Dir, "agent/sessions/*/*.jsonl"), 1)
 	}
 }
 
@@ -137,7 +137,7 @@ func checkTranscripts(t *testing.T, pattern string, others int) {
 			require.ErrorIs(t, err, ErrNotSession, file)
 			continue
 		}
-		checkTranscript(t, s, leafOf(t, s))
+		checkTranscript(t, s, sessiontest.Leaf(t, s))
 		for e := Entry(0); int(e) < s.Len(); e += 1 + Entry(s.Len()/others) {
 			checkTranscript(t, s, e)
 		}
@@ -145,23 +145,15 @@ func checkTranscripts(t *testing.T, pattern string, others int) {
 }
 
 // message is a line of a session.
-func messageLine(n int, message string) string {
-	parent := "null"
-	if n > 0 {
-		parent = fmt.Sprintf(`"e%d"`, n-1)
-	}
-	return fmt.Sprintf(`{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-05T09:00:%02d.000Z","message":%s}`+"\n", n, parent, n%60, message)
-}
-
 // transcriptBody is what a transcript shows of messages, without what stands above the first of them.
 func transcriptBody(t *testing.T, lines ...string) string {
 	t.Helper()
-	s := newTestSession(t, testHeader+strings.Join(lines, ""))
+	s := newTestSession(t, sessiontest.Header+strings.Join(lines, ""))
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
-	checkTranscript(t, snap, leafOf(t, snap))
-	text, _ := transcriptOf(t, snap, leafOf(t, snap), testLinks)
+	checkTranscript(t, snap, sessiontest.Leaf(t, snap))
+	text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 	checkLinks(t, snap, text)
 	if len(text) == 0 {
 		return ""

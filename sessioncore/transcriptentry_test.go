@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -76,7 +78,7 @@ func TestMessagesInTranscripts(t *testing.T) {
 		{`{"role":"compactionSummary","summary":"All.","tokensBefore":12}`,
 			"\n## Compaction · 2026-01-05 09:00:00\n\n*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
 	} {
-		require.Equal(t, c.want, transcriptBody(t, messageLine(0, c.message)), c.message)
+		require.Equal(t, c.want, transcriptBody(t, sessiontest.MessageLine(0, c.message)), c.message)
 	}
 }
 
@@ -118,16 +120,16 @@ func TestTurns(t *testing.T) {
 		return fmt.Sprintf(`{"type":"toolCall","id":"%s","name":"read","arguments":{"path":"%s"}}`, id, path)
 	}
 	body := transcriptBody(t,
-		messageLine(0, `{"role":"user","content":"q"}`),
-		messageLine(1, `{"role":"user","content":"and"}`),
-		messageLine(2, asks+`{"type":"text","text":"- a list"},`+call("1", "/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go")+","+call("2", "two.go")+"]}"),
-		messageLine(3, `{"role":"toolResult","toolName":"read","toolCallId":"2","content":"2"}`),
-		messageLine(4, `{"role":"toolResult","toolName":"read","toolCallId":"1","content":"1"}`),
-		messageLine(5, asks+`{"type":"text","text":"    not a part of the list"}]}`),
-		messageLine(6, asks+call("3", "three.go")+"]}"),
-		messageLine(7, `{"role":"toolResult","toolName":"read","toolCallId":"3","content":"3"}`),
-		messageLine(8, `{"role":"assistant","model":"other","content":"me too"}`),
-		messageLine(9, `{"role":"assistant","model":"other","content":"  - and more"}`),
+		sessiontest.MessageLine(0, `{"role":"user","content":"q"}`),
+		sessiontest.MessageLine(1, `{"role":"user","content":"and"}`),
+		sessiontest.MessageLine(2, asks+`{"type":"text","text":"- a list"},`+call("1", "/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go")+","+call("2", "two.go")+"]}"),
+		sessiontest.MessageLine(3, `{"role":"toolResult","toolName":"read","toolCallId":"2","content":"2"}`),
+		sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","toolCallId":"1","content":"1"}`),
+		sessiontest.MessageLine(5, asks+`{"type":"text","text":"    not a part of the list"}]}`),
+		sessiontest.MessageLine(6, asks+call("3", "three.go")+"]}"),
+		sessiontest.MessageLine(7, `{"role":"toolResult","toolName":"read","toolCallId":"3","content":"3"}`),
+		sessiontest.MessageLine(8, `{"role":"assistant","model":"other","content":"me too"}`),
+		sessiontest.MessageLine(9, `{"role":"assistant","model":"other","content":"  - and more"}`),
 	)
 	require.Equal(t, "\n## User · 2026-01-05 09:00:00\n\nq\n\n## User · 2026-01-05 09:00:01\n\nand\n\n"+
 		"## Assistant · 2026-01-05 09:00:02 · `p/m`\n\n- a list\n\n"+
@@ -144,8 +146,8 @@ func TestTranscriptHeads(t *testing.T) {
 		snap, err := s.session.Acquire()
 		require.NoError(t, err)
 		defer snap.Release()
-		checkTranscript(t, snap, leafOf(t, snap))
-		text, _ := transcriptOf(t, snap, leafOf(t, snap), testLinks)
+		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
+		text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 		head, _, _ := strings.Cut(string(text), "\n\n## ")
 		return strings.TrimSuffix(head, "\n")
 	}
@@ -154,35 +156,35 @@ func TestTranscriptHeads(t *testing.T) {
 	require.Equal(t, "# Session s\n\nSession `s`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
 	require.Equal(t, "# Session\n\nSession `?`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
 	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC.",
-		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`, messageLine(0, `{"role":"user","content":"q"}`)))
+		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`, sessiontest.MessageLine(0, `{"role":"user","content":"q"}`)))
 	require.Equal(t, "# First line\n\nSession `s`.",
-		head(`{"type":"session","version":3,"id":"s","title":7}`, messageLine(0, `{"role":"user","content":[{"type":"image"}]}`), messageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
+		head(`{"type":"session","version":3,"id":"s","title":7}`, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image"}]}`), sessiontest.MessageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
 	require.Equal(t, "# Slot\n\nSession `s`.", head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
 }
 
 // TestLongOutputIsCut: head and tail are shown, with a link to the entry between them.
 func TestLongOutputIsCut(t *testing.T) {
 	output := strings.Repeat(`a line of output\n`, 500_000/17)
-	body := transcriptBody(t, messageLine(0, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"first\n`+output+`last"}]}`))
+	body := transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"first\n`+output+`last"}]}`))
 	require.Less(t, len(body), 8<<10)
 	require.Contains(t, body, "```\nfirst\na line of output\n")
 	require.Contains(t, body, "a line of output\n```\n\n*… 523 KB left out:* [the whole entry](entries/e0.json)\n\n```\na line")
 	require.True(t, strings.HasSuffix(body, "a line of output\nlast\n```\n"))
 	// Prose is not.
 	prose := strings.Repeat(`some words. `, 80_000)
-	require.Equal(t, "\n## User · 2026-01-05 09:00:00\n\n"+strings.TrimSpace(prose)+"\n", transcriptBody(t, messageLine(0, `{"role":"user","content":"`+prose+`"}`)))
+	require.Equal(t, "\n## User · 2026-01-05 09:00:00\n\n"+strings.TrimSpace(prose)+"\n", transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+`"}`)))
 	// Unless it is absurd.
-	body = transcriptBody(t, messageLine(0, `{"role":"user","content":"`+prose+prose+`"}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+prose+`"}`))
 	require.Less(t, len(body), maxProse+1000)
 	require.True(t, strings.HasSuffix(body, "\n\n*Not all of it is shown:* [the whole entry](entries/e0.json)\n"))
 	// Nor is base64 ever shown.
-	body = transcriptBody(t, messageLine(0, `{"role":"toolResult","content":[{"type":"text","text":"`+strings.Repeat("iVBORw0KGgo", 500)+`"}]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","content":[{"type":"text","text":"`+strings.Repeat("iVBORw0KGgo", 500)+`"}]}`))
 	require.Less(t, len(body), 500)
 	// Many small ones come to an end too.
-	body = transcriptBody(t, messageLine(0, `{"role":"user","content":[`+strings.Repeat(`{"type":"image"},`, 5000)+`{"type":"text","text":"end"}]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":[`+strings.Repeat(`{"type":"image"},`, 5000)+`{"type":"text","text":"end"}]}`))
 	require.Equal(t, maxBlocks, strings.Count(body, "An image in the entry"))
-	body = transcriptBody(t, messageLine(0, `{"role":"toolResult","content":[`+strings.Repeat(`{"type":"text","text":"`+strings.Repeat("x ", 3000)+`"},`, 500)+`""]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","content":[`+strings.Repeat(`{"type":"text","text":"`+strings.Repeat("x ", 3000)+`"},`, 500)+`""]}`))
 	require.Less(t, len(body), maxOutput+10_000)
-	body = transcriptBody(t, messageLine(0, asks+strings.Repeat(`{"type":"toolCall","name":"t","arguments":{"a":"`+strings.Repeat("x ", 3000)+`","b":1}},`, 500)+`""]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0, asks+strings.Repeat(`{"type":"toolCall","name":"t","arguments":{"a":"`+strings.Repeat("x ", 3000)+`","b":1}},`, 500)+`""]}`))
 	require.Less(t, len(body), maxOutput+500*7000)
 }

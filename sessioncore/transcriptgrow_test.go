@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -30,8 +31,8 @@ func (t *transcriptSizes) known() (n int) {
 // TestTranscriptGrows: sizes are carried over, only what is new is rendered, and all agrees with a session
 // that is read in one go.
 func TestTranscriptGrows(t *testing.T) {
-	content := testHeader + messageLine(0, `{"role":"user","content":"q"}`) +
-		messageLine(1, asks+`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
+	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"q"}`) +
+		sessiontest.MessageLine(1, asks+`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
 	s := newTestSession(t, content)
 	before, err := s.session.Acquire()
 	require.NoError(t, err)
@@ -39,16 +40,16 @@ func TestTranscriptGrows(t *testing.T) {
 	old, _ := transcriptOf(t, before, 1, testLinks)
 	require.Equal(t, 2, sizesOf(before).known())
 	for _, more := range []string{
-		messageLine(2, `{"role":"toolResult","toolName":"a","toolCallId":"2","content":"`+strings.Repeat("long ", 5000)+`"}`),
-		messageLine(3, `{"role":"toolResult","toolName":"a","toolCallId":"1","content":"1"}`),
-		messageLine(4, asks+`{"type":"text","text":"So."}]}`),
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"a","toolCallId":"2","content":"`+strings.Repeat("long ", 5000)+`"}`),
+		sessiontest.MessageLine(3, `{"role":"toolResult","toolName":"a","toolCallId":"1","content":"1"}`),
+		sessiontest.MessageLine(4, asks+`{"type":"text","text":"So."}]}`),
 		// An id comes again: what hangs under it has another branch above it now, and a link another name.
 		`{"type":"message","id":"e2","parentId":"e0","message":{"role":"user","content":"again"}}` + "\n",
 		`{"type":"message","id":"e1","parentId":"e0","message":` + asks + `{"type":"toolCall","id":"9","name":"a","arguments":{"x":"nine"}}]}}` + "\n",
-		messageLine(5, `{"role":"user","content":"the end"}`),
+		sessiontest.MessageLine(5, `{"role":"user","content":"the end"}`),
 	} {
 		content += more
-		s.append(more)
+		s.Append(more)
 		grown, err := s.session.Acquire()
 		require.NoError(t, err)
 		require.Same(t, sizesOf(before), sizesOf(grown))
@@ -74,7 +75,7 @@ func TestTranscriptGrows(t *testing.T) {
 
 // TestTranscriptOfOverwrittenFile: what was overwritten in place is not read as if it were the entry.
 func TestTranscriptOfOverwrittenFile(t *testing.T) {
-	content := testHeader + messageLine(0, `{"role":"user","content":"old"}`)
+	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"old"}`)
 	s := newTestSession(t, content)
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
@@ -82,7 +83,7 @@ func TestTranscriptOfOverwrittenFile(t *testing.T) {
 	d, err := snap.TranscriptDocument(0, testLinks)
 	require.NoError(t, err)
 	defer d.Close()
-	s.write(strings.Replace(content, "old", "new", 1))
+	s.Write(strings.Replace(content, "old", "new", 1))
 	_, err = d.ReadAt(make([]byte, d.Size()), 0)
 	require.ErrorIs(t, err, storage.ErrStale)
 	_, err = snap.UsageDocument(0)
@@ -91,10 +92,10 @@ func TestTranscriptOfOverwrittenFile(t *testing.T) {
 
 // TestTranscriptsAtOnce: many readers of many snapshots share what is remembered.
 func TestTranscriptsAtOnce(t *testing.T) {
-	s := newTestSession(t, testHeader)
+	s := newTestSession(t, sessiontest.Header)
 	var readers sync.WaitGroup
 	for n := range 40 {
-		s.append(messageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
+		s.Append(sessiontest.MessageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
 		readers.Go(func() {
 			snap, err := s.session.Acquire()
 			if err != nil {
@@ -160,11 +161,11 @@ func hostileJSON(rnd *rand.Rand, texts []string) string {
 // FuzzTranscript: whatever is said in a session, its transcript keeps its layout and has the size that is
 // told; and so does whatever the file holds, which may be no session of ours.
 func FuzzTranscript(f *testing.F) {
-	pool := addSeeds(f, func(data []byte) { f.Add(data, uint64(len(data))) })
+	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(len(data))) })
 	f.Add([]byte("# a\x00```\x00<b>\x00> - 1. x\x00[a]: b\x00\x1b[31m"), uint64(1))
 	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
 		rnd := rand.New(rand.NewPCG(mix, 3))
-		session := pool.mixed(data, mix)
+		session := pool.Mixed(data, mix)
 		if mix%2 == 1 {
 			texts := []string{markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd)}
 			for _, text := range bytes.Split(data[:min(len(data), 4000)], []byte{0}) {
@@ -179,7 +180,7 @@ func FuzzTranscript(f *testing.F) {
 			return
 		}
 		defer snap.Release()
-		leaf := leafOf(t, snap)
+		leaf := sessiontest.Leaf(t, snap)
 		checkTranscript(t, snap, leaf)
 		readUsage(t, snap, leaf)
 		if snap.Len() > 0 {
@@ -195,7 +196,7 @@ func TestHostileTranscripts(t *testing.T) {
 		_, s := fuzzSession(t, []byte(hostileSession(rnd, texts)))
 		snap, err := s.Acquire()
 		require.NoError(t, err)
-		checkTranscript(t, snap, leafOf(t, snap))
+		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 		snap.Release()
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // usageOfFile is what usage.json holds.
@@ -41,7 +42,7 @@ func (u usageTotals) numbers() string {
 func readUsage(t testing.TB, s *Snapshot, leaf Entry) (usage usageOfFile, text string) {
 	t.Helper()
 	d, err := s.UsageDocument(leaf)
-	b := readExactly(t, d, err)
+	b := sessiontest.ReadExactly(t, d, err)
 	decoder := json.NewDecoder(strings.NewReader(string(b)))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&usage), "%s", b)
@@ -60,12 +61,12 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 		"*/2026-05-11*.jsonl":    "[34,640,58204,15079,73957,0,0.08370945000000002]",
 		"*/2026-03-30*/*1.jsonl": "[7,470,5374,6277,12128,0,0.010740650000000001]",
 	} {
-		files, err := filepath.Glob(filepath.Join(demoDir, file))
+		files, err := filepath.Glob(filepath.Join(sessiontest.DemoDir(t), file))
 		require.NoError(t, err)
 		require.Len(t, files, 1)
 		s, err := openSession(t, files[0])
 		require.NoError(t, err)
-		usage, text := readUsage(t, s, leafOf(t, s))
+		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want, usage.Total.numbers(), file)
 		input, messages := 0.0, 0
 		for _, model := range usage.Models {
@@ -81,11 +82,11 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 func TestUsageIsPrinted(t *testing.T) {
 	answer := `{"role":"assistant","provider":"anthropic","model":"claude","usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
 		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
-	s := newTestSession(t, testHeader+usageLine(0, "null", answer)+usageLine(1, "null", answer))
+	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer)+usageLine(1, "null", answer))
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
-	_, text := readUsage(t, snap, leafOf(t, snap))
+	_, text := readUsage(t, snap, sessiontest.Leaf(t, snap))
 	totals := `{
     "assistantMessages": 2,
     "input": 14,
@@ -150,7 +151,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 		{`{"role":"user","usage":{"input":1}}`, "[0,0,0,0,0,0,0]", ""},
 		{`null`, "[0,0,0,0,0,0,0]", ""},
 	} {
-		s := newTestSession(t, testHeader+usageLine(0, "null", c.message))
+		s := newTestSession(t, sessiontest.Header+usageLine(0, "null", c.message))
 		snap, err := s.session.Acquire()
 		require.NoError(t, err)
 		usage, _ := readUsage(t, snap, 0)
@@ -159,7 +160,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 		require.Equal(t, c.models, strings.Join(slices.Sorted(maps.Keys(usage.Models)), " "), c.message)
 		snap.Release()
 	}
-	s := newTestSession(t, testHeader+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
+	s := newTestSession(t, sessiontest.Header+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
@@ -173,19 +174,19 @@ func TestUsageGrows(t *testing.T) {
 	answer := func(n int, model string) string {
 		return fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%s","usage":{"input":%d,"cost":{"total":0.1}}}`, model, n)
 	}
-	s := newTestSession(t, testHeader+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
+	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
 	before, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer before.Release()
 	usage, _ := readUsage(t, before, 1)
 	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
-	s.append(usageLine(2, "u0", answer(4, "c")))
+	s.Append(usageLine(2, "u0", answer(4, "c")))
 	after, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer after.Release()
 	require.Same(t, usageRecordsOf(before), usageRecordsOf(after), "carried over")
 	require.Equal(t, 2, usageRecordsOf(after).looked)
-	usage, text := readUsage(t, after, leafOf(t, after))
+	usage, text := readUsage(t, after, sessiontest.Leaf(t, after))
 	require.Equal(t, "[7,0,0,0,7,0,0.30000000000000004]", usage.Total.numbers(), "summed as JavaScript does")
 	require.Equal(t, "[5,0,0,0,5,0,0.2]", usage.Branch.Total.numbers())
 	require.Equal(t, []string{"p/a", "p/c"}, slices.Sorted(maps.Keys(usage.Branch.Models)))
@@ -195,7 +196,7 @@ func TestUsageGrows(t *testing.T) {
 	require.Len(t, usage.Models, 2)
 	usage, _ = readUsage(t, after, NoEntry)
 	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
-	s.write(testHeader + usageLine(0, "null", answer(9, "z")))
+	s.Write(sessiontest.Header + usageLine(0, "null", answer(9, "z")))
 	rewritten, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer rewritten.Release()
@@ -209,7 +210,7 @@ func TestManyModels(t *testing.T) {
 	for n := range maxModels + 50 {
 		lines.WriteString(usageLine(n, "null", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
 	}
-	s := newTestSession(t, testHeader+lines.String())
+	s := newTestSession(t, sessiontest.Header+lines.String())
 	snap, err := s.session.Acquire()
 	require.NoError(t, err)
 	defer snap.Release()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -78,7 +79,7 @@ func TestWhat(t *testing.T) {
 		{`"type":7`, "%"},
 		{`"x":1`, "%"},
 	} {
-		snap := snapshotOf(t, testHeader+`{"id":"a",`+c.entry+`}`+"\n")
+		snap := snapshotOf(t, sessiontest.Header+`{"id":"a",`+c.entry+`}`+"\n")
 		require.Equal(t, c.want, snap.What(0), c.entry)
 	}
 }
@@ -87,7 +88,7 @@ func TestWhat(t *testing.T) {
 func TestWhatOfOldMessages(t *testing.T) {
 	hook := `{"id":"a","type":"message","message":{"role":"hookMessage"}}` + "\n"
 	for version, want := range map[string]string{"1": "custom", "2": "custom", "3": "hookMessage"} {
-		require.Equal(t, want, snapshotOf(t, strings.Replace(testHeader, `"version":3`, `"version":`+version, 1)+hook).What(0))
+		require.Equal(t, want, snapshotOf(t, strings.Replace(sessiontest.Header, `"version":3`, `"version":`+version, 1)+hook).What(0))
 	}
 }
 

@@ -8,14 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/stretchr/testify/require"
 )
 
 // caseFiles are the sessions of testdata's stores and cases and of the conformance cases; not the huge ones.
 func caseFiles(t *testing.T) []string {
 	roots := []string{"../testdata/cases", "../testdata/demo", "../testdata/operator", "../testdata/pi", "../testdata/xcsh"}
-	for _, c := range conformanceCases(t) {
-		roots = append(roots, filepath.Join(c.dir, "agent"))
+	for _, c := range sessiontest.Cases(t) {
+		roots = append(roots, filepath.Join(c.Dir, "agent"))
 	}
 	var files []string
 	for _, root := range roots {

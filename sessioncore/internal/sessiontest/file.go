@@ -1,0 +1,82 @@
+package sessiontest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// Header is the header of a session, with its newline.
+const Header = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
+
+// Entry returns the line of a user's message that says its own id. An empty parent is null.
+func Entry(id, parent string) string {
+	p := "null"
+	if parent != "" {
+		p = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
+}
+
+// MessageLine returns the line of a message, an object, with the ids e0, e1, … each below the one before.
+func MessageLine(n int, message string) string {
+	parent := "null"
+	if n > 0 {
+		parent = fmt.Sprintf(`"e%d"`, n-1)
+	}
+	return fmt.Sprintf(`{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-05T09:00:%02d.000Z","message":%s}`+"\n", n, parent, n%60, message)
+}
+
+// FileName is the name of the file in the storages of NewFile and Memory.
+const FileName = "x.jsonl"
+
+// File is a session file that a test changes from outside.
+type File struct {
+	Path    string
+	Storage *dir.Storage // of the directory that it is in
+
+	t testing.TB
+}
+
+// NewFile returns a file with some content, in a directory of its own.
+func NewFile(t testing.TB, content string) *File {
+	root := t.TempDir()
+	f := &File{t: t, Path: filepath.Join(root, FileName), Storage: OpenDir(t, root)}
+	f.Write(content)
+	return f
+}
+
+// Write overwrites the file in place.
+func (f *File) Write(content string) {
+	require.NoError(f.t, os.WriteFile(f.Path, []byte(content), 0o600))
+}
+
+// Append adds text to the end of the file.
+func (f *File) Append(text string) {
+	out, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(f.t, err)
+	_, err = out.WriteString(text)
+	require.NoError(f.t, err)
+	require.NoError(f.t, out.Close())
+}
+
+// OpenDir returns the storage of a directory. It is closed when the test is over.
+func OpenDir(t testing.TB, path string) *dir.Storage {
+	files, err := dir.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, files.Close()) })
+	return files
+}
+
+// Memory returns a storage in memory that holds one file, FileName.
+func Memory(t testing.TB, content []byte) *memory.Storage {
+	files := memory.New()
+	require.NoError(t, files.WriteFile(FileName, content))
+	return files
+}
