@@ -23,7 +23,8 @@ type row struct {
 	kind     fs.FileMode
 	pattern  *regexp.Regexp
 	node     string
-	file     string
+	file     string // that makes what is read
+	writes   string // the file that carries out what is written; "-" for none
 	answers  []string
 	cache    string
 }
@@ -44,7 +45,7 @@ func readTable(t *testing.T) []row {
 		if r.unlisted = f[1] == "(unlisted)"; r.unlisted {
 			f = slices.Delete(f, 1, 2)
 		}
-		r.node, r.file, r.answers, r.cache = f[1], f[2], f[3:len(f)-1], f[len(f)-1]
+		r.node, r.file, r.writes, r.answers, r.cache = f[1], f[2], f[3], f[4:len(f)-1], f[len(f)-1]
 		path := strings.TrimSuffix(strings.TrimSuffix(r.path, "@"), "/")
 		switch {
 		case strings.HasSuffix(r.path, "/"):
@@ -134,7 +135,7 @@ var operations = map[string]string{
 	"NodeSymlinker": "symlink", "NodeUnlinker": "unlink", "NodeRenamer": "rename",
 }
 
-// manyFiles are the types of which each row names the file that renders it, carries out its lines or finds its target.
+// manyFiles are the types of which each row names the file that renders its content or finds its target.
 var manyFiles = map[string]bool{"GeneratedFile": true, "ControlFile": true, "Link": true, "SessionLink": true, "LinksDir": true, "FixedLink": true}
 
 // TestTableTellsTheTruth: types, files, operations and cache rules of the table are those of the code.
@@ -154,11 +155,56 @@ func TestTableTellsTheTruth(t *testing.T) {
 			answers = append(answers, "write")
 		}
 		require.ElementsMatch(t, answers, r.answers, "operations of %s", r.path)
+		require.Contains(t, comments(t, r.file), fixedName(r.path), "%s tells of %s", r.file, r.path)
+		takes := slices.ContainsFunc(r.answers, func(a string) bool { return a == "write" || a == "symlink" || a == "rename" }) ||
+			r.node == "LeafLink" || r.node == "PendingLink"
+		require.Equal(t, takes, r.writes != "-", r.path)
+		if takes {
+			require.True(t, callsWriter(t, r.writes), "%s does not write %s", r.writes, r.path)
+		}
 		require.Equal(t, "cache"+strings.ToUpper(r.cache[:1])+r.cache[1:], n.cache, "cache rule of %s", r.path)
 	}
 	for name, n := range code {
 		require.True(t, len(n.answers) == 0 || told[name] || !ast.IsExported(name), "%s is not in the table", name)
 	}
+}
+
+// fixedName is the last name of a path; "" where that is one of many.
+func fixedName(path string) string {
+	path = strings.TrimRight(path, "/@")
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if strings.ContainsAny(name, "<…") {
+		return ""
+	}
+	return name
+}
+
+// comments returns the comments of a file of package nodes, each as one line.
+func comments(t *testing.T, file string) string {
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(nodesDir, file), nil, parser.ParseComments)
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, c := range parsed.Comments {
+		text.WriteString(strings.ReplaceAll(c.Text(), "\n", " "))
+	}
+	return text.String()
+}
+
+// callsWriter reports whether a file of package nodes calls the model's Writer, to do more than to sync.
+func callsWriter(t *testing.T, file string) (calls bool) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(nodesDir, file), nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && !strings.HasPrefix(f.Sel.Name, "Sync") {
+				if of, ok := f.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Writer" {
+					calls = true
+				}
+			}
+		}
+		return true
+	})
+	return calls
 }
 
 // nodeType is what the code says of a type.

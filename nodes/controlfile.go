@@ -131,27 +131,3 @@ func oneByOne(lines [][]byte, do func(line string) (result string, err error)) (
 	}
 	return results, done, nil
 }
-
-// appendLines is append: entries, a JSON object a line. Reading back gives their ids.
-func appendLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
-	ids, err := f.view.Writer.Append(ctx, f.session, lines...)
-	done := len(ids)
-	for i, id := range ids {
-		ids[i] = sessioncore.TextUTF8(id)
-	}
-	if done == len(lines) && err != nil {
-		done = 0 // all are there, but not durable: the writer must hear of it
-	}
-	return ids, done, err
-}
-
-// labelLines is labels: "<id> <label>" sets, "<id>" clears.
-func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
-	return oneByOne(lines, func(line string) (string, error) {
-		id, label, err := sessioncore.ParseLabelLine(line)
-		if err != nil {
-			return "", err
-		}
-		return "", f.view.Writer.SetLabel(ctx, f.session, id, label)
-	})
-}

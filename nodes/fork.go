@@ -4,12 +4,16 @@ import (
 	"context"
 	"path"
 
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
-// forkLines is fork: an id creates a session of the path to that entry. Reading back gives the path of
-// its directory from the mount's root.
+// makeFork makes fork: an id creates a session of the path to that entry.
+func makeFork(d *SessionDir) fusefs.InodeEmbedder { return control("fork", forkLines, nil, nil)(d) }
+
+// forkLines creates sessions. Reading the same open file gives the paths of their directories from the mount's root.
 func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
 		id, _, err := sessioncore.ParseLabelLine(line + "\t") // a blank is part of the id

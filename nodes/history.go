@@ -13,11 +13,6 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-const (
-	promptsName = "prompts.jsonl"
-	searchName  = "search"
-)
-
 // HistoryDir is history/: the client's prompt history. Where there is none it is an empty directory with the looks of
 // SOURCE.
 type HistoryDir struct {
@@ -44,24 +39,29 @@ func (d *HistoryDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
+// historyFiles are the names, in order: the one list that drives Lookup and listing.
+var historyFiles = []struct {
+	name string
+	mode uint32 // file type bits
+	make func(*HistoryDir) fusefs.InodeEmbedder
+}{
+	{"prompts.jsonl", syscall.S_IFREG, func(d *HistoryDir) fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, "") }},
+	{"search", syscall.S_IFDIR, func(d *HistoryDir) fusefs.InodeEmbedder {
+		return &SearchDir{directory: directory{node{view: d.view}}, prompts: d.prompts}
+	}},
+}
+
 var _ = (fusefs.NodeLookuper)((*HistoryDir)(nil))
 
-// Lookup finds prompts.jsonl and search, where there is a database.
+// Lookup finds a name, if there is a database.
 func (d *HistoryDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	var mode uint32
-	var create func() fusefs.InodeEmbedder
-	switch name {
-	case promptsName:
-		mode, create = syscall.S_IFREG, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, "") }
-	case searchName:
-		mode, create = syscall.S_IFDIR, func() fusefs.InodeEmbedder {
-			return &SearchDir{directory: directory{node{view: d.view}}, prompts: d.prompts}
+	for _, f := range historyFiles {
+		if f.name == name {
+			id := stableAttr(d.StableAttr(), kindStatic, name, f.mode)
+			return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder { return f.make(d) }), out)
 		}
-	default:
-		return nil, syscall.ENOENT
 	}
-	id := stableAttr(d.StableAttr(), kindStatic, name, mode)
-	return d.enter(d.child(ctx, id, name, create), out)
+	return nil, syscall.ENOENT
 }
 
 func (d *HistoryDir) list() ([]item, error) {
@@ -70,7 +70,11 @@ func (d *HistoryDir) list() ([]item, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return []item{d.newItem(kindStatic, promptsName, syscall.S_IFREG), d.newItem(kindStatic, searchName, syscall.S_IFDIR)}, nil
+	items := make([]item, len(historyFiles))
+	for i, f := range historyFiles {
+		items[i] = d.newItem(kindStatic, f.name, f.mode)
+	}
+	return items, nil
 }
 
 func (d *HistoryDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -1,6 +1,8 @@
 package nodes
 
 import (
+	"context"
+
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
@@ -11,6 +13,17 @@ func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
 	f := control("labels", labelLines, nil, renderLabels)(d).(*ControlFile)
 	f.follow = &following{}
 	return f
+}
+
+// labelLines sets and clears labels: "<id> <label>" sets, "<id>" clears.
+func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	return oneByOne(lines, func(line string) (string, error) {
+		id, label, err := sessioncore.ParseLabelLine(line)
+		if err != nil {
+			return "", err
+		}
+		return "", f.view.Writer.SetLabel(ctx, f.session, id, label)
+	})
 }
 
 // renderLabels makes labels: the labels in effect.

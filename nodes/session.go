@@ -13,7 +13,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -54,14 +53,14 @@ var sessionFiles []sessionFile
 
 func init() { // not in the declaration, because the nodes refer back to the list
 	sessionFiles = []sessionFile{
-		{"append", syscall.S_IFREG, nil, control("append", appendLines, sessioncore.Unfinished, nil)},
+		{"append", syscall.S_IFREG, nil, makeAppend},
 		{artifactsName, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
 		{branchesName, syscall.S_IFDIR, nil, makeBranches},
 		{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches)},
 		{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
 		{"context.json", syscall.S_IFREG, nil, generated(renderContext)},
 		{"entries", syscall.S_IFDIR, nil, makeEntries},
-		{"fork", syscall.S_IFREG, nil, control("fork", forkLines, nil, nil)},
+		{"fork", syscall.S_IFREG, nil, makeFork},
 		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
 		{"labels", syscall.S_IFREG, nil, makeLabels},
 		{"last-error", syscall.S_IFREG, nil, makeLastError},

@@ -1,0 +1,28 @@
+package nodes
+
+import (
+	"context"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/sessioncore"
+)
+
+// makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
+// through another descriptor, is not carried out when one is closed.
+func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
+	return control("append", appendLines, sessioncore.Unfinished, nil)(d)
+}
+
+// appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.
+func appendLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	ids, err := f.view.Writer.Append(ctx, f.session, lines...)
+	done := len(ids)
+	for i, id := range ids {
+		ids[i] = sessioncore.TextUTF8(id)
+	}
+	if done == len(lines) && err != nil {
+		done = 0 // all are written, but not durable: the writer must be told
+	}
+	return ids, done, err
+}
