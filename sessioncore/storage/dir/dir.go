@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -226,37 +225,6 @@ func statOf(st *unix.Stat_t) storage.Stat {
 		UID:  st.Uid,
 		GID:  st.Gid,
 	}
-}
-
-// List implements Storage.
-func (s *Storage) List(dir string) ([]storage.Item, error) {
-	f, err := s.openDir(dir)
-	if f == nil || err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]storage.Item, 0, len(entries))
-	for _, e := range entries {
-		items = append(items, storage.Item{Name: e.Name(), Kind: kindOf(e.Type())})
-	}
-	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return items, nil
-}
-
-func kindOf(mode fs.FileMode) storage.Kind {
-	switch mode.Type() {
-	case 0:
-		return storage.KindFile
-	case fs.ModeDir:
-		return storage.KindDir
-	case fs.ModeSymlink:
-		return storage.KindLink
-	}
-	return storage.KindOther
 }
 
 // Readlink implements Storage.

@@ -5,33 +5,42 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
 
+// List implements Storage.
+func (s *Storage) List(dir string) ([]storage.Item, error) {
+	d, items, err := s.readDir(dir)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, nil
+}
+
 // ListStat implements Storage: the directory is opened once, and each name costs one system call.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
-	f, err := s.openDir(dir)
-	if f == nil || err != nil {
+	d, found, err := s.readDir(dir)
+	if d == nil || err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]storage.StatItem, 0, len(entries))
-	for _, e := range entries {
-		if !want(storage.Item{Name: e.Name(), Kind: kindOf(e.Type())}) {
+	defer d.Close()
+	items := make([]storage.StatItem, 0, len(found))
+	for _, item := range found {
+		if !want(item) {
 			continue
 		}
-		switch st, err := statIn(f, e.Name()); {
+		switch st, err := statIn(d, item.Name); {
 		case err != nil:
 			return nil, err
 		case st != storage.Stat{}:
-			items = append(items, storage.StatItem{Name: e.Name(), Stat: st})
+			items = append(items, storage.StatItem{Name: item.Name, Stat: st})
 		}
 	}
 	return items, nil
@@ -58,6 +67,36 @@ func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage
 		f(i, st)
 	}
 	return nil
+}
+
+// readDir opens a directory as openDir does, and returns what is in it, in no order.
+func (s *Storage) readDir(dir string) (d *os.File, items []storage.Item, err error) {
+	d, err = s.openDir(dir)
+	if d == nil || err != nil {
+		return nil, nil, err
+	}
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		_ = d.Close()
+		return nil, nil, err
+	}
+	items = make([]storage.Item, 0, len(entries))
+	for _, e := range entries {
+		items = append(items, storage.Item{Name: e.Name(), Kind: kindOf(e.Type())})
+	}
+	return d, items, nil
+}
+
+func kindOf(mode fs.FileMode) storage.Kind {
+	switch mode.Type() {
+	case 0:
+		return storage.KindFile
+	case fs.ModeDir:
+		return storage.KindDir
+	case fs.ModeSymlink:
+		return storage.KindLink
+	}
+	return storage.KindOther
 }
 
 // openDir opens a directory to be listed; nil for the storage's own where that is away, which makes it an empty
