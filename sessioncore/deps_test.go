@@ -28,7 +28,7 @@ var ownImports = map[string][]string{
 	"/storage/memory":                 {"/storage"},
 	"/storage/pending":                {"/storage", "/storage/memory"},
 	"/storage/storagetest":            {"/storage"},
-	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/storagetest"},
+	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/storage"},
 	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,19 +21,44 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
+// directories are what takes the name of a directory that is there.
+var directories = map[string]func(s storage.Storage, name string) error{
+	"List": func(s storage.Storage, name string) error { _, err := s.List(name); return err },
+	"ListStat": func(s storage.Storage, name string) error {
+		_, err := s.ListStat(name, func(storage.Item) bool { return true })
+		return err
+	},
+	"StatNames": func(s storage.Storage, name string) error {
+		return s.StatNames(name, []string{"a"}, func(int, storage.Stat) {})
+	},
+	"CheckWritable": func(s storage.Storage, name string) error { return s.CheckWritable(name) },
+}
+
+// or is the error of an operation, or that it is unsupported.
+func or(s every.Storage, op string, err error) error {
+	if slices.Contains(s.Cannot, op) {
+		return storage.ErrUnsupported
+	}
+	return err
+}
+
 func TestStorageRefusesBadNames(t *testing.T) {
 	every.Each(t, func(t *testing.T, s every.Storage) {
 		for _, name := range []string{"..", "/x", "a//b", "a/../b", "./x", "x/", "a\x00b", "../x"} {
 			for op, do := range storagetest.Operations {
-				assert.ErrorIs(t, do(s.Storage, name), storage.ErrBadName, "%s(%q)", op, name)
+				assert.ErrorIs(t, do(s.Storage, name), or(s, op, storage.ErrBadName), "%s(%q)", op, name)
 			}
-			_, err := s.List(name)
-			assert.ErrorIs(t, err, storage.ErrBadName, "List(%q)", name)
+			for op, do := range directories {
+				assert.ErrorIs(t, do(s.Storage, name), or(s, op, storage.ErrBadName), "%s(%q)", op, name)
+			}
 			assert.ErrorIs(t, s.MkdirAll(name), storage.ErrBadName, "MkdirAll(%q)", name)
+			assert.ErrorIs(t, s.CreatePending(name, false, storagetest.Content("")), or(s, "CreatePending", storage.ErrBadName))
+			_, err := s.Readlink(name)
+			assert.ErrorIs(t, err, or(s, "Readlink", storage.ErrBadName), "Readlink(%q)", name)
 		}
 		for op, do := range storagetest.Operations {
 			if op != "Stat" && op != "Open" { // "" is the root; Open says that it is no file
-				assert.ErrorIs(t, do(s.Storage, ""), storage.ErrBadName, "%s of the root", op)
+				assert.ErrorIs(t, do(s.Storage, ""), or(s, op, storage.ErrBadName), "%s of the root", op)
 			}
 		}
 	})
@@ -43,16 +69,19 @@ func TestStorageSaysWhatIsMissing(t *testing.T) {
 		s.WriteFile(t, "file.jsonl", "{}\n")
 		for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
 			for op, do := range storagetest.Operations {
-				if name == "x.jsonl" && (op == "Replace" || op == "Lock") { // these make what is missing
+				if name == "x.jsonl" && (op == "Replace" || op == "ReplaceIf" || op == "Lock") { // these make what is missing
 					continue
 				}
-				assert.ErrorIs(t, do(s.Storage, name), fs.ErrNotExist, "%s(%q)", op, name)
+				assert.ErrorIs(t, do(s.Storage, name), or(s, op, fs.ErrNotExist), "%s(%q)", op, name)
 			}
-			_, err := s.List(name)
-			assert.ErrorIs(t, err, fs.ErrNotExist, "List(%q)", name)
+			_, err := s.Readlink(name)
+			assert.ErrorIs(t, err, or(s, "Readlink", fs.ErrNotExist), "Readlink(%q)", name)
 		}
-		_, err := s.List("file.jsonl")
-		assert.ErrorIs(t, err, fs.ErrNotExist)
+		for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl", "file.jsonl"} {
+			for op, do := range directories {
+				assert.ErrorIs(t, do(s.Storage, name), or(s, op, fs.ErrNotExist), "%s(%q)", op, name)
+			}
+		}
 	})
 }
 
@@ -79,7 +108,7 @@ func TestStorageDirectories(t *testing.T) {
 		assert.Equal(t, storage.KindDir, storagetest.Stat(t, s, "c/d").Kind)
 		assert.Equal(t, uint32(0o700), storagetest.Stat(t, s, "c/d").Mode)
 		assert.NotEqual(t, storagetest.Stat(t, s, "c").Token, storagetest.Stat(t, s, "c/d").Token)
-		for _, op := range []string{"Open", "Append", "Sync", "Writers"} {
+		for _, op := range []string{"Open", "Append", "Sync", "Writers", "Overwrite"} {
 			assert.ErrorIs(t, storagetest.Operations[op](s.Storage, "c/d"), storage.ErrNotRegular, op)
 		}
 		_, err = s.Replace("c/d", storagetest.Stat(t, s, "c/d").Token, storagetest.Content("x"))

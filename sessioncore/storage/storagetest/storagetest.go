@@ -69,7 +69,7 @@ func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
 	return unlock
 }
 
-// Operations are all that take a file's name.
+// Operations are all that take the name of a file, or of what should be one.
 var Operations = map[string]func(s storage.Storage, name string) error{
 	"Stat": func(s storage.Storage, name string) error { _, err := s.Stat(name); return err },
 	"Open": func(s storage.Storage, name string) error {
@@ -82,6 +82,14 @@ var Operations = map[string]func(s storage.Storage, name string) error{
 	"Append": func(s storage.Storage, name string) error { _, err := s.Append(name, []byte("x\n")); return err },
 	"Replace": func(s storage.Storage, name string) error {
 		_, err := s.Replace(name, storage.Token{}, Content("x\n"))
+		return err
+	},
+	"ReplaceIf": func(s storage.Storage, name string) error {
+		_, err := s.ReplaceIf(name, storage.Token{}, Content("x\n"), func() error { return nil })
+		return err
+	},
+	"Overwrite": func(s storage.Storage, name string) error {
+		_, err := s.Overwrite(name, storage.Token{}, []byte("x"))
 		return err
 	},
 	"Sync": func(s storage.Storage, name string) error { return s.Sync(name) },

@@ -1,2 +1,2 @@
-// Package every runs a test against every implementation of storage.Storage that keeps files by itself.
+// Package every runs a test against every implementation of storage.Storage.
 package every
