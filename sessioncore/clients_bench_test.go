@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"fmt"
 	"testing"
+
+	"sessionfs/sessioncore/internal/clienttest"
 )
 
 // BenchmarkClients looks for a client where none lives; beside one that is on another session, with 20 breadcrumbs;
@@ -12,13 +14,13 @@ func BenchmarkClients(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			a := newAgentDir(b)
 			for i := range 20 {
-				a.crumb(fmt.Sprintf("pts-%d", 1000+i), fmt.Sprintf("p/x%d.jsonl", i))
+				a.Crumb(fmt.Sprintf("pts-%d", 1000+i), fmt.Sprintf("p/x%d.jsonl", i))
 			}
 			if name == "left" {
-				a.crumb("pts-2000", "p/s.jsonl")
+				a.Crumb("pts-2000", "p/s.jsonl")
 			}
 			if name != "idle" {
-				imitation{files: []string{a.database("agent.db"), a.database("history.db"), a.database("models.db")}}.start(b)
+				clienttest.Imitation{Files: []string{a.Database("agent.db"), a.Database("history.db"), a.Database("models.db")}}.Start(b)
 			}
 			for b.Loop() {
 				a.nobodyOn("p/s.jsonl")

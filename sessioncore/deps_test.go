@@ -20,6 +20,7 @@ var ownImports = map[string][]string{
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
 	"/internal/writers":               {"/storage"},
 	"/internal/childtest":             {},
+	"/internal/clienttest":            {"/internal/childtest", "/internal/sessiontest", "/storage/dir"},
 	"/internal/sessiontest":           {"/internal/rawjson", "/storage", "/storage/dir", "/storage/memory"},
 	"/internal/markdown":              {"/internal/rawjson"},
 	"/internal/markdown/markdowntest": {},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -274,41 +272,11 @@ func checkTree(t *testing.T, s *Snapshot) {
 	}
 }
 
-// fuzzBlobs is a store of one blob; all others are missing.
-type fuzzBlobs struct {
-	hash    string
-	content []byte
-}
-
-func (b fuzzBlobs) Size(hash string) (int64, error) {
-	if hash != b.hash {
-		return 0, fs.ErrNotExist
-	}
-	return int64(len(b.content)), nil
-}
-
-func (b fuzzBlobs) Open(hash string) (storage.Object, error) {
-	if hash != b.hash {
-		return nil, fs.ErrNotExist
-	}
-	return fuzzBlob{Reader: bytes.NewReader(b.content)}, nil
-}
-
-type fuzzBlob struct {
-	*bytes.Reader
-	storage.UnsupportedObject
-}
-
-func (fuzzBlob) Close() error { return nil }
-func (fuzzBlob) Stat() (storage.Stat, error) {
-	return storage.Stat{Kind: storage.KindFile}, nil
-}
-
 func FuzzContext(f *testing.F) {
 	blob, err := os.ReadFile("../testdata/cases/blobs/9ebf77e73aced4bbd51fd849ee7879e77e5df1fc0ceb70ec2238cd047dcd8950")
 	require.NoError(f, err)
 	sum := sha256.Sum256(blob)
-	blobs := fuzzBlobs{hex.EncodeToString(sum[:]), blob}
+	blobs := sessiontest.Blobs{hex.EncodeToString(sum[:]): blob}
 	pool := sessiontest.AddSeeds(f, func(data []byte) {
 		f.Add(data, uint(0), uint(len(data)/3), uint(100), uint64(0))
 		f.Add(data, uint(3), uint(1), uint(7), uint64(len(data)))
@@ -324,6 +292,7 @@ func FuzzContext(f *testing.F) {
 		defer snap.Release()
 		leaf, err := snap.Leaf()
 		require.NoError(t, err)
+		readUsage(t, snap, leaf)
 		for _, e := range []Entry{leaf, Entry(at%uint(snap.Len()+1)) - 1} {
 			checkContext(t, snap, e, nil, off, size)
 			checkContext(t, snap, e, blobs, off, size)

@@ -1,14 +1,9 @@
 package sessioncore
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
-	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/storage/memory"
 )
 
 // TestLeaseSocket: the names that the client's own part was seen to take.
@@ -20,15 +15,6 @@ func TestLeaseSocket(t *testing.T) {
 		"/tmp/日本/config.yml.lock": "8e86d6a4347e8cc9794efc489b074c6b",
 	} {
 		require.Equal(t, "@omp-file-lock-"+want, leaseSocket(path), path)
-	}
-}
-
-func TestIsLeaseName(t *testing.T) {
-	for id, want := range map[string]bool{
-		"1f9d2a6b9c0d1234": true, "a_B-9": true, strings.Repeat("x", 128): true,
-		"": false, strings.Repeat("x", 129): false, "a.b": false, "../x": false, "a/b": false, "é": false, "a\n": false,
-	} {
-		require.Equal(t, want, isLeaseName(id), "%q", id)
 	}
 }
 
@@ -47,52 +33,4 @@ func TestLeaseDirs(t *testing.T) {
 	} {
 		require.Equal(t, test.want, LeaseDirs(func(name string) string { return test.env[name] }, test.sources...))
 	}
-}
-
-// childLease holds the lease at a path until its input ends.
-func childLease(args []string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: leaseSocket(args[0])}); err != nil {
-		return err
-	}
-	return childtest.SayReady()
-}
-
-// TestLeases: a lease is seen while its process lives, of its session alone, and every kind of write is refused.
-func TestLeases(t *testing.T) {
-	owners := t.TempDir()
-	leases := NewLeases("/nowhere/session-owners", owners)
-	defer leases.Close()
-	w := startWriting(t, memory.New(), plainFile, WriteOptions{Leases: leases})
-	snap, err := w.session.Acquire()
-	require.NoError(t, err)
-	id, err := snap.SessionID()
-	require.NoError(t, err)
-	snap.Release()
-
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err)
-	_, endOther := childtest.Start(t, "lease", owners+"/another.lock")
-	defer endOther()
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err, "another session's lease")
-
-	pid, end := childtest.Start(t, "lease", owners+"/"+id+".lock")
-	for what, write := range map[string]func() error{
-		"append": func() error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err },
-		"leaf":   func() error { return w.MoveLeaf(t.Context(), w.session, "a") },
-		"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
-	} {
-		var live *LiveError
-		require.ErrorAs(t, write(), &live, what)
-		require.Equal(t, SignLease, live.Sign)
-		require.Equal(t, pid, live.PID)
-		require.ErrorIs(t, live, ErrBusy)
-	}
-	end()
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err, "it went with its process")
 }

@@ -339,7 +339,7 @@ func TestOperatorContext(t *testing.T) {
 // TestOperatorImages: blob references are resolved as in omp, and wherever images are in a message.
 func TestOperatorImages(t *testing.T) {
 	hash := strings.Repeat("0", 64)
-	blobs := fuzzBlobs{hash, []byte("png")}
+	blobs := sessiontest.Blobs{hash: []byte("png")}
 	ref := "blob:sha256:" + hash
 	snap := startMemory(t, opHeader+`{"type":"message","id":"a","message":{"role":"user","content":[{"type":"image","data":"`+ref+`"},{"image_url":"`+ref+`"},{"type":"image","data":"blob:sha256:1"}]}}`+"\n", WriteOptions{}).snapshot()
 	doc, err := snap.Context(0, blobs)

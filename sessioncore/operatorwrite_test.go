@@ -249,7 +249,6 @@ func TestOperatorRoundTrips(t *testing.T) {
 		snap := w.snapshot()
 		checkAsDocumented(t, w.content(), snap)
 		require.Empty(t, problemsOf(t, snap))
-		checkSnapshot(t, snap, []byte(w.content()))
 		id := pick()
 		forked, err := w.Fork(ctx, w.session, id)
 		require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -88,20 +89,20 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 
 // TestRewriteLooksForClientsAgain: a client that comes while the file is written anew ends that.
 func TestRewriteLooksForClientsAgain(t *testing.T) {
-	a := newAgentDir(t)
-	tty, id := terminal(t)
-	store := NewStore(a.sessions)
+	a, clients := startAgent(t)
+	tty, id := clienttest.Terminal(t)
+	store := NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w, s := NewWriter(store, WriteOptions{Clients: a.clients}), store.Session("p/s.jsonl")
-	before := fileContent(t, a.sessions, "p/s.jsonl")
+	w, s := NewWriter(store, WriteOptions{Clients: clients}), store.Session("p/s.jsonl")
+	before := fileContent(t, a.Sessions, "p/s.jsonl")
 	for what, come := range map[string]func() func(){
 		"at its terminal": func() func() {
-			_, end := imitation{stdin: tty, control: tty, files: []string{a.database("agent.db")}}.start(t)
-			a.crumb(id, "p/s.jsonl")
+			_, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+			a.Crumb(id, "p/s.jsonl")
 			return end
 		},
 		"with a descriptor": func() func() {
-			_, end := imitation{files: []string{dirtest.Path(a.sessions, "p/s.jsonl")}}.start(t)
+			_, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
 			return end
 		},
 	} {
@@ -115,7 +116,7 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 			return err
 		})
 		require.ErrorIs(t, err, ErrBusy, what)
-		require.Equal(t, before, fileContent(t, a.sessions, "p/s.jsonl"), what)
+		require.Equal(t, before, fileContent(t, a.Sessions, "p/s.jsonl"), what)
 		end()
 	}
 	require.NoError(t, w.SetTitle(context.Background(), s, "free again"))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -246,4 +247,25 @@ func TestSpelling(t *testing.T) {
 	} {
 		require.Equal(t, want, rawjson.CamelCase(in))
 	}
+}
+
+// TestUsageAtOnce: many readers of many snapshots share what is remembered.
+func TestUsageAtOnce(t *testing.T) {
+	s := newTestSession(t, sessiontest.Header)
+	var readers sync.WaitGroup
+	for n := range 40 {
+		s.Append(sessiontest.MessageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
+		readers.Go(func() {
+			snap, err := s.session.Acquire()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer snap.Release()
+			if usage, _ := readUsage(t, snap, Entry(snap.Len()-1)); int(*usage.Total.Input) != snap.Len() {
+				t.Errorf("%d entries, input %v", snap.Len(), *usage.Total.Input)
+			}
+		})
+	}
+	readers.Wait()
 }

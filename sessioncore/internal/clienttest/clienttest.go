@@ -1,0 +1,143 @@
+package clienttest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/dir"
+)
+
+// Agent is an agent directory with sessions, breadcrumbs and databases.
+type Agent struct {
+	Path      string
+	Sessions  *dir.Storage
+	Root      *dir.Storage // of the directory itself
+	Terminals *dir.Storage // of the breadcrumbs
+
+	t testing.TB
+}
+
+// Databases are what clients have open for writing.
+var Databases = []string{"agent.db", "history.db", "models.db"}
+
+// NewAgent returns an agent directory with the sessions p/s.jsonl and p/other.jsonl, and one below each, with the
+// entries a and b.
+func NewAgent(t testing.TB) *Agent {
+	t.Helper()
+	a := &Agent{t: t, Path: t.TempDir()}
+	for _, name := range []string{"sessions/p/s", "sessions/p/other", "terminal-sessions"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(a.Path, name), 0o700))
+	}
+	for _, name := range Databases {
+		require.NoError(t, os.WriteFile(filepath.Join(a.Path, name), nil, 0o600))
+	}
+	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", "p/other.jsonl", "p/other/sub.jsonl"} {
+		require.NoError(t, os.WriteFile(filepath.Join(a.Path, "sessions", name), []byte(Session), 0o600))
+	}
+	a.Sessions = sessiontest.OpenDir(t, filepath.Join(a.Path, "sessions"))
+	a.Root = sessiontest.OpenDir(t, a.Path)
+	a.Terminals = sessiontest.OpenDir(t, filepath.Join(a.Path, "terminal-sessions"))
+	return a
+}
+
+// Session is what the sessions of NewAgent contain.
+var Session = sessiontest.Header + sessiontest.Entry("a", "") + sessiontest.Entry("b", "a")
+
+// Database returns the path of one of the Databases.
+func (a *Agent) Database(name string) string { return filepath.Join(a.Path, name) }
+
+// Crumb writes a breadcrumb in place, as a client does.
+func (a *Agent) Crumb(terminal, session string) {
+	a.t.Helper()
+	text := fmt.Sprintf("/w\n%s/sessions/%s\ncwdstat 1 2\n", a.Path, session)
+	require.NoError(a.t, os.WriteFile(filepath.Join(a.Path, "terminal-sessions", terminal), []byte(text), 0o600))
+}
+
+// Terminal returns a pseudo terminal and the terminal id that clients make of it.
+func Terminal(t *testing.T) (tty *os.File, id string) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminals: %v", err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tty.Close() })
+	return tty, fmt.Sprintf("pts-%d", n)
+}
+
+// Imitation is a process that stands for a client.
+type Imitation struct {
+	Stdin   *os.File // nil: nothing
+	Control *os.File // the controlling terminal; nil: none
+	Env     []string
+	Files   []string // held open for writing
+}
+
+// terminalVariables are what clients make terminal ids of; those of the tests' own terminal mean nothing.
+var terminalVariables = []string{"ZELLIJ_PANE_ID", "TMUX_PANE", "CMUX_SURFACE_ID", "KITTY_WINDOW_ID", "WEZTERM_PANE", "TERM_SESSION_ID", "WT_SESSION"}
+
+// Start starts it; end kills it.
+func (c Imitation) Start(t testing.TB) (pid int, end func()) {
+	t.Helper()
+	cmd := childtest.Command(t, "client", c.Files...)
+	for _, name := range terminalVariables {
+		cmd.Env = append(cmd.Env, name+"=")
+	}
+	cmd.Env = append(cmd.Env, c.Env...)
+	life, mine, err := os.Pipe()
+	require.NoError(t, err)
+	defer life.Close()
+	cmd.ExtraFiles = []*os.File{life}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	}
+	if c.Control != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.Control)
+		cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 4
+	}
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	end = sync.OnceFunc(func() {
+		_ = mine.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	t.Cleanup(end)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	return cmd.Process.Pid, end
+}
+
+// Child is the process of an Imitation: it holds the files open for writing for as long as the test lives.
+func Child(args []string) error {
+	for _, name := range args {
+		if name == "" {
+			continue
+		}
+		if _, err := os.OpenFile(name, os.O_RDWR, 0); err != nil {
+			return err
+		}
+	}
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.NewFile(3, "life"))
+	return err
+}
