@@ -5,18 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
 )
 
 // TestErrnoOf is the table of docs/design.md section 7 as far as it is about reading.
@@ -81,4 +90,133 @@ func TestFailLogs(t *testing.T) {
 		assert.Contains(t, log.String(), c.logged)
 		assert.Equal(t, c.logged == "", log.Len() == 0, "%s", log.String())
 	}
+}
+
+// writeErrors are the sentinel errors of the packages below, with the errno of a write that fails with one and what
+// docs/design.md section 7 says of it; "" where no write fails with it.
+var writeErrors = []struct {
+	err       error
+	want      syscall.Errno
+	situation string
+}{
+	{sessioncore.ErrInvalid, syscall.EINVAL, "a missing or wrong field"},
+	{sessioncore.ErrNotFound, syscall.ENOENT, "that is not in the session"},
+	{sessioncore.ErrExists, syscall.EEXIST, "an id that exists already"},
+	{sessioncore.ErrBusy, syscall.EBUSY, "a live client"},
+	{storage.ErrLocked, syscall.EBUSY, "a lock not obtained within 500 ms"},
+	{storage.ErrTooMany, syscall.EBUSY, "1,000 waiting sessions"},
+	{sessioncore.ErrTooBig, syscall.EFBIG, "a line over 64 MiB"},
+	{sessioncore.ErrReadOnly, syscall.EROFS, "a read-only mount"},
+	{storage.ErrStale, syscall.ESTALE, "the backing file went away"},
+	{sessioncore.ErrNotSession, syscall.ESTALE, "the backing file went away"},
+	{storage.ErrNotRegular, syscall.ESTALE, "the backing file went away"},
+
+	{storage.ErrBadName, syscall.ENOENT, ""},  // names come from the storage or are made here
+	{storage.ErrNoRoom, syscall.EIO, ""},      // the session goes to disk
+	{storage.ErrLeaseKept, syscall.EIO, ""},   // the object is closed
+	{storage.ErrUnsupported, syscall.EIO, ""}, // the storages of a mount support all that writes need
+	{history.ErrQuery, syscall.EINVAL, ""},    // the history is not written
+	{history.ErrTooBig, syscall.EFBIG, ""},
+	{history.ErrTooSlow, syscall.EIO, ""},
+	{history.ErrUnreadable, syscall.EIO, ""},
+}
+
+// otherWriteErrors are errors of the model that are no sentinels, and of the system.
+var otherWriteErrors = []struct {
+	err       error
+	want      syscall.Errno
+	situation string
+}{
+	{&sessioncore.FieldError{Want: "a known type", Got: "x"}, syscall.EINVAL, "an unknown type"},
+	{errManyLines, syscall.EINVAL, "two lines for a title"},
+	{errUnfinished, syscall.EINVAL, "not JSON"},
+	{errNoReference, syscall.EINVAL, "a leaf target that names no entry"},
+	{errLineTooLong, syscall.EFBIG, "a line over 64 MiB"},
+	{&sessioncore.LiveError{}, syscall.EBUSY, "a live client"},
+	{fs.ErrNotExist, syscall.ESTALE, "the backing file went away"},
+	{syscall.ENAMETOOLONG, syscall.ENAMETOOLONG, "a working directory whose sessions could not be written"},
+	{syscall.ENOSPC, syscall.ENOSPC, ""},
+	{syscall.EDQUOT, syscall.EDQUOT, ""},
+	{syscall.EIO, syscall.EIO, ""},
+	{errors.New("who knows"), syscall.EIO, "a defect of ours"},
+}
+
+// TestWriteErrors: what a write to a control file fails with, and that docs/design.md says so.
+func TestWriteErrors(t *testing.T) {
+	text, err := os.ReadFile("../docs/design.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(text), "\n## 7. ")
+	section, _, _ = strings.Cut(section, "\n## ")
+	store := sessioncore.NewStore(memory.New())
+	defer store.Close()
+	view := &View{Log: slog.New(slog.DiscardHandler)}
+	file := &ControlFile{GeneratedFile: GeneratedFile{node: node{view: view}, session: store.Session("p/s.jsonl")}, name: "append"}
+	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
+		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
+		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1, of: 1}), "%v, wrapped", c.err)
+		last, ok := view.refusals.get("p/s.jsonl")
+		assert.True(t, ok)
+		assert.Contains(t, last.text, c.err.Error(), "last-error has the reason")
+		if c.situation == "" {
+			continue
+		}
+		row := ""
+		for line := range strings.Lines(section) {
+			if strings.HasPrefix(line, "| ") && strings.Contains(line, c.situation) {
+				row = line
+				break
+			}
+		}
+		assert.Regexp(t, `\| `+unix.ErrnoName(c.want)+`\b`, row, "docs/design.md section 7 on %q", c.situation)
+	}
+}
+
+// TestSentinels: writeErrors has every exported sentinel error of sessioncore and of the packages below it, and no
+// other.
+func TestSentinels(t *testing.T) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "errno_test.go", nil, 0)
+	require.NoError(t, err)
+	var named []string
+	for _, d := range parsed.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR && g.Specs[0].(*ast.ValueSpec).Names[0].Name == "writeErrors" {
+			ast.Inspect(g, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(s.Sel.Name, "Err") && s.Sel.Name != "Errno" {
+					named = append(named, s.X.(*ast.Ident).Name+"."+s.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	var found []string
+	require.NoError(t, filepath.WalkDir("../sessioncore", func(file string, item fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if item.IsDir() && item.Name() == "internal" {
+			return filepath.SkipDir // for the packages around it alone
+		}
+		if filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, d := range parsed.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					if strings.HasPrefix(name.Name, "Err") {
+						found = append(found, parsed.Name.Name+"."+name.Name)
+					}
+				}
+			}
+		}
+		return nil
+	}))
+	require.NotEmpty(t, found)
+	assert.ElementsMatch(t, found, named)
 }
