@@ -2,9 +2,7 @@ package memory
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strings"
 	"time"
@@ -12,33 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file holds what Storage offers beyond Storage: what a shell or a client beside us would
+// This file holds what Storage offers beyond the interface: what a shell or a client beside us would
 // do to the files of a dir.Storage.
-
-// MkdirAll implements Storage.
-func (m *Storage) MkdirAll(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mkdirAll(dir)
-}
-
-func (m *Storage) mkdirAll(dir string) error {
-	n, err := m.find("mkdir", dir)
-	switch {
-	case err == nil && n.kind == storage.KindDir:
-		return nil
-	case err == nil:
-		return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := m.mkdirAll(storage.Dir(dir)); err != nil {
-		return err
-	}
-	m.nodes[dir] = m.node(storage.KindDir, storage.DirMode)
-	m.touch(m.nodes[storage.Dir(dir)])
-	return nil
-}
 
 // WriteFile puts a new file in the place of name, whatever is there, with the directories that it
 // needs, as a program that knows of no tokens and locks would. Old objects keep what they hold.
@@ -86,19 +59,6 @@ func (m *Storage) Chtimes(name string, modified time.Time) error {
 	m.touch(n)
 	n.modified = modified.UnixNano()
 	return nil
-}
-
-// Writers implements Storage: none, unless SetWriters said something else.
-func (m *Storage) Writers(name string) (storage.WriterState, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if _, err := m.file("open", name); err != nil {
-		return storage.WritersUnknown, err
-	}
-	if state, ok := m.writers[name]; ok {
-		return state, nil
-	}
-	return storage.WritersNone, nil
 }
 
 // SetWriters makes Writers answer so, for tests of what happens beside a live client.

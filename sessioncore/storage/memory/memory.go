@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -202,78 +201,6 @@ func (o *memObject) Close() error {
 	return nil
 }
 
-// Append implements Storage.
-func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.file("append", name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	if len(data) > 0 {
-		n.data = append(n.data, data...)
-		m.touch(n)
-	}
-	return n.stat(), nil
-}
-
-// Replace implements Storage; its errors are dir.Storage.Replace's.
-func (m *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	if err := m.expect(name, expect); err != nil {
-		return storage.Stat{}, err
-	}
-	var content bytes.Buffer
-	if err := write(&content); err != nil {
-		return storage.Stat{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.expectLocked(name, expect); err != nil {
-		return storage.Stat{}, err
-	}
-	return m.put(name, slices.Clip(content.Bytes())).stat(), nil
-}
-
-func (m *Storage) expect(name string, token storage.Token) error {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.expectLocked(name, token)
-}
-
-// expectLocked is place.expect. Locked by the caller.
-func (m *Storage) expectLocked(name string, token storage.Token) error {
-	if _, err := m.parent("replace", name); err != nil {
-		return err
-	}
-	n := m.nodes[name]
-	switch {
-	case n == nil && token == storage.Token{}:
-		return nil
-	case n == nil:
-		return fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
-	case token == storage.Token{}:
-		return fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
-	case n.kind != storage.KindFile:
-		return fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
-	case n.stat().Token != token:
-		return fmt.Errorf("%w: %s", storage.ErrStale, name)
-	}
-	return nil
-}
-
-// put gives a name to a new object. Locked by the caller.
-func (m *Storage) put(name string, data []byte) *memNode {
-	mode := uint32(storage.FileMode)
-	if old := m.nodes[name]; old != nil {
-		mode = old.mode
-	}
-	n := m.node(storage.KindFile, mode)
-	n.data = data
-	m.nodes[name] = n
-	m.touch(m.nodes[storage.Dir(name)])
-	return n
-}
-
 // Sync implements Storage. There is nothing to make durable.
 func (m *Storage) Sync(name string) error {
 	m.mu.RLock()
@@ -299,18 +226,15 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return sync.OnceValue(func() error { leave(); return nil }), nil
 }
 
-// Overwrite implements Storage. Readers may keep slices of the old content, so it is copied.
-func (m *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.file("overwrite", name)
-	if err != nil {
-		return storage.Stat{}, err
+// Writers implements Storage: none, unless SetWriters said something else.
+func (m *Storage) Writers(name string) (storage.WriterState, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if _, err := m.file("open", name); err != nil {
+		return storage.WritersUnknown, err
 	}
-	if n.stat().Token != expect || len(n.data) < len(data) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	if state, ok := m.writers[name]; ok {
+		return state, nil
 	}
-	n.data = append(bytes.Clone(data), n.data[len(data):]...)
-	m.touch(n)
-	return n.stat(), nil
+	return storage.WritersNone, nil
 }
