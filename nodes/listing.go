@@ -54,9 +54,9 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 	return item{name: name, mode: id.Mode, ino: id.Ino}
 }
 
-// listing is an open directory: a sorted picture of it, taken when reading begins, and taken anew when
+// dirHandle is an open directory: a sorted picture of it, taken when reading begins, and taken anew when
 // the reader goes back to the start.
-type listing struct {
+type dirHandle struct {
 	dir    attributer
 	node   *node
 	list   func() ([]item, error)
@@ -78,12 +78,12 @@ type listing struct {
 // openListing returns a handle on a directory. One that is gone answers ESTALE: the kernel, which may
 // remember it for a second, then looks the path up anew.
 func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return n.openListed(&listing{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
+	return n.openListed(&dirHandle{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
 }
 
 // openSnapshotListing is openListing for what is found in one session.
 func (n *node) openSnapshotListing(dir snapshotLister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	l := &listing{dir: dir, node: n}
+	l := &dirHandle{dir: dir, node: n}
 	l.list = func() ([]item, error) {
 		snap, err := dir.acquire()
 		if err != nil {
@@ -98,7 +98,7 @@ func (n *node) openSnapshotListing(dir snapshotLister) (fusefs.FileHandle, uint3
 	return n.openListed(l)
 }
 
-func (n *node) openListed(l *listing) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (n *node) openListed(l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
 	var attr fuse.Attr
 	if err := l.dir.fillAttr(&attr); err != nil {
 		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
@@ -106,7 +106,7 @@ func (n *node) openListed(l *listing) (fusefs.FileHandle, uint32, syscall.Errno)
 	return l, 0, 0
 }
 
-func (l *listing) take() syscall.Errno {
+func (l *dirHandle) take() syscall.Errno {
 	if l.taken {
 		return 0
 	}
@@ -118,15 +118,15 @@ func (l *listing) take() syscall.Errno {
 	return 0
 }
 
-func (l *listing) drop() {
+func (l *dirHandle) drop() {
 	l.items, l.taken = nil, false
 	l.forgetRequest()
 }
 
-var _ = (fusefs.FileReaddirenter)((*listing)(nil))
+var _ = (fusefs.FileReaddirenter)((*dirHandle)(nil))
 
 // Readdirent returns the next name.
-func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
+func (l *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errno := l.take(); errno != 0 {
@@ -141,10 +141,10 @@ func (l *listing) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
 	return &fuse.DirEntry{Name: it.name, Mode: it.mode, Ino: it.ino, Off: uint64(l.next)}, 0
 }
 
-var _ = (fusefs.FileLookuper)((*listing)(nil))
+var _ = (fusefs.FileLookuper)((*dirHandle)(nil))
 
 // Lookup answers READDIRPLUS for the name that was returned last.
-func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
@@ -159,7 +159,7 @@ func (l *listing) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (
 }
 
 // lookupInSession acquires the session once for each request.
-func (l *listing) lookupInSession(ctx context.Context, dir snapshotLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (l *dirHandle) lookupInSession(ctx context.Context, dir snapshotLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.snap == nil || l.request != ctx {
 		snap, err := dir.acquire()
 		if err != nil {
@@ -172,17 +172,17 @@ func (l *listing) lookupInSession(ctx context.Context, dir snapshotLister, it it
 }
 
 // forgetRequest lets go of what the last request looked at.
-func (l *listing) forgetRequest() {
+func (l *dirHandle) forgetRequest() {
 	if l.snap != nil {
 		l.snap.Release()
 	}
 	l.request, l.snap = nil, nil
 }
 
-var _ = (fusefs.FileSeekdirer)((*listing)(nil))
+var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
 
 // Seekdir goes to a place told by an earlier Readdirent; to the start with a new picture.
-func (l *listing) Seekdir(_ context.Context, off uint64) syscall.Errno {
+func (l *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if off == 0 {
@@ -198,10 +198,10 @@ func (l *listing) Seekdir(_ context.Context, off uint64) syscall.Errno {
 	return 0
 }
 
-var _ = (fusefs.FileReleasedirer)((*listing)(nil))
+var _ = (fusefs.FileReleasedirer)((*dirHandle)(nil))
 
 // Releasedir lets the picture go.
-func (l *listing) Releasedir(context.Context, uint32) {
+func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop()

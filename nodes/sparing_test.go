@@ -33,7 +33,7 @@ func (d *longDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Ino
 }
 
 // request answers one READDIRPLUS of n names and returns how many came with their attributes.
-func request(t *testing.T, l *listing, n int) (full int) {
+func request(t *testing.T, l *dirHandle, n int) (full int) {
 	type key struct{}
 	ctx := context.WithValue(context.Background(), key{}, 0) // one of its own
 	for range n {
@@ -50,12 +50,12 @@ func request(t *testing.T, l *listing, n int) (full int) {
 // TestLongListing: beyond the first names, attributes come along for somebody who asks for them.
 func TestLongListing(t *testing.T) {
 	const batch = 100
-	open := func() (*longDir, *listing) {
+	open := func() (*longDir, *dirHandle) {
 		d := &longDir{names: freeLookups + 10*batch}
 		l, _, errno := d.openListing(d)
 		require.Zero(t, errno)
-		require.Equal(t, freeLookups, request(t, l.(*listing), freeLookups))
-		return d, l.(*listing)
+		require.Equal(t, freeLookups, request(t, l.(*dirHandle), freeLookups))
+		return d, l.(*dirHandle)
 	}
 	t.Run("find", func(t *testing.T) {
 		_, l := open()

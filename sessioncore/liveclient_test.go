@@ -19,7 +19,7 @@ import (
 
 // TestLiveRefusesEveryWrite: each kind of write is refused, and says by whom; a fork is none.
 func TestLiveRefusesEveryWrite(t *testing.T) {
-	a, clients := startAgent(t)
+	a, known := startAgent(t)
 	tty, id := clienttest.Terminal(t)
 	a.Crumb(id, "p/s.jsonl")
 	ctx := context.Background()
@@ -38,7 +38,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	store := NewStore(a.Sessions)
 	t.Cleanup(store.Close)
 	pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
-	w := NewWriter(store, WriteOptions{Clients: clients})
+	w := NewWriter(store, WriteOptions{Clients: known})
 	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", old} {
 		a.Crumb(id, name)
 		before := fileContent(t, a.Sessions, name)
@@ -55,7 +55,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 		_, err := w.Fork(ctx, s, "a")
 		require.NoError(t, err)
 		if name == old {
-			allowed := NewWriter(store, WriteOptions{Clients: clients, LiveAllow: true})
+			allowed := NewWriter(store, WriteOptions{Clients: known, LiveAllow: true})
 			require.NoError(t, writes["append"](allowed, s))
 		}
 	}
@@ -67,10 +67,10 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 
 // TestDescriptorNamesThePID: of a process that keeps the file open for writing, which one it is.
 func TestDescriptorNamesThePID(t *testing.T) {
-	a, clients := startAgent(t)
+	a, known := startAgent(t)
 	store := NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w := NewWriter(store, WriteOptions{Clients: clients})
+	w := NewWriter(store, WriteOptions{Clients: known})
 	pid, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
 	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	var live *LiveError
@@ -85,9 +85,9 @@ func TestDescriptorNamesThePID(t *testing.T) {
 func startAgent(t *testing.T) (*clienttest.Agent, *Clients) {
 	t.Helper()
 	a := clienttest.NewAgent(t)
-	clients := NewClients(a.Root, a.Terminals)
-	t.Cleanup(clients.Close)
-	return a, clients
+	known := NewClients(a.Root, a.Terminals)
+	t.Cleanup(known.Close)
+	return a, known
 }
 
 // childLease holds the lease at a path until its input ends.

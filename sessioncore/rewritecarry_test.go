@@ -89,11 +89,11 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 
 // TestRewriteLooksForClientsAgain: a client that comes while the file is written anew ends that.
 func TestRewriteLooksForClientsAgain(t *testing.T) {
-	a, clients := startAgent(t)
+	a, known := startAgent(t)
 	tty, id := clienttest.Terminal(t)
 	store := NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w, s := NewWriter(store, WriteOptions{Clients: clients}), store.Session("p/s.jsonl")
+	w, s := NewWriter(store, WriteOptions{Clients: known}), store.Session("p/s.jsonl")
 	before := fileContent(t, a.Sessions, "p/s.jsonl")
 	for what, come := range map[string]func() func(){
 		"at its terminal": func() func() {
