@@ -72,32 +72,9 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 	return nil, nil, WaitError(ctx)
 }
 
-// WithLimit is ctx that ends when a lock has been waited for long enough. It has a timer only from the first
-// wait on: most locks are free.
-func WithLimit(ctx context.Context) (context.Context, context.CancelFunc) {
-	l := &lockWait{Context: ctx, start: time.Now()}
-	return l, l.cancel
-}
-
-// lockWait is the context of one wait for a lock. It is for one goroutine.
-type lockWait struct {
-	context.Context // the caller's, with a deadline once it is timed
-	start           time.Time
-	stop            context.CancelFunc // nil: not timed yet
-}
-
-// Done implements context.Context.
-func (l *lockWait) Done() <-chan struct{} {
-	if l.stop == nil {
-		l.Context, l.stop = context.WithDeadlineCause(l.Context, l.start.Add(LockLimit), ErrLocked)
-	}
-	return l.Context.Done()
-}
-
-func (l *lockWait) cancel() {
-	if l.stop != nil {
-		l.stop()
-	}
+// WithLimit returns a context that ends with ErrLocked as its cause after LockLimit. Callers must call cancel.
+func WithLimit(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, LockLimit, ErrLocked)
 }
 
 // WaitError says why the wait of a WithLimit context ended: ErrLocked, or what the caller's context says.
