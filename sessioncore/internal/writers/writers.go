@@ -35,7 +35,7 @@ func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
 		if errors.Is(err, fs.ErrPermission) {
 			return false, err
 		}
-		if err == nil && OpensForWriting(string(text)) {
+		if err == nil && opensForWriting(string(text)) {
 			return true, nil
 		}
 	}
@@ -60,8 +60,8 @@ func ownedBy(dir string, uid uint32) bool {
 	return unix.Lstat(dir, &st) == nil && st.Uid == uid
 }
 
-// OpensForWriting reads the flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)): octal.
-func OpensForWriting(info string) bool {
+// opensForWriting reads the flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)): octal.
+func opensForWriting(info string) bool {
 	for line := range strings.Lines(info) {
 		digits, ok := strings.CutPrefix(line, "flags:")
 		if !ok {

@@ -106,31 +106,6 @@ func TestWritersByOthers(t *testing.T) {
 	assert.Equal(t, "unknown unknown\n", childtest.RunAsNobody(t, "live", folder, "roots.jsonl"))
 }
 
-func TestSearchWritersWithoutProc(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	st := storagetest.Stat(t, s, "x.jsonl")
-	for _, proc := range []string{filepath.Join(s.Path(), "none"), t.TempDir()} { // an empty one says nothing
-		state, pid := writers.Find(proc, st)
-		assert.Equal(t, storage.WritersUnknown, state)
-		assert.Zero(t, pid)
-	}
-}
-
-func TestOpensForWriting(t *testing.T) {
-	for info, want := range map[string]bool{
-		"pos:\t0\nflags:\t0100000\nmnt_id:\t24\n": false,
-		"pos:\t0\nflags:\t0100001\nmnt_id:\t24\n": true,
-		"pos:\t0\nflags:\t02102002\n":             true,
-		"flags:\t010000000\n":                     false, // O_PATH
-		"flags:\t1":                               true,
-		"flags:\tx\n":                             false,
-		"":                                        false,
-	} {
-		assert.Equal(t, want, writers.OpensForWriting(info), "%q", info)
-	}
-}
-
 // TestLeaseBreakIsSurvived: the kernel tells a lease's holder by SIGIO that somebody wants to write. The
 // lease here is held until that happened, which Writers never does.
 func TestLeaseBreakIsSurvived(t *testing.T) {
