@@ -21,9 +21,6 @@ var _ sessioncore.Blobs = (*Store)(nil)
 // New returns the store over a storage.
 func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 
-// Storage returns where the blobs lie.
-func (s *Store) Storage() storage.Storage { return s.storage }
-
 // check refuses names that are no blob's, so that a reference never opens another file (docs/design.md
 // section 7).
 func check(hash string) error {
@@ -62,8 +59,8 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	return s.storage.Open(hash)
 }
 
-// Verify reads a blob and reports whether its content is what its name says.
-func (s *Store) Verify(hash string) (bool, error) {
+// verify reads a blob and reports whether its content is what its name says.
+func (s *Store) verify(hash string) (bool, error) {
 	obj, err := s.Open(hash)
 	if err != nil {
 		return false, err

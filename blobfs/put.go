@@ -46,7 +46,7 @@ func (s *Store) put(hash string, data []byte) error {
 	case st.Kind != storage.KindFile:
 		return storage.ErrNotRegular
 	default:
-		if whole, err := s.Verify(hash); err != nil {
+		if whole, err := s.verify(hash); err != nil {
 			return err
 		} else if whole {
 			return s.storage.Sync(hash)

@@ -65,7 +65,7 @@ func TestPutRepairs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, hashOf(data)), []byte(broken), 0o600))
 		_, err := store.Put(data)
 		require.NoError(t, err)
-		whole, err := store.Verify(hashOf(data))
+		whole, err := store.verify(hashOf(data))
 		require.NoError(t, err)
 		require.True(t, whole)
 	}

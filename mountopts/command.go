@@ -113,7 +113,7 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
 	for _, list := range v.options {
-		if err := ParseList(&c.Options, list, v.sloppy && c.Helper); err != nil {
+		if err := parseList(&c.Options, list, v.sloppy && c.Helper); err != nil {
 			return c, err
 		}
 	}

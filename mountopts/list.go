@@ -73,10 +73,10 @@ var refused = map[string]string{
 	"drop_privileges": "run sessionfs as an ordinary user instead",
 }
 
-// ParseList reads one -o argument, options separated by commas, into o; a backslash before a comma
+// parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
 // or backslash takes it literally, as in libfuse. The last word on a matter wins. With sloppy, which is
 // mount(8)'s -s, unknown options are passed over.
-func ParseList(o *Options, list string, sloppy bool) error {
+func parseList(o *Options, list string, sloppy bool) error {
 	for _, word := range splitList(list) {
 		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
 			continue // x-systemd.*, x-gvfs-*: comments for other programs

@@ -42,7 +42,7 @@ func TestParseList(t *testing.T) {
 		{"atime,relatime,strictatime,nodiratime,lazytime,default_permissions,owner,group,silent", Options{}},
 	} {
 		var o Options
-		require.NoError(t, ParseList(&o, c.list, false), c.list)
+		require.NoError(t, parseList(&o, c.list, false), c.list)
 		require.Equal(t, c.want, o, c.list)
 	}
 }
@@ -71,7 +71,7 @@ func TestParseListErrors(t *testing.T) {
 		"nonempty":         {"empty directory"},
 		"remount,ro":       {"sessionfs -u"},
 	} {
-		err := ParseList(&Options{}, list, false)
+		err := parseList(&Options{}, list, false)
 		require.Error(t, err, list)
 		for _, s := range say {
 			require.Contains(t, err.Error(), s)
@@ -79,9 +79,9 @@ func TestParseListErrors(t *testing.T) {
 	}
 	// mount -s: unknown options are passed over, wrong values are not.
 	o := Options{}
-	require.NoError(t, ParseList(&o, "bogus=1,ro", true))
+	require.NoError(t, parseList(&o, "bogus=1,ro", true))
 	require.Equal(t, Options{ReadOnly: true}, o)
-	require.Error(t, ParseList(&o, "live=maybe", true))
+	require.Error(t, parseList(&o, "live=maybe", true))
 }
 
 // Every option is described once, and none is both known and refused.
@@ -137,12 +137,12 @@ func FuzzParseList(f *testing.F) {
 	kernel := []string{"default_permissions", "nosuid", "nodev", "ro", "noexec", "noatime", "dirsync"}
 	f.Fuzz(func(t *testing.T, list string) {
 		var o Options
-		if ParseList(&o, list, false) != nil {
+		if parseList(&o, list, false) != nil {
 			return
 		}
 		// The last word wins, so the same list again changes nothing; -s understands no less.
 		again := o
-		require.NoError(t, ParseList(&again, list, true))
+		require.NoError(t, parseList(&again, list, true))
 		require.Equal(t, o, again)
 		require.NotContains(t, o.FSName, "\n")
 		for _, privileged := range []bool{false, true} {
@@ -153,7 +153,7 @@ func FuzzParseList(f *testing.F) {
 		if o.FSName != "" {
 			escaped := strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(o.FSName)
 			var named Options
-			require.NoError(t, ParseList(&named, "fsname="+escaped, false))
+			require.NoError(t, parseList(&named, "fsname="+escaped, false))
 			require.Equal(t, o.FSName, named.FSName)
 		}
 	})
