@@ -1,0 +1,227 @@
+package markdown
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file tells the lines of other people's Markdown apart: which are code, and stay as they are, and which are
+// headings or running text. A line is told by what it begins with, behind the margins of the quotes and list
+// items around it. What happens to text is in text.go.
+
+const (
+	// ourHeadings is how many levels of headings are ours: the document's and those of its turns.
+	ourHeadings = 2
+	// deepestHeading is the deepest level that Markdown has.
+	deepestHeading = 6
+	// maxNesting is how many quotes and list items may stand within each other: deeper ones become text, since
+	// the work for a line grows with them, here and in whatever renders the document.
+	maxNesting = 16
+)
+
+// What lines begin with.
+var (
+	heading   = regexp.MustCompile(`^#{1,6}(?:[ \t]|$)`)
+	fence     = regexp.MustCompile("^(?:`{3,}[^`]*$|~{3,})")
+	underline = regexp.MustCompile(`^(?:=+|-+)[ \t]*$`) // makes a heading of the text above it
+	marker    = regexp.MustCompile(`^(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$))`)
+	markers   = regexp.MustCompile(`[-+*0-9.)]`) // of items
+	// interrupts is a marker that can stand right below text.
+	interrupts = regexp.MustCompile(`^(?:>|(?:[-+*]|0*1[.)])[ \t]+[^ \t])`)
+)
+
+// isRule reports whether a line's text is a rule across the page.
+func isRule(text []byte) bool {
+	return bytes.IndexByte([]byte("*-_"), text[0]) >= 0 && bytes.Count(text, text[:1]) >= 3 &&
+		len(bytes.Trim(text, string(text[:1])+" \t")) == 0
+}
+
+// isDelimiters reports whether a line could stand between a table's head and its rows.
+func isDelimiters(line []byte) bool {
+	return len(bytes.Trim(line, ">|:- \t")) == 0 && bytes.IndexByte(line, '-') >= 0
+}
+
+// special are the bytes that lines begin with that are no mere text.
+var special = [256]bool{'#': true, '`': true, '~': true, '*': true, '-': true, '_': true, '=': true, '+': true, '>': true,
+	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true}
+
+// kind is what the last line is a part of.
+type kind uint8
+
+const (
+	nothing kind = iota // that goes on
+	paragraph
+	fenced
+)
+
+// copier copies Markdown line by line.
+type copier struct {
+	out  []byte
+	next []byte // the lines that follow
+
+	tags   bool // there may be raw HTML in the text
+	labels bool // there may be definitions of links
+	deeper int  // levels that headings go down
+	lowest int  // the lowest level of a heading, 0 for none
+
+	open  []int // the quotes and list items that are open: the columns before an item's text, 0 for a quote
+	empty bool  // the last of them is an item with nothing in it yet
+	last  kind
+
+	fence  []byte // that began the code
+	margin []byte // what is before each line of it
+
+	table  bool // the paragraph may be a table
+	unsure bool // in the rest of the paragraph, what looks like code may be none
+}
+
+func (c *copier) lines(text []byte) {
+	for len(text) > 0 {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		c.next = text
+		c.line(line)
+	}
+	if c.last == fenced {
+		c.out = append(c.out, c.margin...)
+		c.put(c.fence)
+	}
+}
+
+func (c *copier) put(line []byte) { c.out = append(append(c.out, line...), '\n') }
+
+// line copies a line.
+func (c *copier) line(src []byte) {
+	line, n, at := c.enter(src)
+	if c.last == fenced && n == len(c.open) {
+		if line, at, spaces := indent(line, at); spaces < 4 && bytes.HasPrefix(line[at:], c.fence) &&
+			len(bytes.TrimLeft(line[at+RunLength(line[at:], c.fence[0]):], " \t")) == 0 {
+			c.last = nothing
+		}
+		c.put(src)
+		return
+	}
+	line, n, at, spaces := c.begin(line, n, at)
+	lead, text := line[:at], line[at:]
+	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
+		lead = src[:len(src)-len(text)] // with its tabs
+	}
+	switch below := c.last == paragraph && n == len(c.open); {
+	case len(text) == 0:
+		c.close(n)
+		c.put(src)
+	case spaces >= 4 && c.last != paragraph:
+		c.close(n)
+		c.code(lead, text, n > 0)
+	case spaces >= 4 || !special[text[0]]:
+		c.text(src, lead, text, n)
+	case heading.Match(text):
+		c.close(n)
+		c.heading(lead, text)
+	case fence.Match(text):
+		c.close(n)
+		c.last, c.fence = fenced, text[:RunLength(text, text[0])]
+		c.margin = markers.ReplaceAll(lead, []byte(" "))
+		// To some programs a line with bars is a table's head rather than a fence.
+		c.out = append(c.out, lead...)
+		c.put(bytes.ReplaceAll(text, []byte("|"), []byte("&#124;")))
+	case below && underline.Match(text):
+		if isRule(text) { // with a blank line before it, it is the rule that it looks like
+			c.apart(src)
+			return
+		}
+		c.out = append(append(c.out, lead...), '\\')
+		c.put(text)
+	case isRule(text):
+		c.close(n)
+		c.out = append(c.out, lead...)
+		c.put(text)
+	default:
+		c.text(src, lead, text, n)
+	}
+}
+
+// close ends what the line before is a part of, with all open quotes and items but the first n.
+func (c *copier) close(n int) { c.open, c.last = c.open[:n], nothing }
+
+// apart copies a line with a blank one before it.
+func (c *copier) apart(src []byte) {
+	c.line(nil)
+	c.line(src)
+}
+
+// enter goes along the open quotes and items that a line continues. It returns how many they are and where the
+// line goes on, in columns: tabs on the way become blanks.
+func (c *copier) enter(line []byte) (wide []byte, n, at int) {
+	for ; n < len(c.open); n++ {
+		var text, spaces int
+		line, text, spaces = indent(line, at)
+		blank := text == len(line)
+		switch margin := c.open[n]; {
+		case margin == 0 && !blank && spaces < 4 && line[text] == '>':
+			line, _, spaces = indent(line, text+1)
+			at = text + 1 + min(spaces, 1)
+		case margin > 0 && blank && !(c.empty && n == len(c.open)-1):
+			at = text
+		case margin > 0 && !blank && spaces >= margin:
+			at += margin
+		default:
+			return line, n, at
+		}
+	}
+	return line, n, at
+}
+
+// begin opens the quotes and items that begin on a line behind those that it continues. It returns where its text
+// begins, and how many blanks are before it.
+func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
+	c.empty = false
+	for opened := false; ; opened = true {
+		line, text, spaces = indent(line, at)
+		rest := line[text:]
+		if len(rest) == 0 || spaces >= 4 || !special[rest[0]] || !marker.Match(rest) || isRule(rest) ||
+			c.last == paragraph && n == len(c.open) && !interrupts.Match(rest) {
+			return line, n, text, spaces
+		}
+		width := rawjson.SkipDigits(rest, 0) + 1
+		quote, empty := rest[0] == '>', len(bytes.TrimLeft(rest[width:], " \t")) == 0
+		if n == maxNesting || opened && empty && !quote {
+			return slices.Insert(bytes.Clone(line), text+width-1, '\\'), n, text, spaces
+		}
+		c.close(n)
+		margin := spaces + width
+		line, _, spaces = indent(line, text+width)
+		switch {
+		case quote:
+			margin, spaces = 0, min(spaces, 1)
+		case spaces > 4 || empty: // what follows is code, or nothing
+			margin, spaces = margin+1, min(spaces, 1)
+		default:
+			margin += spaces
+		}
+		c.open, c.empty = append(c.open, margin), empty && !quote
+		n, at = n+1, text+width+spaces
+	}
+}
+
+// indent returns where the text of a line begins from at on, and how many blanks are before it. Tabs among them
+// become blanks.
+func indent(line []byte, at int) (wide []byte, text, spaces int) {
+	for text = at; text < len(line) && line[text] == ' '; {
+		text++
+	}
+	if text == len(line) || line[text] != '\t' {
+		return line, text, text - at
+	}
+	rest := bytes.TrimLeft(line[text:], " \t")
+	wide = bytes.Clone(line[:text])
+	for _, b := range line[text : len(line)-len(rest)] {
+		for wide = append(wide, ' '); b == '\t' && len(wide)%4 != 0; {
+			wide = append(wide, ' ')
+		}
+	}
+	return append(wide, rest...), len(wide), len(wide) - at
+}
