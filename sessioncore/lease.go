@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sys/unix"
@@ -106,7 +107,13 @@ func (l *Leases) held(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.open {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		syscall.ForkLock.RLock() // not every system has SOCK_CLOEXEC
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err == nil {
+			unix.CloseOnExec(fd)
+			_ = unix.SetNonblock(fd, true)
+		}
+		syscall.ForkLock.RUnlock()
 		if err != nil {
 			return false
 		}

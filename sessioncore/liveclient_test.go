@@ -92,7 +92,7 @@ func startAgent(t *testing.T) (*clienttest.Agent, *Clients) {
 
 // childLease holds the lease at a path until its input ends.
 func childLease(args []string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ var kernel = calls{
 	write:     unix.Write,
 	ftruncate: unix.Ftruncate,
 	fsync:     unix.Fsync,
-	renameat2: unix.Renameat2,
+	renameat2: renameat2,
 }
 
 // retry repeats a call that a signal interrupted before it did anything.

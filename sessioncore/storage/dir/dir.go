@@ -77,8 +77,6 @@ func (s *Storage) Statfs(out *unix.Statfs_t) error {
 	return unix.Fstatfs(root.fd, out)
 }
 
-const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-
 // openat opens name below the root, following no link.
 func (s *Storage) openat(name string, flags int) (int, error) {
 	if name == "" {
@@ -93,7 +91,7 @@ func (s *Storage) openat(name string, flags int) (int, error) {
 	}
 	defer root.release()
 	for start := time.Now(); ; {
-		fd, err := unix.Openat2(root.fd, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveBeneath})
+		fd, err := openBeneath(root.fd, name, flags)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -125,7 +123,7 @@ func walkat(root int, name string, flags int) (int, error) {
 		part, rest, more := strings.Cut(name, "/")
 		use := flags
 		if more {
-			use = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+			use = oPath | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 		}
 		fd, err := unix.Openat(dir, part, use, 0)
 		if dir != root {
@@ -172,7 +170,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 			return storage.Stat{}, err
 		}
 	}
-	fd, err := s.openat(name, unix.O_PATH)
+	fd, err := s.openat(name, oPath)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -229,7 +227,7 @@ func statOf(st *unix.Stat_t) storage.Stat {
 
 // Readlink implements Storage.
 func (s *Storage) Readlink(name string) (string, error) {
-	fd, err := s.openat(name, unix.O_PATH)
+	fd, err := s.openat(name, oPath)
 	if err != nil {
 		return "", err
 	}

@@ -147,7 +147,7 @@ func giveToOwner(fd int, dir storage.Stat) error {
 // CheckWritable implements Storage: what access(2) says of a process with our effective ids. A directory that is
 // away would be made in the one above.
 func (s *Storage) CheckWritable(dir string) error {
-	fd, err := s.openat(dir, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := s.openat(dir, oPath|unix.O_DIRECTORY)
 	if dir == "" && s.above != nil && storage.IsMissing(err) {
 		return s.above.CheckWritable("")
 	}

@@ -56,7 +56,7 @@ func (t *temporary) isAt(base string) bool {
 // exchange gives the file the name and the one that had it the temporary's: so nothing is lost where that proves to be
 // wrong.
 func (t *temporary) exchange(sys calls) error {
-	return retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, unix.RENAME_EXCHANGE) })
+	return retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, renameExchange) })
 }
 
 // checkExchanged takes an exchange back where the file that had the name is not the one that was expected, or the
@@ -84,7 +84,7 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 // renameNew renames to a name that is free, else fails with EEXIST, on file systems without
 // RENAME_NOREPLACE too.
 func (c calls) renameNew(dir int, from, to string) error {
-	err := retry(func() error { return c.renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE) })
+	err := retry(func() error { return c.renameat2(dir, from, dir, to, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}

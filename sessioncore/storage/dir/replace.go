@@ -220,10 +220,10 @@ func keepACL(from, to int) error {
 	switch err {
 	case nil:
 		return unix.Fsetxattr(to, aclName, list[:n], 0)
-	case unix.ENODATA:
+	case errNoAttribute:
 		err = unix.Fremovexattr(to, aclName)
 	}
-	if err == unix.ENODATA || err == unix.ENOTSUP || err == unix.ENOSYS {
+	if err == errNoAttribute || err == unix.ENOTSUP || err == unix.ENOSYS {
 		return nil
 	}
 	return err

@@ -79,10 +79,9 @@ func (r *rootDir) reopen(before *heldDir) (*heldDir, storage.Stat, error) {
 // openPath opens the directory at the path with one reference.
 func (r *rootDir) openPath() (*heldDir, storage.Stat, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
-	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	var fd int
 	err := retry(func() (err error) {
-		fd, err = unix.Openat2(unix.AT_FDCWD, r.path, &how)
+		fd, err = openNoLinks(r.path, flags)
 		if err == unix.ENOSYS || err == unix.EPERM { // as in openat
 			fd, err = walkPath(r.path, flags)
 		}
@@ -103,7 +102,7 @@ func (r *rootDir) openPath() (*heldDir, storage.Stat, error) {
 
 // walkPath is walkat for an absolute path.
 func walkPath(path string, flags int) (int, error) {
-	top, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	top, err := unix.Open("/", oPath|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}

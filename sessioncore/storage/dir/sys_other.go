@@ -1,0 +1,27 @@
+//go:build !linux
+
+package dir
+
+import (
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// What stands elsewhere for what only Linux has: names are walked part by part, which openat2 does at once; files are
+// not exchanged, so a replacement fails; and who writes to a file is not known.
+
+const (
+	oPath           = unix.O_RDONLY
+	renameExchange  = 0
+	renameNoReplace = 0
+	errNoAttribute  = unix.ENOATTR
+)
+
+func renameat2(fromDir int, from string, toDir int, to string, flags uint) error { return unix.ENOSYS }
+
+func openBeneath(dir int, name string, flags int) (int, error) { return -1, unix.ENOSYS }
+
+func openNoLinks(path string, flags int) (int, error) { return -1, unix.ENOSYS }
+
+func lease(fd int) (state storage.WriterState, returned bool) { return storage.WritersUnknown, true }
