@@ -22,15 +22,18 @@ const (
 )
 
 func TestOperatorStore(t *testing.T) {
+	checked := 0
 	for _, file := range sessiontest.StoreFiles(t) {
 		if !strings.Contains(file, "/operator/") {
 			continue
 		}
+		checked++
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
 		snap := startMemory(t, string(content), WriteOptions{}).snapshot()
 		checkAsDocumented(t, string(content), snap)
 	}
+	require.Equal(t, 3, checked)
 }
 
 // TestHeaders: what makes a session, and of which dialect.

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,8 +64,9 @@ func sound(t testing.TB) memoryFiles {
 // searches go through the index in different ways; the first lists all.
 var searches = []string{"", "fix", "w*", `"fix it" OR word`, "NEAR(word 1) NOT fix", "^word"}
 
-// check reads files of any content: it ends, soon, with JSON lines or with a reason.
-func check(t testing.TB, files memoryFiles, searches ...string) {
+// check reads files of any content: it ends, soon, with JSON lines or with a reason. It returns how many lines each
+// answer had, for those that were lines.
+func check(t testing.TB, files memoryFiles, searches ...string) (lines []int) {
 	h := New(files)
 	for _, match := range searches {
 		text, m, err := h.Render(match, 0)
@@ -75,27 +75,36 @@ func check(t testing.TB, files memoryFiles, searches ...string) {
 			require.True(t, known && !isLost(err), "%q: %v", match, err)
 			continue
 		}
+		lines = append(lines, bytes.Count(text, []byte("\n")))
 		require.Len(t, text, int(m.Size))
 		for line := range strings.Lines(string(text)) {
 			require.True(t, json.Valid([]byte(line)), line)
 		}
 	}
 	require.Empty(t, h.reads, "a read keeps its place")
+	return lines
 }
 
-// TestDamage changes some bytes at a time, thousands of times.
+// TestDamage changes some bytes at a time, hundreds of times.
 func TestDamage(t *testing.T) {
-	const patience = 2 * time.Second
+	const variants = 200 / everyUse
 	good := sound(t)
-	check(t, good, searches...)
-	tries := 0
-	for began := time.Now(); time.Since(began) < patience; tries++ {
-		files := damaged(good, int64(tries))
-		if !t.Run(fmt.Sprint(tries), func(t *testing.T) { check(t, files, searches...) }) {
+	require.Equal(t, []int{42, 2, 41, 41, 0, 40}, check(t, good, searches...), "lines in each answer")
+	whole, refused := 0, 0
+	for seed := range int64(variants) {
+		files := damaged(good, seed)
+		var answers []int
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { answers = check(t, files, searches...) }) {
 			break
 		}
+		if len(answers) == len(searches) {
+			whole++
+		} else {
+			refused++
+		}
 	}
-	t.Log(tries, "variants")
+	require.Greater(t, whole, variants/20, "variants that could be read")
+	require.Greater(t, refused, variants/20, "variants that could not")
 }
 
 // damaged returns a copy of files with a few bytes changed, most of them where the structure is.
