@@ -21,7 +21,7 @@ var _ sessioncore.Blobs = (*Store)(nil)
 // New returns the store over a storage.
 func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 
-// check refuses names that are no blob's, so that a reference never opens another file (docs/design.md
+// check rejects names that are not a SHA-256, so that a blob reference never opens another file (docs/design.md
 // section 7).
 func check(hash string) error {
 	if !sessioncore.IsBlobHash(hash) {
@@ -30,7 +30,7 @@ func check(hash string) error {
 	return nil
 }
 
-// Size returns a blob's size in bytes; fs.ErrNotExist where there is none.
+// Size returns a blob's size in bytes, or fs.ErrNotExist.
 func (s *Store) Size(hash string) (int64, error) {
 	if err := check(hash); err != nil {
 		return 0, err
@@ -45,13 +45,13 @@ func (s *Store) Size(hash string) (int64, error) {
 	return st.Size, nil
 }
 
-// State is that of the directory: another one when a blob came or went. fs.ErrNotExist where there is none.
+// State returns the token of the directory, which changes when a blob is added or removed, or fs.ErrNotExist.
 func (s *Store) State() (storage.Token, error) {
 	st, err := s.storage.Stat("")
 	return st.Token, err
 }
 
-// Open opens a blob; fs.ErrNotExist where there is none. Its content is not verified.
+// Open opens a blob, or returns fs.ErrNotExist. It does not verify the content.
 func (s *Store) Open(hash string) (storage.Object, error) {
 	if err := check(hash); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	return s.storage.Open(hash)
 }
 
-// verify reads a blob and reports whether its content is what its name says.
+// verify reads a blob and reports whether its content has the hash that its name says.
 func (s *Store) verify(hash string) (bool, error) {
 	obj, err := s.Open(hash)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package blobfs is the store of blobs: files named after the SHA-256 of their content, to which the image
+// Package blobfs is the blob store: files named after the SHA-256 of their content, to which the image
 // blocks of sessions refer (docs/format.md, Persisting).
 //
-// [Store.Open] and [Store.Size] serve readers of sessions, [Store.Put] serves writers. What Put
-// stores is whole when it has its name: it is written under another one, made durable, and renamed.
+// [Store.Open] and [Store.Size] serve readers of sessions, [Store.Put] serves writers. Put writes a blob to a
+// temporary file, syncs it and renames it, so that a blob is complete once it has its name.
 //
-// It never opens a file whose name is not a SHA-256, never changes a blob that is whole, and never removes
-// one. It does not verify what it reads: [Store.Verify] does.
+// The package never opens a file whose name is not a SHA-256, never changes a complete blob, and never removes
+// one. Open does not verify the content; Put does, of a blob that exists.
 package blobfs

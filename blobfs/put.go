@@ -14,12 +14,12 @@ import (
 
 var _ sessioncore.BlobPutter = (*Store)(nil)
 
-// Put stores data under its SHA-256 in lower-case hex, durably, and returns that (docs/format.md,
-// Persisting). A blob that is there and whole stays as it is. The client writes blobs in place and
-// without fsync, so that a crash can leave a part of one: that is replaced by the whole.
+// Put stores data durably under its SHA-256 in lower-case hex and returns the hash (docs/format.md,
+// Persisting). A complete blob of that name is left alone. The client writes blobs in place and without
+// fsync, so a crash can leave a partial one: Put replaces it.
 //
-// It takes no lock, since whoever else stores the blob stores the same. Errors: those of the storage,
-// sessioncore.ErrNotRegular where something that is no file has the name.
+// Put takes no lock: another writer of the same blob writes the same bytes. It returns the errors of the storage,
+// and storage.ErrNotRegular if the name is taken by something that is not a file.
 func (s *Store) Put(data []byte) (hash string, err error) {
 	sum := sha256.Sum256(data)
 	hash = hex.EncodeToString(sum[:])
@@ -34,11 +34,11 @@ func (s *Store) Put(data []byte) (hash string, err error) {
 	return hash, nil
 }
 
-// putTries: how often storing is begun anew where somebody else stores the same blob.
+// putTries is how often Put starts over because another process stores the same blob.
 const putTries = 3
 
 func (s *Store) put(hash string, data []byte) error {
-	var broken storage.Token // zero: there is none
+	var broken storage.Token // of the partial blob; zero if there is none
 	switch st, err := s.storage.Stat(hash); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -53,7 +53,7 @@ func (s *Store) put(hash string, data []byte) error {
 		}
 		broken = st.Token
 	}
-	err := s.storage.MkdirAll("") // the client makes it with the first blob too
+	err := s.storage.MkdirAll("") // as the client does with its first blob
 	if err != nil && !errors.Is(err, storage.ErrUnsupported) {
 		return err
 	}

@@ -2,5 +2,5 @@
 // server, from [Mount] to [Server.End].
 //
 // What the user sees in a mount is in package nodes; what a session is, in package sessioncore. This package
-// never answers a request of the kernel itself, but for a panic in one that does.
+// answers no request of the kernel itself, except that it recovers from panics in those that do.
 package fs

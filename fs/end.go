@@ -13,16 +13,15 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// What somebody typed into a new session is never dropped: at the latest the end of the mount puts it on disk
+// What was written to a new session is never dropped: it is put on disk when the mount ends, if not before
 // (docs/design.md section 2, new-session).
 
-// unsavedDir is where sessions go that cannot be written to SOURCE at the end, below the user's directory for
-// state.
+// unsavedDir is where End writes sessions that cannot be written to SOURCE, below the user's state directory.
 const unsavedDir = "sessionfs/unsaved"
 
-// End puts the new sessions on disk that are in memory and that somebody added to; what is added to one from now on
-// goes to disk at once. Wait does it; a process that ends before its mount is gone has to call it itself. The
-// error tells that some could not be written to SOURCE; where they are instead is in the log.
+// End puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. Wait
+// calls it; a process that exits before its mount is gone must call it itself. The error says that some sessions
+// could not be written to SOURCE; the log says where they are instead.
 func (s *Server) End() error {
 	s.ending.Do(func() { s.lost = s.end() })
 	return s.lost
@@ -51,7 +50,7 @@ func (s *Server) end() error {
 		len(failed), failed[0].Name, failed[0].Err)
 }
 
-// saveElsewhere writes a session that is in memory below the user's directory for state, and returns where.
+// saveElsewhere writes a session that is in memory below the user's state directory, and returns the path.
 func (s *Server) saveElsewhere(name string) (file string, err error) {
 	place, err := stateDir()
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *Server) saveElsewhere(name string) (file string, err error) {
 	return filepath.Join(place, filepath.FromSlash(name)), err
 }
 
-// stateDir is the user's directory for state, as the XDG Base Directory Specification says.
+// stateDir returns the user's state directory, as the XDG Base Directory Specification says.
 func stateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReadAhead lets the kernel ask for as much at once as it will, in bytes: large sequential reads
-// then cost few round trips.
+// maxReadAhead is how much the kernel may read ahead, in bytes: with more of it, large sequential reads cost fewer
+// round trips.
 const maxReadAhead = 1 << 20
 
-// raiseReadAhead has the kernel read that far ahead. It takes our word only for less than it has by default,
-// 128 KiB; root can set more, through sysfs, and for others it stays at that.
+// raiseReadAhead sets the kernel's read-ahead through sysfs, which only root can do. What a server asks for at the
+// mount can only lower the kernel's default of 128 KiB, so for other users it stays at that.
 func raiseReadAhead(mountpoint string) error {
 	var st unix.Statx_t
-	// The number of the mount's device is known without asking us.
+	// The kernel answers this without a request to the server.
 	if err := unix.Statx(unix.AT_FDCWD, mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st); err != nil {
 		return err
 	}

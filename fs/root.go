@@ -41,11 +41,11 @@ const (
 const (
 	// newSessionName is the control file that makes a session.
 	newSessionName = "new-session"
-	// lastErrorName tells why one was not made, or a look-up refused.
+	// lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
 	lastErrorName = "last-error"
 )
 
-// tree is what a mount stands on.
+// tree is the root directory of a mount and what it reads from.
 type tree struct {
 	source   *dir.Storage
 	subs     []*dir.Storage // the directories of SOURCE that are shown
@@ -117,8 +117,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	return t, nil
 }
 
-// sub returns a directory of SOURCE. The client makes them when it first needs them, so that it may come after the
-// mount.
+// sub returns a directory of SOURCE. It need not exist: the client makes it when it first needs it, which can be
+// after the mount.
 func (t *tree) sub(name string) (*dir.Storage, error) {
 	s, err := t.source.Sub(name)
 	if err == nil {
@@ -127,7 +127,7 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 	return s, err
 }
 
-// close lets go of all that the tree holds open.
+// close closes everything that the tree holds open.
 func (t *tree) close() {
 	t.store.Close()
 	t.clients.Close()
@@ -142,8 +142,8 @@ func (t *tree) closeStorages() {
 	_ = t.source.Close()
 }
 
-// statfsOf returns what tells about the file system below: df on the mount shows it (docs/design.md section
-// 6).
+// statfsOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
+// (docs/design.md section 6).
 func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
 	return func(out *fuse.StatfsOut) error {
 		var st unix.Statfs_t

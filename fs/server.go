@@ -22,11 +22,11 @@ type Server struct {
 	gone chan struct{} // closed when the mount is gone
 
 	ending sync.Once
-	lost   error // what End found; set by it
+	lost   error // the error of End; set by it
 }
 
-// Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It costs the same for one
-// session and for thousands: nothing of SOURCE is read but the directory itself.
+// Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the directories of SOURCE and
+// reads nothing in them, so it takes the same time for one session and for thousands.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t, err := openTree(o, log)
 	if err != nil {
@@ -37,7 +37,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	raw := fusefs.NewNodeFS(t.root, &fusefs.Options{
-		NullPermissions: true, // a mode of 0 is a mode
+		NullPermissions: true, // a mode of 0 is shown as it is
 		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
 	})
 	server, err := fuse.NewServer(raw, o.Mountpoint, kernelOptions(o, log))
@@ -66,7 +66,7 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		Name:       mountopts.Subtype,
 		FsName:     o.TableSource(),
 		Options:    options,
-		// mount(2) first, where we may; then fusermount3.
+		// Try mount(2) first if we are privileged; then fusermount3.
 		DirectMount:      true,
 		DirectMountFlags: flags,
 		// No extended attributes: ls -l would pay for them (docs/design.md section 8).
@@ -83,17 +83,17 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	}
 }
 
-// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u, and all that was typed is on disk.
+// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u, and End is done.
 func (s *Server) Wait() {
 	s.fuse.Wait()
-	_ = s.End() // which remembers its error
+	_ = s.End() // End keeps its error for later calls
 	s.done.Do(func() {
 		close(s.gone)
 		s.tree.close()
 	})
 }
 
-// Unmount unmounts. It fails where something in the mount is in use.
+// Unmount unmounts. It fails if the mount is in use.
 func (s *Server) Unmount() error {
 	if err := s.fuse.Unmount(); err != nil {
 		return fmt.Errorf("cannot unmount: %w", err)

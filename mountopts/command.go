@@ -28,7 +28,7 @@ type Command struct {
 	DefaultSource bool
 	// Lazy detaches a mount that is in use (-z, with Unmount).
 	Lazy bool
-	// Helper says that mount(8) called: the name of the program is mount.something.
+	// Helper says that mount(8) runs the command: its name begins with helperPrefix.
 	Helper bool
 	// Fake does everything but the mount itself (-f of mount(8), only with Helper).
 	Fake bool
@@ -38,7 +38,7 @@ type Command struct {
 // mount.fuse.sessionfs.
 const helperPrefix = "mount."
 
-// flagValues is where the flags are parsed to.
+// flagValues holds the values of the parsed flags.
 type flagValues struct {
 	options                              []string
 	foreground, debug, unmount, lazy     bool
@@ -47,8 +47,8 @@ type flagValues struct {
 	noMtab, sloppy, verbose, helperFaked bool
 }
 
-// flags makes the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, where
-// -f has another meaning than ours, so it depends on who calls.
+// flags returns the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, in which
+// -f has another meaning than ours, so the set depends on the name of the program.
 func flags(v *flagValues, helper bool) *pflag.FlagSet {
 	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -77,8 +77,8 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 	return f
 }
 
-// Parse reads a command line, args[0] being the name of the program. getenv is asked for what the
-// default of SOURCE depends on. Every error is one of usage.
+// Parse parses a command line; args[0] is the name of the program. getenv returns the environment variables on which
+// the default of SOURCE depends. Every error is a usage error.
 func Parse(args []string, getenv func(string) string) (Command, error) {
 	var c Command
 	if len(args) == 0 {
@@ -124,8 +124,8 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	return c, c.mountArgs(f.Args(), getenv)
 }
 
-// word returns what `sessionfs help` and `sessionfs version` ask for. A directory of that name is meant
-// where it is written with a slash or behind --.
+// word returns the action of `sessionfs help` and `sessionfs version`. A directory of such a name is given with a
+// slash or after --.
 func word(f *pflag.FlagSet) (Action, bool) {
 	if f.NArg() == 0 || f.ArgsLenAtDash() == 0 {
 		return Mount, false
@@ -134,7 +134,7 @@ func word(f *pflag.FlagSet) (Action, bool) {
 	return action, ok
 }
 
-// unmountArgs takes the arguments of -u.
+// unmountArgs parses the arguments of -u.
 func (c *Command) unmountArgs(args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return fmt.Errorf("-u takes exactly one MOUNTPOINT, %d were given", len(args))
@@ -143,7 +143,7 @@ func (c *Command) unmountArgs(args []string) error {
 	return nil
 }
 
-// mountArgs takes [SOURCE] MOUNTPOINT.
+// mountArgs parses [SOURCE] MOUNTPOINT.
 func (c *Command) mountArgs(args []string, getenv func(string) string) error {
 	o := &c.Options
 	for _, a := range args {
@@ -183,7 +183,7 @@ func (c *Command) mountArgs(args []string, getenv func(string) string) error {
 	return nil
 }
 
-// DefaultSource is the agent directory that the client itself would use; empty if that cannot be told.
+// DefaultSource returns the agent directory that the client itself would use, or "" if that is unknown.
 func DefaultSource(getenv func(string) string) string {
 	if dir := getenv("PI_CODING_AGENT_DIR"); dir != "" {
 		return dir

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// option is one word that -o understands.
+// option is one option of -o.
 type option struct {
 	name  string
-	value string // how the help writes its value; empty: it takes none
+	value string // placeholder of the value in the help; empty if it takes none
 	// optional says that the value may be left out.
 	optional bool
-	help     string // empty: accepted and without effect here, listed in one line
+	help     string // empty if it is accepted without effect, which the help lists in one line
 	set      func(o *Options, value string) error
 }
 
@@ -44,7 +44,7 @@ var options = []option{
 	{name: "dirsync", help: "shown in the mount table", set: on(func(o *Options) { o.DirSync = true })},
 	{name: "subtype", value: Subtype, set: setSubtype},
 
-	// What mount(8), fstab and systemd pass along. Access times: the kernel keeps none for FUSE.
+	// Options that mount(8), fstab and systemd pass. The kernel keeps no access times for FUSE.
 	// nosuid, nodev and default_permissions are always on; mount.fuse3 adds suid and dev by itself.
 	{name: "defaults"}, {name: "default_permissions"},
 	{name: "nosuid"}, {name: "suid"}, {name: "nodev"}, {name: "dev"},
@@ -56,8 +56,8 @@ var options = []option{
 	{name: "comment", value: "TEXT", optional: true},
 }
 
-// refused are words that people try, with the reason why they cannot be had. Taking them silently
-// would promise what does not happen.
+// refused are options that users may try, with the reason why they are not supported. Ignoring them silently
+// would suggest that they have an effect.
 var refused = map[string]string{
 	"uid":             "files have the owner of the file behind them",
 	"gid":             "files have the group of the file behind them",
@@ -74,8 +74,8 @@ var refused = map[string]string{
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
-// or backslash takes it literally, as in libfuse. The last word on a matter wins. With sloppy, which is
-// mount(8)'s -s, unknown options are passed over.
+// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one wins. With sloppy,
+// which is mount(8)'s -s, unknown options are ignored.
 func parseList(o *Options, list string, sloppy bool) error {
 	for _, word := range splitList(list) {
 		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
@@ -108,7 +108,7 @@ func parseList(o *Options, list string, sloppy bool) error {
 	return nil
 }
 
-// splitList splits at the commas that no backslash precedes.
+// splitList splits at the commas that are not escaped by a backslash.
 func splitList(list string) []string {
 	var words []string
 	var word strings.Builder
@@ -127,7 +127,7 @@ func splitList(list string) []string {
 	return append(words, word.String())
 }
 
-// on makes a setter of an option without a value.
+// on returns the setter of an option without a value.
 func on(set func(*Options)) func(*Options, string) error {
 	return func(o *Options, _ string) error {
 		set(o)
@@ -135,7 +135,7 @@ func on(set func(*Options)) func(*Options, string) error {
 	}
 }
 
-// choice makes a setter of an option with two values, the default and the one that sets the field.
+// choice returns the setter of an option with two values, the default and the one that sets the field.
 func choice(off, on string, field func(*Options) *bool) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		if value != off && value != on {
@@ -154,7 +154,7 @@ func setFSName(o *Options, value string) error {
 	return nil
 }
 
-// setSubtype holds the type fast: cleaning up after a crash recognises our mounts by it.
+// setSubtype accepts our own type only: mounts left by a crash are recognised by it.
 func setSubtype(_ *Options, value string) error {
 	if value != Subtype {
 		return fmt.Errorf("the type is always %s", FSType)

@@ -8,7 +8,7 @@ const FSType = "fuse." + Subtype
 // Subtype is the part of FSType that FUSE file systems choose themselves.
 const Subtype = "sessionfs"
 
-// Options is everything that a mount is told. The zero value of each field is its default.
+// Options are the options of a mount. The zero value of each field is its default.
 type Options struct {
 	// Source is the agent directory. Parse leaves it as given (empty with Demo); the command makes it
 	// absolute and resolves its symlinks before it mounts.
@@ -19,9 +19,9 @@ type Options struct {
 	FSName string
 	// Demo serves the built-in sample store instead of Source.
 	Demo bool
-	// Foreground stays in front and logs to stderr.
+	// Foreground runs the server in the foreground and logs to stderr.
 	Foreground bool
-	// AllowOther lets other users in, as far as the modes of the files allow.
+	// AllowOther lets other users access the mount, as far as the modes of the files allow.
 	AllowOther bool
 	// ReadOnly refuses every write with EROFS.
 	ReadOnly bool
@@ -35,11 +35,11 @@ type Options struct {
 	ContextBlobsRef bool
 	// Debug logs at debug level.
 	Debug bool
-	// NoExec, NoAtime and DirSync are handed on to the kernel.
+	// NoExec, NoAtime and DirSync are passed to the kernel.
 	NoExec, NoAtime, DirSync bool
 }
 
-// TableSource is what the mount table shows as the source of the mount.
+// TableSource returns what the mount table shows as the source of the mount.
 func (o Options) TableSource() string {
 	if o.FSName != "" {
 		return o.FSName
@@ -47,12 +47,11 @@ func (o Options) TableSource() string {
 	return o.Source
 }
 
-// KernelOptions gives what fuse.MountOptions needs as Options and DirectMountFlags. privileged says
-// that mount(2) itself will be tried. The two ways into the kernel understand different things:
-// mount(2) takes noatime and dirsync as flags alone (as a string they are EINVAL), fusermount3 as
-// strings alone, and an option that either does not know fails the whole mount.
+// KernelOptions returns the Options and DirectMountFlags of fuse.MountOptions. privileged says
+// that mount(2) itself will be tried. The two ways to mount differ: mount(2) takes noatime and dirsync only as flags
+// (as strings they are EINVAL), fusermount3 only as strings, and an option that either does not know fails the mount.
 //
-// nosuid and nodev are always on: there is nothing in the mount that would need the opposite. So is
+// nosuid and nodev are always on: nothing in the mount needs the opposite. So is
 // default_permissions, since the modes and owners of the files are the access rule (allow_other!).
 func (o Options) KernelOptions(privileged bool) (options []string, directFlags uintptr) {
 	options = []string{"default_permissions", "nosuid", "nodev"}

@@ -46,10 +46,10 @@ The flags that mount(8) gives its helpers are accepted: -n -s -v -t TYPE.
 	return b.String()
 }
 
-// helpWidth keeps the help within a terminal of 80 columns.
+// helpWidth makes the help fit a terminal of 80 columns.
 const helpWidth = 78
 
-// wrap breaks text at blanks, indented by two.
+// wrap breaks text into lines at spaces and indents them by two.
 func wrap(text string) string {
 	var b strings.Builder
 	line := " "

@@ -12,7 +12,7 @@ import (
 	"sessionfs/mountopts"
 )
 
-// What an agent directory holds. The generic names do not tell it from other directories by themselves.
+// Names in an agent directory. The generic ones do not distinguish it from other directories by themselves.
 var (
 	clientMarks  = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
 	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json", "keybindings.json"}
@@ -21,13 +21,13 @@ var (
 const (
 	// maxSample bounds how many names of a directory are looked at: a store may have any number of them.
 	maxSample = 64
-	// maxStray is how many names a new agent directory may hold that mean nothing to us (lost+found, .git).
+	// maxStray is how many unknown names (lost+found, .git) a new agent directory may hold.
 	maxStray = 8
 )
 
-// checkAgentDir says whether dir, which is given with its symlinks resolved, is the directory of an agent. A
-// wrong one would be mounted without an error and show nothing. It returns a warning where dir may become an
-// agent directory, and refuses what cannot. Both name the directory that was probably meant, if there is one.
+// checkAgentDir checks that dir, a path with its symlinks resolved, is an agent directory: another directory would be
+// mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
+// if it cannot. Both name the directory that was probably meant, if there is one.
 func checkAgentDir(given, dir string, getenv func(string) string) (warning string, err error) {
 	sessions := filepath.Join(dir, "sessions")
 	switch info, err := os.Stat(sessions); {
@@ -87,8 +87,8 @@ func below(dir string, names []string) string {
 	return ""
 }
 
-// around looks for an agent directory that dir is a part of: its sessions/ or what is in there. The path as
-// given counts too, since sessions/ may be a symlink to another disk.
+// around looks for an agent directory whose sessions/ is dir or contains dir. It looks at the path as given too, since
+// sessions/ may be a symlink to another disk.
 func around(given, dir string, names []string) string {
 	holds := holdsSessions(dir, names)
 	for _, path := range []string{dir, filepath.Clean(given)} {
@@ -109,23 +109,23 @@ func around(given, dir string, names []string) string {
 	return ""
 }
 
-// isAgentDir says whether dir is beyond doubt an agent directory.
+// isAgentDir reports whether dir is certainly an agent directory.
 func isAgentDir(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, "sessions"))
 	return err == nil && info.IsDir() || hasAny(dir, clientMarks)
 }
 
-// holdsSessions says whether dir, which holds names, is a sessions directory or one of its scope directories.
+// holdsSessions reports whether dir, which holds names, is a sessions directory or one of its scope directories.
 func holdsSessions(dir string, names []string) bool {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if isSessionFile(path) {
 			return true
 		}
-		if !strings.HasPrefix(name, "-") { // as the names of all scope directories do
+		if !strings.HasPrefix(name, "-") { // as the names of all scope directories begin
 			continue
 		}
-		files, _ := sample(path) // where it is a file: none
+		files, _ := sample(path) // none if path is a file
 		for _, file := range files {
 			if isSessionFile(filepath.Join(path, file)) {
 				return true
@@ -135,7 +135,7 @@ func holdsSessions(dir string, names []string) bool {
 	return false
 }
 
-// isSessionFile says whether path is named as a session file is, and is a file.
+// isSessionFile reports whether path is a file that is named like a session.
 func isSessionFile(path string) bool {
 	if filepath.Ext(path) != ".jsonl" {
 		return false
@@ -144,7 +144,7 @@ func isSessionFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// hasAny says whether one of names is in dir.
+// hasAny reports whether one of names is in dir.
 func hasAny(dir string, names []string) bool {
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -154,9 +154,9 @@ func hasAny(dir string, names []string) bool {
 	return false
 }
 
-// sample returns the first names of a directory, in no order.
+// sample returns up to maxSample names of a directory, unsorted.
 func sample(dir string) ([]string, error) {
-	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0) // a FIFO would be waited for
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0) // opening a FIFO would block
 	if err != nil {
 		return nil, err
 	}

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readyEnv tells the copy of ourselves in the background on which descriptor it says that it is ready.
+// readyEnv is the environment variable with the descriptor on which the background process reports that it is ready.
 const readyEnv = "SESSIONFS_READY_FD"
 
-// readyByte is what it writes there. End of file without it: it failed, and its exit status says how.
+// readyByte is what it writes there. End of file without it means that it failed; its exit status says how.
 const readyByte = '+'
 
-// startBackground runs this very command once more and waits until it is ready (Go cannot fork). It
-// returns the exit status to end with. The copy stays in our process group until it has mounted: under
-// x-systemd.automount only systemd's own group may touch the mount point, all others wait for the mount.
+// startBackground runs this command again, as Go cannot fork, and waits until that process is ready. It
+// returns the exit status. The background process stays in our process group until it has mounted: under
+// x-systemd.automount only systemd's own group may access the mount point, all others wait for the mount.
 func startBackground(args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,15 +31,15 @@ func startBackground(args []string) (int, error) {
 		return exitFailure, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer r.Close()
-	// What the caller has open, a lock file for instance, must not stay open for the life of the mount.
-	// Without close_range (Linux 5.11) it does; that is no reason to fail.
+	// Descriptors that the caller left open, such as a lock file, must not stay open for the life of the mount.
+	// Without close_range (before Linux 5.11) they do; that is no reason to fail.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 
 	cmd := &exec.Cmd{
 		Path:       self,
-		Args:       args, // with the name: mount.sessionfs is to stay that
+		Args:       args, // including the name, which may be mount.sessionfs
 		Env:        append(os.Environ(), readyEnv+"=3"),
-		Stderr:     os.Stderr, // until it is ready: for its errors and fusermount3's
+		Stderr:     os.Stderr, // until it is ready, for its errors and those of fusermount3
 		ExtraFiles: []*os.File{w},
 	}
 	signals := make(chan os.Signal, 4)
@@ -67,19 +67,19 @@ func startBackground(args []string) (int, error) {
 	return exitFailure, fmt.Errorf("the background process died: %w", err)
 }
 
-// forward hands an interrupt on to the background process, which unmounts. A second one kills it.
+// forward passes an interrupt on to the background process, which unmounts. A second interrupt kills it.
 func forward(signals <-chan os.Signal, p *os.Process) {
 	<-signals
-	_ = p.Signal(unix.SIGTERM) // an error means that it is gone, which the pipe reports
+	_ = p.Signal(unix.SIGTERM) // an error means that it has exited, which the pipe reports
 	<-signals
 	_ = p.Kill()
 }
 
-// takeReadyPipe returns the pipe on which the process that started us waits; nil where we are not
-// the background process. It must run before anything opens a descriptor.
+// takeReadyPipe returns the pipe on which the process that started us waits, or nil if this is not
+// the background process. It must be called before any descriptor is opened.
 func takeReadyPipe() *os.File {
 	fd, err := strconv.Atoi(os.Getenv(readyEnv))
-	os.Unsetenv(readyEnv) // not for fusermount3
+	os.Unsetenv(readyEnv) // fusermount3 must not inherit it
 	if err != nil || fd < 3 {
 		return nil
 	}
@@ -91,8 +91,8 @@ func takeReadyPipe() *os.File {
 	return os.NewFile(uintptr(fd), "ready pipe")
 }
 
-// sayReady lets go of the terminal and tells the waiting process that the mount is ready. stdin and
-// stdout were /dev/null from the start. That the waiting process is gone changes nothing.
+// sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin and
+// stdout are /dev/null from the start. It does not matter if the waiting process has exited.
 func sayReady(ready *os.File) error {
 	defer ready.Close()
 	if _, err := unix.Setsid(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"sessionfs/testdata"
 )
 
-// unpackDemo writes the built-in sample store into a private directory, whose path it returns.
+// unpackDemo writes the built-in sample store into a private directory and returns its path.
 func unpackDemo() (string, error) {
 	dir, err := os.MkdirTemp("", "sessionfs-demo-") // mode 0700
 	if err != nil {
@@ -25,8 +25,8 @@ func unpackDemo() (string, error) {
 	return dir, nil
 }
 
-// unpack copies src to dir: directories with mode 0700, files with 0600. A session gets the time of its
-// last entry, as if it had been written then: ls -t shows the newest one first.
+// unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a session is the
+// time of its last entry, so that ls -t lists the newest one first.
 func unpack(src iofs.FS, dir string) error {
 	return iofs.WalkDir(src, ".", func(name string, d iofs.DirEntry, err error) error {
 		target := filepath.Join(dir, filepath.FromSlash(name))

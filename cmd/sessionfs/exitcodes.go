@@ -7,7 +7,7 @@ import (
 	"sessionfs/mountopts"
 )
 
-// The exit statuses. They are part of the interface: scripts ask for them.
+// The exit statuses. They are part of the interface: scripts test for them.
 const (
 	exitOK         = 0 // mounted and ready, or unmounted
 	exitFailure    = 1 // something else: a bug, a signal before the mount was ready
@@ -19,7 +19,7 @@ const (
 	exitUnmount    = 7 // -u: not mounted, in use, somebody else's
 )
 
-// mount(8) gives its helper's status to the user, who knows those of mount(8).
+// The exit statuses as a mount helper: mount(8) returns them to the user as its own.
 const (
 	helperUsage = 1  // incorrect invocation or permissions
 	helperMount = 32 // mount failure
@@ -32,7 +32,7 @@ Exit status: 0 ready (or unmounted), 1 failure, 2 usage, 3 MOUNTPOINT, 4 SOURCE,
 As mount.sessionfs: 1 usage, 32 any other failure, as mount(8) has them.
 `
 
-// refusal is an error that the user can do something about, with the exit status for it.
+// refusal is an error that the user can correct, with its exit status.
 type refusal struct {
 	code int
 	text string // what happened, with which path, and what to do
@@ -40,12 +40,12 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// refuse makes a refusal.
+// refuse returns a refusal.
 func refuse(code int, format string, args ...any) error {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
 
-// exitStatus is the status that reports err.
+// exitStatus returns the exit status for err.
 func exitStatus(err error, c mountopts.Command) int {
 	code := exitOK
 	var r *refusal

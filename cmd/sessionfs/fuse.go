@@ -17,8 +17,8 @@ const (
 	fuseConf   = "/etc/fuse.conf"
 )
 
-// diagnose finds out why a mount failed. It looks only afterwards, so nothing is refused that would
-// have worked (a fusermount3 that asks a helper outside of a container, for instance).
+// diagnose returns why a mount failed. It is called after the failure, so that nothing is refused that would
+// have worked (a fusermount3 that asks a helper outside of a container, for example).
 func diagnose(err error, o mountopts.Options) error {
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
 	if reason := fuseProblem(o); reason != "" {
@@ -27,7 +27,7 @@ func diagnose(err error, o mountopts.Options) error {
 	return refuse(exitMount, "%s", what)
 }
 
-// fuseProblem says what is missing for mounting; empty if nothing is.
+// fuseProblem returns what is missing for mounting, or "".
 func fuseProblem(o mountopts.Options) string {
 	if reason := deviceProblem(); reason != "" {
 		return reason
@@ -57,7 +57,7 @@ func fuseProblem(o mountopts.Options) string {
 	return ""
 }
 
-// deviceProblem says what is wrong with /dev/fuse; empty if nothing is. fusermount3 opens it as the user.
+// deviceProblem returns what is wrong with /dev/fuse, or "". fusermount3 opens it as the user.
 func deviceProblem() string {
 	f, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
 	switch {
@@ -75,17 +75,17 @@ func deviceProblem() string {
 	return fuseDevice + " cannot be opened: " + err.Error() + "."
 }
 
-// mayMount says whether this process has CAP_SYS_ADMIN.
+// mayMount reports whether this process has CAP_SYS_ADMIN.
 func mayMount() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // version 3 writes two
+	var data [2]unix.CapUserData // version 3 of the call writes two
 	if err := unix.Capget(&header, &data[0]); err != nil {
 		return false
 	}
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// userAllowOther says whether fuse.conf lets ordinary users use allow_other.
+// userAllowOther reports whether fuse.conf lets ordinary users use allow_other.
 func userAllowOther() bool {
 	f, err := os.Open(fuseConf)
 	if err != nil {

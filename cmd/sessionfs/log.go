@@ -11,11 +11,11 @@ import (
 	"sessionfs/mountopts"
 )
 
-// maxSyslogMessage cuts a message: syslog receivers take datagrams, and a longer one (the stack of a
-// panic) would be lost as a whole.
+// maxSyslogMessage is the longest message, in bytes; the rest is cut. Messages are datagrams, and one that is too long
+// (the stack of a panic) would be lost as a whole.
 const maxSyslogMessage = 8 << 10
 
-// newLogger logs to stderr in front and to syslog, which journald listens to as well, in the background.
+// newLogger returns a logger to stderr in the foreground, and to syslog, which journald reads too, in the background.
 func newLogger(o mountopts.Options, background bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if o.Debug {
@@ -26,12 +26,12 @@ func newLogger(o mountopts.Options, background bool) *slog.Logger {
 	}
 	w, err := syslog.New(syslog.LOG_DAEMON|syslog.LOG_INFO, "sessionfs")
 	if err != nil {
-		return slog.New(slog.DiscardHandler) // no syslog here; the mount works without
+		return slog.New(slog.DiscardHandler) // no syslog; the mount works without a log
 	}
 	return slog.New(newSyslogHandler(w, options))
 }
 
-// syslogWriter is the part of syslog.Writer that is used: a severity a method.
+// syslogWriter is the part of syslog.Writer that is used: one method for each severity.
 type syslogWriter interface {
 	Debug(string) error
 	Info(string) error
@@ -39,13 +39,13 @@ type syslogWriter interface {
 	Err(string) error
 }
 
-// syslogHandler writes records to syslog, as text without the time and the level: syslog has both.
+// syslogHandler writes records to syslog as text, without time and level, which syslog adds.
 type syslogHandler struct {
 	text slog.Handler // formats into out.line
 	out  *syslogLine
 }
 
-// syslogLine is what the handlers made by WithAttrs and WithGroup share.
+// syslogLine is shared by a handler and those that its WithAttrs and WithGroup return.
 type syslogLine struct {
 	mu   sync.Mutex   // guards line, from formatting to sending
 	line bytes.Buffer // one formatted record

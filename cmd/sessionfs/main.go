@@ -34,7 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case c.Action == mountopts.Unmount:
 		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c, stderr)
 	case ready == nil && !c.Options.Foreground && !c.Fake:
-		// The copy in the background reports its errors by itself, on the same stderr.
+		// The background process reports its errors itself, on the same stderr.
 		code, err := startBackground(args)
 		if err != nil {
 			return report(err, c, stderr)

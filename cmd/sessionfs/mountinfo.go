@@ -9,7 +9,7 @@ import (
 	"sessionfs/mountopts"
 )
 
-// mountEntry is one line of /proc/self/mountinfo, what we need of it.
+// mountEntry holds the fields that we need of a line of /proc/self/mountinfo.
 type mountEntry struct {
 	mountpoint string
 	fsType     string
@@ -17,10 +17,10 @@ type mountEntry struct {
 	uid, gid   int // user_id and group_id of a FUSE mount, the user who made it; -1 for other types
 }
 
-// isSessionfs says whether it is a mount of this program, whoever made it.
+// isSessionfs reports whether it is a mount of this program, by any user.
 func (e mountEntry) isSessionfs() bool { return e.fsType == mountopts.FSType }
 
-// ours says whether it is a mount of this program, made by this user.
+// ours reports whether it is a mount of this program by this user.
 func (e mountEntry) ours() bool { return e.isSessionfs() && e.uid == os.Geteuid() }
 
 // mountAt returns the topmost mount at path, which must be absolute and resolved.
@@ -32,7 +32,7 @@ func mountAt(path string) (mountEntry, bool) {
 	return topmost(string(data), path)
 }
 
-// topmost finds the last, so the uppermost, mount at path.
+// topmost returns the last mount at path, which is the uppermost one.
 func topmost(mountinfo, path string) (found mountEntry, ok bool) {
 	for line := range strings.Lines(mountinfo) {
 		if e, err := parseMountinfo(line); err == nil && e.mountpoint == path {
@@ -42,7 +42,8 @@ func topmost(mountinfo, path string) (found mountEntry, ok bool) {
 	return found, ok
 }
 
-// mountWith returns a mount of this program that path, absolute and resolved, lies in or is SOURCE of.
+// mountWith returns a mount of this program that contains path or whose SOURCE is path, which must be absolute and
+// resolved.
 func mountWith(path string) (mountEntry, bool) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -57,12 +58,12 @@ func mountWith(path string) (mountEntry, bool) {
 	return mountEntry{}, false
 }
 
-// parseMountinfo reads a line such as (proc(5))
+// parseMountinfo parses a line such as this one (proc(5))
 //
 //	36 35 0:42 / /mnt rw,nosuid shared:1 - fuse.sessionfs /home/u/.omp/agent rw,user_id=0,group_id=0
 func parseMountinfo(line string) (mountEntry, error) {
 	mount, super, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
-	// Not strings.Fields: of all blanks, the kernel escapes only the ASCII ones.
+	// Not strings.Fields: the kernel escapes ASCII white space only.
 	fields, superFields := strings.Split(mount, " "), strings.Split(super, " ")
 	if !ok || len(fields) < 6 || len(superFields) < 3 {
 		return mountEntry{}, fmt.Errorf("unexpected line in mountinfo: %q", line)
@@ -81,7 +82,7 @@ func parseMountinfo(line string) (mountEntry, error) {
 	return e, nil
 }
 
-// setID sets an id to the value of an option if it is the one that begins with key.
+// setID sets id to the value of option if that begins with key.
 func setID(id *int, option, key string) {
 	if value, ok := strings.CutPrefix(option, key); ok {
 		if n, err := strconv.Atoi(value); err == nil {
@@ -90,7 +91,7 @@ func setID(id *int, option, key string) {
 	}
 }
 
-// unescapeOctal undoes the kernel's \040 for a blank, \011, \012 and \134; anything else is left as it is.
+// unescapeOctal replaces the kernel's escapes \040, \011, \012 and \134; anything else is left as it is.
 func unescapeOctal(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

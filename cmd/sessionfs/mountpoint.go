@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxStacked bounds how many dead mounts, one upon the other, are cleaned up: a crash leaves one.
+// maxStacked bounds how many dead mounts on one mount point are removed: a crash leaves one.
 const maxStacked = 16
 
 // maxLinks bounds a chain of symlinks, as in the kernel.
 const maxLinks = 40
 
-// checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. A dead
-// mount of our own there is cleaned up. source is absolute and resolved.
+// checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It removes dead
+// mounts of our own there. source must be absolute and resolved.
 func checkMountpoint(arg, source string) (string, error) {
 	path, err := resolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -49,7 +49,7 @@ func checkMountpoint(arg, source string) (string, error) {
 	return path, checkWritable(path, info)
 }
 
-// checkWritable refuses a directory where fusermount3 would not let this user mount.
+// checkWritable refuses a directory on which fusermount3 would not let this user mount.
 func checkWritable(path string, info iofs.FileInfo) error {
 	if mayMount() {
 		return nil
@@ -65,8 +65,8 @@ func checkWritable(path string, info iofs.FileInfo) error {
 	return nil
 }
 
-// resolveMountpoint makes a path absolute and resolves its symlinks, without looking at what it leads to:
-// that may be a dead mount, where every call fails.
+// resolveMountpoint makes a path absolute and resolves its symlinks without a stat of what it leads to, which
+// may be a dead mount, on which every call fails.
 func resolveMountpoint(path string) (string, error) {
 	path, err := absolute(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func resolveMountpoint(path string) (string, error) {
 		path = filepath.Join(dir, base)
 		target, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // no symlink; what it is otherwise, is seen later
+			return path, nil // not a symlink; the caller checks what it is
 		}
 		path = target
 		if !filepath.IsAbs(target) {
@@ -95,8 +95,8 @@ func resolveMountpoint(path string) (string, error) {
 	return "", &iofs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
 }
 
-// absolute puts the working directory before a relative path. Unlike filepath.Abs it leaves ".." alone,
-// which after a symlink does not lead back.
+// absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
+// symlink does not lead back.
 func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
@@ -105,7 +105,7 @@ func absolute(path string) (string, error) {
 	return wd + "/" + path, err
 }
 
-// trimDots cuts the slashes and the "/." at the end of an absolute path.
+// trimDots removes slashes and "/." at the end of an absolute path.
 func trimDots(path string) string {
 	for {
 		shorter := strings.TrimSuffix(strings.TrimRight(path, "/"), "/.")
@@ -119,8 +119,7 @@ func trimDots(path string) string {
 	}
 }
 
-// checkMounted refuses a mount point where a sessionfs is mounted already, and removes dead mounts that
-// are our own.
+// checkMounted refuses a mount point on which a sessionfs is mounted already, and removes dead mounts of our own.
 func checkMounted(path string) error {
 	for range maxStacked {
 		e, mounted := mountAt(path)
@@ -130,26 +129,26 @@ func checkMounted(path string) error {
 		dead := isDead(path)
 		switch {
 		case dead && e.ours():
-			// Lazily: what still has files open in it only ever gets errors from them.
+			// Lazily: programs with open files in it get errors in any case.
 			if err := unmount(path, true); err != nil {
 				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
 			}
 		case e.ours():
 			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s", e.source, path, path)
 		case e.isSessionfs():
-			// Whether it is dead, the kernel does not tell other users.
+			// The kernel does not tell other users whether it is dead.
 			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
 				e.uid, e.source, path, path)
 		case dead:
 			return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount of type %s; unmount it first: umount %s", path, e.fsType, path)
 		default:
-			return nil // a mounted disk with an empty directory at its root, say
+			return nil // for example a mounted disk with an empty root
 		}
 	}
 	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)
 }
 
-// isDead says whether the server behind a FUSE mount is gone ("transport endpoint is not connected").
+// isDead reports whether the server behind a FUSE mount is gone ("transport endpoint is not connected").
 // statfs asks the server each time; a stat may be answered from the kernel's cache.
 func isDead(path string) bool {
 	var st unix.Statfs_t
@@ -157,15 +156,15 @@ func isDead(path string) bool {
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED)
 }
 
-// checkOverlap refuses a mount point that lies in SOURCE or around it: the mount would show itself, or
-// hide SOURCE. Both paths are resolved; comparing the directories along them, not the names, sees
-// through bind mounts as well.
+// checkOverlap refuses a mount point inside SOURCE, which the mount would show, or one that contains SOURCE, which the
+// mount would hide. Both paths must be resolved. It compares the directories along them, not the names, so that it
+// recognises bind mounts too.
 func checkOverlap(mountpoint, source string) error {
 	// sessions and blobs may be symlinks to another disk, and are served too.
 	for _, dir := range []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")} {
 		resolved, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			continue // not there
+			continue // it does not exist
 		}
 		if isWithin(mountpoint, resolved) {
 			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, dir)
@@ -177,7 +176,7 @@ func checkOverlap(mountpoint, source string) error {
 	return nil
 }
 
-// isWithin says whether path is dir or below it; both are absolute and resolved.
+// isWithin reports whether path is dir or below it; both are absolute and resolved.
 func isWithin(path, dir string) bool {
 	outer, err := os.Stat(dir)
 	if err != nil {
@@ -195,7 +194,7 @@ func isWithin(path, dir string) bool {
 	}
 }
 
-// checkEmpty refuses a directory that holds something, which the mount would hide.
+// checkEmpty refuses a directory that is not empty: the mount would hide what is in it.
 func checkEmpty(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

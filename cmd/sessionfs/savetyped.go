@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// saveEnv tells a copy of this program which mount's new sessions it is to put on disk (saveTyped).
+// saveEnv is the environment variable with the mount point whose new sessions a child of saveTyped puts on disk.
 const saveEnv = "SESSIONFS_SAVE"
 
 const (
-	// saveLimit is how long that may take: a slow disk with many sessions is waited for, a server that hangs is not
-	// waited for forever.
+	// saveLimit is how long that may take: enough for a slow disk with many sessions, but a server that hangs must
+	// not block -u forever.
 	saveLimit = time.Minute
 	// saveLimitLazy is the limit for -z, which is for mounts that hang.
 	saveLimitLazy = 5 * time.Second
 )
 
-// errNoAnswer: the limit is over.
+// errNoAnswer means that the limit has passed.
 var errNoAnswer = errors.New("the mount does not answer")
 
-// saveTyped puts on disk what was typed into new sessions of a mount and lives in memory. The error is why that
-// cannot be done; where the mount cannot be asked (it is dead, or another user's) there is none, and the server does
-// it at its end.
+// saveTyped puts on disk the new sessions of a mount that are in memory. The error says why that cannot be done. If
+// the mount cannot be asked, because it is dead or another user's, there is no error: the server saves them when it
+// ends.
 //
-// A child asks: whoever waits for a file system that hangs cannot be ended, and -u has to.
+// A child process asks, since a process that waits for a hung file system cannot be killed, and -u must return.
 func saveTyped(e mountEntry, limit time.Duration) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func saveTyped(e mountEntry, limit time.Duration) error {
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), saveEnv+"="+e.mountpoint)
-	if e.uid >= 0 && e.uid != os.Geteuid() { // root, whom the kernel lets into nobody else's mount
+	if e.uid >= 0 && e.uid != os.Geteuid() { // root too: the kernel lets nobody into another user's mount
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(e.uid), Gid: uint32(e.gid)}}
 	}
 	var said bytes.Buffer
@@ -66,14 +66,14 @@ func saveTyped(e mountEntry, limit time.Duration) error {
 	return err
 }
 
-// takeSave returns the mount point for which this process is the child of saveTyped.
+// takeSave returns the mount point if this process is a child of saveTyped, else "".
 func takeSave() (mountpoint string, ok bool) {
 	mountpoint, ok = os.LookupEnv(saveEnv)
 	os.Unsetenv(saveEnv)
 	return mountpoint, ok
 }
 
-// save is that child: an fsync on new-session puts all new sessions on disk.
+// save is what the child does: an fsync of new-session puts all new sessions on disk.
 func save(mountpoint string, stderr io.Writer) int {
 	fd, err := unix.Open(filepath.Join(mountpoint, newSession), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,5 +88,5 @@ func save(mountpoint string, stderr io.Writer) int {
 	return exitFailure
 }
 
-// newSession is the control file that makes sessions.
+// newSession is the control file that creates sessions.
 const newSession = "new-session"

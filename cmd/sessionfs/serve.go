@@ -10,8 +10,8 @@ import (
 	"sessionfs/mountopts"
 )
 
-// serve checks everything, mounts, and serves until it is unmounted or a signal ends it. In the
-// background, ready is the pipe to the process that waits; warnings go to stderr, which is the user's until then.
+// serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends it. In the
+// background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	o := c.Options
 	log := newLogger(o, ready != nil)
@@ -44,7 +44,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		return nil
 	}
 	if ready != nil {
-		// Where we were started must not be kept busy.
+		// Do not keep the file system of the working directory busy.
 		if err := os.Chdir("/"); err != nil {
 			return fmt.Errorf("chdir: %w", err)
 		}

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifySignals asks for the signals that end the mount. In front that includes SIGHUP: without it a
-// closed terminal leaves a dead mount behind.
+// notifySignals subscribes to the signals that end the mount. In the foreground these include SIGHUP: else a
+// closed terminal would leave a dead mount behind.
 func notifySignals(background bool) <-chan os.Signal {
-	// A reader of our log that goes away must not take the mount down.
+	// The mount must survive when the reader of its log exits.
 	signal.Ignore(unix.SIGPIPE)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, unix.SIGTERM)
 	switch {
 	case background:
 		signal.Ignore(unix.SIGHUP)
-	case !signal.Ignored(unix.SIGHUP): // nohup
+	case !signal.Ignored(unix.SIGHUP): // ignored under nohup
 		signal.Notify(stop, unix.SIGHUP)
 	}
 	return stop
@@ -31,9 +31,9 @@ type mounted interface {
 	End() error
 }
 
-// waitOrStop returns when the mount is gone. After a signal it unmounts; where something is still
-// open, it detaches the mount, so that its name is free, and leaves: what is open gets errors. The error
-// is that of what was typed into new sessions and could not be put on disk.
+// waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
+// it, which frees the mount point, and returns: open files then get errors. The error says that new sessions could
+// not be put on disk.
 func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) error {
 	untilGone(server, stop, mountpoint, log)
 	return server.End()
@@ -59,7 +59,7 @@ func untilGone(server mounted, stop <-chan os.Signal, mountpoint string, log *sl
 		return
 	}
 	if e, ok := mountAt(mountpoint); !ok || !e.ours() {
-		log.Info("already unmounted", "mountpoint", mountpoint) // and Wait is about to return
+		log.Info("already unmounted", "mountpoint", mountpoint) // Wait is about to return
 		return
 	}
 	log.Warn("the mount is in use, detaching it", "mountpoint", mountpoint, "err", err)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// checkSource returns SOURCE absolute and with its symlinks resolved, or refuses it. The warning, if any, is
-// for the user.
+// checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
+// it.
 func checkSource(source string, isDefault bool) (path, warning string, err error) {
 	hint := ""
 	if isDefault {
@@ -40,7 +40,7 @@ func checkSource(source string, isDefault bool) (path, warning string, err error
 	return resolved, warning, err
 }
 
-// canList reads one name of a directory: opening alone says nothing on some network file systems.
+// canList reads one name of a directory: on some network file systems a successful open means nothing.
 func canList(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func canList(dir string) error {
 	if _, err := d.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	// Listing needs r, reaching what is listed needs x.
+	// Listing needs r; opening what is listed needs x.
 	_, err = os.Lstat(dir + "/.")
 	return err
 }

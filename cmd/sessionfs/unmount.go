@@ -13,11 +13,10 @@ import (
 	"sessionfs/mountopts"
 )
 
-// unmountCommand is -u. What was typed into new sessions is put on disk first, while it can still be said that
-// this failed and the mount can stay.
+// unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
 func unmountCommand(arg string, lazy bool) error {
 	path, err := resolveMountpoint(arg)
-	if err != nil { // in a dead mount, for instance
+	if err != nil { // for example in a dead mount
 		abs, absErr := absolute(arg)
 		if e, ok := mountWith(filepath.Clean(abs)); ok && absErr == nil {
 			return refuseMistaken(abs, e)
@@ -44,7 +43,7 @@ func unmountCommand(arg string, lazy bool) error {
 	unsaved := saveTyped(e, limit)
 	switch {
 	case errors.Is(unsaved, errNoAnswer) && lazy:
-		unsaved = nil // what -z is for
+		unsaved = nil // -z unmounts all the same
 	case errors.Is(unsaved, errNoAnswer):
 		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
 	case unsaved != nil && !lazy:
@@ -68,7 +67,7 @@ func unmountCommand(arg string, lazy bool) error {
 	}
 }
 
-// refuseMistaken names the mount that path belongs to.
+// refuseMistaken returns a refusal that names the mount that path belongs to.
 func refuseMistaken(path string, e mountEntry) error {
 	what := "lies in the mount at"
 	if e.source == path {
@@ -77,8 +76,8 @@ func refuseMistaken(path string, e mountEntry) error {
 	return refuse(exitUnmount, "%s %s %s; unmount that with: sessionfs -u %s", path, what, e.mountpoint, e.mountpoint)
 }
 
-// unmount unmounts path, which is absolute and resolved: with umount2(2) where that is permitted,
-// else through fusermount3. lazy detaches it also while it is in use.
+// unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted, else with
+// fusermount3. lazy detaches a mount that is in use.
 func unmount(path string, lazy bool) error {
 	flags := unix.UMOUNT_NOFOLLOW
 	if lazy {
@@ -103,8 +102,7 @@ func unmount(path string, lazy bool) error {
 	return err
 }
 
-// fusermount finds the program as go-fuse does, which also looks into /bin: mount(8) and systemd may
-// give no PATH at all.
+// fusermount finds fusermount3 as go-fuse does, which also looks in /bin: mount(8) and systemd may set no PATH.
 func fusermount() (string, error) {
 	var first error
 	for _, name := range []string{"fusermount3", "/bin/fusermount3", "fusermount", "/bin/fusermount"} {

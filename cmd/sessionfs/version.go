@@ -16,11 +16,11 @@ import (
 //	go build -ldflags '-X main.release=v1.2.3' ./cmd/sessionfs
 var release string
 
-// shownRevision is how much of a commit's or a build's hash is shown: git tells commits apart by this much.
+// shownRevision is how many digits of a commit's or a build's hash are shown, as many as git shows.
 const shownRevision = 12
 
-// version tells what this program was built from, as far as the build noted it; build names a build that
-// noted nothing.
+// version returns what this program was built from, by its build information; build returns a name for a build
+// without any.
 func version(build func() string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -29,7 +29,7 @@ func version(build func() string) string {
 	return describe(release, info, build)
 }
 
-// describe writes build information on one line. The version is, in this order: the packager's, the tag or
+// describe returns build information as one line. The version is, in this order: the packager's, the tag or
 // commit of the main module, the commit of the working copy. A build that knows none of them
 // (-buildvcs=false, an archive of the source) is named by build, a hash of the program itself.
 func describe(release string, info *debug.BuildInfo, build func() string) string {
@@ -71,10 +71,10 @@ func describe(release string, info *debug.BuildInfo, build func() string) string
 	return fmt.Sprintf("%s (%s)", v, strings.Join(with, ", "))
 }
 
-// unknownBuild spares the log of a mount the hash.
+// unknownBuild is the name where the hash is not worth its cost, in the log of a mount.
 func unknownBuild() string { return "unknown" }
 
-// buildHash is the beginning of the SHA-256 of the running program, so that two builds can be told apart.
+// buildHash returns the beginning of the SHA-256 of the running program, which distinguishes two builds.
 func buildHash() string {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {
