@@ -115,7 +115,7 @@ func (x *index) add(u *jsonl.Unit) error {
 		x.problem(Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing, What: ProblemSkipped, Why: jsonl.ReasonTrailing})
 	}
 	if u.Kind == jsonl.SkippedUnit {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: u.Reason})
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: jsonText(u.Reason)})
 		return nil
 	}
 	if !x.header.found {
@@ -267,8 +267,8 @@ func (x *index) setID(rec *record, id []byte) {
 	rec.id = x.symbols.intern(id)
 	if rec.before = x.symbols.symbols[rec.id].last; rec.before != 0 {
 		x.problem(Problem{
-			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: string(id),
-			Why: fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line),
+			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: jsonText(id),
+			Why: jsonText(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line)),
 		})
 	}
 	if rec.before == 0 && nameTooLong(id) {

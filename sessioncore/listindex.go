@@ -5,40 +5,42 @@ import (
 	"hash/maphash"
 	"io"
 	"sort"
-	"strconv"
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
-// appendLine appends the session's line of index.jsonl. All ten keys are in every line, in this order, so
-// that tools which take columns from the first line find them; what is not there is null. A lone
-// surrogate, which clients leave where they cut a title, is U+FFFD: jq ends at its escape, and the sessions
-// behind it would be lost.
+// sessionLine is a line of index.jsonl. All ten keys are in every line, in this order, so that tools which take
+// columns from the first line find them; what is not there is null.
+type sessionLine struct {
+	ID            jsonText  `json:"id"`
+	Path          jsonText  `json:"path"`
+	CWD           jsonText  `json:"cwd"`
+	Title         *jsonText `json:"title"`
+	Created       *jsonText `json:"created"`
+	Modified      jsonText  `json:"modified"`
+	MessageCount  int       `json:"messageCount"`
+	FirstMessage  jsonText  `json:"firstMessage"`
+	ParentSession *jsonText `json:"parentSession"`
+	Size          int64     `json:"size"`
+}
+
+// appendLine appends the session's line of index.jsonl. A lone surrogate, which clients leave where they cut a title,
+// is U+FFFD: jq ends at its escape, and the sessions behind it would be lost.
 func (i *SessionInfo) appendLine(dst []byte) []byte {
-	text := func(key, text string, there bool) {
-		dst = append(append(append(dst, `,"`...), key...), `":`...)
-		if there {
-			dst = rawjson.AppendQuoted(dst, TextUTF8(text))
-		} else {
-			dst = append(dst, "null"...)
-		}
-	}
-	number := func(key string, n int64) {
-		dst = strconv.AppendInt(append(append(append(dst, `,"`...), key...), `":`...), n, 10)
-	}
-	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), TextUTF8(i.ID))
-	text("path", string(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))), true)
-	text("cwd", i.CWD, true)
-	text("title", i.Title, i.flags&infoTitle != 0)
-	text("created", isoTime(i.created), i.flags&infoCreated != 0)
-	text("modified", isoTime(i.Stat.ModTime().UnixMilli()), true)
-	number("messageCount", int64(i.MessageCount))
-	text("firstMessage", i.first, true)
-	text("parentSession", i.Parent, i.flags&infoParent != 0)
-	number("size", i.Stat.Size)
-	return append(dst, "}\n"...)
+	return appendJSONLine(dst, sessionLine{
+		ID:            jsonText(TextUTF8(i.ID)),
+		Path:          jsonText(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))),
+		CWD:           jsonText(TextUTF8(i.CWD)),
+		Title:         textOrNull(TextUTF8(i.Title), i.flags&infoTitle != 0),
+		Created:       textOrNull(isoTime(i.created), i.flags&infoCreated != 0),
+		Modified:      jsonText(isoTime(i.Stat.ModTime().UnixMilli())),
+		MessageCount:  int(i.MessageCount),
+		FirstMessage:  jsonText(TextUTF8(i.first)),
+		ParentSession: textOrNull(TextUTF8(i.Parent), i.flags&infoParent != 0),
+		Size:          i.Stat.Size,
+	})
 }
 
 // isoTime is JavaScript's toISOString: a year of more than four digits has a sign and six.

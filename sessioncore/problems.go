@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -27,13 +26,22 @@ const (
 
 // Problem is one thing that could not be read or joined, a line of problems.jsonl (docs/design.md section 1).
 type Problem struct {
-	Line   int64       // number of the line, from 1
-	Offset int64       // in the file, in bytes
-	Size   int64       // in bytes
-	What   ProblemKind //
-	ID     string      // of the entry, where it has one
-	Why    string      // for a person
+	Line   int64       `json:"line"`         // number of the line, from 1
+	Offset int64       `json:"offset"`       // in the file, in bytes
+	Size   int64       `json:"bytes"`        //
+	What   ProblemKind `json:"problem"`      //
+	ID     jsonText    `json:"id,omitempty"` // of the entry, where it has one
+	Why    jsonText    `json:"why"`          // for a person
 }
+
+// problemNote is a line of problems.jsonl about the lines before it.
+type problemNote struct {
+	What ProblemKind `json:"problem"`
+	Why  jsonText    `json:"why"`
+}
+
+// problemMore is the kind of a note that there are more problems.
+const problemMore ProblemKind = "more"
 
 // maxProblems is how many problems of a file are kept one by one. A file of nothing but garbage would
 // else take memory as it likes; what is beyond is counted.
@@ -77,30 +85,19 @@ func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 	}
 	var out []byte
 	for _, p := range list {
-		out = append(out, `{"line":`...)
-		out = strconv.AppendInt(out, p.Line, 10)
-		out = append(out, `,"offset":`...)
-		out = strconv.AppendInt(out, p.Offset, 10)
-		out = append(out, `,"bytes":`...)
-		out = strconv.AppendInt(out, p.Size, 10)
-		out = append(out, `,"problem":`...)
-		out = rawjson.AppendQuoted(out, string(p.What))
-		if p.ID != "" {
-			out = append(out, `,"id":`...)
-			out = rawjson.AppendQuoted(out, shortID(p.ID))
-		}
-		out = append(out, `,"why":`...)
-		out = append(rawjson.AppendQuoted(out, p.Why), "}\n"...)
+		p.ID = jsonText(shortID(string(p.ID)))
+		out = appendJSONLine(out, p)
 	}
 	if more := count - int64(len(list)); more > 0 {
-		out = fmt.Appendf(out, `{"problem":"more","why":"%d further problems are not listed"}`+"\n", more)
+		out = appendJSONLine(out, problemNote{problemMore, jsonText(fmt.Sprintf("%d further problems are not listed", more))})
 	}
 	if blobErr != nil {
-		out = append(out, `{"problem":"blob","why":`...)
-		out = append(rawjson.AppendQuoted(out, string(rawjson.AppendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error())))), "}\n"...)
+		why := rawjson.AppendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error()))
+		out = appendJSONLine(out, problemNote{ProblemBlob, jsonText(why)})
 	}
 	if s.blobUsesMore && blobs != nil {
-		out = fmt.Appendf(out, `{"problem":"more","why":"whether there are blobs was looked at for the first %d references alone"}`+"\n", maxBlobUses)
+		why := fmt.Sprintf("whether there are blobs was looked at for the first %d references alone", maxBlobUses)
+		out = appendJSONLine(out, problemNote{problemMore, jsonText(why)})
 	}
 	doc := textDocument(s, out)
 	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil

@@ -78,7 +78,7 @@ func (s *Snapshot) joinParents(t *Tree) {
 
 func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
-	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: s.idText(rec.id), Why: why}
+	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: jsonText(s.idText(rec.id)), Why: jsonText(why)}
 }
 
 // cutCycles makes the first entry in file order of each circle of parents a root (docs/design.md, tree/).
