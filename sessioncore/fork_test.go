@@ -74,12 +74,15 @@ func TestForkAsClient(t *testing.T) {
 			require.Equal(t, `{"type":"session","version":3,"id":"`+id+`","timestamp":"`+plainNow+
 				`","cwd":"/home/dev/allotment","parentSession":"/agent/sessions/`+plainName+`"}`, string(header))
 			forked := fileContent(t, w.storage, name)
+			kept := 0
 			for line := range strings.Lines(string(content)) {
 				if e, err := snap.Find(idOf(line)); err == nil && !strings.Contains(line, `"type":"label"`) {
 					text, _ := snap.shown(e)
 					require.Contains(t, line, string(text), "entries keep their bytes")
+					kept++
 				}
 			}
+			require.Positive(t, kept)
 			require.True(t, strings.HasSuffix(forked, "\n"))
 		})
 	}

@@ -117,17 +117,19 @@ func TestTranscriptsOfTheDemo(t *testing.T) {
 
 // TestTranscriptsOfTheCases: the leaf and some other entries of every oddity of the format.
 func TestTranscriptsOfTheCases(t *testing.T) {
-	checkTranscripts(t, "../testdata/cases/*.jsonl", 3)
+	require.Greater(t, checkTranscripts(t, "../testdata/cases/*.jsonl", 3), 70)
 }
 
 func TestTranscriptsOfConformance(t *testing.T) {
+	checked := 0
 	for _, c := range sessiontest.Cases(t) {
-		checkTranscripts(t, filepath.Join(c.Dir, "agent/sessions/*/*.jsonl"), 1)
+		checked += checkTranscripts(t, filepath.Join(c.Dir, "agent/sessions/*/*.jsonl"), 1)
 	}
+	require.Greater(t, checked, 55)
 }
 
 // checkTranscripts checks those of the leaf and of some other entries of each session.
-func checkTranscripts(t *testing.T, pattern string, others int) {
+func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -137,11 +139,13 @@ func checkTranscripts(t *testing.T, pattern string, others int) {
 			require.ErrorIs(t, err, ErrNotSession, file)
 			continue
 		}
+		checked++
 		checkTranscript(t, s, sessiontest.Leaf(t, s))
 		for e := Entry(0); int(e) < s.Len(); e += 1 + Entry(s.Len()/others) {
 			checkTranscript(t, s, e)
 		}
 	}
+	return checked
 }
 
 // message is a line of a session.
