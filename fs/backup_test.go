@@ -15,7 +15,7 @@ import (
 // TestSecondBackupOfPrograms: backup programs read the whole mount to its end, and a second run, in the
 // same mount and in a new one, finds every file as it was (docs/design.md section 6).
 func TestSecondBackupOfPrograms(t *testing.T) {
-	onceIsEnough(t)
+	fullOnly(t) // TestSecondBackup does the same with tar and rsync
 	for program, backup := range map[string]func(t *testing.T) func(dir string) (changed []string){
 		"restic": resticBackup, "borg": borgBackup,
 	} {

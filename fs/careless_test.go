@@ -84,7 +84,7 @@ func (k *keep) after(t *testing.T, script, session string) {
 	k.source = statListing(t, k.m.source)
 	require.Equal(t, before, k.source, "SOURCE is as it was")
 	seen := ""
-	for until := time.Now().Add(patience); seen != k.leaves && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(patience); seen != k.leaves && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		seen = k.looks()
 	}
 	require.Equal(t, k.leaves, seen, "each leaf is where it was")
@@ -116,14 +116,20 @@ func newKeep(t *testing.T) (k *keep, session string) {
 
 // TestRemovals: removing everything removes nothing, and changes neither a byte nor a time.
 func TestRemovals(t *testing.T) {
-	k, session := newKeep(t)
+	onceIsEnough(t)
 	for name, script := range removals {
-		t.Run(name, func(t *testing.T) { k.after(t, script, session) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, session := newKeep(t)
+			k.after(t, script, session)
+		})
 	}
 }
 
 // TestSlips: nothing but a whole line that a control file takes, or a new place for leaf, changes anything.
 func TestSlips(t *testing.T) {
+	t.Parallel()
+	onceIsEnough(t)
 	k, session := newKeep(t)
 	for name, script := range slips {
 		t.Run(name, func(t *testing.T) { k.after(t, script, session) })

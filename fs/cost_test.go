@@ -31,6 +31,7 @@ func TestMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector takes memory of its own")
 	}
+	onceIsEnough(t)
 	m := mountForTest(t, big(t))
 	for _, look := range []string{`ls "$1/entries" | wc -l`, `cat "$1/context.json" | wc -c`, `cat "$1"/entries/*.json | wc -c`, `cat "$1/leaf" | wc -c`} {
 		require.NotEqual(t, "0\n", shell(t, look, m.session("chain")))

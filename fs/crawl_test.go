@@ -18,6 +18,8 @@ import (
 // TestCrawlers: every tool walks the directory of a big session to its end, with status 0 and without a
 // word, and sees the content of each entry once (docs/design.md, Crawlers).
 func TestCrawlers(t *testing.T) {
+	t.Parallel()
+	onceIsEnough(t)
 	m := mountForTest(t, big(t))
 	for name, s := range bigSessions {
 		t.Run(name, func(t *testing.T) {

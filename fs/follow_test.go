@@ -67,7 +67,7 @@ func (f *tailing) output() string {
 func (f *tailing) prints(want string) {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); f.output() != want && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
 	}
 	require.Equal(f.t, want, f.output())
 }
@@ -108,6 +108,7 @@ func foreign(n int, parent string) string {
 func TestTailFollowsBranches(t *testing.T) {
 	for name, args := range tailers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWriting(t)
 			var tails []*tailing
 			files := []string{"transcript.md", "branches/current/entries.jsonl", "branches/e3/transcript.md"}
@@ -148,6 +149,7 @@ func TestTailFollowsBranches(t *testing.T) {
 func TestTailStaysOnItsBranch(t *testing.T) {
 	for name, args := range tailers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWriting(t)
 			start := func(file string) *tailing {
 				f := follow(t, args[0], append(args[1:len(args):len(args)], w.in(file))...)
@@ -183,6 +185,7 @@ func TestTailStaysOnItsBranch(t *testing.T) {
 
 // TestTailByName: tail -F opens what the name leads to when that is another file; the transcript stays one.
 func TestTailByName(t *testing.T) {
+	t.Parallel()
 	w := newWriting(t)
 	f := follow(t, "tail", "-n", "+1", "-s", "0.1", "-F", w.in("transcript.md"))
 	for n := range 3 {
@@ -196,6 +199,7 @@ func TestTailByName(t *testing.T) {
 
 // TestTailOfANewSession: from the first word on.
 func TestTailOfANewSession(t *testing.T) {
+	t.Parallel()
 	w := newWriting(t)
 	dir := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/p"))
 	f := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", filepath.Join(dir, "transcript.md"))
@@ -210,6 +214,7 @@ func TestTailOfANewSession(t *testing.T) {
 
 // TestTailOfLists: labels and problems.jsonl follow where there are more of them, and stay where one changes.
 func TestTailOfLists(t *testing.T) {
+	t.Parallel()
 	w := newWriting(t)
 	labels := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("labels"))
 	problems := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("problems.jsonl"))

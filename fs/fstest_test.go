@@ -38,9 +38,11 @@ func (d dirWithoutStreams) ReadDir(n int) ([]fs.DirEntry, error) {
 
 // TestFS: the mount is a file system as package io/fs wants it. It is not served by this process.
 func TestFS(t *testing.T) {
+	t.Parallel()
+	onceIsEnough(t)
 	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 	a := demo(t)
-	if small() { // what is read byte by byte takes its time
+	if !full() { // what is read byte by byte takes its time
 		require.NoError(t, os.Remove(filepath.Join(a, subagent+".jsonl")))
 		require.NoError(t, os.Rename(filepath.Join(a, subagent, "Task-1.jsonl"), filepath.Join(a, subagent+".jsonl")))
 		for _, name := range []string{"2026-01-04T20-41-17-660Z_5f79e710-6e4b-4149-ba93-d2c9c8d0e747", "2026-03-31T06-48-09-522Z_019d42a6-5232-7813-8906-b2eb1701614a", "2026-05-11T15-20-36-047Z_019e17a0-35cf-7412-82e6-7ee1afc69662"} {

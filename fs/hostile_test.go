@@ -46,8 +46,10 @@ var notSessions = map[string]string{
 }
 
 func TestNotSessions(t *testing.T) {
+	onceIsEnough(t)
 	for name, content := range notSessions {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			hostile(t, func(a agent) { a.write("bad", content) }, func(t *testing.T, a agent, m *mount) {
 				_, err := os.Lstat(m.session("bad"))
 				require.ErrorIs(t, err, os.ErrNotExist)
@@ -86,8 +88,10 @@ func deepEntry(levels int) string {
 }
 
 func TestHurtSessions(t *testing.T) {
+	onceIsEnough(t)
 	for name, h := range hurt {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			hostile(t, func(a agent) { a.write("bad", h.content) }, func(t *testing.T, a agent, m *mount) {
 				var want []string
 				for _, e := range h.entries {
@@ -121,15 +125,17 @@ func must(b []byte, err error) []byte {
 // TestOddIDs: an id of any kind has one file, with its content, and one directory in tree/, and none leads
 // out of them.
 func TestOddIDs(t *testing.T) {
+	onceIsEnough(t)
 	ids := map[string]string{
 		"slash": "a/b", "parent": "..", "self": ".", "path": "../../../etc/passwd", "NUL": "a\x00b", "newline": "a\nb",
-		"300 bytes": strings.Repeat("h", 300), "10 MB": strings.Repeat("m", 10<<20), "percent": "100%", "encoded": "%2E%2E",
+		"300 bytes": strings.Repeat("h", 300), "megabytes": strings.Repeat("m", sized(10<<20, 1<<20)), "percent": "100%", "encoded": "%2E%2E",
 		"tilde": "~", "tilde number": "a~2", "leading dot": ".hidden", "leading dash": "-rf", "C1": "a\u0080b\u009f",
 		"surrogate": "\xED\xA0\xBC", "empty": "", "entry.json": "entry.json", "deep": ".deep", "blank": " ", "quote": `"\`,
 		"escape": "\x1b[2J", "multi-byte": strings.Repeat("é", 150),
 	}
 	for name, id := range ids {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			line := strings.Replace(entry(0, "ID", "", "x"), `"ID"`, quoted(id), 1)
 			child := strings.Replace(entry(1, "child", "ID", "x"), `"ID"`, quoted(id), 1)
 			hostile(t, func(a agent) { a.write("bad", header("s"), line, child) }, func(t *testing.T, a agent, m *mount) {
@@ -286,7 +292,9 @@ func TestChangesDuringARead(t *testing.T) {
 				}
 			}
 		}()
-		for i := range 400 {
+		whole := 0
+		for i := 0; i < 400 || whole < 5; i++ {
+			require.Less(t, i, 40_000, "%d entries were read to their end", whole)
 			file := []string{"context.json", "entries/e0.json", "entries/e1.json", "leaf"}[i%4]
 			f, err := os.Open(m.session("s", file))
 			if err == nil {
@@ -294,6 +302,7 @@ func TestChangesDuringARead(t *testing.T) {
 				text, err = io.ReadAll(f)
 				require.NoError(t, f.Close())
 				if err == nil && bytes.HasPrefix(text, []byte(`{"type":"message"`)) {
+					whole++
 					requireOneLetter(t, file, text)
 				}
 			}
@@ -331,10 +340,8 @@ func requireOneLetter(t *testing.T, file string, text []byte) {
 
 // TestHugeLine: a line over 64 MiB, which a mount would not write, is an entry like any other.
 func TestHugeLine(t *testing.T) {
-	size := 65 << 20
-	if small() {
-		size = 20 << 20
-	}
+	onceIsEnough(t)
+	size := sized(65<<20, 20<<20)
 	hostile(t, func(a agent) {
 		a.write("bad", header("s"), entry(0, "huge", "", strings.Repeat("x", size)), entry(1, "b", "huge", "y"))
 	}, func(t *testing.T, a agent, m *mount) {

@@ -20,6 +20,7 @@ var legacyIDs = map[string][3]string{
 // TestLegacySessions: the two real version 1 sessions mount, list and read, with ids that stay, and their
 // files stay as they are.
 func TestLegacySessions(t *testing.T) {
+	fullOnly(t)
 	cases := conformanceCases(t)
 	real := slices.IndexFunc(cases, func(c conformanceCase) bool { return c.name == "real/pi-mono" })
 	if real < 0 {

@@ -278,7 +278,7 @@ const maxKept = 128
 // that it keeps, and none for anything else.
 func (m *mount) checkDescriptors() {
 	var problem string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		sessions, other := m.descriptors()
 		problem = ""
 		for name, n := range sessions {

@@ -19,7 +19,7 @@ func pictured(base64 string) string {
 // sessions and forks too.
 func TestPiImages(t *testing.T) {
 	const session = "sessions/--home-dev-almanac--/2024-12-03T14-00-00-000Z_8c1e7b42-90d3-4f6a-b1c7-3e5a2d9f6b44"
-	picture := strings.Repeat("iVBORw0K", 100_000)
+	picture := strings.Repeat("iVBORw0K", sized(100_000, 10_000))
 	elsewhere := func(t *testing.T, with ...string) string {
 		dir := filepath.Join(t.TempDir(), "agent")
 		require.NoError(t, os.CopyFS(dir, os.DirFS("../testdata/pi")))
@@ -35,6 +35,7 @@ func TestPiImages(t *testing.T) {
 		"through a symbolic link": func(t *testing.T) string { return linked(t, clientStore(t, "pi")) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := dir(t)
 			m := mountForTest(t, dir)
 			made := ask(t, m.path("new-session"), "/home/dev/almanac")

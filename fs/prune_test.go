@@ -12,7 +12,10 @@ import (
 // TestNodesAreGivenBack: however much is crawled, few nodes stay, and nobody who uses one notices: open files
 // and directories, a working directory, links that wait to become leaf.
 func TestNodesAreGivenBack(t *testing.T) {
-	const limit, sessions, entries = 1000, 5, 400
+	t.Parallel()
+	onceIsEnough(t)
+	const sessions = 5
+	limit, entries := sized(1000, 375), sized(400, 150)
 	a := newAgent(t)
 	for _, name := range strings.Split("abcde", "") {
 		lines := []string{header(name)}
@@ -24,7 +27,7 @@ func TestNodesAreGivenBack(t *testing.T) {
 	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes = limit })
 	run(t, "python3", "-c", `
 import json, os, subprocess, sys
-mount, a = sys.argv[1], os.path.join(sys.argv[1], "sessions/p/a")
+mount, entries, a = sys.argv[1], int(sys.argv[2]), os.path.join(sys.argv[1], "sessions/p/a")
 def text(b): return json.loads(b)["message"]["content"]
 os.chdir(os.path.join(a, "tree"))
 names = sorted(os.listdir(os.path.join(a, "entries")))
@@ -35,7 +38,7 @@ listed = [next(stream).name for _ in range(3)]
 os.symlink("entries/" + names[0], os.path.join(a, "CuXXXXXX"))
 for round in range(3):
     found = subprocess.run(["find", mount, "-type", "f", "-path", "*/entries/*", "-exec", "cat", "{}", "+"], check=True, stdout=subprocess.PIPE).stdout
-    assert sorted(map(text, found.splitlines())) == sorted("%s %d" % (s, n) for s in "abcde" for n in range(400)), "content"
+    assert sorted(map(text, found.splitlines())) == sorted("%s %d" % (s, n) for s in "abcde" for n in range(entries)), "content"
     subprocess.run(["find", mount, "-printf", "%s %t"], check=True, stdout=subprocess.DEVNULL)
     for n, fd in files.items():
         assert os.pread(fd, 1 << 16, 0) == want[n] and os.fstat(fd).st_size == len(want[n]), n
@@ -44,7 +47,7 @@ listed += [e.name for e in stream]
 assert sorted(listed) == names, "listing"
 os.rename(os.path.join(a, "CuXXXXXX"), os.path.join(a, "leaf"))
 assert os.readlink(os.path.join(a, "leaf")) == "entries/" + names[0], "leaf"
-`, m.dir)
+`, m.dir, strconv.Itoa(entries))
 	given := regexp.MustCompile(`nodes were given back" before=(\d+) left=(\d+)`).FindAllStringSubmatch(m.logged(), -1)
 	require.NotEmpty(t, given, "nodes were never given back")
 	for _, g := range given {

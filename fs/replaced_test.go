@@ -175,14 +175,18 @@ add(db, "a prompt")
 db.close()`, filepath.Join(dir, "history.db"))
 }
 
-// TestReplacedWhileInUse replaces each directory 200 times, in three ways, while 8 readers and writers are at work.
+// TestReplacedWhileInUse replaces each directory 200 times (fewer but at full size), in three ways, while 8 readers and writers are at work.
 func TestReplacedWhileInUse(t *testing.T) {
+	onceIsEnough(t)
 	for what, path := range map[string]string{
 		"the one above SOURCE": "top", "SOURCE": "top/agent", "sessions": "top/agent/sessions", "scope": "top/agent/sessions/p",
 		"artifacts": "top/agent/sessions/p/s0", "blobs": "top/agent/blobs", "terminal-sessions": "top/agent/terminal-sessions",
 		"history.db": "top/agent/history.db",
 	} {
-		t.Run(what, func(t *testing.T) { replaceInUse(t, path) })
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			replaceInUse(t, path)
+		})
 	}
 }
 
@@ -204,7 +208,7 @@ func replaceInUse(t *testing.T, path string) {
 		users = append(users, accompany(t, replacedWriter, args...))
 	}
 	rounds := filepath.Join(logs, "replacer")
-	r := accompany(t, replacer, rounds, target, fmt.Sprint(scaled(replacedRounds)), olds)
+	r := accompany(t, replacer, rounds, target, fmt.Sprint(sized(replacedRounds, 9)), olds)
 	r.expect("done\n")
 	r.end()
 	shell(t, `sleep 0.5`) // of undisturbed use

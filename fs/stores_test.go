@@ -108,7 +108,7 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// The sizes of the large stores.
+// The sizes of the large stores, as promised; those of a usual run are smaller.
 const (
 	bigEntries  = 20_000
 	bigLine     = 12_500 // 250 MB in all
@@ -117,24 +117,43 @@ const (
 	longLine    = 13 << 20
 )
 
-// small reports whether the big stores are to be smaller: on request, and under the race detector, under
-// which full sizes take minutes and find nothing more.
-func small() bool { return os.Getenv("SESSIONFS_TEST_SMALL") == "1" || raceEnabled }
+// full reports whether stores are to have the sizes that the documents promise. Not under the race detector, under
+// which that takes many minutes and finds no more races.
+func full() bool { return os.Getenv("SESSIONFS_TEST_FULL") == "1" && !raceEnabled }
 
-// onceIsEnough skips a long test in the runs that repeat the others on one processor and as an ordinary user.
+// fullOnly skips a test that takes long, and is of a size or a program that the usual run has less of.
+func fullOnly(t testing.TB) {
+	if !full() {
+		t.Skip("SESSIONFS_TEST_FULL=1 runs it, without the race detector")
+	}
+}
+
+// onceIsEnough skips a test in the runs that repeat the others on one processor and as an ordinary user (-short): what
+// it looks at depends on neither, and it takes its time.
 func onceIsEnough(t testing.TB) {
-	if os.Getenv("SESSIONFS_TEST_SMALL") == "1" {
-		t.Skip("SESSIONFS_TEST_SMALL is set, and this takes long")
+	if testing.Short() {
+		t.Skip("it is the same in every run, and -short")
 	}
 }
 
-// scaled is n, or a twentieth where stores are small.
-func scaled(n int) int {
-	if small() {
-		return n / 20
+// notUnderRace skips a test that writes much more than 64 MiB, a limit of the mount. The race detector makes that take
+// minutes; the run on one processor is without it.
+func notUnderRace(t testing.TB) {
+	if raceEnabled {
+		t.Skip("under the race detector it takes minutes")
 	}
-	return n
 }
+
+// sized is the first number at full size, else the second.
+func sized(atFull, usual int) int {
+	if full() {
+		return atFull
+	}
+	return usual
+}
+
+// scaled is n, or a hundredth where it is not at full size.
+func scaled(n int) int { return sized(n, n/100) }
 
 var bigStore struct {
 	once sync.Once

@@ -19,7 +19,7 @@ import (
 // TestSync: fsync on append, and with -o sync each line, reaches the disk.
 func TestSync(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed")
+		missing(t, "strace is not installed")
 	}
 	const lines = 5
 	for _, sync := range []bool{false, true} {

@@ -26,7 +26,7 @@ func crashes(t testing.TB) int {
 		require.NoError(t, err)
 		return count
 	}
-	return max(25, scaled(50))
+	return sized(50, 10)
 }
 
 // crashWriter appends, branches and labels until the mount is gone. Into its record it writes what it is

@@ -24,7 +24,7 @@ func tmpfs(t testing.TB, options string) string {
 	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Skipf("a tmpfs cannot be mounted here: %v", err)
+		missing(t, "a tmpfs cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	return dir

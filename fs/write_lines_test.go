@@ -16,18 +16,19 @@ import (
 
 // How lines are cut from what is written to append (docs/design.md section 2).
 
-// bigLines are lines of many writes: of 300 KB as one string, of 10 MB as many.
+// bigLines are lines of many writes: of 300 KB as one string, of megabytes as many.
 func bigLines() map[string]string {
 	text := strings.Repeat("etaoin shrdlu ", 400_000/14)
 	block := `{"type":"text","text":"` + text + `"}`
 	return map[string]string{
 		"300 KB": message(text[:300_000]),
-		"10 MB":  `{"type":"message","message":{"role":"user","content":[` + strings.Repeat(block+",", 26) + block + `]}}`,
+		"10 MB":  `{"type":"message","message":{"role":"user","content":[` + strings.Repeat(block+",", sized(26, 4)) + block + `]}}`, // 2 MB but at full size
 	}
 }
 
 // TestLongLines: a line may come in any number of writes.
 func TestLongLines(t *testing.T) {
+	t.Parallel()
 	scripts := map[string]appender{
 		"jq, 4 KB": {script: `jq -c . "$2" > "$1"`},
 		"dd, 4 KB": {script: `dd if="$2" of="$1" bs=4k status=none`},
@@ -51,7 +52,7 @@ os.close(fd)' "$1" "$2"`},
 			require.Equal(t, strings.TrimPrefix(w.raw("s"), before), w.read("leaf"))
 		}
 		for name, s := range scripts {
-			if small() && size == "10 MB" && !strings.HasSuffix(name, "4 KB") || small() && name == "dd, 4 KB" {
+			if !full() && size == "10 MB" && !strings.HasSuffix(name, "4 KB") || !full() && name == "dd, 4 KB" {
 				continue
 			}
 			t.Run(size+"/"+name, func(t *testing.T) { check(t, "bash", s.script) })
@@ -151,6 +152,7 @@ func TestLineShapes(t *testing.T) {
 // TestLineTooLong: a line over 64 MiB is EFBIG and gone to its end; the next line works, on the same
 // open file too.
 func TestLineTooLong(t *testing.T) {
+	notUnderRace(t)
 	w := newWriting(t)
 	before := w.raw("s")
 	fd := w.openAppend(unix.O_WRONLY)
@@ -269,7 +271,7 @@ func TestOpenFilesAreApart(t *testing.T) {
 // TestAppendersTogether: many programs append to one session at once.
 func TestAppendersTogether(t *testing.T) {
 	const writers = 8
-	lines := scaled(500)
+	lines := sized(500, 25)
 	w := newWriting(t)
 	before := w.raw("s")
 	program := `

@@ -249,7 +249,7 @@ print("done", busy)
 // TestTwoMountsAndAClient: two daemons and a process that follows the lock append 2,000 lines each to one
 // session at once; all are there, whole, once.
 func TestTwoMountsAndAClient(t *testing.T) {
-	lines := scaled(2_000)
+	lines := sized(2_000, 100)
 	w := newWriting(t)
 	other := mountForTest(t, w.dir)
 	before := w.raw("s")

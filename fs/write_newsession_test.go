@@ -126,6 +126,8 @@ func jsonText(t *testing.T, text string) string {
 // TestNewSessionDirectories: a session whose directory could not be made is refused when it is made, and the
 // mount stays as it is; every other one can be written, listed and found.
 func TestNewSessionDirectories(t *testing.T) {
+	t.Parallel()
+	onceIsEnough(t)
 	w := newWriting(t)
 	long := func(n int) string { return "/" + strings.Repeat("x", n-1) }
 	levels := strings.Repeat("/d", 125)
@@ -229,6 +231,7 @@ func TestNewSessionInTheWay(t *testing.T) {
 
 // TestNewSessionLarge: what is too much for memory goes to disk at once.
 func TestNewSessionLarge(t *testing.T) {
+	notUnderRace(t)
 	w := newWriting(t)
 	path := ask(t, w.m.path("new-session"), "/large")
 	append := w.m.path(path, "append")

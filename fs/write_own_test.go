@@ -17,7 +17,7 @@ import (
 // TestOwnWritesAreSeen: what was written is what is read, at once, a few hundred times.
 func TestOwnWritesAreSeen(t *testing.T) {
 	w := newWriting(t)
-	rounds := scaled(500)
+	rounds := sized(500, 25)
 	out := python(t, `
 import json, os, sys
 d, rounds = sys.argv[1], int(sys.argv[2])
