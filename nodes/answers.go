@@ -1,8 +1,8 @@
 package nodes
 
-// answers are what writes to a control file produced and nobody has read yet. Reads get them in order, wherever the
-// position of the open file is. Programs that read more than they want (the shells' read, head) go
-// back by lseek: what was read last is given back where the next read or write begins within it.
+// answers are the results of writes to a control file that have not been read yet. Reads return them in order, whatever
+// the offset. Programs that read more than they need (the shells' read, head) seek back: if the next read or write
+// begins within what was read last, the rest of that is unread again.
 type answers struct {
 	unread []byte
 	last   []byte // what was read last
@@ -12,7 +12,7 @@ type answers struct {
 // add adds an answer.
 func (a *answers) add(line string) { a.unread = append(append(a.unread, line...), '\n') }
 
-// back takes back what lies behind an offset of what was read last.
+// back makes unread what was read last, from an offset on.
 func (a *answers) back(off int64) {
 	if off >= a.at && off < a.at+int64(len(a.last)) {
 		a.unread = append(a.last[off-a.at:len(a.last):len(a.last)], a.unread...)

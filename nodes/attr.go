@@ -13,19 +13,20 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Modes and owners mirror the backing file: who may not read a session may not read a part of it (docs/design.md
-// section 8). A file that refuses writing has no bits for it. Directories have those of the backing file or directory,
-// though in most of them nothing can be made: copies are made with the modes of what they are copies of, and an ordinary
-// user can remove nothing from a copied directory that has none.
+// Modes and owners mirror the backing file: a user who may not read a session may not read a part of it (docs/design.md
+// section 8). A file that refuses writes has no write bits. Directories keep those of the backing file or directory,
+// though nothing can be created in most of them: a copy gets the modes of the original, and an ordinary user can
+// remove nothing from a directory without write bits.
 
-// The bits of a mode.
+// Permission bits.
 const (
 	readBits  = 0o444
 	writeBits = 0o222
 	dirBits   = 0o777
 )
 
-// fillFile sets the attributes of a file that shows a part of the backing file st and refuses writing, size in bytes.
+// fillFile sets the attributes of a file of that size, in bytes, that shows a part of the backing file st and refuses
+// writes.
 func fillFile(out *fuse.Attr, st storage.Stat, size int64) {
 	out.Mode = syscall.S_IFREG | st.Mode&readBits
 	out.Size = uint64(size)
@@ -34,7 +35,7 @@ func fillFile(out *fuse.Attr, st storage.Stat, size int64) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
-// fillWritable is fillFile for a file that takes writing, unless the mount takes none.
+// fillWritable is fillFile for a file that can be written, unless the mount is read-only.
 func (n *node) fillWritable(out *fuse.Attr, st storage.Stat, size int64) {
 	fillFile(out, st, size)
 	if !n.view.ReadOnly {
@@ -42,12 +43,12 @@ func (n *node) fillWritable(out *fuse.Attr, st storage.Stat, size int64) {
 	}
 }
 
-// fillDir sets the attributes of a directory that shows the backing file or directory st. In a mount that takes no
-// writing nothing says otherwise.
+// fillDir sets the attributes of a directory that shows the backing file or directory st. In a read-only mount it has
+// no write bits.
 func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 	mode := st.Mode & dirBits
 	if st.Kind != storage.KindDir {
-		mode |= mode & readBits >> 2 // who may read a file may walk what it is shown as
+		mode |= mode & readBits >> 2 // whoever may read the file may search the directory
 	}
 	if n.view.ReadOnly {
 		mode &^= writeBits
@@ -58,9 +59,8 @@ func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
 }
 
-// fillPrivate sets the attributes of a generated directory or file that tells of all sessions: it belongs
-// to the owner of the directory of them, and to nobody else, since it shows what is in files that may be
-// less open than the directory is.
+// fillPrivate sets the attributes of a generated directory or file that shows parts of all sessions. Only the
+// owner of SOURCE/sessions may access it: the session files may be less open than that directory.
 func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size int64) {
 	if kind == syscall.S_IFDIR {
 		n.fillDir(out, st)
@@ -91,8 +91,8 @@ func fillTimes(out *fuse.Attr, modified, changed time.Time) {
 	out.SetTimes(&modified, &modified, &changed)
 }
 
-// staleIfGone turns the loss of a backing file into ESTALE for those who hold a node of it already:
-// the kernel then looks the path up anew, and tells the user what there is now.
+// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then
+// looks up the path again.
 func staleIfGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
 		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {

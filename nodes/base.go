@@ -9,25 +9,25 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// node is the part that all nodes have.
+// node is the base of all nodes.
 type node struct {
 	fusefs.Inode
 	view *View
 }
 
-// path is the node's place in the mount, for the log.
+// path returns the node's path in the mount, for the log.
 func (n *node) path() string { return n.Path(nil) }
 
-// attributer is a node that knows its attributes. Lookup, Getattr and Setattr all ask it.
+// attributer is a node that fills in its attributes, for Lookup, Getattr and Setattr alike.
 type attributer interface {
 	fusefs.InodeEmbedder
-	// fillAttr sets mode, owner, size and times, as they are now.
+	// fillAttr sets the current mode, owner, size and times.
 	fillAttr(out *fuse.Attr) error
 	// cache returns how long the kernel may remember the name and the attributes.
 	cache() cacheRule
 }
 
-// cache: files and links, but for a few, are looked at anew.
+// cache is that of most files and links.
 func (n *node) cache() cacheRule { return cacheNever }
 
 // cacheRule is what the kernel may remember (docs/design.md section 6). The names are those of the table in
@@ -35,17 +35,17 @@ func (n *node) cache() cacheRule { return cacheNever }
 type cacheRule struct{ entry, attr time.Duration }
 
 var (
-	// cacheNever: looked at whenever somebody asks.
+	// cacheNever: each access asks the server.
 	cacheNever = cacheRule{}
-	// cacheAttr: the name is looked up whenever somebody asks, and that brings the attributes along: a stat is
+	// cacheAttr: each access looks up the name, and the kernel may use the attributes of the answer: a stat is
 	// one request, not two. For links to sessions.
 	cacheAttr = cacheRule{attr: time.Second}
-	// cacheSecond: that a directory exists and its times, a path in tree/, a bare stat of an entry.
+	// cacheSecond: directories, links whose target cannot change, entries.
 	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
 )
 
-// child returns the inode of a child: the one that the kernel knows already, or a new one of what make
-// makes.
+// child returns the inode of a child: the one that the kernel knows already, or a new one of the node that make
+// returns.
 func (n *node) child(ctx context.Context, id fusefs.StableAttr, name string, make func() fusefs.InodeEmbedder) *fusefs.Inode {
 	if c := n.GetChild(name); c != nil && c.StableAttr() == id {
 		return c
@@ -53,7 +53,7 @@ func (n *node) child(ctx context.Context, id fusefs.StableAttr, name string, mak
 	return n.NewInode(ctx, make(), id)
 }
 
-// enter answers a lookup with a child.
+// enter answers a lookup with a child and its attributes.
 func (n *node) enter(child *fusefs.Inode, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	a, ok := child.Operations().(attributer)
 	if !ok {
@@ -86,7 +86,7 @@ func (n *node) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut
 	return 0
 }
 
-// Statfs tells about the backing file system.
+// Statfs returns the numbers of the backing file system.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	if n.view.Statfs == nil {
 		return 0
@@ -99,12 +99,12 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 
 const whyReadOnly = "this is generated or belongs to the client: it cannot be changed through the mount"
 
-// Setattr is refused: nothing but control files can be changed.
+// Setattr is refused, except by control files and leaf, which override it.
 func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
 	return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
 }
 
-// directory is the base of all directories. go-fuse lets removals pass by default; here all changes
+// directory is the base of all directories. go-fuse allows removals by default; here all changes
 // are refused (docs/design.md section 7).
 type directory struct{ node }
 

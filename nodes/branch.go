@@ -13,7 +13,7 @@ import (
 // BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
 type BranchDir struct {
 	snapshotDir
-	name string // that entries/ has for the entry, without its ending
+	name string // of the entry's file in entries/, without its suffix
 }
 
 // branchFile is a fixed name in a branch's directory.
@@ -23,8 +23,8 @@ type branchFile struct {
 	make makeBranchFile
 }
 
-// makeBranchFile makes the node of a fixed name for a branch that ends at an entry. A node that stands for
-// one content alone has a number that tells that from others; for all others it is 0.
+// makeBranchFile returns the node of a fixed name for a branch that ends at an entry. If the node stands for
+// one content only, the number identifies the content; else it is 0.
 type makeBranchFile func(*BranchDir, *sessioncore.Snapshot, sessioncore.Entry) (n fusefs.InodeEmbedder, content uint64, err error)
 
 // branchFiles are the fixed names, in order: the one list that drives Lookup and listing.
@@ -35,7 +35,7 @@ var branchFiles = []branchFile{
 	{"transcript.md", syscall.S_IFREG, makeBranchTranscript},
 }
 
-// renderBranch makes a generated file's content from a snapshot, at the entry where a branch ends.
+// renderBranch renders a generated file from a snapshot, at the entry where a branch ends.
 type renderBranch func(*View, *sessioncore.Snapshot, sessioncore.Entry) (*sessioncore.Document, error)
 
 func branchGenerated(r renderBranch) makeBranchFile {
@@ -51,13 +51,12 @@ func branchGenerated(r renderBranch) makeBranchFile {
 	}
 }
 
-// renderBranchContext makes context.json: what the model would be sent from the branch's end.
+// renderBranchContext renders context.json: what would be sent to the model from the branch's end.
 func renderBranchContext(v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
 	return snap.Context(e, v.contextBlobs())
 }
 
-// findBranch acquires a session and finds the branch in it that .by-id/ has under a name; the caller releases
-// the snapshot.
+// findBranch acquires a session and finds the branch with a name in .by-id/. Callers must release the snapshot.
 func findBranch(session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, err := session.Acquire()
 	if err != nil {
@@ -71,8 +70,8 @@ func findBranch(session *sessioncore.Session, name string) (*sessioncore.Snapsho
 	return snap, e, nil
 }
 
-// fillBranchDir: what a branch holds does not change any more, so its time is that of the entry where it
-// ends.
+// fillBranchDir sets the attributes of a branch's directory. The content of a branch does not change, so its time
+// is that of its last entry.
 func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
 	n.fillDir(out, snap.Stat())
 	t := snap.Time(e)

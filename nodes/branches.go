@@ -14,14 +14,14 @@ import (
 const (
 	branchesName = "branches"
 	byIDName     = ".by-id"
-	// currentName is the one fixed name in branches/ that an id could look like; such an id has its first byte
-	// encoded there (docs/design.md section 1, Names).
+	// currentName is the one fixed name in branches/ that can also be an id; the name of such an id has its first byte
+	// encoded (docs/design.md section 1, Names).
 	currentName = "current"
 )
 
-// BranchesDir is branches/: a link to the current branch and one to that of each tip, newest first. The
-// branch to every other entry can be looked up too. They all lead into .by-id/, which is listed for the
-// sake of those who wonder where the links go.
+// BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
+// branch to every other entry can be looked up too. All links lead into .by-id/, which is listed so that users
+// can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
 func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
@@ -51,7 +51,7 @@ func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, 
 	return d.enterFixedLink(ctx, d.session, id, name, target{byIDName + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}, out)
 }
 
-// currentBranch finds the branch on which the leaf stands.
+// currentBranch returns the target of branches/current, the branch that ends at the leaf.
 func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err error) {
 	leaf, err := currentLeaf(snap)
 	if err != nil {
@@ -77,8 +77,8 @@ func (d *BranchesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	return items, nil
 }
 
-// BranchIDsDir is branches/.by-id/: the branch to every entry, by the name that entries/ has for it. It
-// lists nothing, for all the paths together are far longer than the session (docs/design.md, Crawlers).
+// BranchIDsDir is branches/.by-id/: the branch to every entry, by the name of the entry's file. It
+// lists nothing: all branches together are far longer than the session (docs/design.md, Crawlers).
 type BranchIDsDir struct {
 	snapshotDir
 	listsNothing

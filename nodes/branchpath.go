@@ -13,14 +13,14 @@ import (
 
 const pathName = "path"
 
-// pathToSession leads from branches/.by-id/<id>/path/ up to the session's directory.
+// pathToSession is the way from branches/.by-id/<id>/path/ up to the session's directory.
 const pathToSession = "../../../../"
 
-// BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name tells what
+// BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
 // the entry is.
 type BranchPathDir struct {
 	snapshotDir
-	name string // that .by-id/ has for the branch
+	name string // of the branch in .by-id/
 }
 
 func makeBranchPath(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
@@ -29,7 +29,7 @@ func makeBranchPath(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) 
 
 func (d *BranchPathDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
 
-// lookupIn finds an entry of the branch by its place, what it is and its name, all of which must be right.
+// lookupIn finds an entry of the branch by the whole name: its number, what it is and the name of its file.
 func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	end, err := snap.FindBranch(d.name)
 	if err != nil {

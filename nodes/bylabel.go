@@ -30,7 +30,7 @@ func (d *ByLabelDir) lookupIn(ctx context.Context, _ *sessioncore.Snapshot, it i
 	}), out)
 }
 
-// labelledEntry finds the entry that has a label.
+// labelledEntry returns a function that finds the entry with a label.
 func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, error) {
 	return func(snap *sessioncore.Snapshot) (string, time.Time, error) {
 		l, err := snap.FindLabelName(name)

@@ -13,45 +13,44 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// maxControlLine is the longest line that a control file takes, in bytes (docs/design.md section 2).
+// maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
 const maxControlLine = sessioncore.MaxLine
 
-// uninterrupted is the context of a write. Any signal to the writer, also one that it ignores, interrupts the
-// request; but programs do not expect EINTR of a file, and no write waits for longer than a lock may be
-// held.
+// uninterrupted returns the context for a write. Any signal to the writer, even an ignored one, cancels the context
+// of the request; but programs do not expect EINTR from a file, and a write waits for a lock only for a limited time.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // controller is what a control file does with the lines that are written to it.
 type controller interface {
-	// apply carries lines out in order and returns what reading back gives. Of lines among which one is
-	// bad it carries out those before that one, and returns how many, with the error.
+	// apply carries out lines in order and returns the results, which the writer can read back. At a bad line it stops
+	// and returns how many lines before it took effect, with the error.
 	apply(ctx context.Context, lines [][]byte) (results []string, done int, err error)
-	// unfinished reports whether a last line without its newline is only the beginning of one: then it is
-	// not carried out when a descriptor is closed, since the rest may come through another.
+	// unfinished reports whether a last line without a newline is incomplete: then it is not carried out when a
+	// descriptor is closed, since the rest may be written through another.
 	unfinished(line []byte) bool
 	// sync makes durable what was written.
 	sync(ctx context.Context) error
-	// refused notes why a write was refused: in last-error and in the log.
+	// refused records why a write was refused, in last-error and in the log, and returns the errno.
 	refused(err error) syscall.Errno
-	// accepted notes that a write succeeded: the reason for an earlier refusal goes.
+	// accepted records that a write succeeded, which clears last-error.
 	accepted()
 }
 
-// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation mean nothing: lines
-// are joined from whatever writes they come in, and take effect inside the write that completes them.
+// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no meaning: a line
+// may be spread over several writes, and takes effect in the write that completes it.
 type controlHandle struct {
 	file controller
 	node *node
-	// empty: an empty line means something too; else it is ignored.
+	// empty says that an empty line has a meaning; else it is ignored.
 	empty bool
-	// single: it takes one line; where more are written, none of them takes effect.
+	// single says that only one line is accepted; if more are written, none of them takes effect.
 	single bool
-	// appends: it was opened with O_APPEND, so that the offset of a write does not tell how far the program has read.
+	// appends says that it was opened with O_APPEND: the offset of a write does not say how far the program has read.
 	appends bool
-	// mute: nobody can read back, so that results are not kept.
+	// mute says that the handle cannot be read, so that results are not kept.
 	mute bool
 
-	// mu guards what follows; it is held while lines take effect, so that they do in order.
+	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
 	pending []byte // the beginning of a line
 	tally   tally
@@ -59,13 +58,13 @@ type controlHandle struct {
 	discard bool // the rest of a line that was too long is still to come
 	results answers
 
-	shown *documentHandle // what reading gives, of a file that can be read; nil: results
+	shown *documentHandle // what reads return; nil for results
 }
 
 var _ = (fusefs.FileWriter)((*controlHandle)(nil))
 
-// Write takes lines. The error of a bad line fails the write that completes it; where lines before it took
-// effect, the write is short instead, and the writer's retry of the rest gets the error.
+// Write carries out lines. A bad line fails the write that completes it. If lines of the same write took effect before
+// it, the write is short instead, and the writer's retry of the rest gets the error.
 func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	ctx = uninterrupted(ctx)
 	h.mu.Lock()
@@ -122,14 +121,14 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 	return uint32(len(data)), 0
 }
 
-// refuse notes the reason for a refused line; see tally.refuse.
+// refuse records the reason for a refused line; see tally.refuse.
 func (h *controlHandle) refuse(err error, text []byte, start int) syscall.Errno {
 	return h.file.refused(h.tally.refuse(err, text, start))
 }
 
-// cutLines cuts data, which ends in a newline, into lines from skip on; pending is the beginning of the
-// first one. Empty lines are left out, unless empty says that they count. ends tells where in data each
-// line ends, with those left out behind it.
+// cutLines splits data, which ends in a newline, into lines from skip on; pending is the beginning of the
+// first one. Empty lines are left out unless empty is true. ends holds the offset in data at which each
+// line ends, including the empty lines after it.
 func cutLines(pending, data []byte, skip int, empty bool) (lines [][]byte, ends []int) {
 	for at := skip; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
@@ -149,7 +148,7 @@ func cutLines(pending, data []byte, skip int, empty bool) (lines [][]byte, ends 
 	return lines, ends
 }
 
-// run carries lines out.
+// run carries out lines and keeps their results.
 func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
 	for i, line := range lines {
 		if len(line) > maxControlLine {
@@ -176,16 +175,16 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	return done, err
 }
 
-// errManyLines is the refusal of a second line where there can be only one.
+// errManyLines means that more than one line was written to a file that accepts one.
 var errManyLines error = &sessioncore.FieldError{Want: "one line", Got: "more than one"}
 
-// errLineTooLong is the refusal of a line over maxControlLine.
+// errLineTooLong means a line longer than maxControlLine.
 var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
 
 var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
 
-// Flush comes with each close(2) of a descriptor. A last line without its newline takes effect then; the
-// mere beginning of one fails the close, but is kept: the rest may come through another descriptor.
+// Flush is called for each close(2) of a descriptor. A last line without a newline takes effect then. An incomplete
+// one fails the close, but is kept: the rest may be written through another descriptor.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	ctx = uninterrupted(ctx)
 	h.mu.Lock()
@@ -208,12 +207,12 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	return 0
 }
 
-// errUnfinished: a writer closed the file in the middle of a line.
+// errUnfinished means that a writer closed the file in the middle of a line.
 var errUnfinished = fmt.Errorf("%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
 
 var _ = (fusefs.FileReader)((*controlHandle)(nil))
 
-// Read returns what writes through this open file produced, a line each, and then nothing.
+// Read returns the results of writes through this open file, a line each, and then EOF.
 func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if h.shown != nil {
 		return h.shown.Read(ctx, dest, off)
@@ -235,8 +234,7 @@ func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
 
 var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
 
-// Release comes after the last close. What is left of a line is refused: nobody hears it, but last-error
-// and the log have it.
+// Release is called after the last close. An incomplete line is refused; only last-error and the log say so.
 func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,21 +14,21 @@ import (
 // applyLines carries out lines that were written to a control file of a session; see controller.
 type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
 
-// ControlFile is a file of a session's directory that takes commands, a line each: append, labels, fork,
-// title. labels and title can be read too, and tell their size; the others have size 0 (docs/design.md section
-// 2).
+// ControlFile is a file of a session's directory that accepts commands, a line each: append, labels, fork,
+// title. labels and title can be read too and have the size of what is read; the others have size 0 (docs/design.md
+// section 2).
 type ControlFile struct {
-	GeneratedFile // what reading shows; its render is nil where that is nothing
+	GeneratedFile // what reads return; its render is nil if that is nothing
 	name          string
 	do            applyLines
-	// part reports whether a last line without its newline is but the beginning of one; nil: never.
+	// part reports whether a last line without a newline is incomplete; nil means never.
 	part  func(line []byte) bool
-	empty bool // an empty line means something
-	// single: it takes one line each time that it is opened.
+	empty bool // an empty line has a meaning
+	// single says that each open file accepts one line.
 	single bool
 }
 
-// control makes the node of a control file; r is nil for one of size 0.
+// control returns a function that makes the node of a control file; r is nil for one of size 0.
 func control(name string, do applyLines, part func([]byte) bool, r render) func(*SessionDir) fusefs.InodeEmbedder {
 	return func(d *SessionDir) fusefs.InodeEmbedder {
 		return &ControlFile{
@@ -52,8 +52,8 @@ func (f *ControlFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
-// Setattr takes what > and touch send, a size and times, and does nothing about it; modes and owners
-// are those of the session file.
+// Setattr accepts and ignores a size and times, which > and touch send. It refuses a mode or an owner: those are of the
+// session file.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if errno := f.refuseOwnership(in); errno != 0 {
 		return errno
@@ -71,8 +71,8 @@ func (n *node) refuseOwnership(in *fuse.SetAttrIn) syscall.Errno {
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 
-// Open returns a handle that takes lines, or for reading alone one that shows the file. It can be positioned, for
-// programs that insist on that (Python's a+ and r+ do), though the position means nothing.
+// Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
+// some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if f.render == nil {
 		return f.writer(flags), fuse.FOPEN_DIRECT_IO, 0
@@ -106,8 +106,8 @@ func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.p
 
 func (f *ControlFile) sync(ctx context.Context) error { return f.view.Writer.Sync(ctx, f.session) }
 
-// refused: that an id is not there is ENOENT, that the session is not there any more ESTALE (docs/design.md
-// section 7).
+// refused records a refusal. An id that does not exist is ENOENT, a session that no longer exists ESTALE
+// (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
 	if !errors.Is(err, sessioncore.ErrNotFound) {
 		err = staleIfGone(err)
@@ -117,7 +117,7 @@ func (f *ControlFile) refused(err error) syscall.Errno {
 
 func (f *ControlFile) accepted() { f.view.accepted(f.session.Name()) }
 
-// oneByOne carries out lines one after the other.
+// oneByOne calls do for each line until it fails.
 func oneByOne(lines [][]byte, do func(line string) (result string, err error)) (results []string, done int, err error) {
 	for _, line := range lines {
 		result, err := do(string(line))

@@ -49,7 +49,7 @@ func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessionc
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	id := stableAttr(d.StableAttr(), kindEntry, name, syscall.S_IFREG)
-	id.Gen ^= uint64(state.Size)<<32 ^ uint64(state.Sum) // another content is another file to the kernel
+	id.Gen ^= uint64(state.Size)<<32 ^ uint64(state.Sum) // another content has another identity for the kernel
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		return &EntryFile{node: node{view: d.view}, session: d.session, name: strings.TrimSuffix(name, layout.EntrySuffix), state: state}
 	})
@@ -67,7 +67,7 @@ func (d *EntriesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	return items, nil
 }
 
-// lookupIn takes the entry with the number of the item where that still has the item's name.
+// lookupIn uses the entry number of a listed item if that entry still has the name.
 func (d *EntriesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	e := sessioncore.Entry(it.number)
 	if it.number == unnumbered || int(e) >= snap.Len() || snap.Name(e)+layout.EntrySuffix != it.name {

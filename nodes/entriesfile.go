@@ -14,14 +14,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. As an EntryFile
-// does, the node stands for one content, which does not change as long as the session only grows; so the
-// kernel may keep its pages, and who has it open while the session is rewritten reads it to its end. Opened
-// at the end of a branch it goes on with the entries that come after that.
+// EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an EntryFile,
+// the node stands for one content, which does not change as long as the session only grows. So the
+// kernel may keep its pages, and a reader can finish while the session is rewritten. If it is opened
+// at the end of a branch, it continues with the entries that are added after that.
 type EntriesFile struct {
 	node
 	session *sessioncore.Session
-	name    string // that .by-id/ has for the branch
+	name    string // of the branch in .by-id/
 	state   sessioncore.BranchState
 	line    line[*sessioncore.BranchEntries]
 }
@@ -32,8 +32,8 @@ func makeBranchEntries(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.E
 	return f, state.Sum, err
 }
 
-// find acquires the session and finds the branch in it, with the node's content or else ErrStale; the caller
-// releases the snapshot.
+// find acquires the session and finds the branch in it. The error is ErrStale if its content is no longer that of the
+// node. Callers must release the snapshot.
 func (f *EntriesFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, e, err := findBranch(f.session, f.name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *EntriesFile) fillAttr(out *fuse.Attr) error {
 		f.update(snap, e)
 	}
 	if f.line.openAttr(out) {
-		return nil // who has it open goes on seeing it
+		return nil // open handles keep their version
 	}
 	if err != nil {
 		return err
@@ -66,15 +66,15 @@ func (f *EntriesFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-// fillBranchEntries sets the times as fillEntry does: those of the entry where the branch ends, with something of the
-// content below the millisecond.
+// fillBranchEntries sets the attributes; as in fillEntry the times are those of the last entry, and the change time has
+// a part of the content's hash below the millisecond.
 func fillBranchEntries(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.BranchState, out *fuse.Attr) {
 	fillFile(out, snap.Stat(), state.Size)
 	t := snap.Time(e)
 	fillTimes(out, t, t.Add(time.Duration(state.Sum%1e6)))
 }
 
-// shown is the branch that ends in an entry.
+// shown returns the version of the file for a branch that ends at an entry.
 func (f *EntriesFile) shown(snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown[*sessioncore.BranchEntries], err error) {
 	branch := snap.Branch(e)
 	state, err := branch.EntriesState()
@@ -87,8 +87,8 @@ func (f *EntriesFile) shown(snap *sessioncore.Snapshot, e sessioncore.Entry) (s 
 	return s, err
 }
 
-// update goes on with the entries that came after those that are shown to who has the file open. e is where
-// the branch ends that the file's name stands for.
+// update makes open handles continue with entries that were added after theirs. e is the last entry of the branch that
+// the file's name stands for.
 func (f *EntriesFile) update(snap *sessioncore.Snapshot, e sessioncore.Entry) {
 	f.line.update(snap, func(goesOn bool) (shown[*sessioncore.BranchEntries], error) {
 		end := e
@@ -109,7 +109,7 @@ func (f *EntriesFile) standsFor(content uint64) bool {
 	}
 	snap, e, err := f.find()
 	if err != nil {
-		return true // whoever asks will hear of it
+		return true // the next operation returns the error
 	}
 	defer snap.Release()
 	f.update(snap, e)
@@ -118,15 +118,15 @@ func (f *EntriesFile) standsFor(content uint64) bool {
 
 var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
 
-// Open pins the session. Where the branch is not any more what the kernel was told, or those who have the
-// file open went on with it, it answers ESTALE: the kernel looks the path up anew and tries again.
+// Open pins the session. It returns ESTALE if the branch is no longer what the kernel was told, or if open handles
+// have continued beyond it: the kernel then looks up the path again and retries.
 func (f *EntriesFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	snap, e, err := f.find()
 	if errors.Is(err, storage.ErrStale) {
-		return nil, 0, syscall.ESTALE // nothing that the log should tell
+		return nil, 0, syscall.ESTALE // not worth logging
 	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
@@ -149,8 +149,8 @@ type entriesHandle struct{ file *EntriesFile }
 
 var _ = (fusefs.FileReader)((*entriesHandle)(nil))
 
-// Read reads a part of the branch. The kernel asks in whole pages and knows the size, so that it comes to
-// ask for what lies behind the end only when it was told that there is more.
+// Read reads a part of the branch. The kernel reads whole pages and knows the size, so it reads beyond the end of this
+// version only after a stat has returned a larger size.
 func (h *entriesHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	f := h.file
 	return f.line.read(dest, off, &f.node, func() {})
@@ -158,7 +158,7 @@ func (h *entriesHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Re
 
 var _ = (fusefs.FileReleaser)((*entriesHandle)(nil))
 
-// Release lets the session go.
+// Release releases the session.
 func (h *entriesHandle) Release(context.Context) syscall.Errno {
 	h.file.line.release()
 	return 0

@@ -17,19 +17,19 @@ import (
 )
 
 // EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and no
-// content. It stands for one state of the entry: where a rewrite of the session changed the entry, a lookup
-// finds another node under the same name and inode number. So the kernel may keep its pages, and who has
-// the old one open reads it to its end.
+// content. It stands for one state of the entry: if a rewrite of the session changes the entry, a lookup
+// finds another node with the same name and inode number. So the kernel may keep its pages, and a reader
+// can finish reading the old one.
 type EntryFile struct {
 	node
 	session *sessioncore.Session
-	name    string // in entries/, without its ending
+	name    string // in entries/, without its suffix
 	state   sessioncore.EntryState
 	stored  atomic.Bool // the kernel was given the content
 }
 
-// find acquires the session and finds the entry in it, in the node's state or else ErrStale; the caller
-// releases the snapshot.
+// find acquires the session and finds the entry in it. The error is ErrStale if the entry is no longer in the node's
+// state. Callers must release the snapshot.
 func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, err := f.session.Acquire()
 	if err != nil {
@@ -59,9 +59,9 @@ func (f *EntryFile) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-// fillEntry sets the attributes of an entry's file. The time of last change is the entry's time too, but the
-// part of it below a millisecond comes from the content: a backup program that compares times notices an
-// entry that was rewritten at the same size.
+// fillEntry sets the attributes of an entry's file. The change time is the entry's time too, but its part below a
+// millisecond comes from the content, so that a backup program that compares times notices an
+// entry that was rewritten with the same size.
 func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState, out *fuse.Attr) {
 	fillFile(out, snap.Stat(), state.Size)
 	modified := snap.Time(e)
@@ -72,7 +72,7 @@ func (f *EntryFile) cache() cacheRule { return cacheSecond }
 
 var _ = (fusefs.NodeGetattrer)((*EntryFile)(nil))
 
-// Getattr tells size and time of the entry; who has it open goes on seeing it when it was rewritten.
+// Getattr returns size and times of the entry; an open handle keeps those of its version after a rewrite.
 func (f *EntryFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	err := f.fillAttr(&out.Attr)
 	if h, ok := fh.(*entryHandle); ok && err != nil {
@@ -87,15 +87,15 @@ func (f *EntryFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.A
 
 var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
 
-// Open pins the entry. Where it is not any more what the kernel was told, it answers ESTALE: the kernel
-// looks the path up anew and tries again, so that a stat that it remembers never cuts a read.
+// Open pins the entry. It returns ESTALE if the entry is no longer what the kernel was told: the kernel then
+// looks up the path again and retries, so that a size that it has cached never truncates a read.
 func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	snap, e, err := f.find()
 	if errors.Is(err, storage.ErrStale) {
-		return nil, 0, syscall.ESTALE // nothing that the log should tell
+		return nil, 0, syscall.ESTALE // not worth logging
 	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
@@ -158,33 +158,33 @@ func (h *entryHandle) read(p []byte, off int64) error {
 	return nil
 }
 
-// storeLimit is the largest entry that the kernel is given at its first open: what it would ask for in one
+// storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would ask for in one
 // read. Nearly all entries are shorter.
 const storeLimit = 128 << 10
 
 // storeBuffers hold entries on their way to the kernel.
 var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 
-// store gives the kernel the entry's content before the answer to the first open, so that it need not ask for
-// it: who opens a file reads it, and a round trip costs more than the copy. It may: a node stands for one
-// content, and its pages are kept from open to open anyway. The kernel drops them when it likes, and asks.
+// store sends the entry's content to the kernel's page cache before the first open returns, which saves the round trip
+// of the read that will follow. That is correct, as a node stands for one content, whose pages are kept between
+// opens anyway. If the kernel drops them, it reads them again.
 //
-// Of all notifications this one can be sent while the kernel waits for us: it takes no lock but those of the
-// file's pages, and only reads of this file hold these.
+// Unlike other notifications this one can be sent from a handler: the kernel takes only the locks of the
+// file's pages for it, and only reads of this file hold these.
 func (h *entryHandle) store() {
 	if h.at.Size > storeLimit || h.file.stored.Swap(true) {
 		return
 	}
 	buf := storeBuffers.Get().(*[storeLimit]byte)
 	defer storeBuffers.Put(buf)
-	if h.read(buf[:h.at.Size], 0) == nil { // else whoever reads hears of it
+	if h.read(buf[:h.at.Size], 0) == nil { // else the read returns the error
 		_ = h.file.WriteCache(0, buf[:h.at.Size])
 	}
 }
 
 var _ = (fusefs.FileReleaser)((*entryHandle)(nil))
 
-// Release lets the pinned file go.
+// Release releases the pinned file.
 func (h *entryHandle) Release(context.Context) syscall.Errno {
 	if h.doc != nil {
 		h.doc.Close()
