@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// errnoOf is the one place where domain errors become errnos (docs/design.md section 7).
+// errnoOf is the one function that turns domain errors into errnos (docs/design.md section 7).
 func errnoOf(err error) syscall.Errno {
 	var errno syscall.Errno
 	switch {
@@ -45,7 +45,7 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// fail returns the errno of an error, and logs what a user could not guess from it.
+// fail returns the errno of an error, and logs the error unless the errno says it all.
 func (v *View) fail(op, path string, err error) syscall.Errno {
 	errno := errnoOf(err)
 	switch errno {
@@ -58,7 +58,7 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 	return errno
 }
 
-// deny returns the errno of a refusal, with its reason in the log.
+// deny logs the reason for a refusal and returns its errno.
 func (v *View) deny(op, path string, errno syscall.Errno, why string) syscall.Errno {
 	v.Log.Info("refused", "op", op, "path", path, "errno", errno, "why", why)
 	return errno

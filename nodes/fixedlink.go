@@ -14,8 +14,8 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// FixedLink is a link whose target follows from its place alone: in tree/ entry.json, which leads to the
-// entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/.
+// FixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to
+// the entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/.
 type FixedLink struct {
 	node
 	session *sessioncore.Session
@@ -39,8 +39,8 @@ var _ = (fusefs.NodeReadlinker)((*FixedLink)(nil))
 // Readlink returns the target.
 func (l *FixedLink) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }
 
-// enterFixedLink answers a lookup with a link of that identity. In a session that was rewritten another target or
-// time is another link to the kernel.
+// enterFixedLink answers a lookup with a link of that identity. After a rewrite of the session, a link with another
+// target or time is another node.
 func (n *node) enterFixedLink(ctx context.Context, session *sessioncore.Session, id fusefs.StableAttr, name string, to target, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(to.path), to.time.UnixMilli(), 10))

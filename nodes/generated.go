@@ -11,42 +11,42 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// render makes a generated file's content from a snapshot.
+// render renders a generated file from a snapshot.
 type render func(*View, *sessioncore.Snapshot) (*sessioncore.Document, error)
 
-// slowFiles are generated files for whose size much of the session may have to be read. A mere listing does
-// without their attributes until they are known: who wants them asks for them one by one.
+// slowFiles are generated files whose size may take reading much of the session. A listing leaves out their
+// attributes until the size is known; the kernel then looks up those that are needed.
 var slowFiles = map[string]bool{"context.json": true, "transcript.md": true, "usage.json": true}
 
-// GeneratedFile is a file of a session's directory that is made from the session: header.json, context.json,
-// problems.jsonl, transcript.md, usage.json, and what reading title and labels shows. What is read through
-// one handle is one version, whole; so the kernel keeps no pages of it (docs/design.md section 6).
+// GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
+// problems.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of one handle
+// see one version; so the kernel keeps no pages of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node
 	session *sessioncore.Session
 	render  render
-	// writable: it is a control file too.
+	// writable says that it is a control file too.
 	writable bool
-	follow   *following // nil: an open file stays as it is
+	follow   *following // nil if open handles keep their version
 	line     line[*sessioncore.Document]
-	// size remembers the size for a snapshot, so that a stat does not make the file anew.
+	// size caches the size for a snapshot, so that a stat does not render the file again.
 	size atomic.Pointer[renderedSize]
 }
 
 type renderedSize struct{ serial, bytes int64 }
 
-// following is what a generated file needs whose readers go on at its end with newer versions.
+// following makes the open handles of a generated file continue with newer versions, as tail -f needs it.
 type following struct {
-	// further makes what readers go on with, and tells whether that goes beyond what the file's name shows; nil:
-	// what the name shows.
+	// further renders the version that readers continue with, and reports whether it goes beyond what the file's name
+	// shows; nil means what the name shows.
 	further func(*View, *sessioncore.Snapshot) (doc *sessioncore.Document, beyond bool, err error)
-	// goesOn tells whether readers go on that begin now; nil: they do.
+	// goesOn reports whether handles that are opened now will continue; nil means yes.
 	goesOn func(*sessioncore.Snapshot) bool
 }
 
 func generated(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, nil) }
 
-// followed is generated for a file whose readers go on at its end.
+// followed is generated for a file whose open handles continue with newer versions.
 func followed(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, &following{}) }
 
 func generatedWith(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
@@ -96,7 +96,7 @@ func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Do
 	return size
 }
 
-// shown is what the file's name shows in a snapshot.
+// shown returns the version that the file's name shows in a snapshot.
 func (f *GeneratedFile) shown(snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
 	if s.version, err = f.render(f.view, snap); err == nil {
 		f.fill(&s.attr, snap, f.remember(snap, s.version).bytes)
@@ -104,7 +104,7 @@ func (f *GeneratedFile) shown(snap *sessioncore.Snapshot) (s shown[*sessioncore.
 	return s, err
 }
 
-// update goes on to a newer version for those who have the file open.
+// update makes open handles continue with a newer version.
 func (f *GeneratedFile) update(snap *sessioncore.Snapshot) {
 	f.line.update(snap, func(goesOn bool) (s shown[*sessioncore.Document], err error) {
 		if f.follow.further == nil || !goesOn {
@@ -126,7 +126,7 @@ func (f *GeneratedFile) follows() bool { return f.follow != nil }
 func (f *GeneratedFile) standsFor(uint64) bool {
 	snap, err := f.session.Acquire()
 	if err != nil {
-		return true // whoever asks will hear of it
+		return true // the next operation returns the error
 	}
 	defer snap.Release()
 	f.update(snap)
@@ -135,7 +135,7 @@ func (f *GeneratedFile) standsFor(uint64) bool {
 
 var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
 
-// Open renders the file from what the session is now.
+// Open renders the file from the current snapshot.
 func (f *GeneratedFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
@@ -163,7 +163,7 @@ func (f *GeneratedFile) handle() (*documentHandle, syscall.Errno) {
 		if joined {
 			return &documentHandle{file: f, line: &f.line}, 0
 		}
-		// The session took another turn since the name was looked up.
+		// The session has changed otherwise since the name was looked up.
 	}
 	h := &documentHandle{file: f, line: &line[*sessioncore.Document]{}}
 	if _, err := h.line.open(snap, false, first); err != nil {
@@ -195,7 +195,7 @@ func (h *documentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.R
 
 var _ = (fusefs.FileReleaser)((*documentHandle)(nil))
 
-// Release lets the document go.
+// Release releases the document.
 func (h *documentHandle) Release(context.Context) syscall.Errno {
 	h.line.release()
 	return 0

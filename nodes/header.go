@@ -2,7 +2,7 @@ package nodes
 
 import "sessionfs/sessioncore"
 
-// renderHeader makes header.json: the session's header as loaded.
+// renderHeader renders header.json: the session's header as loaded.
 func renderHeader(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.HeaderDocument()
 }

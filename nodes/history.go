@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// HistoryDir is history/: the client's prompt history. Where there is none it is an empty directory with the looks of
-// SOURCE.
+// HistoryDir is history/: the client's prompt history. If there is none it is an empty directory with the attributes
+// of SOURCE.
 type HistoryDir struct {
 	directory
 	source  storage.Storage

@@ -10,8 +10,8 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// IndexFile is index.jsonl: one line a session, newest first (docs/design.md section 5). As with other
-// generated files, what is read through one handle is one version.
+// IndexFile is index.jsonl: one line for each session, newest first (docs/design.md section 5). As with other
+// generated files, all reads of one handle see one version.
 type IndexFile struct{ node }
 
 // NewIndexFile returns index.jsonl.
@@ -28,7 +28,7 @@ func (f *IndexFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeOpener)((*IndexFile)(nil))
 
-// Open looks at all sessions; the lines are made while they are read.
+// Open lists all sessions; their lines are rendered as they are read.
 func (f *IndexFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)

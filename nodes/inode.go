@@ -8,8 +8,8 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 )
 
-// kind tells apart what can stand under one name in one directory, so that each has an inode number of
-// its own.
+// kind distinguishes nodes that can have the same name in the same directory, so that each has its own inode
+// number.
 type kind byte
 
 const (
@@ -31,10 +31,10 @@ const (
 	kindSearch // an answer in history/search
 )
 
-// stableAttr makes an inode number that is the same in every mount of the same tree: a hash of the
-// parent's identity, the kind and the name (docs/design.md section 6). The second half of the hash becomes
-// the generation: go-fuse takes two nodes for one only where both agree, so even names made to collide
-// in the number are two files.
+// stableAttr returns an identity that is the same in every mount of the same tree: a hash of the
+// parent's identity, the kind and the name (docs/design.md section 6). The second half of the hash is
+// the generation: go-fuse takes two nodes for one only if both are equal, so that even names chosen to collide
+// in the inode number are two files.
 func stableAttr(parent fusefs.StableAttr, k kind, name string, mode uint32) fusefs.StableAttr {
 	var buf [256 + 17]byte
 	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
@@ -44,7 +44,7 @@ func stableAttr(parent fusefs.StableAttr, k kind, name string, mode uint32) fuse
 	sum := sha256.Sum256(b)
 	ino := binary.LittleEndian.Uint64(sum[:])
 	if ino <= 1 || ino == math.MaxUint64 {
-		ino = 2 // 0, 1 and the largest number mean something else to the kernel or to go-fuse
+		ino = 2 // 0, 1 and the largest number are reserved by the kernel or go-fuse
 	}
 	return fusefs.StableAttr{Mode: mode, Ino: ino, Gen: binary.LittleEndian.Uint64(sum[8:])}
 }

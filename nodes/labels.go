@@ -8,7 +8,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// makeLabels makes labels; who reads it goes on with the labels that are set meanwhile.
+// makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
 	f := control("labels", labelLines, nil, renderLabels)(d).(*ControlFile)
 	f.follow = &following{}
@@ -26,7 +26,7 @@ func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, 
 	})
 }
 
-// renderLabels makes labels: the labels in effect.
+// renderLabels renders labels: the labels in effect.
 func renderLabels(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.LabelsDocument(), nil
 }

@@ -16,24 +16,24 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// refusals remembers for each session why the last write to it was refused, and under the name outside why the
+// refusals holds for each session why the last write to it was refused, and under the name outside why the
 // last look-up or write was that concerns no session.
 type refusals struct {
 	mu   sync.Mutex // guards last
 	last map[string]refusal
 }
 
-// outside is what refusals that concern no session are kept under.
+// outside is the key of refusals that concern no session.
 const outside = ""
 
 type refusal struct {
-	what string // that was written to or looked up
+	what string // the file that was written to, or the directory of the look-up
 	text string
 	at   time.Time
 }
 
-// maxRefusals is for how many sessions a reason is kept; then all are forgotten, for what a user looks at
-// is the last one.
+// maxRefusals is for how many sessions a reason is kept; beyond that all are dropped, as a user looks at the last one
+// only.
 const maxRefusals = 1000
 
 func (r *refusals) note(session string, last refusal) {
@@ -52,7 +52,7 @@ func (r *refusals) get(session string) (refusal, bool) {
 	return last, ok
 }
 
-// forget takes the reason away; of a certain thing alone where what is not empty.
+// forget removes the reason of a session, if what is not empty only one that is about what.
 func (r *refusals) forget(session, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,15 +61,15 @@ func (r *refusals) forget(session, what string) {
 	}
 }
 
-// refuse notes why a write to a session was refused, in last-error and in the log, and returns the errno.
+// refuse records in last-error and in the log why a write to a session was refused, and returns the errno.
 func (v *View) refuse(session, what, path string, err error) syscall.Errno {
 	errno := v.noteRefusal(session, what, what, err)
 	v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
 	return errno
 }
 
-// refuseLookup notes why looking up a name in what, which lies outside of the sessions, was refused, and returns the
-// errno.
+// refuseLookup records why the look-up of a name in what, a directory outside of the sessions, was refused, and returns
+// the errno.
 func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
 	errno := v.noteRefusal(outside, what, what+"/"+name, err)
 	v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
@@ -83,19 +83,19 @@ func (v *View) noteRefusal(session, what, shown string, err error) syscall.Errno
 	return errno
 }
 
-// refusedTime is how last-error tells when.
+// refusedTime is the layout of times in last-error.
 const refusedTime = "2006-01-02T15:04:05.000Z07:00"
 
-// accepted forgets why the last write was refused, since one succeeded.
+// accepted clears last-error after a write that succeeded.
 func (v *View) accepted(session string) { v.refusals.forget(session, "") }
 
-// found forgets why the last look-up of that kind was refused, since one succeeded.
+// found clears the root's last-error after a look-up in what that succeeded.
 func (v *View) found(what string) { v.refusals.forget(outside, what) }
 
-// maxReason is how much of a reason is shown, in bytes: it may quote what was written.
+// maxReason is the longest reason that is shown, in bytes: a reason may quote what was written.
 const maxReason = 4 << 10
 
-// oneLine makes a text fit for a line that a person reads in a terminal.
+// oneLine shortens a text and escapes its control characters, so that it can be shown in a terminal.
 func oneLine(text string) string {
 	if len(text) > maxReason {
 		text = text[:maxReason] + "…"
@@ -149,7 +149,7 @@ func (f *LastErrorFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeOpener)((*LastErrorFile)(nil))
 
-// Open shows the reason as it is now.
+// Open returns a handle with the current reason.
 func (f *LastErrorFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)

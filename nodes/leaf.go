@@ -12,14 +12,14 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// LeafLink is leaf: a link to the entry at which the conversation stands, to tree before the first one.
+// LeafLink is leaf: a link to the entry at which the conversation stands, or to tree if that is before the first entry.
 type LeafLink struct{ Link }
 
 func makeLeaf(d *SessionDir) fusefs.InodeEmbedder {
 	return &LeafLink{Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
 }
 
-// leafPath finds the leaf's file, or tree.
+// leafPath returns the target of leaf.
 func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) {
 	leaf, err := snap.Leaf()
 	switch {
@@ -33,8 +33,7 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 
 var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))
 
-// Setattr takes what cp -a and rsync -a give a link that they made, times and the owner that it has, and does
-// nothing about it.
+// Setattr accepts and ignores what cp -a and rsync -a set on a link that they made: times and the owner that it has.
 func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if errno := l.Getattr(ctx, fh, out); errno != 0 {
 		return errno

@@ -7,27 +7,27 @@ import (
 	"syscall"
 )
 
-// artifactsName is the directory of a session's own files. What lies in it is found, unlisted, in the session's
-// directory too, so that a path may name it or leave it out.
+// artifactsName is the directory of a session's own files. They are found, unlisted, in the session's
+// directory too, so a path may contain or omit the name.
 const artifactsName = "artifacts"
 
-// reference is where the target of a leaf is read: in the directory of a session.
+// reference resolves targets of leaf in the directory of a session.
 type reference struct {
 	// session is the session's directory below sessions/.
 	session string
-	// follow is pathFollower's of the root directory; nil: there is none.
+	// follow is that of the root directory; nil if there is none.
 	follow func(parts []string) (below []string, err error)
 }
 
 // pathFollower is a directory in the root through which paths lead to sessions.
 type pathFollower interface {
-	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up: what
-	// becomes ENOENT says that the path leads to no session.
+	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up: if its errno
+	// is ENOENT, the path leads to no session.
 	follow(parts []string) (below []string, err error)
 }
 
-// parts cuts a target into its parts below the session's directory. An absolute path, or one that goes up,
-// counts from the session's directory on.
+// parts splits a target into its parts below the session's directory. Of an absolute path, or one that goes up, these
+// are the parts after the session's directory.
 func (r *reference) parts(target string) ([]string, error) {
 	for strings.HasPrefix(target, "./") {
 		target = strings.TrimLeft(target[1:], "/")
@@ -45,9 +45,9 @@ func (r *reference) parts(target string) ([]string, error) {
 	return parts, nil
 }
 
-// below finds the session's directory in a path and returns what comes after it. Nobody tells where in the path
-// the mount begins, so every part that is a name of the root is tried as one. A path that leads through the
-// root to another session is no reference, even if a part of it is called like this one.
+// below finds the session's directory in a path and returns what follows it. Where in the path the mount begins is
+// unknown, so every part that is a name in the root is tried as one. A path that leads through the
+// root to another session is no reference, even if a part of it has the name of this session.
 func (r *reference) below(parts []string) ([]string, error) {
 	elsewhere := false
 	for i := range parts {
@@ -60,7 +60,7 @@ func (r *reference) below(parts []string) ([]string, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		whole = strings.Split(path.Clean(strings.Join(whole, "/")), "/") // a part .. goes up from where the links led
+		whole = strings.Split(path.Clean(strings.Join(whole, "/")), "/") // ".." goes up from where the links lead
 		if rest, ok := cutSession(whole, strings.Split(r.session, "/")); ok {
 			return rest, nil
 		}
@@ -77,8 +77,8 @@ func (r *reference) below(parts []string) ([]string, error) {
 	return nil, errNoReference
 }
 
-// cutSession removes the directory of a session from the front of a path below sessions/; a part artifacts that
-// only the path has is passed over.
+// cutSession removes the directory of a session from the front of a path below sessions/. It ignores a part
+// "artifacts" that only the path has.
 func cutSession(parts, session []string) (rest []string, ok bool) {
 	for at := 0; at < len(session); parts = parts[1:] {
 		switch {
@@ -93,8 +93,8 @@ func cutSession(parts, session []string) (rest []string, ok bool) {
 	return parts, true
 }
 
-// belowName finds the session's directory in a path by its name, if the path does not say that another
-// directory holds it.
+// belowName finds the session's directory in a path by its name, unless the path shows that it is in another
+// directory.
 func (r *reference) belowName(parts []string) (rest []string, ok bool) {
 	session := strings.Split(r.session, "/")
 	name := session[len(session)-1]
@@ -117,7 +117,7 @@ func (r *reference) belowName(parts []string) (rest []string, ok bool) {
 	return parts[at+1:], true
 }
 
-// endsIn reports whether a session's directory ends in a path, with or without parts artifacts.
+// endsIn reports whether the path of a session's directory ends in parts, with or without parts "artifacts".
 func endsIn(session, parts []string) bool {
 	if parts[0] == artifactsName && len(parts) > 1 {
 		parts = parts[1:]
@@ -130,8 +130,8 @@ func endsIn(session, parts []string) bool {
 	return false
 }
 
-// belowUp takes a path that only goes up as one of the links in the session's directory, which go up to that
-// directory and do not name it.
+// belowUp resolves the target of a link in the session's directory, which goes up to that directory without naming
+// it.
 func belowUp(parts []string) (rest []string, ok bool) {
 	up := slices.IndexFunc(parts, func(p string) bool { return p != ".." })
 	if up > 0 && up+1 < len(parts) && slices.Contains(places, parts[up]) {

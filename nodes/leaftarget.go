@@ -8,18 +8,18 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// errNoReference: a link's target that does not name an entry in any of the ways that leaf takes.
+// errNoReference means a target of leaf that names an entry in none of the accepted ways.
 var errNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this session: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>; or tree, the place before the first entry", sessioncore.ErrInvalid)
 
 // treeName is the directory of the tree. As the target of leaf it stands for the position before the first
 // entry.
 const treeName = "tree"
 
-// places are the directories below a session's that a reference can lead through.
+// places are the directories in a session's directory through which a reference can lead.
 var places = []string{"entries", treeName, branchesName, byLabelName}
 
-// leafTarget finds the entry that a link's target names, in any way that a script would have it at hand
-// (docs/design.md, leaf); NoEntry stands for the position before the first entry.
+// leafTarget finds the entry that a link's target names, in any way in which a script may have it
+// (docs/design.md, leaf), or returns NoEntry for the position before the first entry.
 func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessioncore.Entry, error) {
 	parts, err := in.parts(target)
 	if err != nil {
@@ -49,7 +49,7 @@ func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessi
 		return layout.FindTreeName(snap, last)
 	case branchesName:
 		return branchNamed(snap, parts[1:])
-	case byIDName: // as the links in branches/ say it
+	case byIDName: // the target of a link in branches/
 		return branchNamed(snap, parts)
 	case byLabelName:
 		if len(parts) != 2 {
@@ -64,7 +64,7 @@ func leafTarget(snap *sessioncore.Snapshot, in *reference, target string) (sessi
 	return sessioncore.NoEntry, errNoReference
 }
 
-// entryNamed finds an entry by the name of its file, with or without its ending, or by its id.
+// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	if base, ok := strings.CutSuffix(name, layout.EntrySuffix); ok {
 		if e, err := snap.FindName(base); err == nil {
@@ -96,7 +96,7 @@ func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entr
 	return layout.FindPathName(snap, snap.Branch(e), parts[2])
 }
 
-// currentLeaf is the entry where the leaf is; sessioncore.ErrNotFound before the first one.
+// currentLeaf returns the entry at the leaf, or sessioncore.ErrNotFound if the leaf is before the first entry.
 func currentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	leaf, err := snap.Leaf()
 	if err == nil && leaf == sessioncore.NoEntry {

@@ -17,12 +17,12 @@ import (
 
 const leafName = "leaf"
 
-// maxPendingLinks is how many links wait in a session's directory to be renamed to leaf: tools make one at
-// a time, and what they leave behind must not add up. The oldest goes when there is another one.
+// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
+// a time, and links that they leave behind must not accumulate. The oldest is dropped for a new one.
 const maxPendingLinks = 64
 
-// pendingLinks are links that a tool made under a temporary name, the oldest first. They live in memory, are not
-// listed, and go when they are renamed to leaf or removed.
+// pendingLinks are links that tools made under temporary names, the oldest first. They are kept in memory, not listed,
+// and dropped when they are renamed to leaf or removed.
 type pendingLinks []pendingLink
 
 type pendingLink struct{ name, target string }
@@ -31,7 +31,7 @@ func (p pendingLinks) index(name string) int {
 	return slices.IndexFunc(p, func(l pendingLink) bool { return l.name == name })
 }
 
-// pendingTarget returns the target of a link that waits under that name.
+// pendingTarget returns the target of the pending link of that name.
 func (d *SessionDir) pendingTarget(name string) (string, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *SessionDir) addPending(name, target string) {
 	d.pending = append(d.pending, pendingLink{name, target})
 }
 
-// removePending reports whether there was such a link.
+// removePending removes a pending link and reports whether there was one.
 func (d *SessionDir) removePending(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,18 +61,18 @@ func (d *SessionDir) removePending(name string) bool {
 	return i >= 0
 }
 
-// leafHidden is how long leaf is not there after it was removed: long enough for a tool that removes a link
+// leafHidden is how long leaf does not exist after it was removed: long enough for a tool that removes a link
 // before it makes the new one.
 const leafHidden = time.Second
 
-// showsLeaf reports whether leaf is there.
+// showsLeaf reports whether leaf exists.
 func (d *SessionDir) showsLeaf() (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !time.Now().Before(d.leafBack), nil
 }
 
-// hideLeaf takes leaf away for a while; false: it is away.
+// hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
 func (d *SessionDir) hideLeaf() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +84,7 @@ func (d *SessionDir) hideLeaf() bool {
 	return true
 }
 
-// showLeaf ends what hideLeaf began: a tool that removed leaf came back, whether its new target was taken or not.
+// showLeaf undoes hideLeaf: the tool that removed leaf has made a new link, whether its target was accepted or not.
 func (d *SessionDir) showLeaf() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +93,7 @@ func (d *SessionDir) showLeaf() {
 
 var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
 
-// Symlink branches where it makes leaf itself; else it makes a link that waits to be renamed to leaf.
+// Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if name == leafName {
 		if errno := d.branch(ctx, target, true); errno != 0 {
@@ -113,8 +113,8 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse
 
 var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 
-// Unlink of leaf records nothing: who removes everything must not rewind the session, and who puts a new link in
-// its place says so a moment later. A waiting link goes.
+// Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
+// a moment later. A pending link is removed.
 func (d *SessionDir) Unlink(_ context.Context, name string) syscall.Errno {
 	switch {
 	case d.removePending(name):
@@ -129,7 +129,7 @@ func (d *SessionDir) Unlink(_ context.Context, name string) syscall.Errno {
 
 var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
 
-// Rename of a waiting link to leaf branches. Nothing else can be renamed.
+// Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
 func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
 	target, waiting := d.pendingTarget(name)
 	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
@@ -145,7 +145,7 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 	return 0
 }
 
-// branch moves the leaf to what target names; isNew refuses where there is a leaf.
+// branch moves the leaf to the entry that target names. With isNew it fails if leaf exists.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
 	if shown, _ := d.showsLeaf(); shown && isNew {
 		return syscall.EEXIST
@@ -166,7 +166,7 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	return 0
 }
 
-// branchPoint returns the id that target names, nil before the first entry.
+// branchPoint returns the id of the entry that target names, nil for the position before the first entry.
 func (d *SessionDir) branchPoint(target string) (*string, error) {
 	snap, err := d.session.Acquire()
 	if err != nil {
@@ -192,8 +192,8 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 	return d.view.refuse(d.session.Name(), leafName, d.path()+"/"+leafName, err)
 }
 
-// PendingLink is a link that waits to be renamed to leaf. The kernel goes on using the node under that
-// name, so that it then shows the leaf.
+// PendingLink is a link that waits to be renamed to leaf. The kernel keeps the node under the new name, so after that
+// it shows the leaf.
 type PendingLink struct{ LeafLink }
 
 func newPendingLink(d *SessionDir, name string) *PendingLink {

@@ -13,28 +13,28 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// version is one version of a file that is made from a session. It holds a snapshot until Close.
+// version is one version of a file that is rendered from a session. It holds a snapshot until Close.
 type version[V any] interface {
 	io.ReaderAt
 	Size() int64
 	Close()
-	// Continues reports whether it begins with all of an older version.
+	// Continues reports whether old is a prefix of it.
 	Continues(old V) bool
 }
 
-// line is what the open handles of a file show: one version, and where a reader comes to its end, the
-// newest one, if that continues it (docs/design.md section 6). Where the session takes another turn, the
-// handles stay with what they have, and the name stands for another node: so the size that a handle's fstat
-// tells never shrinks, and no reader takes the file for truncated.
+// line is what the open handles of a file show: one version, and when a reader comes to its end, the
+// newest one, if that continues it (docs/design.md section 6). If the newest version does not continue it, the
+// handles keep their version, and the name is given to another node: so the size that a handle's fstat
+// returns never shrinks, and no reader takes the file for truncated.
 type line[V version[V]] struct {
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
 	handles int
 	version V
 	attr    fuse.Attr // of version
-	// goesOn: readers go on at the end; else version is all there will ever be.
+	// goesOn says that handles continue with newer versions; else version does not change.
 	goesOn bool
 	serial int64 // of the snapshot that version was compared with last
-	// current: in that snapshot the file's name shows version, no more and no less.
+	// current says that in that snapshot the file's name shows exactly version.
 	current bool
 }
 
@@ -42,12 +42,12 @@ type line[V version[V]] struct {
 type shown[V any] struct {
 	version V
 	attr    fuse.Attr
-	// beyond: it goes on behind the end of what the file's name shows.
+	// beyond says that it is longer than what the file's name shows.
 	beyond bool
 }
 
-// open adds a handle, the first one with what first makes. It returns false where the handles that there are
-// show something else than the name does now; the caller called update with the same snapshot.
+// open adds a handle; the first one gets the version that first returns. It returns false if the existing handles
+// show something else than the name does now. Callers must have called update with the same snapshot.
 func (l *line[V]) open(snap *sessioncore.Snapshot, goesOn bool, first func() (shown[V], error)) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *line[V]) open(snap *sessioncore.Snapshot, goesOn bool, first func() (sh
 	return true, nil
 }
 
-// update goes on to what next makes of a newer snapshot, where that continues what is shown.
+// update replaces the version by the one that next returns for a newer snapshot, if that continues it.
 func (l *line[V]) update(snap *sessioncore.Snapshot, next func(goesOn bool) (shown[V], error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *line[V]) update(snap *sessioncore.Snapshot, next func(goesOn bool) (sho
 	l.serial, l.current = snap.Serial(), false
 	s, err := next(l.goesOn)
 	if err != nil {
-		return // the handles show what they have
+		return // the handles keep their version
 	}
 	if !s.version.Continues(l.version) {
 		s.version.Close()
@@ -87,15 +87,15 @@ func (l *line[V]) update(snap *sessioncore.Snapshot, next func(goesOn bool) (sho
 	l.version, l.attr, l.current = s.version, s.attr, !s.beyond
 }
 
-// isCurrent reports whether new handles may join those that there are: they show what the name does. The
-// caller called update with the same snapshot.
+// isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.
+// Callers must have called update with the same snapshot.
 func (l *line[V]) isCurrent(snap *sessioncore.Snapshot, goesOn func() bool) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == goesOn()
 }
 
-// openAttr fills in the attributes of what handles show; false where there is none.
+// openAttr sets the attributes of what the handles show. It returns false if there are no handles.
 func (l *line[V]) openAttr(out *fuse.Attr) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -105,7 +105,7 @@ func (l *line[V]) openAttr(out *fuse.Attr) bool {
 	return l.handles > 0
 }
 
-// read reads a part of what is shown; atEnd is called where it would come to the end, and may update.
+// read reads a part of the version. Before a read that reaches the end it calls atEnd, which may update.
 func (l *line[V]) read(dest []byte, off int64, n *node, atEnd func()) (fuse.ReadResult, syscall.Errno) {
 	l.mu.RLock()
 	end := off+int64(len(dest)) > l.version.Size()
@@ -118,7 +118,7 @@ func (l *line[V]) read(dest []byte, off int64, n *node, atEnd func()) (fuse.Read
 	return readAt(l.version, dest, off, n)
 }
 
-// release takes a handle away; the last one lets the version go.
+// release removes a handle; the last one closes the version.
 func (l *line[V]) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,18 +131,18 @@ func (l *line[V]) release() {
 
 // follower is a node whose open handles may share a line.
 type follower interface {
-	// follows reports whether they do.
+	// follows reports whether its handles share a line.
 	follows() bool
-	// standsFor reports whether the node shows what its name does now; content as for makeBranchFile.
+	// standsFor reports whether the node shows what its name does now; content is that of makeBranchFile.
 	standsFor(content uint64) bool
 }
 
-// successors counts the nodes that took over a name from another one.
+// successors counts nodes made by named, to give each its own identity.
 var successors atomic.Uint64
 
-// named is child for nodes some of which are followers. Where those who have a follower open see something else than
-// the name shows now, the name stands for another node: another file to the kernel. They may have the only
-// reference to the old one, so a new node never has the identity of an earlier one.
+// named is child for nodes that can be followers. If the open handles of a follower show something else than
+// the name does now, the name is given to a new node, which is another file to the kernel. The handles may hold the only
+// reference to the old node, so a new node never has the identity of an earlier one.
 func (n *node) named(ctx context.Context, id fusefs.StableAttr, name string, content uint64, make func() fusefs.InodeEmbedder) *fusefs.Inode {
 	id.Gen ^= content
 	if c := n.GetChild(name); c != nil {

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// tally counts what was written through an open control file since it was opened, or since a line was refused
-// last: a program that is told of a short write writes the rest again, and the reason tells of both together.
+// tally counts what was written through an open control file since it was opened, or since the last line was
+// refused: after a short write a program writes the rest again, and the error must count the lines of both writes.
 type tally struct {
-	lines   int // newlines, empty lines too
+	lines   int // newlines, including those of empty lines
 	applied int // lines that took effect
 }
 
-// took counts text all of whose lines were taken, and those among them that took effect.
+// took counts text whose lines were accepted, and how many of them took effect.
 func (t *tally) took(text []byte, applied int) {
 	t.lines += bytes.Count(text, newline)
 	t.applied += applied
@@ -34,8 +34,8 @@ func (e *lineError) Error() string {
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// refuse makes the reason for a refused line, of which text has all that was written with it: the lines
-// before it up to start. The count begins anew.
+// refuse returns the error for a refused line, which begins at start in text, and resets the tally. text is all that
+// was written together with the line.
 func (t *tally) refuse(err error, text []byte, start int) error {
 	line := t.lines + bytes.Count(text[:start], newline) + 1
 	of := t.lines + bytes.Count(text, newline)
@@ -47,7 +47,7 @@ func (t *tally) refuse(err error, text []byte, start int) error {
 	return e
 }
 
-// firstLine returns where the first line of text begins: behind the empty lines, if those mean nothing.
+// firstLine returns where the first line of text begins: after the empty lines, if these are ignored.
 func firstLine(text []byte, emptyCounts, goesOn bool) int {
 	if emptyCounts || goesOn {
 		return 0

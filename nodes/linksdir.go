@@ -94,8 +94,8 @@ func (d *LinksDir) list() ([]item, error) {
 	return items, nil
 }
 
-// lookupItem answers READDIRPLUS for a link without its attributes. The kernel looks the name up when somebody wants
-// them, and would do that also if it had them, since it may not remember the name.
+// lookupItem leaves out the attributes of a link in READDIRPLUS. The kernel may not remember the name of a link, so it
+// looks it up before each use anyway.
 func (d *LinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if it.mode == syscall.S_IFLNK {
 		return nil, syscall.ENOENT

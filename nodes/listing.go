@@ -54,8 +54,8 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 	return item{name: name, mode: id.Mode, ino: id.Ino}
 }
 
-// dirHandle is an open directory: a sorted picture of it, taken when reading begins, and taken anew when
-// the reader goes back to the start.
+// dirHandle is an open directory: a sorted list of its names, made when reading begins, and made again when
+// the reader rewinds it.
 type dirHandle struct {
 	dir    attributer
 	node   *node
@@ -69,14 +69,13 @@ type dirHandle struct {
 
 	sparing sparing
 
-	// A reply of READDIRPLUS answers many lookups; they see the session as it is when the first of them is
-	// answered. One request has one context.
+	// A reply to READDIRPLUS contains many lookups; all are done in one snapshot. Each request has its own context.
 	request context.Context
-	snap    *sessioncore.Snapshot // what the session was in that request, nil for none
+	snap    *sessioncore.Snapshot // used for that request, or nil
 }
 
-// openListing returns a handle on a directory. One that is gone answers ESTALE: the kernel, which may
-// remember it for a second, then looks the path up anew.
+// openListing returns a handle for a directory, or ESTALE if the directory is gone: the kernel, which may
+// remember it for a second, then looks up the path again.
 func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
 	return n.openListed(&dirHandle{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
 }
@@ -150,7 +149,7 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
 		if l.items[i].name == name {
 			if l.sparing.spare(ctx, l.dir, i) {
-				return nil, syscall.ENOENT // to the kernel: look it up yourself
+				return nil, syscall.ENOENT // the kernel then looks it up itself
 			}
 			return l.lookup(ctx, l.items[i], out)
 		}
@@ -171,7 +170,7 @@ func (l *dirHandle) lookupInSession(ctx context.Context, dir snapshotLister, it 
 	return dir.lookupIn(ctx, l.snap, it, out)
 }
 
-// forgetRequest lets go of what the last request looked at.
+// forgetRequest releases the snapshot of the last request.
 func (l *dirHandle) forgetRequest() {
 	if l.snap != nil {
 		l.snap.Release()
@@ -181,7 +180,7 @@ func (l *dirHandle) forgetRequest() {
 
 var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
 
-// Seekdir goes to a place told by an earlier Readdirent; to the start with a new picture.
+// Seekdir goes to an offset that Readdirent returned. Offset 0 makes the list again.
 func (l *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +199,7 @@ func (l *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
 
 var _ = (fusefs.FileReleasedirer)((*dirHandle)(nil))
 
-// Releasedir lets the picture go.
+// Releasedir drops the list.
 func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,7 @@ func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeSetattrer)((*NewSessionFile)(nil))
 
-// Setattr takes what > and touch send and does nothing about it.
+// Setattr accepts and ignores what > and touch send.
 func (f *NewSessionFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if errno := f.refuseOwnership(in); errno != 0 {
 		return errno
@@ -47,7 +47,7 @@ func (f *NewSessionFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *
 
 var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
 
-// Open returns a handle that takes lines.
+// Open returns a handle that accepts lines.
 func (f *NewSessionFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	return &controlHandle{file: f, node: &f.node, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0}, fuse.FOPEN_DIRECT_IO, 0
 }
@@ -66,12 +66,12 @@ func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, i
 	})
 }
 
-// unfinished: half an object may go on in another write.
+// unfinished reports whether a line is the beginning of an object, which may continue in another write.
 func (f *NewSessionFile) unfinished(line []byte) bool {
 	return len(line) > 0 && line[0] == '{' && sessioncore.Unfinished(line)
 }
 
-// sync puts all sessions on disk that somebody added to; sessionfs -u does that before it unmounts.
+// sync puts all new sessions on disk that were written to; sessionfs -u does that before it unmounts.
 func (f *NewSessionFile) sync(ctx context.Context) error { return f.view.Writer.SyncAll(ctx) }
 
 func (f *NewSessionFile) refused(err error) syscall.Errno {

@@ -11,8 +11,8 @@ import (
 
 const parentName = "parent"
 
-// hasParent reports whether the session that this one was forked from is here. Where that cannot be told,
-// the rest of the directory is there all the same.
+// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
+// the rest of the directory can be listed.
 func (d *SessionDir) hasParent() (bool, error) {
 	_, err := d.parent()
 	return err == nil, nil
@@ -23,8 +23,7 @@ func makeParent(d *SessionDir) fusefs.InodeEmbedder {
 	return &SessionLink{Link{node: node{view: d.view}, find: d.parent}}
 }
 
-// parent finds the parent. The link has the owner and the times of its own session, whose header says
-// where it leads.
+// parent finds the parent. The link has the owner and the times of its own session, whose header names the parent.
 func (d *SessionDir) parent() (target, error) {
 	if d.view.Listing == nil {
 		return target{}, sessioncore.ErrNotFound

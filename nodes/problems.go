@@ -2,7 +2,8 @@ package nodes
 
 import "sessionfs/sessioncore"
 
-// renderProblems makes problems.jsonl: what could not be read or joined or is missing, nothing where all is well.
+// renderProblems renders problems.jsonl: what could not be read or joined or is missing. It is empty if there are no
+// problems.
 func renderProblems(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	if v.Blobs == nil {
 		return snap.ProblemsDocument(nil), nil

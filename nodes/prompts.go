@@ -13,12 +13,12 @@ import (
 )
 
 // PromptsFile is history/prompts.jsonl and history/search/<query>: prompts as JSON lines, newest first. The
-// rendering lives with its handle; between two opens the node remembers its size alone.
+// content is held by the handle; the node keeps only its size.
 type PromptsFile struct {
 	node
 	prompts *history.History
 	match   string // the query, empty for all prompts
-	// last is the last measure that tells the size as long as the database is in its state.
+	// last is the last measure, which has the size as long as the database is in the same state.
 	last atomic.Pointer[history.Measure]
 }
 
@@ -52,7 +52,7 @@ func (f *PromptsFile) remember(m history.Measure) {
 
 var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
 
-// Open renders the prompts that there are now.
+// Open renders the current prompts.
 func (f *PromptsFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)

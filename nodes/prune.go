@@ -9,20 +9,20 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 )
 
-// maxNodes is how many nodes may be there before those that nobody uses are given back. A node takes some 600
+// maxNodes is how many nodes may exist before unused ones are pruned. A node takes some 600
 // bytes here and twice that in the kernel, which forgets it only when memory is short: after a crawl over a store of
-// 140,000 entries, three nodes each, nearly never. So many are enough for every name of a session of 20,000
-// entries; a name that was given back costs one lookup more.
+// 140,000 entries, three nodes each, nearly never. The limit is enough for every name of a session of 20,000
+// entries; a pruned name costs one more lookup.
 const maxNodes = 1 << 16
 
-// pruneBatch is how many nodes are named to the kernel at once; it takes as many at a time itself.
+// pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
 const pruneBatch = 512
 
 // crowd counts nodes.
 type crowd struct {
 	limit int           // maxNodes; does not change after the mount
-	room  atomic.Int64  // how many may come before somebody looks whether there are too many
-	full  chan struct{} // tells that somebody
+	room  atomic.Int64  // how many may be added before Prune counts them
+	full  chan struct{} // wakes Prune
 }
 
 func (c *crowd) init(limit int) {
@@ -30,7 +30,8 @@ func (c *crowd) init(limit int) {
 	c.makeRoom(0)
 }
 
-// makeRoom says how many nodes there are. Where most are in use, some more may come before the next look.
+// makeRoom sets room after a count of the nodes. If most are in use, a quarter of the limit may be added before the next
+// count.
 func (c *crowd) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes, c.limit/4))) }
 
 var _ = (fusefs.NodeOnAdder)((*node)(nil))
@@ -40,17 +41,17 @@ func (n *node) OnAdd(context.Context) {
 	if c := &n.view.crowd; c.room.Add(-1) < 0 {
 		select {
 		case c.full <- struct{}{}:
-		default: // it is told already
+		default: // Prune is woken already
 		}
 	}
 }
 
-// KeepNodes sets how many nodes may be there; before the mount.
+// KeepNodes sets how many nodes may exist. It must be called before the mount.
 func (d *RootDir) KeepNodes(limit int) { d.view.crowd.init(limit) }
 
-// Prune gives back to the kernel what it remembers and nobody uses, whenever there are too many nodes, until
-// stop is closed. It is the one that sends such notifications, and a goroutine of its own: the kernel takes
-// locks for them that requests which wait for us may hold.
+// Prune makes the kernel forget unused nodes whenever there are too many, until
+// stop is closed. It must run in its own goroutine, the only one that sends such notifications: the kernel takes
+// locks for them that may be held by requests which wait for the server.
 func (d *RootDir) Prune(stop <-chan struct{}) {
 	for {
 		select {
@@ -69,7 +70,7 @@ func (d *RootDir) pruneOnce(stop <-chan struct{}) {
 		}
 	}()
 	nodes := below(nil, &d.Inode)
-	if len(nodes) <= d.view.crowd.limit*3/4 { // the kernel forgot some by itself meanwhile
+	if len(nodes) <= d.view.crowd.limit*3/4 { // the kernel has forgotten some by itself
 		d.view.crowd.makeRoom(len(nodes))
 		return
 	}
@@ -97,29 +98,29 @@ func (d *RootDir) pruneOnce(stop <-chan struct{}) {
 	d.view.Log.Debug("nodes were given back", "before", before, "left", left)
 }
 
-// below appends the nodes below a directory that the kernel may give back, what is in a directory before it:
-// a directory is in use while the kernel remembers a name in it.
+// below appends the nodes below a directory that may be pruned, the nodes in a directory before the directory itself,
+// which is in use while the kernel remembers a name in it.
 func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	for _, child := range dir.Children() {
 		if child.IsDir() {
 			nodes = below(nodes, child)
 		}
-		if _, waits := child.Operations().(*PendingLink); !waits { // somebody is about to rename it
+		if _, waits := child.Operations().(*PendingLink); !waits { // it is about to be renamed
 			nodes = append(nodes, child)
 		}
 	}
 	return nodes
 }
 
-// forgetNodes has the kernel forget those nodes that are not in use.
+// forgetNodes makes the kernel forget those nodes that are not in use.
 func (d *RootDir) forgetNodes(nodes []*fusefs.Inode) syscall.Errno { return d.NotifyPrune(nodes) }
 
-// forgetNames does what older kernels can: they forget names, in use or not. So directories stay: one may be
-// somebody's working directory.
+// forgetNames is forgetNodes for older kernels, which can forget names only, whether in use or not. So it skips
+// directories: one may be the working directory of a process.
 func (d *RootDir) forgetNames(nodes []*fusefs.Inode) syscall.Errno {
 	for _, n := range nodes {
 		if name, parent := n.Parent(); parent != nil && !n.IsDir() {
-			// ENOENT: it forgot already.
+			// ENOENT means that it has forgotten the name already.
 			if errno := parent.NotifyEntry(name); errno != 0 && errno != syscall.ENOENT {
 				return errno
 			}

@@ -18,7 +18,7 @@ type RootName struct {
 	Make func() fusefs.InodeEmbedder
 }
 
-// RootDir is the root of a mount: the directories of SOURCE that are shown, and what is made from them.
+// RootDir is the root of a mount: the directories of SOURCE that are shown, and what is generated from them.
 type RootDir struct {
 	directory
 	source storage.Storage
@@ -71,7 +71,7 @@ func (d *RootDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (
 	return d.enterName(ctx, &d.names[it.number], out)
 }
 
-// follow finds the session's directory that a path leads to through one of the names.
+// follow resolves a path through one of the names to one below sessions/.
 func (d *RootDir) follow(parts []string) (below []string, err error) {
 	for i := range d.names {
 		if d.names[i].Name != parts[0] {

@@ -29,9 +29,9 @@ func (d *SearchDir) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
 
-// Lookup runs the query, to tell the size of its answer; one that is no query is EINVAL, with the reason in the root's
-// last-error. What begins with a dot cannot be one, but is what programs look for in every directory (.git,
-// .gitignore): it is not there.
+// Lookup runs the query to find the size of its result. A name that is not a query is EINVAL, with the reason in the
+// root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
+// never a query: it is ENOENT.
 func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if strings.HasPrefix(name, ".") {
 		return nil, syscall.ENOENT
@@ -47,5 +47,5 @@ func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	return child, 0
 }
 
-// searchWhat is what last-error calls a search.
+// searchWhat is the name of searches in last-error.
 const searchWhat = "history/search"

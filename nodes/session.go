@@ -19,12 +19,12 @@ import (
 // SessionDir is sessions/…/<session>/: a session as a directory.
 type SessionDir struct {
 	snapshotDir
-	// artifacts is the real directory beside the session file, which need not be there.
+	// artifacts is the real directory beside the session file, which need not exist.
 	artifacts *SourceDir
 
 	mu      sync.Mutex   // guards what follows
 	pending pendingLinks // links that wait to be renamed to leaf
-	// leafBack is when leaf, which was removed, is there again.
+	// leafBack is when leaf exists again after it was removed.
 	leafBack time.Time
 }
 
@@ -43,7 +43,7 @@ func newSessionDir(dir *SourceDir, name string) *SessionDir {
 type sessionFile struct {
 	name string
 	mode uint32 // file type bits
-	// present tells whether it is there; nil: always.
+	// present reports whether it exists; nil means always.
 	present func(*SessionDir) (bool, error)
 	make    func(*SessionDir) fusefs.InodeEmbedder
 }
@@ -81,8 +81,8 @@ func isSessionFile(name string) bool {
 
 var _ = (fusefs.NodeLookuper)((*SessionDir)(nil))
 
-// Lookup finds a fixed name, or, unlisted, what artifacts/ has under that name, so that the paths of
-// tool output which sessions mention work (docs/design.md section 1).
+// Lookup finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
+// tool output that sessions mention work (docs/design.md section 1).
 func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	for i := range sessionFiles {
 		f := &sessionFiles[i]
@@ -136,7 +136,7 @@ func (d *SessionDir) list() ([]item, error) {
 
 func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if slowFiles[it.name] && !d.isRendered(it.name) {
-		return nil, syscall.ENOENT // to the kernel: look it up yourself
+		return nil, syscall.ENOENT // the kernel then looks it up itself
 	}
 	return d.enterFixed(ctx, &sessionFiles[it.number], out)
 }

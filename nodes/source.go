@@ -26,9 +26,9 @@ type SourceDir struct {
 	lookupCount
 	storage storage.Storage
 	dir     string // path in storage, "" for the root
-	// sessions hands out the sessions of storage; nil where files are shown as they are.
+	// sessions are those of storage; nil if all files are shown as they are.
 	sessions *sessioncore.Store
-	// plain: no session file of its name was beside it when it was looked up.
+	// plain says that no session file of its name was beside it when it was looked up.
 	plain bool
 }
 
@@ -62,8 +62,9 @@ func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	return child, errno
 }
 
-// isOutdated reports whether the name of a plain directory is that of a session by now: the file was restored, say,
-// after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look again.
+// isOutdated reports whether the name of a plain directory has become that of a session: for example the file was
+// restored after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look
+// up the name again.
 func (d *SourceDir) isOutdated() bool {
 	if !d.plain {
 		return false
@@ -101,7 +102,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	return nil, syscall.ENOENT
 }
 
-// isSession reports whether there is a session file that a directory called name shows.
+// isSession reports whether there is a session file for a directory of that name.
 func (d *SourceDir) isSession(name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
 		return false, nil
@@ -117,12 +118,12 @@ func (d *SourceDir) isSession(name string) (bool, error) {
 	}
 }
 
-// enterItem makes a child of what stands in SOURCE under that name.
+// enterItem answers a lookup with a file, link or directory of SOURCE.
 func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st storage.Stat, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	path := join(d.dir, name)
 	id := sourceAttr(parent.StableAttr(), st.Kind, name)
 	if st.Kind == storage.KindFile {
-		id.Gen ^= st.Device<<48 ^ st.Inode // another file is another file to the kernel too
+		id.Gen ^= st.Device<<48 ^ st.Inode // a replaced file is another node
 	}
 	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		switch st.Kind {
@@ -165,7 +166,7 @@ func (d *SourceDir) OpendirHandle(ctx context.Context, flags uint32) (fusefs.Fil
 	return d.directory.OpendirHandle(ctx, flags)
 }
 
-// Numbers of listed items: what stands in SOURCE, or a session's directory.
+// Numbers of listed items: those of SOURCE, and sessions' directories.
 const (
 	listedSource = iota
 	listedSession
@@ -176,7 +177,7 @@ func (d *SourceDir) list() ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := make(map[string]bool) // names that only one thing can have: the real file wins
+	taken := make(map[string]bool) // names of real files and links, which win over sessions' directories
 	sessions := make(map[string]bool)
 	for _, f := range found {
 		if f.Kind == storage.KindFile || f.Kind == storage.KindLink {
@@ -193,7 +194,7 @@ func (d *SourceDir) list() ([]item, error) {
 		isSession, err := d.isSession(name)
 		if err != nil {
 			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)
-			continue // one bad file does not make the listing fail
+			continue // one bad file must not make the listing fail
 		}
 		if isSession {
 			sessions[name] = true
@@ -219,7 +220,7 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 	return d.lookupIn(ctx, &d.node, it.name, out)
 }
 
-// follow: sessions/ itself, whose paths are what is asked for.
+// follow returns the path unchanged in sessions/ itself.
 func (d *SourceDir) follow(parts []string) ([]string, error) {
 	if d.sessions == nil || d.dir != "" {
 		return nil, layout.ErrLeadsNowhere
@@ -230,7 +231,7 @@ func (d *SourceDir) follow(parts []string) ([]string, error) {
 // join puts a name behind a directory's path in a storage, where "" is the root.
 func join(dir, name string) string { return path.Join(dir, name) }
 
-// sortItems brings a listing into the order of names.
+// sortItems sorts a listing by name.
 func sortItems(items []item) {
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 }

@@ -17,14 +17,14 @@ import (
 )
 
 // SourceFile is a file of SOURCE, byte for byte and read-only: a raw session file, an artifact, a blob,
-// a breadcrumb. As EntryFile it stands for one file: what is put in its place is another node.
+// a breadcrumb. Like EntryFile it stands for one file: a file that replaces it is another node.
 type SourceFile struct {
 	node
 	storage storage.Storage
 	file    string        // path in storage
-	object  storage.Token // which file; of the token only what tells that
+	object  storage.Token // device and inode only
 
-	cached atomic.Pointer[storage.Token] // of the content that the kernel may have pages of
+	cached atomic.Pointer[storage.Token] // of the content of which the kernel may have pages
 }
 
 func (f *SourceFile) stat() (storage.Stat, error) {
@@ -49,12 +49,12 @@ func (f *SourceFile) fillAttr(out *fuse.Attr) error {
 
 func fillSource(out *fuse.Attr, st storage.Stat) {
 	fillFile(out, st, st.Size)
-	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // a script stays one
+	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // execute bits are kept
 }
 
 var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 
-// Getattr mirrors the file; who has it open goes on seeing it when its name is another's. All handles of a node
+// Getattr mirrors the file; an open handle keeps showing it after it is replaced. All handles of a node
 // are of one file.
 func (f *SourceFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	if h, ok := fh.(*sourceHandle); ok {
@@ -79,7 +79,7 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	}
 	st, err := obj.Stat()
 	if err == nil && !st.SameObject(f.object) {
-		err = storage.ErrStale // the kernel looks the path up anew
+		err = storage.ErrStale // the kernel looks up the path again
 	}
 	if err != nil {
 		_ = obj.Close()
@@ -92,8 +92,8 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
 }
 
-// forReading are the flags of every handle that only reads: closing it has nothing to tell us, which saves
-// a round trip for each open.
+// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves
+// a round trip for each close.
 const forReading = fuse.FOPEN_NOFLUSH
 
 // sourceHandle is an open file of SOURCE.
@@ -104,8 +104,8 @@ type sourceHandle struct {
 
 var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 
-// Read reads the pinned file; the kernel takes the bytes from it without a copy where it can. It asks for
-// whole pages, for its cache: for others go-fuse's pipe can come up short (see EntryFile).
+// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole pages, for its cache;
+// for other offsets go-fuse's pipe can return too little (see EntryFile).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if off%pageSize == 0 {
 		if fd, err := h.obj.Fd(); err == nil {
@@ -115,14 +115,14 @@ func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Rea
 	return readAt(h.obj, dest, off, &h.file.node)
 }
 
-// pageSize is what the kernel's cache asks in multiples of.
+// pageSize is that of the kernel's cache.
 const pageSize = 4096
 
 var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
-// PassthroughFd gives the kernel the file itself to read from, without us: where the daemon is privileged and
-// Linux is 6.9 or later; go-fuse sees to both. The kernel takes one file for a node, and a node stands for one:
-// what is put in its place is another node.
+// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
+// Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
+// replaces it is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
 	fd, err := h.obj.Fd()
 	if err != nil {
@@ -131,9 +131,9 @@ func (h *sourceHandle) PassthroughFd() (int, bool) {
 	return int(fd), !stacked(int(fd))
 }
 
-// stacked reports whether a file lies on a file system over another one. The kernel refuses these, and after one
-// refusal go-fuse asks for no file any more, not even for those that others have open already; these could then not be
-// opened at all.
+// stacked reports whether a file is on a file system that is stacked on another one. The kernel refuses these for
+// passthrough. After one refusal go-fuse stops using passthrough, also for files that are open with it; these could then
+// not be opened again.
 func stacked(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
@@ -148,12 +148,12 @@ func stacked(fd int) bool {
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
 
-// Release lets the file go.
+// Release closes the file.
 func (h *sourceHandle) Release(context.Context) syscall.Errno {
 	return errnoOf(h.obj.Close())
 }
 
-// sourceTarget finds where a symbolic link of SOURCE leads: it is shown as it is, and never followed by us.
+// sourceTarget returns the findTarget of a symbolic link of SOURCE: its target is shown as it is and never followed.
 func sourceTarget(s storage.Storage, file string) findTarget {
 	return func() (target, error) {
 		st, err := s.Stat(file)
@@ -168,7 +168,7 @@ func sourceTarget(s storage.Storage, file string) findTarget {
 	}
 }
 
-// readAt reads from r; what lies behind its end is not there.
+// readAt reads from r; a read at the end is short.
 func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
 	got, err := r.ReadAt(dest, off)
 	if err != nil && err != io.EOF {
@@ -177,6 +177,6 @@ func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, sy
 	return readBytes(dest[:got]), 0
 }
 
-// readBytes is the answer to a read from memory. A vector goes to the kernel by one writev; for a plain slice
-// go-fuse first tries a pipe, which is three calls more.
+// readBytes returns the result of a read from memory. A vector is sent to the kernel by one writev; for a plain slice
+// go-fuse first tries a pipe, which takes three more system calls.
 func readBytes(p []byte) fuse.ReadResult { return fuse.ReadResultVector([][]byte{p}) }

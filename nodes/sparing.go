@@ -5,33 +5,33 @@ import (
 	"sync/atomic"
 )
 
-// freeLookups is how many names of a listing come with their attributes unasked, which saves whoever opens or
-// stats them a round trip each. Listing so many costs some 15 ms more; a directory with more of them is
-// rarely read by a pattern: the shell's arguments would be too long for a program.
+// freeLookups is how many names of a listing always come with their attributes, which saves a round trip for each that
+// is opened or stat'ed. For that many it costs some 15 ms more; larger directories are
+// rarely read by a shell pattern, whose arguments would be too long for a program.
 const freeLookups = 8 << 10
 
-// sparing decides which names of a long listing come with their attributes: those beyond the first only
-// where somebody is seen to look names up, as ls -l does and find does not. The kernel's own way of
-// finding that out (READDIRPLUS_AUTO) gives a shell that expands a pattern names alone, and each open that
-// follows costs a lookup.
+// sparing decides which names of a long listing come with their attributes: the first ones always, the others only
+// if lookups are observed, as with ls -l but not with find. The kernel's own heuristic
+// (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each following open
+// costs a lookup.
 type sparing struct {
-	request context.Context // for which the answer below is
+	request context.Context // the request for which spares was decided
 	spares  bool
 	began   bool   // some names came without attributes
-	seen    uint32 // lookups that were counted then
-	asked   bool   // somebody looked names up after that: all others come with theirs
+	seen    uint32 // lookups counted at that time
+	asked   bool   // lookups followed: all other names come with attributes
 }
 
 // counted is a directory that counts the lookups in it.
 type counted interface{ lookedUp() uint32 }
 
-// lookupCount is the count of a directory that can have many names.
+// lookupCount counts the lookups in a directory that can have many names.
 type lookupCount struct{ n atomic.Uint32 }
 
 func (c *lookupCount) lookedUp() uint32 { return c.n.Load() }
 
-// spare reports whether the name with that number comes without its attributes, which is the same for the whole
-// of a request that begins so far in.
+// spare reports whether the name with that number comes without its attributes. Beyond freeLookups the decision is the
+// same for all names of a request.
 func (s *sparing) spare(request context.Context, dir any, number int) bool {
 	c, ok := dir.(counted)
 	if !ok || number < freeLookups || s.asked {

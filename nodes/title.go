@@ -8,20 +8,20 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// makeTitle makes title, the one control file for which an empty line means something, it clears, and that takes one
-// line alone.
+// makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
+// one line only.
 func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
 	f := control("title", titleLines, nil, renderTitle)(d).(*ControlFile)
 	f.empty, f.single = true, true
 	return f
 }
 
-// renderTitle makes title: the session's title and a newline, nothing where it has none.
+// renderTitle renders title: the session's title and a newline, or nothing if it has none.
 func renderTitle(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.TitleDocument()
 }
 
-// titleLines is title as it is written to: a line sets the title, an empty one clears it.
+// titleLines sets the title to a line; an empty line clears it.
 func titleLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
 		return "", f.view.Writer.SetTitle(ctx, f.session, line)

@@ -8,7 +8,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// makeTranscript makes transcript.md: the current branch, to be read by a person.
+// makeTranscript makes transcript.md: the current branch as Markdown for people.
 func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
 	links := transcriptLinks(&d.node, 0)
 	return followed(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
@@ -23,8 +23,8 @@ func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
 // belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
 const belowSession = 3
 
-// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends there. Readers go on while the
-// session goes on under that entry.
+// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
+// continue as long as the session continues after the entry.
 func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	links := transcriptLinks(&d.node, belowSession)
 	made, _, err := branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
@@ -49,15 +49,15 @@ func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncor
 	return made, 0, err
 }
 
-// transcriptLinks returns what the links of a transcript begin with that is in a directory which lies that
-// many levels below a session's.
+// transcriptLinks returns the prefixes of the links in a transcript whose directory is that many levels below a
+// session's directory.
 func transcriptLinks(dir *node, below int) sessioncore.TranscriptLinks {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
 	return sessioncore.TranscriptLinks{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
 }
 
-// isRendered reports whether the size of a generated file is known for what the session is now.
+// isRendered reports whether the size of a generated file is known for the current snapshot.
 func (d *SessionDir) isRendered(name string) bool {
 	child := d.GetChild(name)
 	if child == nil {

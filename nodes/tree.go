@@ -13,7 +13,7 @@ import (
 )
 
 // TreeRoot is tree/ and tree/.deep/: directories that mirror parentId. tree/ lists the roots and .deep,
-// which lists the places where the nesting goes on; in both every entry can be looked up (docs/design.md,
+// which lists the entries at which the nesting continues; in both every entry can be looked up (docs/design.md,
 // tree/).
 type TreeRoot struct {
 	snapshotDir
@@ -70,20 +70,20 @@ func (d *TreeRoot) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	return items, nil
 }
 
-// treePlace is where a directory of tree/ lies: in its stretch of literal nesting, and how many levels
-// below the session's directory its stretch begins.
+// treePlace is the position of a directory of tree/: its place in its stretch of literal nesting, and how many levels
+// below the session's directory the stretch begins.
 type treePlace struct {
 	at layout.Nesting
 	up int // levels above the stretch's first directory, up to the session's directory
 }
 
-// toSession returns the way from the directory up to the session's directory.
+// toSession returns the relative path from the directory up to the session's directory.
 func (p treePlace) toSession() string { return strings.Repeat("../", p.at.Levels+p.up) }
 
 // TreeDir is the directory of an entry in tree/: entry.json and a directory for each child.
 type TreeDir struct {
 	snapshotDir
-	name  string // that tree/ has for the entry
+	name  string // of the entry in tree/
 	place treePlace
 }
 
@@ -97,7 +97,8 @@ func enterTreeDir(ctx context.Context, parent *node, session *sessioncore.Sessio
 	return child, 0
 }
 
-// fillTreeDir: such a directory changes when a child comes, so its time is that of the last child.
+// fillTreeDir sets the attributes of an entry's directory. It changes when a child is added, so its time is that of the
+// last child.
 func (n *node) fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
 	n.fillDir(out, snap.Stat())
 	last := snap.Time(e)
@@ -109,7 +110,7 @@ func (n *node) fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out 
 	fillTimes(out, last, last)
 }
 
-// fillAttr tells the time of the last child.
+// fillAttr finds the entry for fillTreeDir.
 func (d *TreeDir) fillAttr(out *fuse.Attr) error {
 	snap, err := d.session.Acquire()
 	if err != nil {

@@ -9,28 +9,28 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// View is what all nodes of a mount share. It does not change after the mount.
+// View holds what all nodes of a mount share. Its exported fields do not change after the mount.
 type View struct {
-	// Log takes the reasons of refusals and what went wrong below.
+	// Log gets the reasons for refusals and the errors of the packages below.
 	Log *slog.Logger
-	// Blobs are those of SOURCE/blobs.
+	// Blobs is the store in SOURCE/blobs.
 	Blobs *blobfs.Store
 	// Writer writes to the sessions.
 	Writer *sessioncore.Writer
 	// Listing finds sessions; nil in a mount that only shows files.
 	Listing *sessioncore.Listing
-	// ReadOnly says that nothing can be written (-o ro).
+	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
-	// Statfs tells about the backing file system.
+	// Statfs returns the numbers of the backing file system.
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
 	crowd    crowd
 }
 
-// contextBlobs returns the blobs that contexts resolve references with, nil for none.
+// contextBlobs returns the blobs with which contexts resolve references, or nil.
 func (v *View) contextBlobs() sessioncore.Blobs {
 	if v.BlobRefs || v.Blobs == nil {
 		return nil
