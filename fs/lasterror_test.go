@@ -16,11 +16,11 @@ func TestLastError(t *testing.T) {
 	const when = `^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z `
 	w := newWriting(t)
 	for script, want := range map[string]string{
-		`cat "$2" > "$1"`:                      `append: line 4 of 5, 2 applied before it: .*message\.role.*\(invalid argument\)\n$`,
-		`cat "$2" "$2" | tee "$1" >/dev/null`:  `append: line 4 of 10, 2 applied before it: `,
-		`dd if="$2" of="$1" bs=50 status=none`: `append: line 4 of [45], 2 applied before it: `,
-		`echo '{' > "$1"`:                      `append: line 1 of 1, 0 applied before it: `,
-		`printf 'x\n\n\033[2J' > "$1"`:         `append: line 1 of 3, 0 applied before it: `,
+		`cat "$2" > "$1"`: `append: line 4 of 5, 2 applied before it: .*message\.role.*\(invalid argument\)\n$`,
+		`cat "$2" "$2" | sponge | tee "$1" >/dev/null`: `append: line 4 of 10, 2 applied before it: `,
+		`dd if="$2" of="$1" bs=50 status=none`:         `append: line 4 of [45], 2 applied before it: `,
+		`echo '{' > "$1"`:                              `append: line 1 of 1, 0 applied before it: `,
+		`printf 'x\n\n\033[2J' > "$1"`:                 `append: line 1 of 3, 0 applied before it: `,
 	} {
 		lines := tempFile(t, message("1")+"\n\n"+message("2")+"\n"+badLine+"\n"+message("5")+"\n")
 		_, _, err := tool(t, "dash", "-c", script, "dash", w.in("append"), lines)
