@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
 )
 
-var _ sessioncore.BlobPutter = (*Store)(nil)
+var _ writer.BlobPutter = (*Store)(nil)
 
 // Put stores data durably under its SHA-256 in lower-case hex and returns the hash (docs/format.md,
 // Persisting). A complete blob of that name is left alone. The client writes blobs in place and without

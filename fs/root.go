@@ -15,9 +15,12 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/writer"
 )
 
 // The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
@@ -52,8 +55,8 @@ type tree struct {
 	sessions *pending.Storage
 	store    *sessioncore.Store
 	root     *nodes.RootDir
-	clients  *sessioncore.Clients
-	leases   *sessioncore.Leases
+	clients  *clients.Clients
+	leases   *clients.Leases
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -72,13 +75,13 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	sessions := pending.New(onDisk)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
-	t.clients = sessioncore.NewClients(source, terminals)
-	t.leases = sessioncore.NewLeases(sessioncore.LeaseDirs(os.Getenv, o.Source, source.Path())...)
+	t.clients = clients.New(source, terminals)
+	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
 	blobStore := blobfs.New(blobs)
 	view := &nodes.View{
 		Log:   log,
 		Blobs: blobStore,
-		Writer: sessioncore.NewWriter(t.store, sessioncore.WriteOptions{
+		Writer: writer.New(t.store, writer.Options{
 			ReadOnly:   o.ReadOnly,
 			Sync:       o.Sync,
 			LiveAllow:  o.LiveAllow,
@@ -87,9 +90,9 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Blobs:      blobStore,
 			Clients:    t.clients,
 			Leases:     t.leases,
-			Program:    func() sessioncore.Program { return sessioncore.ProgramOfRoot(source, o.Source, source.Path()) },
+			Program:    func() writer.Program { return writer.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
-		Listing:  sessioncore.NewListing(t.store, onDisk.Path()),
+		Listing:  listing.New(t.store, onDisk.Path()),
 		ReadOnly: o.ReadOnly,
 		BlobRefs: o.ContextBlobsRef,
 		Statfs:   statfsOf(source),

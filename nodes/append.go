@@ -6,12 +6,13 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/writer"
 )
 
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
 func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
-	return control("append", appendLines, sessioncore.Unfinished, nil)(d)
+	return control("append", appendLines, writer.Unfinished, nil)(d)
 }
 
 // appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.

@@ -11,10 +11,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/writer"
 )
 
 // maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
-const maxControlLine = sessioncore.MaxLine
+const maxControlLine = writer.MaxLine
 
 // uninterrupted returns the context for a write. Any signal to the writer, even an ignored one, cancels the context
 // of the request; but programs do not expect EINTR from a file, and a write waits for a lock only for a limited time.
@@ -176,7 +177,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 }
 
 // errManyLines means that more than one line was written to a file that accepts one.
-var errManyLines error = &sessioncore.FieldError{Want: "one line", Got: "more than one"}
+var errManyLines error = &writer.FieldError{Want: "one line", Got: "more than one"}
 
 // errLineTooLong means a line longer than maxControlLine.
 var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)

@@ -23,9 +23,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/writer"
 )
 
 // TestErrnoOf is the table of docs/design.md section 7 as far as it is about reading.
@@ -127,12 +129,12 @@ var otherWriteErrors = []struct {
 	want      syscall.Errno
 	situation string
 }{
-	{&sessioncore.FieldError{Want: "a known type", Got: "x"}, syscall.EINVAL, "an unknown type"},
+	{&writer.FieldError{Want: "a known type", Got: "x"}, syscall.EINVAL, "an unknown type"},
 	{errManyLines, syscall.EINVAL, "two lines for a title"},
 	{errUnfinished, syscall.EINVAL, "not JSON"},
 	{errNoReference, syscall.EINVAL, "a leaf target that names no entry"},
 	{errLineTooLong, syscall.EFBIG, "a line over 64 MiB"},
-	{&sessioncore.LiveError{}, syscall.EBUSY, "a live client"},
+	{&clients.LiveError{}, syscall.EBUSY, "a live client"},
 	{fs.ErrNotExist, syscall.ESTALE, "the backing file went away"},
 	{syscall.ENAMETOOLONG, syscall.ENAMETOOLONG, "a working directory whose sessions could not be written"},
 	{syscall.ENOSPC, syscall.ENOSPC, ""},

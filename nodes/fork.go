@@ -7,7 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/writer"
 )
 
 // makeFork makes fork: an id creates a session of the path to that entry.
@@ -16,7 +16,7 @@ func makeFork(d *SessionDir) fusefs.InodeEmbedder { return control("fork", forkL
 // forkLines creates sessions. Reading the same open file gives the paths of their directories from the mount's root.
 func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
-		id, _, err := sessioncore.ParseLabelLine(line + "\t") // so that a space is part of the id
+		id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
 		if err != nil {
 			return "", err
 		}

@@ -7,7 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 )
 
 // IndexFile is index.jsonl: one line for each session, newest first (docs/design.md section 5). As with other
@@ -43,7 +43,7 @@ func (f *IndexFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 // indexHandle is an open index.jsonl.
 type indexHandle struct {
 	node *node
-	doc  *sessioncore.IndexDocument
+	doc  *listing.IndexDocument
 }
 
 var _ = (fusefs.FileReader)((*indexHandle)(nil))

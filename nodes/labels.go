@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/writer"
 )
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
@@ -18,7 +19,7 @@ func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
 // labelLines sets and clears labels: "<id> <label>" sets, "<id>" clears.
 func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
-		id, label, err := sessioncore.ParseLabelLine(line)
+		id, label, err := writer.ParseLabelLine(line)
 		if err != nil {
 			return "", err
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
 )
 
 // NewSessionFile is new-session: a working directory, or an object with cwd, title and parentSession,
@@ -54,7 +54,7 @@ func (f *NewSessionFile) Open(_ context.Context, flags uint32) (fusefs.FileHandl
 
 func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
 	return oneByOne(lines, func(line string) (string, error) {
-		spec, err := sessioncore.ParseNewSession([]byte(line))
+		spec, err := writer.ParseNewSession([]byte(line))
 		if err != nil {
 			return "", err
 		}
@@ -68,7 +68,7 @@ func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, i
 
 // unfinished reports whether a line is the beginning of an object, which may continue in another write.
 func (f *NewSessionFile) unfinished(line []byte) bool {
-	return len(line) > 0 && line[0] == '{' && sessioncore.Unfinished(line)
+	return len(line) > 0 && line[0] == '{' && writer.Unfinished(line)
 }
 
 // sync puts all new sessions on disk that were written to; sessionfs -u does that before it unmounts.

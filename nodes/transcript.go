@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/transcript"
 )
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
@@ -16,7 +17,7 @@ func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
 		if err != nil {
 			return nil, err
 		}
-		return snap.TranscriptDocument(leaf, links)
+		return transcript.Render(snap, leaf, links)
 	})(d)
 }
 
@@ -28,7 +29,7 @@ const belowSession = 3
 func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	links := transcriptLinks(&d.node, belowSession)
 	made, _, err := branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
-		return snap.TranscriptDocument(e, links)
+		return transcript.Render(snap, e, links)
 	})(d, snap, e)
 	name := d.name
 	made.(*GeneratedFile).follow = &following{
@@ -38,7 +39,7 @@ func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncor
 				return nil, false, err
 			}
 			end := snap.BranchBelow(e)
-			doc, err := snap.TranscriptDocument(end, links)
+			doc, err := transcript.Render(snap, end, links)
 			return doc, end != e, err
 		},
 		goesOn: func(snap *sessioncore.Snapshot) bool {
@@ -51,10 +52,10 @@ func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncor
 
 // transcriptLinks returns the prefixes of the links in a transcript whose directory is that many levels below a
 // session's directory.
-func transcriptLinks(dir *node, below int) sessioncore.TranscriptLinks {
+func transcriptLinks(dir *node, below int) transcript.Links {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
-	return sessioncore.TranscriptLinks{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
+	return transcript.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
 }
 
 // isRendered reports whether the size of a generated file is known for the current snapshot.

@@ -7,6 +7,8 @@ import (
 
 	"sessionfs/blobfs"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/writer"
 )
 
 // View holds what all nodes of a mount share. Its exported fields do not change after the mount.
@@ -16,9 +18,9 @@ type View struct {
 	// Blobs is the store in SOURCE/blobs.
 	Blobs *blobfs.Store
 	// Writer writes to the sessions.
-	Writer *sessioncore.Writer
+	Writer *writer.Writer
 	// Listing finds sessions; nil in a mount that only shows files.
-	Listing *sessioncore.Listing
+	Listing *listing.Listing
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).

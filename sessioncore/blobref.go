@@ -21,8 +21,8 @@ func IsBlobHash(name string) bool {
 	return len(name) == hashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// blobHash returns the hash of a blob reference, ok being false where v is none.
-func blobHash(v rawjson.Value) (hash string, ok bool) {
+// BlobHash returns the hash of a blob reference, ok being false where v is none.
+func BlobHash(v rawjson.Value) (hash string, ok bool) {
 	if len(v) < hashLen || len(v) > 6*(hashLen+len(rawjson.BlobPrefix))+2 {
 		return "", false
 	}
@@ -58,7 +58,7 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 			}
 			return true
 		})
-		hash, ok := blobHash(data.Value)
+		hash, ok := BlobHash(data.Value)
 		if !isImage || !ok {
 			return true
 		}
@@ -93,7 +93,7 @@ func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 				}
 				key = false
 			}
-			edits = illFormedEdits(edits, token, base+i)
+			edits = IllFormedEdits(edits, token, base+i)
 			i = end
 		case c == '-' || c >= '0' && c <= '9':
 			end, _ := s.SkipNumber(text, i)
@@ -123,8 +123,8 @@ func overflows(number []byte) bool {
 	return math.IsInf(f, 0)
 }
 
-// illFormedEdits replaces bytes that are no UTF-8.
-func illFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
+// IllFormedEdits replaces bytes that are no UTF-8.
+func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	for at := 0; ; {
 		at += rawjson.ValidPrefix(text[at:])
 		if at == len(text) {
@@ -146,7 +146,7 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	if !imageURL || r.blobs == nil {
 		return edits, nil
 	}
-	hash, ok := blobHash(token)
+	hash, ok := BlobHash(token)
 	if !ok {
 		return edits, nil
 	}

@@ -161,7 +161,7 @@ func (r *BranchEntries) readRendered(e Entry, p []byte, off int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.renderedOf != e {
-		text, err := r.snap.shown(e)
+		text, err := r.snap.ShownText(e)
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (r *BranchEntries) checkEntry(e Entry, now storage.Token) error {
 	if r.checked == e && r.checkedIn == now {
 		return nil
 	}
-	if _, err := r.snap.checked(e); err != nil {
+	if _, err := r.snap.EntryText(e); err != nil {
 		return err
 	}
 	r.checked, r.checkedIn = e, now

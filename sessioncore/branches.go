@@ -160,7 +160,7 @@ func (s *Snapshot) BranchesDocument() (*Document, error) {
 		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
 		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
 		if label := s.BranchLabel(e); label != "" {
-			out = appendLabelField(out, label)
+			out = AppendLabelField(out, label)
 		} else {
 			out = append(out, '-')
 		}

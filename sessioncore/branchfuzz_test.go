@@ -59,7 +59,7 @@ func checkBranches(t *testing.T, s *Snapshot) {
 		require.Equal(t, s.Tree().Has(e) && len(s.Tree().Children(e)) == 0, isTip[e], "entry %d is a tip", e)
 		require.NotEmpty(t, s.What(e))
 		require.LessOrEqual(t, len(s.What(e)), maxWhat)
-		text, err := s.shown(e)
+		text, err := s.ShownText(e)
 		require.NoError(t, err)
 		require.Equal(t, whatByTheBook(text), s.What(e), "%s", text)
 		name := s.BranchName(e)
@@ -106,7 +106,7 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 		want := "-"
 		for at := e; at != NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
 			if label := s.LabelOf(at); label != "" {
-				want = string(appendLabelField(nil, label))
+				want = string(AppendLabelField(nil, label))
 				break
 			}
 		}

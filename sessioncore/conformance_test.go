@@ -73,11 +73,7 @@ func TestOtherStores(t *testing.T) {
 func openSession(t testing.TB, file string) (*Snapshot, error) {
 	store := NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
 	t.Cleanup(store.Close)
-	snap, err := store.Session(filepath.Base(file)).Acquire()
-	if err == nil {
-		t.Cleanup(snap.Release)
-	}
-	return snap, err
+	return sessiontest.Acquire(t, store.Session(filepath.Base(file)))
 }
 
 func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff sessiontest.Difference) {
@@ -262,10 +258,10 @@ func (a *answers) labels() string {
 func (a *answers) entries() string {
 	var out []string
 	for e := range Entry(a.snap.Len()) {
-		text, err := a.snap.shown(e)
+		text, err := a.snap.ShownText(e)
 		require.NoError(a.t, err)
 		var fields []string
-		parent := a.snap.dialect.parent
+		parent := a.snap.dialect.ParentKey
 		for _, key := range []string{"id", parent, "type"} {
 			v := text.Member(key)
 			if v == nil {

@@ -56,7 +56,7 @@ func (c *contextBuilder) writeMessages() error {
 	if at < 0 {
 		return c.writeEntries(c.path)
 	}
-	compaction, err := c.s.checked(c.path[at])
+	compaction, err := c.s.EntryText(c.path[at])
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
 	var first symbol
 	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
 		first, _ = c.s.keptByIndex(index)
-	} else if id, ok := compaction.Member(c.s.dialect.kept).Bytes(); ok {
+	} else if id, ok := compaction.Member(c.s.dialect.KeptKey).Bytes(); ok {
 		first = c.s.symbols.find(id)
 	}
 	if first == 0 {
@@ -148,7 +148,7 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 		c.doc.fileRange(off, size)
 		return nil
 	}
-	text, err := c.s.checked(e)
+	text, err := c.s.EntryText(e)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (c *contextBuilder) writeTime(e Entry) {
 }
 
 func (c *contextBuilder) writeCustomMessage(e Entry) error {
-	text, err := c.s.checked(e)
+	text, err := c.s.EntryText(e)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry) error {
 }
 
 func (c *contextBuilder) writeBranchSummary(e Entry) error {
-	text, err := c.s.checked(e)
+	text, err := c.s.EntryText(e)
 	if err != nil || !text.Member("summary").Truthy() {
 		return err
 	}

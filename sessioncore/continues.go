@@ -28,9 +28,9 @@ func (d *Document) Continues(old *Document) bool {
 	return true
 }
 
-// sameText reports whether two entries, each of its snapshot, have one text. In snapshots of one index an
+// SameText reports whether two entries, each of its snapshot, have one text. In snapshots of one index an
 // entry never changes.
-func sameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
+func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	if e == NoEntry || f == NoEntry {
 		return e == f
 	}

@@ -18,21 +18,25 @@ import (
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
-	"/internal/writers":               {"/storage"},
+	"/internal/procfs":                {"/storage"},
 	"/internal/childtest":             {},
 	"/internal/clienttest":            {"/internal/childtest", "/internal/sessiontest", "/storage/dir"},
 	"/internal/sessiontest":           {"/internal/rawjson", "/storage", "/storage/dir", "/storage/memory"},
 	"/internal/markdown":              {"/internal/rawjson"},
 	"/internal/markdown/markdowntest": {},
 	"/storage":                        {},
-	"/storage/dir":                    {"/storage", "/internal/writers"},
+	"/storage/dir":                    {"/storage", "/internal/procfs"},
 	"/storage/memory":                 {"/storage"},
 	"/storage/pending":                {"/storage", "/storage/memory"},
 	"/storage/storagetest":            {"/storage"},
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/writers", "/storage"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/storage"},
+	"/clients":                        {"", "/internal/procfs", "/internal/rawjson", "/storage"},
+	"/listing":                        {"", "/internal/rawjson", "/storage"},
+	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
+	"/writer":                         {"", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -7,38 +7,37 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// dialect is how a program words the one model that sessioncore has (docs/design.md section 9). The header
-// says of which dialect a file is, from its first line to its last; whatever differs between dialects is
-// asked of the table that is here.
-type dialect struct {
-	headerType string
+// Dialect is the words in which a program writes the one model that sessioncore has (docs/design.md section 9). The
+// header decides the dialect of a file from its first line to its last. A Dialect is data: code that differs between
+// dialects asks it, or compares it with OMP and Operator.
+type Dialect struct {
+	HeaderType string // the type of headers
 	types      map[string]EntryType
-	spelling   jsonl.Spelling
+	Spelling   jsonl.Spelling // of keys
 
-	// The keys of members that both have.
-	parent, target, from, kept, thinkingLevel, parentSession string
+	// The keys of members that every dialect has.
+	ParentKey, TargetKey, FromKey, KeptKey, thinkingLevel, ParentSessionKey string
 
-	// versioned: the header has a version, by which old files are migrated, and a title slot may stand
-	// before it.
-	versioned bool
-	// titleEntry: the session's title is the name of the last session_info entry, not the header's.
-	titleEntry bool
-	// form is that of timestamps in a file that has none to go by.
-	form rawjson.TimeForm
+	// Versioned: the header has a version, by which old files are migrated, and a title slot may stand before it.
+	Versioned bool
+	// TitleEntry: the session's title is the name of the last session_info entry, not the header's.
+	TitleEntry bool
+	// Form is the form of timestamps in a file that has none to go by.
+	Form rawjson.TimeForm
 
-	// moveType is the type of entries that can move the leaf.
-	moveType EntryType
-	// ownLeaf: a move to nowhere makes itself the leaf; else it is as if it were not there.
-	ownLeaf bool
+	// MoveType is the type of entries that can move the leaf.
+	MoveType EntryType
+	// OwnLeaf: a move to nowhere makes itself the leaf; else it is as if it were not there.
+	OwnLeaf bool
 
 	context contextWords
 
-	// dataFirst: custom entries and messages begin with their own fields.
-	dataFirst bool
-	// nullLabel: a label entry that clears says so with null; else it has no label.
-	nullLabel bool
-	// fileTime is the layout of the time that file names begin with.
-	fileTime string
+	// DataFirst: custom entries and messages begin with their own fields.
+	DataFirst bool
+	// NullLabel: a label entry that clears says so with null; else it has no label.
+	NullLabel bool
+	// FileTime is the layout of the time that file names begin with.
+	FileTime string
 }
 
 // contextWords are how a context is worded (docs/format.md, Context).
@@ -54,65 +53,65 @@ type contextWords struct {
 }
 
 var (
-	// omp is the dialect of omp, xcsh and pi.
-	omp = &dialect{
-		headerType: "session", types: ompTypes, spelling: jsonl.CamelCase,
-		parent: "parentId", target: "targetId", from: "fromId", kept: keptKey,
-		thinkingLevel: "thinkingLevel", parentSession: "parentSession",
-		versioned: true, form: rawjson.TimeZulu,
-		moveType: TypeCustom, ownLeaf: true,
+	// OMP is the dialect of omp, xcsh and pi.
+	OMP = &Dialect{
+		HeaderType: "session", types: ompTypes, Spelling: jsonl.CamelCase,
+		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey,
+		thinkingLevel: "thinkingLevel", ParentSessionKey: "parentSession",
+		Versioned: true, Form: rawjson.TimeZulu,
+		MoveType: TypeCustom, OwnLeaf: true,
 		context: contextWords{
 			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
 			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
 			customMessages: true, providerHistory: true,
 		},
-		dataFirst: true, fileTime: rawjson.TimestampLayout,
+		DataFirst: true, FileTime: rawjson.TimestampLayout,
 	}
-	// operator is the dialect of operator (docs/format.md, Operator dialect).
-	operator = &dialect{
-		headerType: "session_header", types: operatorTypes, spelling: jsonl.SnakeCase,
-		parent: "parent_id", target: "target_id", from: "from_id", kept: "first_kept_entry_id",
-		thinkingLevel: "thinking_level", parentSession: "parent_session",
-		titleEntry: true, form: rawjson.TimeOffset,
-		moveType: TypeLeaf,
+	// Operator is the dialect of operator (docs/format.md, Operator dialect).
+	Operator = &Dialect{
+		HeaderType: "session_header", types: operatorTypes, Spelling: jsonl.SnakeCase,
+		ParentKey: "parent_id", TargetKey: "target_id", FromKey: "from_id", KeptKey: "first_kept_entry_id",
+		thinkingLevel: "thinking_level", ParentSessionKey: "parent_session",
+		TitleEntry: true, Form: rawjson.TimeOffset,
+		MoveType: TypeLeaf,
 		context: contextWords{
 			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
 			compactionRole: "compaction_summary", compactionKeys: []string{"summary", "tokens_before"},
 		},
-		nullLabel: true, fileTime: "2006-01-02T15:04:05.000000",
+		NullLabel: true, FileTime: "2006-01-02T15:04:05.000000",
 	}
 )
 
-// time reads a timestamp.
-func (d *dialect) time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok bool) {
-	if d == operator {
+// Time reads a timestamp: milliseconds since the epoch, and the form that it has. ok is false where it cannot be read.
+func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok bool) {
+	if d == Operator {
 		return rawjson.ReadOperatorTimestamp(v)
 	}
 	return rawjson.ReadTimestamp(v)
 }
 
-// dialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
+// DialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
 // of the types of headers and a string id, which may be empty (docs/format.md, Loading).
-func dialectOf(v rawjson.Value) *dialect {
+func DialectOf(v rawjson.Value) *Dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
-		return dialectOfType(typ)
+		return DialectOfType(typ)
 	}
 	return nil
 }
 
-// dialectOfType returns the dialect whose headers are of a type, nil for none.
-func dialectOfType(typ string) *dialect {
+// DialectOfType returns the dialect whose headers are of a type, nil for none.
+func DialectOfType(typ string) *Dialect {
 	switch typ {
-	case omp.headerType:
-		return omp
-	case operator.headerType:
-		return operator
+	case OMP.HeaderType:
+		return OMP
+	case Operator.HeaderType:
+		return Operator
 	}
 	return nil
 }
 
-// typeOf returns the type that a JSON value names.
-func (d *dialect) typeOf(v rawjson.Value) EntryType {
+// TypeOf returns the type that a JSON value names.
+func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	if !v.IsString() {
 		return TypeUnknown
 	}
@@ -124,13 +123,13 @@ func (d *dialect) typeOf(v rawjson.Value) EntryType {
 }
 
 // Dialect returns the dialect that the session is of.
-func (s *Snapshot) Dialect() *dialect { return s.dialect }
+func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 
 // TimeForm returns how times are written that are added to the session: as its last timestamp.
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
 // Dialect returns the dialect that the session is of.
-func (s *Session) Dialect() (*dialect, error) {
+func (s *Session) Dialect() (*Dialect, error) {
 	snap, err := s.Acquire()
 	if err != nil {
 		return nil, err
@@ -143,9 +142,9 @@ func (s *Session) Dialect() (*dialect, error) {
 // was replaced since then is read while the lock is held.
 const recentLook = time.Second
 
-// recentDialect returns the dialect that the session was of when its file changed or was read a moment ago, nil where
+// RecentDialect returns the dialect that the session was of when its file changed or was read a moment ago, nil where
 // that is longer ago.
-func (s *Session) recentDialect() *dialect {
+func (s *Session) RecentDialect() *Dialect {
 	cur := s.current.Load()
 	if cur == nil || time.Now().UnixNano()-cur.readAt > int64(recentLook) {
 		return nil

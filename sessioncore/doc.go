@@ -31,11 +31,10 @@
 // The file may change while it is read. What only grew goes on to be read as it was; what was overwritten in
 // place gives [ErrStale], never a mixture of two versions.
 //
-// # Writing and finding
+// # What builds on it
 //
-// A [Writer] adds entries, moves the leaf, sets labels and titles, and makes sessions. Each write is made
-// under the lock that clients take, at the file as it is then, after a look for live clients ([Clients]), and
-// takes effect as a whole or not at all. A [Listing] finds sessions as the client's list and --resume do.
+// Package writer changes sessions, package listing finds them, package transcript renders one for a person, and package
+// clients tells who has one open. Package storage says where files lie.
 //
 // # What it never does
 //

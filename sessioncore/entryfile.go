@@ -40,7 +40,7 @@ func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	if rec.flags&recMigrated == 0 {
 		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside become blanks, one for one
 	}
-	text, err := s.shown(e)
+	text, err := s.ShownText(e)
 	return EntryState{int64(len(text)) + 1, jsonl.Checksum(text)}, err
 }
 
@@ -57,28 +57,28 @@ func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 		}
 		return d, nil
 	}
-	text, err := s.shown(e)
+	text, err := s.ShownText(e)
 	if err != nil {
 		return nil, err
 	}
 	return textDocument(s, append(text, '\n')), nil
 }
 
-// shown returns an entry's text as its file shows it, migrated and on one line.
-func (s *Snapshot) shown(e Entry) (rawjson.Value, error) {
+// ShownText returns an entry's text as its file shows it, migrated and on one line.
+func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
-	text, err := s.checked(e)
+	text, err := s.EntryText(e)
 	if err != nil {
 		return nil, err
 	}
 	if rec.flags&recMigrated != 0 {
 		text = s.migrated(rec, text)
 	}
-	return oneLine(text), nil
+	return OneLine(text), nil
 }
 
-// oneLine turns the line breaks inside a text into blanks, byte for byte.
-func oneLine(text rawjson.Value) rawjson.Value {
+// OneLine turns the line breaks inside a text into blanks, byte for byte.
+func OneLine(text rawjson.Value) rawjson.Value {
 	if !manyLines(text) {
 		return text
 	}

@@ -11,17 +11,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// entryReader reads entries one after the other into the same memory.
-type entryReader struct {
+// EntryReader reads entries one after the other into the same memory.
+type EntryReader struct {
 	s   *Snapshot
 	buf []byte
 }
 
-// newEntryReader returns a reader of a snapshot's entries.
-func newEntryReader(s *Snapshot) entryReader { return entryReader{s: s} }
+// NewEntryReader returns a reader of a snapshot's entries.
+func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 
-// read returns an entry's text, compared with its checksum; it is good until the next read.
-func (r *entryReader) read(e Entry) (rawjson.Value, error) {
+// Read returns an entry's text, compared with its checksum; it is good until the next read.
+func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {
 		r.buf = make([]byte, max(int(rec.size), jsonl.ChunkSize))
@@ -36,20 +36,20 @@ func (r *entryReader) read(e Entry) (rawjson.Value, error) {
 // readBatch is how many entries a goroutine takes at once.
 const readBatch = 16
 
-// readAll reads entries with several goroutines. Each gets a function of its own from worker, and calls it
+// ReadEntries reads entries with several goroutines. Each gets a function of its own from worker, and calls it
 // with the number of an entry in entries and its text, in no particular order. The first error ends it.
-func (s *Snapshot) readAll(entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
+func (s *Snapshot) ReadEntries(entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	var next atomic.Int64
 	work := func() (err error) {
 		defer storage.RecoverTo(&err)
 		take := worker()
-		r := newEntryReader(s)
+		r := NewEntryReader(s)
 		for ctx.Err() == nil {
 			end := int(next.Add(readBatch))
 			for i := end - readBatch; i < min(end, len(entries)); i++ {
-				text, err := r.read(entries[i])
+				text, err := r.Read(entries[i])
 				if err == nil {
 					err = take(i, text)
 				}

@@ -77,5 +77,5 @@ var operatorTypes = map[string]EntryType{
 	"custom_message":        TypeCustomMessage,
 }
 
-// titleType is the type of a title slot, which is no entry.
-const titleType = "title"
+// TitleType is the type of a title slot, which is no entry.
+const TitleType = "title"

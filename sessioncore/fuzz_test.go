@@ -322,7 +322,7 @@ func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs Blobs, off, size 
 	require.Equal(t, n < len(part), err == io.EOF, "%v", err)
 }
 
-func checkContextKeys(t *testing.T, whole []byte, d *dialect) {
+func checkContextKeys(t *testing.T, whole []byte, d *Dialect) {
 	var ctx map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(whole, &ctx), "%q", whole)
 	var messages []json.RawMessage
@@ -330,9 +330,9 @@ func checkContextKeys(t *testing.T, whole []byte, d *dialect) {
 	for _, m := range messages {
 		require.NotEqual(t, "null", string(m))
 	}
-	keys := map[*dialect][]string{
-		omp:      {"messages", "thinkingLevel", "models", "injectedTtsrRules", "selectedMCPToolNames", "hasPersistedMCPToolSelection"},
-		operator: {"messages", "thinking_level"},
+	keys := map[*Dialect][]string{
+		OMP:      {"messages", "thinkingLevel", "models", "injectedTtsrRules", "selectedMCPToolNames", "hasPersistedMCPToolSelection"},
+		Operator: {"messages", "thinking_level"},
 	}
 	for _, key := range keys[d] {
 		require.Contains(t, ctx, key)
@@ -348,16 +348,16 @@ func FuzzNames(f *testing.F) {
 		require.Equal(t, nameByTheBook(a), name)
 		checkFileName(t, name+".json")
 		require.Equal(t, a == b, name == FileName(b), "%q and %q", a, b)
-		text, ok := decodeName(name)
+		text, ok := DecodeName(name)
 		require.Equal(t, !strings.Contains(name, "~"), ok, "only a cut name does not tell its id: %q", name)
 		if ok {
 			require.Equal(t, a, text)
 		}
 		// What no id is called finds none.
-		if text, ok := decodeName(b); ok {
+		if text, ok := DecodeName(b); ok {
 			require.Equal(t, b, FileName(text))
 		}
-		checkFileName(t, fileNameAmong(a, []string{"entry.json"}))
+		checkFileName(t, FileNameAmong(a, []string{"entry.json"}))
 	})
 }
 

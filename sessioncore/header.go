@@ -15,20 +15,20 @@ import (
 // addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
 func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
-	if u.Line == 1 && x.header.slot == 0 && isTitleSlot(v) {
+	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
 		x.header.slotOff, x.header.slot = u.Off, u.Size
 		return nil
 	}
-	d := dialectOf(v)
-	if d == nil || x.header.slot > 0 && !d.versioned {
+	d := DialectOf(v)
+	if d == nil || x.header.slot > 0 && !d.Versioned {
 		return ErrNotSession
 	}
 	x.dialect = d
 	x.header.found = true
 	x.header.off, x.header.size = u.Off, u.Size
 	x.header.end = u.Off + u.Size
-	x.version = currentVersion
-	if d.versioned {
+	x.version = CurrentVersion
+	if d.Versioned {
 		x.version = versionOf(v.Member("version"))
 	}
 	if id := v.Member("id"); len(id) <= maxLeaseText {
@@ -40,8 +40,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	if x.version < 2 {
 		x.seed, _ = v.Member("id").Text()
 	}
-	x.form = d.form
-	if t, form, ok := d.time(v.Member("timestamp")); ok {
+	x.form = d.Form
+	if t, form, ok := d.Time(v.Member("timestamp")); ok {
 		x.lastNow, x.form = t, form
 	}
 	x.header.time = x.lastNow
@@ -67,17 +67,17 @@ func versionOf(v rawjson.Value) int {
 		}
 	}
 	if math.IsNaN(n) {
-		return currentVersion // no comparison with it holds, so nothing migrates
+		return CurrentVersion // no comparison with it holds, so nothing migrates
 	}
 	return int(math.Floor(math.Max(-1, math.Min(n, 1<<20))))
 }
 
-// currentVersion is the version that migrations lead to (docs/format.md, Old versions).
-const currentVersion = 3
+// CurrentVersion is the version that migrations lead to (docs/format.md, Old versions).
+const CurrentVersion = 3
 
-// isTitleSlot: see docs/format.md, Title slot.
-func isTitleSlot(v rawjson.Value) bool {
-	if !v.Member("type").Is(titleType) {
+// IsTitleSlot: see docs/format.md, Title slot.
+func IsTitleSlot(v rawjson.Value) bool {
+	if !v.Member("type").Is(TitleType) {
 		return false
 	}
 	version := v.Member("v")
@@ -101,8 +101,8 @@ func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 	return FileRange{s.header.slotOff, s.header.slot}, s.header.slot > 0
 }
 
-// readHeader reads the header and, where there is one, the title slot.
-func (s *Snapshot) readHeader() (header, slot rawjson.Value, err error) {
+// ReadHeader reads the header and, where there is one, the title slot.
+func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	if header, err = s.read(s.header.off, s.header.size); err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Snapshot) readHeader() (header, slot rawjson.Value, err error) {
 			return nil, nil, err
 		}
 	}
-	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !isTitleSlot(slot)) {
+	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !IsTitleSlot(slot)) {
 		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", storage.ErrStale)
 	}
 	return header, slot, nil
@@ -119,7 +119,7 @@ func (s *Snapshot) readHeader() (header, slot rawjson.Value, err error) {
 
 // SessionID returns the id in the header, WTF-8.
 func (s *Snapshot) SessionID() (string, error) {
-	header, _, err := s.readHeader()
+	header, _, err := s.ReadHeader()
 	id, _ := header.Member("id").Text()
 	return id, err
 }
@@ -128,10 +128,10 @@ func (s *Snapshot) SessionID() (string, error) {
 // Title slot); operator's title is the name in the last session_info entry, and null, an empty name and
 // none at all mean that there is no title.
 func (s *Snapshot) Title() (string, error) {
-	if s.dialect.titleEntry {
+	if s.dialect.TitleEntry {
 		return s.name()
 	}
-	header, slot, err := s.readHeader()
+	header, slot, err := s.ReadHeader()
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func (s *Snapshot) name() (string, error) {
 	if s.titleEntry == 0 {
 		return "", nil
 	}
-	text, err := s.checked(Entry(s.titleEntry - 1))
+	text, err := s.EntryText(Entry(s.titleEntry - 1))
 	name, _ := text.Member("name").Text()
 	return name, err
 }
@@ -160,16 +160,16 @@ func (s *Snapshot) TitleDocument() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := titleLine(title)
+	line := TitleLine(title)
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
 	return textDocument(s, line), nil
 }
 
-// titleLine is a title as it is shown. A backslash stays one: titles that are written have no control
+// TitleLine is a title as it is shown. A backslash stays one: titles that are written have no control
 // characters, and people write paths.
-func titleLine(title string) (line []byte) {
+func TitleLine(title string) (line []byte) {
 	for b := []byte(title); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
 		line = appendVisibly(line, r, b[:n])
@@ -181,13 +181,13 @@ func titleLine(title string) (line []byte) {
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged and of
 // version 3 where it was older, and a newline (docs/design.md, context.json).
 func (s *Snapshot) HeaderDocument() (*Document, error) {
-	header, slot, err := s.readHeader()
+	header, slot, err := s.ReadHeader()
 	if err != nil {
 		return nil, err
 	}
 	var add []byte
 	var gone []string
-	if s.version < currentVersion {
+	if s.version < CurrentVersion {
 		gone = append(gone, "version")
 		add = append(add, `"version":3`...)
 	}
@@ -211,8 +211,8 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	return textDocument(s, append(edits.Apply(header), '\n')), nil
 }
 
-// readHeaderOf reads the header of a file without indexing it; nil where the file is no session.
-func readHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
+// ReadHeaderOf reads the header of a file without indexing it; nil where the file is no session.
+func ReadHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
 	obj, err := files.Open(name)
 	if err != nil {
 		return nil, err

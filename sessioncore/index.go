@@ -76,7 +76,7 @@ type index struct {
 	ordinals []uint32
 
 	header  headerRef
-	dialect *dialect
+	dialect *Dialect
 	values  int64  // values read, the header being 0, a title slot not counted
 	lastID  uint32 // 1 + the number of the last entry with an id, 0 for none
 	leaf    symbol // the id of the leaf, 0 for none
@@ -115,7 +115,7 @@ func (x *index) add(u *jsonl.Unit) error {
 		x.problem(Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing, What: ProblemSkipped, Why: jsonl.ReasonTrailing})
 	}
 	if u.Kind == jsonl.SkippedUnit {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: jsonText(u.Reason)})
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: rawjson.Text(u.Reason)})
 		return nil
 	}
 	if !x.header.found {
@@ -126,7 +126,7 @@ func (x *index) add(u *jsonl.Unit) error {
 		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
 		return nil
 	}
-	kind := x.dialect.typeOf(u.Info.Type.Of(u.Text))
+	kind := x.dialect.TypeOf(u.Info.Type.Of(u.Text))
 	if kind == typeHeader {
 		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemHeader, Why: "a second session header is no entry"})
 		return nil
@@ -146,7 +146,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
-	if t, form, ok := x.dialect.time(info.Time.Of(u.Text)); ok {
+	if t, form, ok := x.dialect.Time(info.Time.Of(u.Text)); ok {
 		rec.time, x.form = t, form
 		rec.flags |= recTimed
 	}
@@ -190,9 +190,9 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 // of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
 func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	var target rawjson.Value
-	if rec.kind == x.dialect.moveType {
+	if rec.kind == x.dialect.MoveType {
 		var isMove bool
-		if target, isMove = x.dialect.moveTarget(u.Text); isMove {
+		if target, isMove = x.dialect.MoveTarget(u.Text); isMove {
 			rec.flags |= recLeafMove
 		}
 	}
@@ -209,7 +209,7 @@ func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 				return
 			}
 		}
-		if x.dialect.ownLeaf {
+		if x.dialect.OwnLeaf {
 			x.leaf = rec.id
 		}
 	}
@@ -257,7 +257,7 @@ func (x *index) link(rec *record, u *jsonl.Unit) {
 	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
 		x.setID(rec, id)
 	}
-	if parent, ok := u.Info.Parents[x.dialect.spelling].Of(u.Text).Bytes(); ok && len(parent) > 0 {
+	if parent, ok := u.Info.Parents[x.dialect.Spelling].Of(u.Text).Bytes(); ok && len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -267,11 +267,11 @@ func (x *index) setID(rec *record, id []byte) {
 	rec.id = x.symbols.intern(id)
 	if rec.before = x.symbols.symbols[rec.id].last; rec.before != 0 {
 		x.problem(Problem{
-			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: jsonText(id),
-			Why: jsonText(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line)),
+			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.Text(id),
+			Why: rawjson.Text(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line)),
 		})
 	}
-	if rec.before == 0 && nameTooLong(id) {
+	if rec.before == 0 && NameTooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
 	}
 }
@@ -279,7 +279,7 @@ func (x *index) setID(rec *record, id []byte) {
 // addLabel notes a label entry (docs/format.md, Loading: an absent, null or empty label clears).
 func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	v := rawjson.Value(u.Text)
-	target, ok := v.Member(x.dialect.target).Text()
+	target, ok := v.Member(x.dialect.TargetKey).Text()
 	if !ok {
 		return
 	}

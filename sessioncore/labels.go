@@ -53,16 +53,16 @@ func (s *Snapshot) labelsInEffect() []labelRecord {
 func (s *Snapshot) LabelsDocument() *Document {
 	var out []byte
 	for _, l := range s.Labels() {
-		out = appendLabelField(out, l.Target)
+		out = AppendLabelField(out, l.Target)
 		out = append(out, '\t')
-		out = appendLabelField(out, l.Label)
+		out = AppendLabelField(out, l.Label)
 		out = append(out, '\n')
 	}
 	return textDocument(s, out)
 }
 
-// appendLabelField escapes what would break a line or could not be written back, and what a terminal obeys.
-func appendLabelField(dst []byte, text string) []byte {
+// AppendLabelField escapes what would break a line or could not be written back, and what a terminal obeys.
+func AppendLabelField(dst []byte, text string) []byte {
 	for b := []byte(text); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
 		if r == '\\' {
@@ -75,8 +75,8 @@ func appendLabelField(dst []byte, text string) []byte {
 	return dst
 }
 
-// labelOfID returns the label in effect of an id, which need not be an entry's.
-func (s *Snapshot) labelOfID(id string) string {
+// LabelOfID returns the label in effect of an id, which need not be an entry's.
+func (s *Snapshot) LabelOfID(id string) string {
 	target := s.symbols.find([]byte(id))
 	if target == 0 {
 		return ""
@@ -89,9 +89,9 @@ func (s *Snapshot) labelOfID(id string) string {
 	return ""
 }
 
-// labelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
+// LabelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
 // the client's table has them; a label that was cleared begins anew.
-func (s *Snapshot) labelsInOrderSet() []Label {
+func (s *Snapshot) LabelsInOrderSet() []Label {
 	var order []Label
 	at := map[symbol]int{}
 	for _, l := range s.labelRecords {
@@ -122,11 +122,11 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 		return append(dst, `\n`...)
 	case r == '\r':
 		return append(dst, `\r`...)
-	case isControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
+	case IsControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
 		return fmt.Appendf(dst, `\u%04x`, r)
 	}
 	return append(dst, text...)
 }
 
-// isControl reports whether a character is one of C0, DEL and C1.
-func isControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }
+// IsControl reports whether a character is one of C0, DEL and C1.
+func IsControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }

@@ -2,23 +2,23 @@ package sessioncore
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// leafMoveType is the customType of omp's entries that record a move of the leaf (docs/design.md, leaf).
-const leafMoveType = "sessionfs/leaf"
+// LeafMoveType is the customType of omp's entries that record a move of the leaf (docs/design.md, leaf).
+const LeafMoveType = "sessionfs/leaf"
 
-// moveTarget returns where an entry of the type moveType moves the leaf to, and whether it moves it at all.
-func (d *dialect) moveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
-	if d == operator { // its leaf entry is nothing but a move (docs/format.md, Operator dialect)
+// MoveTarget returns where an entry of the type moveType moves the leaf to, and whether it moves it at all.
+func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
+	if d == Operator { // its leaf entry is nothing but a move (docs/format.md, Operator dialect)
 		return text.Member("target_id"), true
 	}
 	// omp has no entry for it: a custom one of ours.
-	if !text.Member("customType").Is(leafMoveType) {
+	if !text.Member("customType").Is(LeafMoveType) {
 		return nil, false
 	}
 	return text.Member("data").Member("targetId"), true
 }
 
-// moves reports whether a target is another position than the current one.
-func (s *Snapshot) moves(target *string) (bool, error) {
+// Moves reports whether a target is another position than the current one.
+func (s *Snapshot) Moves(target *string) (bool, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
 		return false, err
@@ -32,14 +32,14 @@ func (s *Snapshot) moves(target *string) (bool, error) {
 	return e != leaf, nil
 }
 
-// movesTo is moves for what the session is now.
-func (s *Session) movesTo(target *string) (bool, error) {
+// MovesTo is moves for what the session is now.
+func (s *Session) MovesTo(target *string) (bool, error) {
 	snap, err := s.Acquire()
 	if err != nil {
 		return false, err
 	}
 	defer snap.Release()
-	return snap.moves(target)
+	return snap.Moves(target)
 }
 
 // leafMove is a position that is held in memory, for as long as the file's last entry stays the last.
@@ -62,14 +62,14 @@ func (s *Snapshot) lastText() string {
 	return s.idText(s.records[s.lastID-1].id)
 }
 
-// tryMove is not done where the session was added to in between.
-func (s *Session) tryMove(target *string) (done bool, err error) {
+// TryMove is not done where the session was added to in between.
+func (s *Session) TryMove(target *string) (done bool, err error) {
 	snap, err := s.Acquire()
 	if err != nil {
 		return false, err
 	}
 	defer snap.Release()
-	if moved, err := snap.moves(target); err != nil || !moved {
+	if moved, err := snap.Moves(target); err != nil || !moved {
 		return true, err
 	}
 	s.mu.Lock()

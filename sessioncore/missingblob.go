@@ -50,7 +50,7 @@ func eachBlobReference(text rawjson.Value, f func(hash string)) {
 			token := text[i:end]
 			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
 				key = token.Is("data") || token.Is("image_url")
-			} else if hash, ok := blobHash(token); ok && key {
+			} else if hash, ok := BlobHash(token); ok && key {
 				f(hash)
 			}
 			i = end

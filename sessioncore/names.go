@@ -13,26 +13,26 @@ import (
 
 // This file turns ids, labels and titles into file names and back (docs/design.md section 1, Names).
 
-// maxName is the longest encoded name in bytes: it leaves room for what is added to it below the 255
+// MaxName is the longest encoded name in bytes: it leaves room for what is added to it below the 255
 // bytes that file systems allow.
-const maxName = 200
+const MaxName = 200
 
-// hashLength is how many hex digits of the SHA-256 stand behind a name that was cut.
-const hashLength = 16
+// HashLength is how many hex digits of the SHA-256 stand behind a name that was cut.
+const HashLength = 16
 
 // FileName returns the name that a WTF-8 text is shown under. It depends on the text alone, and two
 // texts never share a name.
 func FileName(text string) string {
 	enc := encodeName(text)
-	if len(enc) <= maxName {
+	if len(enc) <= MaxName {
 		return enc
 	}
-	return enc[:maxName] + "~" + nameHash([]byte(text))
+	return enc[:MaxName] + "~" + nameHash([]byte(text))
 }
 
 func nameHash(text []byte) string {
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:hashLength]
+	return hex.EncodeToString(sum[:])[:HashLength]
 }
 
 // encodeName percent-encodes what a plain name cannot have.
@@ -115,16 +115,16 @@ func escapeFirst(name string) string {
 	return string(appendPercent(nil, name[:1])) + name[1:]
 }
 
-// nameTooLong reports whether an id is shown cut, so that its name alone does not tell it.
-func nameTooLong(id []byte) bool {
-	return 3*len(id) > maxName && len(encodeName(string(id))) > maxName
+// NameTooLong reports whether an id is shown cut, so that its name alone does not tell it.
+func NameTooLong(id []byte) bool {
+	return 3*len(id) > MaxName && len(encodeName(string(id))) > MaxName
 }
 
-// decodeName returns the text that a name stands for; ok is false where no text has that name or the
+// DecodeName returns the text that a name stands for; ok is false where no text has that name or the
 // name is cut.
-func decodeName(name string) (text string, ok bool) {
+func DecodeName(name string) (text string, ok bool) {
 	if strings.IndexByte(name, '%') < 0 {
-		return name, len(name) <= maxName && isPlainName(name)
+		return name, len(name) <= MaxName && isPlainName(name)
 	}
 	if name == "%" {
 		return "", true
@@ -146,12 +146,12 @@ func decodeName(name string) (text string, ok bool) {
 		i += 2
 	}
 	text = string(b)
-	return text, len(name) <= maxName && encodeName(text) == name
+	return text, len(name) <= MaxName && encodeName(text) == name
 }
 
-// decodeNameAmong is decodeName in a directory where some names are fixed.
-func decodeNameAmong(name string, fixed []string) (text string, ok bool) {
-	if text, ok = decodeName(name); ok {
+// DecodeNameAmong is decodeName in a directory where some names are fixed.
+func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
+	if text, ok = DecodeName(name); ok {
 		for _, f := range fixed {
 			if text == f {
 				return "", false // shown with its first byte encoded
@@ -167,8 +167,8 @@ func decodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	return "", false
 }
 
-// fileNameAmong is FileName in a directory where some names are fixed.
-func fileNameAmong(text string, fixed []string) string {
+// FileNameAmong is FileName in a directory where some names are fixed.
+func FileNameAmong(text string, fixed []string) string {
 	name := FileName(text)
 	for _, f := range fixed {
 		if name == f {
@@ -178,12 +178,12 @@ func fileNameAmong(text string, fixed []string) string {
 	return name
 }
 
-// cutName splits a cut name into what is shown of the text and the hash.
-func cutName(name string) (hash string, ok bool) {
-	if len(name) != maxName+1+hashLength || name[maxName] != '~' {
+// CutName splits a cut name into what is shown of the text and the hash.
+func CutName(name string) (hash string, ok bool) {
+	if len(name) != MaxName+1+HashLength || name[MaxName] != '~' {
 		return "", false
 	}
-	hash = name[maxName+1:]
+	hash = name[MaxName+1:]
 	return hash, len(bytes.Trim([]byte(hash), "0123456789abcdef")) == 0
 }
 

@@ -13,9 +13,9 @@ type parentRef struct {
 	text   string
 }
 
-// parentText returns what the header says of the parent, "" for nothing. It is read once for each state
+// ParentText returns what the header says of the parent, "" for nothing. It is read once for each state
 // of the file.
-func (s *Session) parentText() (string, error) {
+func (s *Session) ParentText() (string, error) {
 	st, err := s.Probe()
 	if err != nil {
 		return "", err
@@ -24,13 +24,13 @@ func (s *Session) parentText() (string, error) {
 		return known.text, nil
 	}
 	now := time.Now().UnixNano()
-	header, err := readHeaderOf(s.store.storage, s.name)
+	header, err := ReadHeaderOf(s.store.storage, s.name)
 	if err != nil {
 		return "", err
 	}
 	text := ""
-	if d := dialectOf(header); d != nil {
-		text, _ = header.Member(d.parentSession).Text()
+	if d := DialectOf(header); d != nil {
+		text, _ = header.Member(d.ParentSessionKey).Text()
 	}
 	s.parent.Store(&parentRef{st.Token, now, text})
 	return text, nil

@@ -45,20 +45,20 @@ func (s *Session) Probe() (storage.Stat, error) {
 
 // findHeader reads the file up to its first value.
 func (s *Session) findHeader() (bool, error) {
-	header, err := readHeaderOf(s.store.storage, s.name)
+	header, err := ReadHeaderOf(s.store.storage, s.name)
 	if errors.Is(err, ErrNotSession) {
 		return false, nil
 	}
 	return header != nil, err
 }
 
-// sessionEnding is what the names of session files end in.
-const sessionEnding = ".jsonl"
+// FileEnding is what the names of session files end in.
+const FileEnding = ".jsonl"
 
-// isSessionName tells session files from what else lies beside them (docs/format.md, Files).
-func isSessionName(name string) bool {
-	return strings.HasSuffix(name, sessionEnding) && !strings.HasPrefix(name, ".")
+// IsSessionName tells session files from what else lies beside them (docs/format.md, Files).
+func IsSessionName(name string) bool {
+	return strings.HasSuffix(name, FileEnding) && !strings.HasPrefix(name, ".")
 }
 
-// maxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
-const maxPath = 4095
+// MaxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
+const MaxPath = 4095

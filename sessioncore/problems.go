@@ -26,18 +26,18 @@ const (
 
 // Problem is one thing that could not be read or joined, a line of problems.jsonl (docs/design.md section 1).
 type Problem struct {
-	Line   int64       `json:"line"`         // number of the line, from 1
-	Offset int64       `json:"offset"`       // in the file, in bytes
-	Size   int64       `json:"bytes"`        //
-	What   ProblemKind `json:"problem"`      //
-	ID     jsonText    `json:"id,omitempty"` // of the entry, where it has one
-	Why    jsonText    `json:"why"`          // for a person
+	Line   int64        `json:"line"`         // number of the line, from 1
+	Offset int64        `json:"offset"`       // in the file, in bytes
+	Size   int64        `json:"bytes"`        //
+	What   ProblemKind  `json:"problem"`      //
+	ID     rawjson.Text `json:"id,omitempty"` // of the entry, where it has one
+	Why    rawjson.Text `json:"why"`          // for a person
 }
 
 // problemNote is a line of problems.jsonl about the lines before it.
 type problemNote struct {
-	What ProblemKind `json:"problem"`
-	Why  jsonText    `json:"why"`
+	What ProblemKind  `json:"problem"`
+	Why  rawjson.Text `json:"why"`
 }
 
 // problemMore is the kind of a note that there are more problems.
@@ -85,19 +85,19 @@ func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 	}
 	var out []byte
 	for _, p := range list {
-		p.ID = jsonText(shortID(string(p.ID)))
-		out = appendJSONLine(out, p)
+		p.ID = rawjson.Text(shortID(string(p.ID)))
+		out = rawjson.AppendLine(out, p)
 	}
 	if more := count - int64(len(list)); more > 0 {
-		out = appendJSONLine(out, problemNote{problemMore, jsonText(fmt.Sprintf("%d further problems are not listed", more))})
+		out = rawjson.AppendLine(out, problemNote{problemMore, rawjson.Text(fmt.Sprintf("%d further problems are not listed", more))})
 	}
 	if blobErr != nil {
 		why := rawjson.AppendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error()))
-		out = appendJSONLine(out, problemNote{ProblemBlob, jsonText(why)})
+		out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
 	}
 	if s.blobUsesMore && blobs != nil {
 		why := fmt.Sprintf("whether there are blobs was looked at for the first %d references alone", maxBlobUses)
-		out = appendJSONLine(out, problemNote{problemMore, jsonText(why)})
+		out = rawjson.AppendLine(out, problemNote{problemMore, rawjson.Text(why)})
 	}
 	doc := textDocument(s, out)
 	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil
@@ -106,8 +106,8 @@ func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 
 // shortID keeps a line about an entry from growing with a hostile id.
 func shortID(id string) string {
-	if len(id) <= maxName {
+	if len(id) <= MaxName {
 		return id
 	}
-	return string(rawjson.AppendUTF8(nil, []byte(id[:maxName])))
+	return string(rawjson.AppendUTF8(nil, []byte(id[:MaxName])))
 }

@@ -49,11 +49,11 @@ func (s *Session) Acquire() (*Snapshot, error) {
 	lookedAt := time.Now()
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
-		s.drop()
+		s.Drop()
 		return nil, err
 	}
 	if st.Kind != storage.KindFile {
-		s.drop()
+		s.Drop()
 		return nil, storage.ErrNotRegular
 	}
 	s.lastUsed.Store(s.store.clock.Add(1))
@@ -249,8 +249,8 @@ func (s *Session) install(snap *Snapshot) {
 	s.store.cached(s, len(snap.records))
 }
 
-// drop lets go of what is cached, where the file is no session any more.
-func (s *Session) drop() {
+// Drop lets go of what is cached, where the file is no session any more.
+func (s *Session) Drop() {
 	if s.current.Load() == nil {
 		return
 	}

@@ -16,7 +16,7 @@ func (c *contextBuilder) writeSettings() error {
 
 // settings are what follows the messages in the session's dialect, in order.
 func (c *contextBuilder) settings() []func() error {
-	if c.s.dialect == operator {
+	if c.s.dialect == Operator {
 		return []func() error{c.writeThinkingLevel, c.writeModelID}
 	}
 	return []func() error{c.writeThinkingLevel, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode}
@@ -28,7 +28,7 @@ func (c *contextBuilder) lastText(kind EntryType) (Entry, rawjson.Value, error) 
 	if at < 0 {
 		return NoEntry, nil, nil
 	}
-	text, err := c.s.checked(c.path[at])
+	text, err := c.s.EntryText(c.path[at])
 	return c.path[at], text, err
 }
 
@@ -95,7 +95,7 @@ func (c *contextBuilder) writeModels() error {
 		if rec.kind != TypeModelChange {
 			continue
 		}
-		text, err := c.s.checked(e)
+		text, err := c.s.EntryText(e)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (c *contextBuilder) writeModels() error {
 
 // modelNamed returns "provider/model" of an assistant message or an old model change.
 func (c *contextBuilder) modelNamed(e Entry) (string, error) {
-	text, err := c.s.checked(e)
+	text, err := c.s.EntryText(e)
 	if err != nil {
 		return "", err
 	}
@@ -178,7 +178,7 @@ func (c *contextBuilder) writeRules() error {
 		if c.s.records[e].kind != TypeTTSRInjection {
 			continue
 		}
-		text, err := c.s.checked(e)
+		text, err := c.s.EntryText(e)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ type Snapshot struct {
 	odd          []uint32
 	ordinals     []uint32
 	header       headerRef
-	dialect      *dialect
+	dialect      *Dialect
 	version      int
 	lastID       uint32
 	leafID       symbol           // the leaf as the file says, 0 for none
@@ -184,7 +184,7 @@ func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token)
 	if err != nil || st.Token == s.stat.Token || st.Token == *known {
 		return err
 	}
-	if _, err := s.checked(e); err != nil {
+	if _, err := s.EntryText(e); err != nil {
 		return err
 	}
 	*known = st.Token
@@ -295,7 +295,7 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 // IDName returns the file name of an entry's id in a directory where some names are taken: an id that looks like one
 // of these has its first byte encoded.
 func (s *Snapshot) IDName(e Entry, taken ...string) string {
-	return fileNameAmong(s.idText(s.records[e].id), taken)
+	return FileNameAmong(s.idText(s.records[e].id), taken)
 }
 
 // FindIDName returns the entry, the last one where the file repeats its id, that has a name by IDName, or
@@ -309,10 +309,10 @@ func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
 
 // findID returns the id that is shown under a name in a directory with those fixed names, or 0.
 func (s *Snapshot) findID(name string, fixed []string) symbol {
-	if id, ok := decodeNameAmong(name, fixed); ok {
+	if id, ok := DecodeNameAmong(name, fixed); ok {
 		return s.symbols.find([]byte(id))
 	}
-	hash, ok := cutName(name)
+	hash, ok := CutName(name)
 	if !ok {
 		return 0
 	}
@@ -354,9 +354,9 @@ func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	return b, nil
 }
 
-// checked reads an entry's text and makes sure that it is what was indexed: everything that takes a
+// EntryText reads an entry's text and makes sure that it is what was indexed: everything that takes a
 // text apart relies on its being valid JSON, and a file can be overwritten in place under us.
-func (s *Snapshot) checked(e Entry) (rawjson.Value, error) {
+func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	v, err := s.raw(e)
 	if err == nil {
 		err = s.check(e, v)
@@ -395,9 +395,9 @@ func (b bitset) has(e Entry) bool { return b[e>>6]&(1<<(e&63)) != 0 }
 func (b bitset) add(e Entry)      { b[e>>6] |= 1 << (e & 63) }
 func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }
 
-// lastLine returns what stands behind the file's last newline, the end of it where that is longer than
+// LastLine returns what stands behind the file's last newline, the end of it where that is longer than
 // any line that is read.
-func (s *Snapshot) lastLine() ([]byte, error) {
+func (s *Snapshot) LastLine() ([]byte, error) {
 	for n := int64(jsonl.ChunkSize); ; n *= 2 {
 		n = min(n, s.stat.Size)
 		text, err := s.read(s.stat.Size-n, n)

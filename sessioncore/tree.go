@@ -3,6 +3,8 @@ package sessioncore
 import (
 	"cmp"
 	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Tree is how the entries of a snapshot hang together: one node for each id, its last entry
@@ -78,7 +80,7 @@ func (s *Snapshot) joinParents(t *Tree) {
 
 func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
-	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: jsonText(s.idText(rec.id)), Why: jsonText(why)}
+	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}
 }
 
 // cutCycles makes the first entry in file order of each circle of parents a root (docs/design.md, tree/).

@@ -100,7 +100,7 @@ func (u *usageRecords) look(s *Snapshot) error {
 		ok    bool
 	}
 	all := make([]found, len(entries))
-	err := s.readAll(entries, func() func(int, rawjson.Value) error {
+	err := s.ReadEntries(entries, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
 			f := &all[i]
 			f.model, f.sum, f.ok = usageOf(text, &s.records[entries[i]])

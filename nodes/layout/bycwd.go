@@ -3,14 +3,14 @@ package layout
 import (
 	"strings"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
 // ByCwd is by-cwd/ and all directories below it: they nest like the working directories of the sessions. In each
 // there is a link to every session of just that directory, and latest.
 type ByCwd struct {
-	Listing *sessioncore.Listing
+	Listing *listing.Listing
 	Cwd     string // the working directory, an absolute path; "/" for by-cwd/ itself
 }
 
@@ -53,7 +53,7 @@ func (d ByCwd) Find(name string) (Entry, error) {
 	return Entry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
 }
 
-func (d ByCwd) sub(e sessioncore.CwdEntry) Directory {
+func (d ByCwd) sub(e listing.CwdEntry) Directory {
 	if e.Dir == "" {
 		return nil
 	}

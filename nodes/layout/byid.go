@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
 // ByID is by-id/: a link for each session, named by its id. Every key that --resume takes is found
 // (docs/design.md section 5).
-type ByID struct{ Listing *sessioncore.Listing }
+type ByID struct{ Listing *listing.Listing }
 
 var _ = (Directory)(ByID{})
 
@@ -57,7 +58,7 @@ func (d ByID) Find(name string) (Entry, error) {
 var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
 
 // linkTo is a link to a session, with the owner and the times of its file.
-func linkTo(name string, info *sessioncore.SessionInfo) Entry {
+func linkTo(name string, info *listing.Info) Entry {
 	return Entry{Name: name, Session: info.DirName(), Stat: info.Stat}
 }
 

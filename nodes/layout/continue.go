@@ -4,13 +4,15 @@ import (
 	"fmt"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
 // Continue is continue/: for each terminal a link to the session that its breadcrumb names. A breadcrumb that names
 // no session of this store has no link.
 type Continue struct {
-	Listing *sessioncore.Listing
+	Listing *listing.Listing
 	Crumbs  storage.Storage // terminal-sessions/
 }
 
@@ -49,7 +51,7 @@ func (d Continue) Find(terminal string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	file, err := sessioncore.ReadBreadcrumb(d.Crumbs, terminal)
+	file, err := clients.ReadBreadcrumb(d.Crumbs, terminal)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -44,7 +45,7 @@ func TestDirectories(t *testing.T) {
 	}
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	listing := sessioncore.NewListing(store, "/agent/sessions")
+	listing := listing.New(store, "/agent/sessions")
 	all, err := listing.Look()
 	require.NoError(t, err)
 	require.Len(t, all.All(), 4)

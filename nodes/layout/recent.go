@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -12,7 +13,7 @@ const recentCount = 20
 
 // Recent is recent/: links to the sessions that were modified last, named by their rank and what the client's short
 // lists call them.
-type Recent struct{ Listing *sessioncore.Listing }
+type Recent struct{ Listing *listing.Listing }
 
 var _ = (Directory)(Recent{})
 

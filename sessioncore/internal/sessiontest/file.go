@@ -80,3 +80,12 @@ func Memory(t testing.TB, content []byte) *memory.Storage {
 	require.NoError(t, files.WriteFile(FileName, content))
 	return files
 }
+
+// Acquire acquires a session, until the test is over.
+func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface{ Acquire() (Snapshot, error) }) (Snapshot, error) {
+	snap, err := s.Acquire()
+	if err == nil {
+		t.Cleanup(snap.Release)
+	}
+	return snap, err
+}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -137,7 +137,7 @@ func childLive(args []string) error {
 		return err
 	}
 	state, err := s.Writers(args[1])
-	seen, _ := writers.Find("/proc", st)
+	seen, _ := procfs.Find("/proc", st)
 	fmt.Println(state, seen)
 	return err
 }

@@ -3,7 +3,7 @@ package dir
 import (
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -30,7 +30,7 @@ func (s *Storage) Writers(name string) (storage.WriterState, error) {
 	if state, _ := lease(fd); state != storage.WritersUnknown { // what is not returned goes with the close
 		return state, nil
 	}
-	state, _ := writers.Find("/proc", st)
+	state, _ := procfs.Find("/proc", st)
 	return state, nil
 }
 

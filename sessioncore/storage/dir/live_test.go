@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/writers"
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -27,7 +27,7 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	t.Helper()
 	state, err := s.Writers(name)
 	require.NoError(t, err)
-	seen, _ := writers.Find("/proc", storagetest.Stat(t, s, name))
+	seen, _ := procfs.Find("/proc", storagetest.Stat(t, s, name))
 	return [2]storage.WriterState{state, seen}
 }
 

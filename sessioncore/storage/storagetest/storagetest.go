@@ -116,3 +116,16 @@ func LockPatiently(s storage.Storage, name string) (unlock func() error, err err
 	}
 	return unlock, err
 }
+
+// Keep puts on disk what a storage holds in memory.
+func Keep(t *testing.T, s interface {
+	storage.Storage
+	Pending(name string) bool
+	Keep(ctx context.Context, name string, lines []byte) error
+}, name string) {
+	t.Helper()
+	require.True(t, s.Pending(name))
+	unlock := Lock(t, s, name)
+	require.NoError(t, s.Keep(context.Background(), name, nil))
+	require.NoError(t, unlock())
+}

@@ -1,0 +1,197 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/clienttest"
+	"sessionfs/sessioncore/storage"
+)
+
+// agentDir is an agent directory, and what knows of its clients.
+type agentDir struct {
+	*clienttest.Agent
+	t       testing.TB
+	clients *Clients
+}
+
+func newAgentDir(t testing.TB) *agentDir {
+	t.Helper()
+	a := clienttest.NewAgent(t)
+	clients := New(a.Root, a.Terminals)
+	t.Cleanup(clients.Close)
+	if clients.databases.used() != storage.WritersNone {
+		t.Skip("live clients cannot be seen here: no leases")
+	}
+	return &agentDir{a, t, clients}
+}
+
+// nobodyOn: no client is on these sessions.
+func (a *agentDir) nobodyOn(names ...string) {
+	a.t.Helper()
+	for _, name := range names {
+		if live := a.clients.On(a.Sessions, name); live != nil {
+			a.t.Fatalf("%s: %v", name, live)
+		}
+	}
+}
+
+// somebodyOn: this process is on these sessions.
+func (a *agentDir) somebodyOn(pid int, terminal string, names ...string) {
+	a.t.Helper()
+	for _, name := range names {
+		live := a.clients.On(a.Sessions, name)
+		require.NotNil(a.t, live, name)
+		require.Equal(a.t, LiveError{name, SignTerminal, pid, live.Command, terminal}, *live)
+		require.Equal(a.t, pid != 0, live.Command != "")
+	}
+}
+
+// TestClientAtTerminal: a client holds no descriptor on its session; the breadcrumb of its terminal tells.
+func TestClientAtTerminal(t *testing.T) {
+	a := newAgentDir(t)
+	for i, database := range databaseNames {
+		t.Run(database, func(t *testing.T) {
+			tty, id := clienttest.Terminal(t)
+			a.Crumb(id, "p/s.jsonl")
+			a.nobodyOn("p/s.jsonl") // the client that wrote it has ended
+			pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database(database)}}.Start(t)
+			a.somebodyOn(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
+			a.nobodyOn("p/other.jsonl", "p/other/sub.jsonl")
+
+			a.Crumb(id, "p/other.jsonl") // it switched to another session
+			a.nobodyOn("p/s.jsonl", "p/s/sub.jsonl")
+			a.somebodyOn(pid, id, "p/other.jsonl")
+			a.Crumb(id, "p/s/sub.jsonl") // older versions name subagents' sessions
+			a.somebodyOn(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
+
+			end()
+			a.nobodyOn("p/s.jsonl", "p/s/sub.jsonl", "p/other.jsonl")
+			require.NoError(t, os.Remove(filepath.Join(a.Path, "terminal-sessions", id)), i)
+		})
+	}
+}
+
+// TestClientElsewhere: a session that somebody left, and a client on another one.
+func TestClientElsewhere(t *testing.T) {
+	a := newAgentDir(t)
+	tty, id := clienttest.Terminal(t)
+	left, leftID := clienttest.Terminal(t)
+	a.Crumb(id, "p/other.jsonl")
+	a.Crumb(leftID, "p/s.jsonl")
+	clienttest.Imitation{Stdin: left, Control: left}.Start(t) // a shell, say
+	pid, _ := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+	a.nobodyOn("p/s.jsonl")
+	a.somebodyOn(pid, id, "p/other.jsonl")
+	reader, err := os.Open(a.Database("history.db"))
+	require.NoError(t, err)
+	defer reader.Close()
+	a.nobodyOn("p/s.jsonl")
+}
+
+// TestClientComesBack: what was found out once is not believed when a client comes back to the session.
+func TestClientComesBack(t *testing.T) {
+	a := newAgentDir(t)
+	tty, id := clienttest.Terminal(t)
+	other, otherID := clienttest.Terminal(t)
+	a.Crumb(otherID, "p/other.jsonl")
+	clienttest.Imitation{Stdin: other, Control: other, Files: []string{a.Database("agent.db")}}.Start(t)
+	for range 5 {
+		a.Crumb(id, "p/s.jsonl")
+		time.Sleep(40 * time.Millisecond)
+		a.nobodyOn("p/s.jsonl")
+		searched := a.clients.scan.at
+		a.nobodyOn("p/s.jsonl")
+		require.Equal(t, searched, a.clients.scan.at, "remembered")
+		pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+		a.Crumb(id, "p/s.jsonl")
+		a.somebodyOn(pid, id, "p/s.jsonl")
+		end()
+		a.nobodyOn("p/s.jsonl")
+	}
+}
+
+// TestClientWithoutTerminalPath: a client whose stdin is no terminal names its breadcrumb by its environment, or by
+// a rule that we do not know.
+func TestClientWithoutTerminalPath(t *testing.T) {
+	databases := func(a *agentDir) []string { return []string{a.Database("agent.db"), a.Database("history.db")} }
+	t.Run("environment", func(t *testing.T) {
+		a := newAgentDir(t)
+		a.Crumb("tmux-%7", "p/s.jsonl")
+		a.Crumb("zellij-my-work-3", "p/other.jsonl")
+		_, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%8"}, Files: databases(a)}.Start(t)
+		a.nobodyOn("p/s.jsonl")
+		end()
+		pid, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%7"}, Files: databases(a)}.Start(t)
+		a.Crumb("tmux-%7", "p/s.jsonl")
+		a.somebodyOn(pid, "tmux-%7", "p/s.jsonl")
+		end()
+		pid, _ = clienttest.Imitation{Env: []string{"ZELLIJ_PANE_ID=3", "ZELLIJ_SESSION_NAME=my/work"}, Files: databases(a)}.Start(t)
+		a.Crumb("zellij-my-work-3", "p/other.jsonl")
+		a.somebodyOn(pid, "zellij-my-work-3", "p/other.jsonl")
+		a.nobodyOn("p/s.jsonl")
+	})
+	t.Run("controlling terminal", func(t *testing.T) {
+		a := newAgentDir(t)
+		tty, id := clienttest.Terminal(t)
+		a.Crumb(id, "p/s.jsonl")
+		pid, _ := clienttest.Imitation{Control: tty, Files: databases(a)}.Start(t)
+		a.somebodyOn(pid, id, "p/s.jsonl")
+	})
+	t.Run("unknown", func(t *testing.T) {
+		a := newAgentDir(t)
+		tty, id := clienttest.Terminal(t)
+		a.Crumb("future-1", "p/s.jsonl")
+		a.Crumb(id, "p/other.jsonl")
+		clienttest.Imitation{Stdin: tty, Control: tty, Files: databases(a)}.Start(t)
+		a.nobodyOn("p/s.jsonl") // it is the one of p/other.jsonl
+		pid, _ := clienttest.Imitation{Files: databases(a)}.Start(t)
+		a.Crumb("future-1", "p/s.jsonl")
+		a.somebodyOn(pid, "future-1", "p/s.jsonl")
+	})
+	t.Run("unseen", func(t *testing.T) {
+		a := newAgentDir(t)
+		a.clients.proc = t.TempDir() // as from within a container
+		a.Crumb("pts-0", "p/s.jsonl")
+		a.nobodyOn("p/s.jsonl")
+		_, end := clienttest.Imitation{Files: databases(a)}.Start(t)
+		a.somebodyOn(0, "pts-0", "p/s.jsonl")
+		a.nobodyOn("p/other.jsonl")
+		end()
+		a.nobodyOn("p/s.jsonl")
+	})
+}
+
+// TestClientNamesByOtherPath: the breadcrumb's path may lead to the session by a link, or by the name that its
+// directory had before.
+func TestClientNamesByOtherPath(t *testing.T) {
+	const name = "2026-02-16T10-20-30-000Z_0123456789abcdef.jsonl"
+	for _, test := range []struct {
+		file, family string
+		want         bool
+	}{
+		{"/home/dev/.omp/agent/sessions/p/s.jsonl", "p/s.jsonl", true},
+		{"/mnt/x/p/s.jsonl", "p/s.jsonl", true},
+		{"/home/dev/.omp/agent/sessions/q/s.jsonl", "p/s.jsonl", false},
+		{"/home/dev/.omp/agent/sessions/xp/s.jsonl", "p/s.jsonl", false},
+		{"/home/dev/.omp/agent/sessions/p/s/a/b.jsonl", "p/s.jsonl", true},
+		{"/home/dev/.omp/agent/sessions/p/s-2/b.jsonl", "p/s.jsonl", false},
+		{"/home/dev/.omp/agent/sessions/--old--/" + name, "-new/" + name, true},
+		{"/home/dev/x.jsonl", "home.jsonl", false},
+		{"/sessions/home.jsonl", "home.jsonl", true},
+		{"", "p/s.jsonl", false},
+	} {
+		crumb := breadcrumb{file: test.file}
+		require.Equal(t, test.want, crumb.isOf(test.family), "%s %s", test.file, test.family)
+	}
+}
+
+// TestChild is no test but the other process.
+func TestChild(*testing.T) {
+	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child})
+}

@@ -1,0 +1,70 @@
+package procfs
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+func TestOpensForWriting(t *testing.T) {
+	for info, want := range map[string]bool{
+		"pos:\t0\nflags:\t0100000\nmnt_id:\t24\n": false,
+		"pos:\t0\nflags:\t0100001\nmnt_id:\t24\n": true,
+		"pos:\t0\nflags:\t02102002\n":             true,
+		"flags:\t010000000\n":                     false, // O_PATH
+		"flags:\t1":                               true,
+		"flags:\tx\n":                             false,
+		"":                                        false,
+	} {
+		require.Equal(t, want, opensForWriting(info), "%q", info)
+	}
+}
+
+// file makes a file and returns it, open with the flags.
+func file(t *testing.T, flags int) (*os.File, storage.Stat) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), flags|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
+	return f, storage.Stat{Token: storage.Token{Device: uint64(st.Dev), Inode: st.Ino}, Kind: storage.KindFile, Mode: 0o600, UID: st.Uid}
+}
+
+// TestFind: the process is this one while it has the file open for writing, and not while it only reads.
+func TestFind(t *testing.T) {
+	writer, st := file(t, os.O_WRONLY)
+	reader, err := os.Open(writer.Name())
+	require.NoError(t, err)
+	defer reader.Close()
+	state, pid := Find("/proc", st)
+	require.Equal(t, storage.WritersPresent, state)
+	require.Equal(t, os.Getpid(), pid)
+	self := filepath.Join("/proc", strconv.Itoa(os.Getpid()))
+	holds, err := ProcessHolds(self, storage.Token{Device: 1, Inode: 1}, st.Token)
+	require.NoError(t, err)
+	require.True(t, holds, "one of several")
+
+	require.NoError(t, writer.Close())
+	state, pid = Find("/proc", st)
+	require.NotEqual(t, storage.WritersPresent, state)
+	require.Zero(t, pid)
+	holds, err = ProcessHolds(self, st.Token)
+	require.NoError(t, err)
+	require.False(t, holds)
+}
+
+func TestFindWithoutProc(t *testing.T) {
+	_, st := file(t, os.O_RDONLY)
+	for _, proc := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} { // an empty one says nothing
+		state, pid := Find(proc, st)
+		require.Equal(t, storage.WritersUnknown, state)
+		require.Zero(t, pid)
+	}
+}

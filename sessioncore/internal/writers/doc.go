@@ -1,4 +1,0 @@
-// Package writers finds out which process has a file open for writing, by looking through /proc.
-//
-// It never opens a file of anybody's, and never waits.
-package writers

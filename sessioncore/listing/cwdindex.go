@@ -1,0 +1,242 @@
+package listing
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// by-cwd/ mirrors the directories in which sessions were (docs/design.md section 5). Nothing is made of their
+// number but a sorted list: a hostile cwd may have thousands of levels.
+
+const (
+	// latestName is the link to the session that was modified last; a fixed name, which wins.
+	latestName = "latest"
+	// maxCwdLevels is how deep a working directory may be. Links lead up through all levels, three bytes
+	// each, and a link's target has at most 4,095.
+	maxCwdLevels = 1000
+	// maxListedLevels and maxListedPath bound what is listed below by-cwd/, as tree/ is bounded: 64 levels
+	// and 2,000 bytes. Deeper directories can be looked up.
+	maxListedLevels = 64
+	maxListedPath   = 2000
+	// cwdHash is how many hex digits tell apart sessions whose names are taken.
+	cwdHash = sessioncore.HashLength
+)
+
+var cwdFixed = []string{latestName}
+
+// cwdIndex is all sessions in the order of their working directories.
+type cwdIndex struct{ keys []cwdKey }
+
+// cwdKey is a session's working directory with NUL in the place of /, so that a directory's own sessions
+// come first and then all of one subdirectory after the other.
+type cwdKey struct {
+	key  string
+	base string
+	file *listedFile
+}
+
+// CwdEntry is a name in a directory of by-cwd/.
+type CwdEntry struct {
+	Name string
+	// Dir is the working directory that a subdirectory stands for; "" for a link to a session.
+	Dir string
+	// Session is what a link leads to, and Stat tells about a subdirectory, both where CwdFind found them.
+	Session *Info
+	Stat    storage.Stat
+
+	file *listedFile // of a link; nil: to the latest session
+}
+
+// cleanCwd returns the directory that a header's cwd is shown as; ok is false where that is no absolute
+// path of this system.
+func cleanCwd(cwd string) (dir string, ok bool) {
+	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
+		return "", false
+	}
+	dir = path.Clean(cwd)
+	return dir, strings.Count(dir, "/") <= maxCwdLevels
+}
+
+// cwdKeyOf returns the key of a clean directory: "" for the root.
+func cwdKeyOf(dir string) string {
+	if dir == "/" {
+		return ""
+	}
+	return strings.ReplaceAll(dir, "/", "\x00")
+}
+
+// directories returns the index of what is known. Locked by the caller.
+func (l *Listing) directories() *cwdIndex {
+	if l.lookup.cwds == nil {
+		x := &cwdIndex{}
+		for f := range l.listed() {
+			if dir, ok := cleanCwd(f.info.CWD); ok {
+				x.keys = append(x.keys, cwdKey{cwdKeyOf(dir), f.info.BaseName(), f})
+			}
+		}
+		slices.SortFunc(x.keys, func(a, b cwdKey) int {
+			if c := strings.Compare(a.key, b.key); c != 0 {
+				return c
+			}
+			if c := strings.Compare(a.base, b.base); c != 0 {
+				return c
+			}
+			return strings.Compare(a.file.name, b.file.name)
+		})
+		l.lookup.cwds = x
+	}
+	return l.lookup.cwds
+}
+
+// from returns the keys from one on.
+func (x *cwdIndex) from(key string) []cwdKey {
+	return x.keys[sort.Search(len(x.keys), func(i int) bool { return x.keys[i].key >= key }):]
+}
+
+// own returns the sessions of just that directory.
+func (x *cwdIndex) own(key string) []cwdKey {
+	keys := x.from(key)
+	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
+}
+
+// has reports whether there is a session in a directory or below it.
+func (x *cwdIndex) has(key string) bool {
+	keys := x.from(key)
+	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
+}
+
+// children calls f with the name of each subdirectory, in order, until f returns false.
+func (x *cwdIndex) children(key string, f func(child string) bool) {
+	prefix := key + "\x00"
+	for at := prefix; ; {
+		keys := x.from(at)
+		if len(keys) == 0 || !strings.HasPrefix(keys[0].key, prefix) {
+			return
+		}
+		child, _, _ := strings.Cut(keys[0].key[len(prefix):], "\x00")
+		if child != "" && !f(child) {
+			return
+		}
+		at = prefix + child + "\x01" // behind all that is below the child
+	}
+}
+
+// child returns the subdirectory that a name in by-cwd/ stands for: what is really called so comes before
+// what is shown so.
+func (x *cwdIndex) child(key, name string) (child string, ok bool) {
+	is := func(child string) bool { return child != "" && x.has(key+"\x00"+child) }
+	if is(name) {
+		return name, true
+	}
+	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is no UTF-8
+		return text, true
+	}
+	if text, plain := sessioncore.DecodeNameAmong(name, cwdFixed); plain && is(text) {
+		return text, true
+	}
+	if _, cut := sessioncore.CutName(name); cut {
+		x.children(key, func(c string) bool {
+			child, ok = c, sessioncore.FileName(c) == name
+			return !ok
+		})
+	}
+	return child, ok
+}
+
+// cwdName is the name that a subdirectory is listed under: its own where it harms nothing, so that a
+// path which the shell knows can be typed as it is.
+func cwdName(child string) string {
+	if len(child) > sessioncore.MaxName || !utf8.ValidString(child) || child == latestName ||
+		strings.ContainsFunc(child, unicode.IsControl) {
+		return sessioncore.FileNameAmong(child, cwdFixed)
+	}
+	return child
+}
+
+// list returns what a directory of by-cwd/ shows, in no order.
+func (x *cwdIndex) list(dir string) []CwdEntry {
+	key := cwdKeyOf(dir)
+	var entries []CwdEntry
+	taken := map[string]bool{}
+	add := func(e CwdEntry) {
+		if !taken[e.Name] {
+			taken[e.Name] = true
+			entries = append(entries, e)
+		}
+	}
+	own := x.own(key)
+	if len(own) > 0 {
+		add(CwdEntry{Name: latestName})
+	}
+	if listsBelow(key) {
+		x.children(key, func(child string) bool {
+			// Where what is shown so is really another's name, that one has it.
+			if name := cwdName(child); name == child || !x.has(key+"\x00"+name) {
+				add(CwdEntry{Name: name, Dir: path.Join(dir, child)})
+			}
+			return true
+		})
+	}
+	for i := range own {
+		add(CwdEntry{Name: x.linkName(key, own, i), file: own[i].file})
+	}
+	return entries
+}
+
+// listsBelow reports whether a directory lists its subdirectories.
+func listsBelow(key string) bool {
+	if strings.Count(key, "\x00") >= maxListedLevels {
+		return false
+	}
+	length := 0
+	for part := range strings.SplitSeq(key, "\x00") {
+		length += len(cwdName(part)) + 1
+	}
+	return length <= maxListedPath
+}
+
+// linkName is the name of the link to a session: its file's, or where another session of the directory or
+// something else in it is called so, that and a hash of where the file lies.
+func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
+	base := own[i].base
+	twin := i > 0 && own[i-1].base == base || i+1 < len(own) && own[i+1].base == base
+	if _, dir := x.child(key, base); !twin && !dir && base != latestName {
+		return base
+	}
+	sum := sha256.Sum256([]byte(own[i].file.name))
+	return base[:min(len(base), sessioncore.MaxName)] + "~" + hex.EncodeToString(sum[:])[:cwdHash]
+}
+
+// find returns what a name in a directory of by-cwd/ stands for.
+func (x *cwdIndex) find(dir, name string) (CwdEntry, bool) {
+	key := cwdKeyOf(dir)
+	own := x.own(key)
+	if name == latestName && len(own) > 0 {
+		return CwdEntry{Name: name}, true
+	}
+	if child, ok := x.child(key, name); ok {
+		return CwdEntry{Name: name, Dir: path.Join(dir, child)}, true
+	}
+	at := sort.Search(len(own), func(i int) bool { return own[i].base >= name })
+	if at < len(own) && own[at].base == name && x.linkName(key, own, at) == name {
+		return CwdEntry{Name: name, file: own[at].file}, true
+	}
+	if tilde := len(name) - cwdHash - 1; tilde >= 0 && name[tilde] == '~' {
+		for i := range own {
+			if strings.HasPrefix(own[i].base, name[:tilde]) && x.linkName(key, own, i) == name {
+				return CwdEntry{Name: name, file: own[i].file}, true
+			}
+		}
+	}
+	return CwdEntry{}, false
+}

@@ -1,0 +1,182 @@
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// cwdListing is a listing of sessions s0, s1, … in these directories.
+func cwdListing(t *testing.T, cwds ...string) *Listing {
+	var files [][2]string
+	for i, cwd := range cwds {
+		header := string(rawjson.AppendQuoted(fmt.Appendf(nil, `{"type":"session","id":"id%d","cwd":`, i), cwd)) + "}\n"
+		files = append(files, [2]string{fmt.Sprintf("p/s%d.jsonl", i), header})
+	}
+	return listOf(t, files...)
+}
+
+// cwdNames lists a directory.
+func cwdNames(t *testing.T, l *Listing, dir string) []string {
+	entries, err := l.CwdList(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		name := e.Name
+		if e.Dir != "" {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestCwdNames: the names of by-cwd/, what they stand for, and what else is found.
+func TestCwdNames(t *testing.T) {
+	long, longer := strings.Repeat("l", 200), strings.Repeat("m", 201)
+	for real, shown := range map[string]string{
+		"plain": "plain", ".hidden": ".hidden", "-rf": "-rf", "~": "~", "100%": "100%", "%41": "%41", " ": " ", "é🌱": "é🌱", "a\u00a0b": "a\u00a0b",
+		"C:\\x": "C:\\x", "latest": "%6Catest", "a\nb": "a%0Ab", "\x1b[2J": "%1B[2J", "c\u0085": "c%C2%85", "\xED\xA0\xBD": "%ED%A0%BD",
+		"%0A": "%0A", long: long, longer: sessioncore.FileName(longer),
+	} {
+		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
+		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
+		for _, name := range []string{real, shown} {
+			e, err := l.CwdFind("/w", name)
+			require.NoError(t, err, "%q", name)
+			require.Equal(t, "/w/"+real, e.Dir)
+		}
+		require.Equal(t, []string{"below/", "latest", "s0"}, cwdNames(t, l, "/w/"+real))
+		_, err := l.CwdFind("/w", "latest")
+		if real != "latest" {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", real)
+		}
+		for _, name := range []string{shown + "x", "s0", "", "%70lain"} {
+			_, err := l.CwdFind("/w", name)
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
+		}
+	}
+}
+
+// TestCwdPaths: which working directories have a place in by-cwd/.
+func TestCwdPaths(t *testing.T) {
+	for cwd, dir := range map[string]string{
+		"/": "/", "//": "/", "/a": "/a", "/a/": "/a", "//a/./b/../c": "/a/c", "/../../etc": "/etc", "/a b": "/a b",
+		"": "", "relative": "", "./x": "", "C:\\Users": "", "~/x": "", "/a\x00b": "", strings.Repeat("/d", 1001): "", "\\\\host\\share": "",
+		strings.Repeat("/d", 1000): strings.Repeat("/d", 1000),
+	} {
+		l := cwdListing(t, cwd)
+		if dir == "" {
+			require.Empty(t, cwdNames(t, l, "/"), "%.60q", cwd)
+			continue
+		}
+		e, err := l.CwdFind(dir, "latest")
+		require.NoError(t, err, "%.60q", cwd)
+		require.Equal(t, "id0", e.Session.ID)
+		_, err = l.CwdStat(dir)
+		require.NoError(t, err)
+	}
+}
+
+// TestCwdCollisions: latest wins, then a directory, then a session; and each has a name of its own.
+func TestCwdCollisions(t *testing.T) {
+	header := func(cwd string) string {
+		return string(rawjson.AppendQuoted([]byte(`{"type":"session","id":"x","cwd":`), cwd)) + "}\n"
+	}
+	l := listOf(t,
+		[2]string{"p/latest.jsonl", header("/w")}, [2]string{"p/twin.jsonl", header("/w")}, [2]string{"q/twin.jsonl", header("/w")},
+		[2]string{"p/sub.jsonl", header("/w")}, [2]string{"p/1.jsonl", header("/w/sub")}, [2]string{"p/2.jsonl", header("/w/latest/x")},
+		[2]string{"p/%0A.jsonl", header("/w")}, [2]string{"p/3.jsonl", header("/w/\n")}, [2]string{"p/4.jsonl", header("/v/\n")},
+		[2]string{"p/5.jsonl", header("/v/%0A")}, [2]string{"p/own.jsonl", header("/w")},
+	)
+	names := cwdNames(t, l, "/w")
+	require.Len(t, names, 10)
+	var hashed []string
+	for _, name := range names {
+		if strings.Contains(name, "~") {
+			hashed = append(hashed, strings.Split(name, "~")[0])
+		}
+	}
+	require.Equal(t, []string{"%0A", "latest", "sub", "twin", "twin"}, hashed)
+	require.Subset(t, names, []string{"latest", "%6Catest/", "sub/", "%0A/", "own"})
+	sessions := map[string]string{}
+	for _, name := range names {
+		e, err := l.CwdFind("/w", strings.TrimSuffix(name, "/"))
+		require.NoError(t, err, name)
+		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
+		if e.Dir == "" && name != "latest" {
+			require.Empty(t, sessions[e.Session.Name])
+			sessions[e.Session.Name] = name
+			again, err := l.CwdFind("/w", name)
+			require.NoError(t, err)
+			require.Equal(t, e.Session.Name, again.Session.Name)
+		}
+	}
+	require.Len(t, sessions, 6)
+	require.Equal(t, []string{"%0A/"}, cwdNames(t, l, "/v"), "listed once")
+	e, err := l.CwdFind("/v", "%0A")
+	require.NoError(t, err)
+	require.Equal(t, "/v/%0A", e.Dir, "the one that is really called so")
+	e, err = l.CwdFind("/v", "\n")
+	require.NoError(t, err)
+	require.Equal(t, "/v/\n", e.Dir)
+	e, err = l.CwdFind("/w/latest", "x")
+	require.NoError(t, err)
+	require.Equal(t, "/w/latest/x", e.Dir)
+}
+
+// TestCwdDepth: what is listed is bounded; what is looked up is not.
+func TestCwdDepth(t *testing.T) {
+	deep := strings.Repeat("/d", 400)
+	wide := strings.Repeat("/"+strings.Repeat("w", 190), 20)
+	l := cwdListing(t, deep, wide)
+	for first, cwd := range map[string]string{"d": deep, "w": wide} {
+		dir, levels, length := "/", 0, 0
+		for {
+			entries, err := l.CwdList(dir)
+			require.NoError(t, err)
+			i := slices.IndexFunc(entries, func(e CwdEntry) bool { return e.Name[:1] == first })
+			if i < 0 {
+				break
+			}
+			dir = entries[i].Dir
+			levels++
+			length += len(entries[i].Name) + 1
+		}
+		require.Greater(t, levels, 8)
+		require.LessOrEqual(t, levels, maxListedLevels)
+		require.LessOrEqual(t, length, maxListedPath+sessioncore.MaxName+1)
+		e, err := l.CwdFind(cwd, "latest")
+		require.NoError(t, err)
+		require.Equal(t, cwd, e.Session.CWD)
+	}
+}
+
+// checkCwds walks by-cwd/: each listed name is found, and is what it was listed as.
+func checkCwds(t *testing.T, l *Listing) {
+	for dirs := []string{"/"}; len(dirs) > 0; dirs = dirs[1:] {
+		seen := map[string]bool{}
+		entries, err := l.CwdList(dirs[0])
+		require.NoError(t, err)
+		for _, e := range entries {
+			require.False(t, seen[e.Name], "%q is listed twice", e.Name)
+			seen[e.Name] = true
+			require.NotContains(t, []string{"", ".", ".."}, e.Name)
+			require.False(t, strings.ContainsAny(e.Name, "/\x00"), "%q", e.Name)
+			require.LessOrEqual(t, len(e.Name), 255)
+			found, err := l.CwdFind(dirs[0], e.Name)
+			require.NoError(t, err)
+			require.Equal(t, e.Dir, found.Dir, "%q", e.Name)
+			if e.Dir != "" {
+				dirs = append(dirs, e.Dir)
+			}
+		}
+	}
+}

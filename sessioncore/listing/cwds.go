@@ -1,0 +1,72 @@
+package listing
+
+import (
+	"fmt"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// CwdList returns what the directory of by-cwd/ that stands for dir lists, in no order.
+func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.look(false); err != nil {
+		return nil, err
+	}
+	return l.directories().list(dir), nil
+}
+
+// CwdStat tells about a directory of by-cwd/: when a session came or went last, in whatever directory.
+// The error wraps ErrNotFound where no session is in it or below.
+func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.look(false)
+	if err == nil && dir != "/" && !l.directories().has(cwdKeyOf(dir)) {
+		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
+	}
+	return l.newest, err
+}
+
+// CwdFind returns what a name in the directory of by-cwd/ that stands for dir is. The error wraps
+// ErrNotFound.
+func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, all := range [...]bool{false, true} {
+		if err := l.look(all); err != nil {
+			return CwdEntry{}, err
+		}
+		if e, ok := l.directories().find(dir, name); ok {
+			var err error
+			if e.Stat = l.newest; e.Dir == "" {
+				e.Session, err = l.choose(l.cwdLink(dir, name))
+			}
+			return e, err
+		}
+	}
+	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+}
+
+// cwdLink finds the session of a link.
+func (l *Listing) cwdLink(dir, name string) finder {
+	return func() ([]*listedFile, bool, func(*Info) bool) {
+		x := l.directories()
+		e, ok := x.find(dir, name)
+		latest := ok && e.Dir == "" && e.file == nil
+		var files []*listedFile
+		switch {
+		case latest:
+			for _, k := range x.own(cwdKeyOf(dir)) {
+				files = append(files, k.file)
+			}
+		case ok && e.file != nil:
+			files = append(files, e.file)
+		}
+		return files, true, func(i *Info) bool {
+			cwd, _ := cleanCwd(i.CWD)
+			return cwd == dir && (latest || e.file != nil && e.file.name == i.Name)
+		}
+	}
+}

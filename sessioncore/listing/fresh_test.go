@@ -1,0 +1,329 @@
+package listing
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/writer"
+)
+
+// countingStorage counts what is asked of it.
+type countingStorage struct {
+	*memory.Storage
+	stats, lists, named, opens atomic.Int64
+}
+
+func (c *countingStorage) Stat(name string) (storage.Stat, error) {
+	c.stats.Add(1)
+	return c.Storage.Stat(name)
+}
+
+func (c *countingStorage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+	c.lists.Add(1)
+	return storage.ListStat(c.Storage, dir, want)
+}
+
+func (c *countingStorage) StatNames(dir string, names []string, f func(int, storage.Stat)) error {
+	c.named.Add(1)
+	return storage.StatNames(c.Storage, dir, names, f)
+}
+
+func (c *countingStorage) Open(name string) (storage.Object, error) {
+	c.opens.Add(1)
+	return c.Storage.Open(name)
+}
+
+// work is how much was asked since the last time.
+type work struct{ stats, lists, named, opens int64 }
+
+func (c *countingStorage) work() work {
+	return work{c.stats.Swap(0), c.lists.Swap(0), c.named.Swap(0), c.opens.Swap(0)}
+}
+
+// TestListingWork: listing 10,000 sessions opens each file once, and after that only what changed.
+func TestListingWork(t *testing.T) {
+	const sessions, dirs = 10_000, 20
+	files := &countingStorage{Storage: memory.New()}
+	name := func(n int) string { return fmt.Sprintf("p%d/2026_%05d.jsonl", n%dirs, n) }
+	for n := range sessions {
+		text := fmt.Sprintf(`{"type":"session","id":"%05d","cwd":"/home/%d"}`+"\n", n, n%100)
+		require.NoError(t, files.WriteFile(name(n), []byte(text)))
+	}
+	l := newListing(t, files)
+	require.Equal(t, work{}, files.work(), "nothing is looked at before somebody asks")
+	look := func() *Sessions {
+		found, err := l.Look()
+		require.NoError(t, err)
+		return found
+	}
+	first := look()
+	require.Len(t, first.All(), sessions)
+	require.Equal(t, work{stats: dirs + 1, lists: dirs + 1, opens: sessions}, files.work())
+	require.Same(t, first, look(), "nothing is sorted or made anew")
+	require.Equal(t, work{stats: dirs + 1, named: dirs}, files.work())
+
+	_, err := files.Append(name(77), []byte("{}\n"))
+	require.NoError(t, err)
+	require.Equal(t, "00077", look().All()[0].ID, "modified last")
+	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, files.work())
+
+	for find, from := range map[string]func() (*Info, error){
+		"id":  func() (*Info, error) { return l.Resume("00042") },
+		"cwd": func() (*Info, error) { e, err := l.CwdFind("/home/42", "2026_00042"); return e.Session, err },
+	} {
+		info, err := from()
+		require.NoError(t, err)
+		require.Equal(t, "00042", info.ID)
+		got := files.work()
+		require.LessOrEqual(t, got.stats, int64(dirs+4), find)
+		got.stats = 0
+		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
+	}
+	latest, err := l.CwdFind("/home/42", "latest")
+	require.NoError(t, err)
+	require.Equal(t, "09942", latest.Session.ID)
+	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
+	_, err = l.Resume("no such id")
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	require.Equal(t, int64(dirs), files.work().named, "before it says no, it looks at all")
+
+	l = newListing(t, files)
+	_, err = l.Resume("00042") // the first question of all
+	require.NoError(t, err)
+	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
+}
+
+// ids are those of the sessions that are listed, newest first.
+func ids(t *testing.T, l *Listing) string {
+	found, err := l.Look()
+	require.NoError(t, err)
+	var ids []string
+	for _, info := range found.All() {
+		ids = append(ids, info.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// headerLine is the header of a session in a directory.
+func headerLine(id, cwd string) string {
+	return fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"%s"}`, id, cwd) + "\n"
+}
+
+// TestListingIsTrue: whatever happens to the files is in the next look, of both kinds. No pauses: changes
+// follow faster than the clock of files ticks.
+func TestListingIsTrue(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path(name)), 0o755))
+		require.NoError(t, os.WriteFile(path(name), []byte(text), 0o644))
+	}
+	add := func(name, text string) {
+		f, err := os.OpenFile(path(name), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString(text)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	l := listDir(t, dir)
+	resumes := func(key, want string) {
+		info, err := l.Resume(key)
+		if want == "" {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, key)
+			return
+		}
+		require.NoError(t, err, key)
+		require.Equal(t, want, info.Name, key)
+	}
+	old := func(name string) {
+		at := time.Now().Add(-time.Hour)
+		require.NoError(t, os.Chtimes(path(name), at, at))
+	}
+	for round := range 50 {
+		id := fmt.Sprintf("r%d-", round)
+		d := fmt.Sprintf("p%d/", round%3)
+		require.Empty(t, ids(t, l))
+		resumes(id+"a", "")
+		write(d+"a.jsonl", headerLine(id+"a", "/a"))
+		resumes(id+"A", d+"a.jsonl")
+		write(d+"b.jsonl", "") // made, and filled later
+		resumes(id+"b", "")
+		require.Equal(t, id+"a", ids(t, l))
+		add(d+"b.jsonl", headerLine(id+"b", "/b"))
+		resumes(id+"b", d+"b.jsonl")
+		old(d + "a.jsonl")
+		require.Equal(t, id+"b "+id+"a", ids(t, l))
+		resumes(id, d+"b.jsonl")
+		add(d+"a.jsonl", "{}\n")
+		old(d + "b.jsonl")
+		resumes(id, d+"a.jsonl")
+		require.Equal(t, id+"a "+id+"b", ids(t, l))
+		latest, err := l.CwdFind("/a", "latest")
+		require.NoError(t, err)
+		require.Equal(t, d+"a.jsonl", latest.Session.Name)
+		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
+		latest, err = l.CwdFind("/a", "latest")
+		require.NoError(t, err)
+		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
+		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
+		resumes(id+"c", d+"c.jsonl")
+		write(d+"d.jsonl", headerLine(id+"c", "/a")) // a copy of an id, newer
+		resumes(id+"c", d+"d.jsonl")
+		require.NoError(t, os.Remove(path(d+"d.jsonl")))
+		resumes(id+"c", d+"c.jsonl")
+		write(d+"c.jsonl", headerLine(id+"x", "/x")) // overwritten in place
+		resumes(id+"c", "")
+		resumes(id+"x", d+"c.jsonl")
+		require.NoError(t, os.RemoveAll(path("new"+id)))
+		require.NoError(t, os.RemoveAll(path(d)))
+		_, err = l.CwdFind("/", "a")
+		require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	}
+}
+
+// TestListingOfSlots: a title that is overwritten in place is seen, though the file keeps its size.
+func TestListingOfSlots(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "p"), 0o755))
+	file := filepath.Join(dir, "p", "s.jsonl")
+	l := listDir(t, dir)
+	require.NoError(t, os.WriteFile(file, append(writer.TitleSlot("title 000", "now"), headerLine("s", "/")...), 0o644))
+	for n := range 200 {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		title := fmt.Sprintf("title %03d", n)
+		_, err = f.WriteAt(writer.TitleSlot(title, "now"), 0)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		found, err := l.Look()
+		require.NoError(t, err)
+		require.Equal(t, title, found.All()[0].Title)
+	}
+}
+
+// TestListingOfPending: sessions that live in memory are listed, and stay listed when they go to disk.
+func TestListingOfPending(t *testing.T) {
+	files := pending.New(dirtest.New(t))
+	l := newListing(t, files)
+	require.Empty(t, ids(t, l))
+	require.NoError(t, files.CreatePending("p/s.jsonl", false, storagetest.Content(headerLine("one", "/a"))))
+	require.Equal(t, "one", ids(t, l))
+	require.NoError(t, files.CreatePending("p/t.jsonl", false, storagetest.Content(headerLine("two", "/a"))))
+	for _, key := range []string{"two", "TWO", "tw"} {
+		info, err := l.Resume(key)
+		require.NoError(t, err)
+		require.Equal(t, "p/t.jsonl", info.Name)
+	}
+	_, err := files.Append("p/s.jsonl", []byte("{}\n"))
+	require.NoError(t, err)
+	require.Equal(t, "one two", ids(t, l))
+	storagetest.Keep(t, files, "p/t.jsonl")
+	require.Equal(t, "two one", ids(t, l))
+	storagetest.Keep(t, files, "p/s.jsonl")
+	require.Equal(t, "one two", ids(t, l))
+}
+
+// TestListingDirectories: what is listed lies directly in a directory, or in the root where the dialect
+// wants that; no hidden names and no links.
+func TestListingDirectories(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"p/a.jsonl", "-q/b.jsonl", ".h/c.jsonl", "p/.d.jsonl", "p/e/f.jsonl", "g.jsonl", "p/h.JSONL", "p/i.jsonl.0f.bak", "p/j", "dir.jsonl/k.jsonl"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(headerLine(name, "/")), 0o644))
+	}
+	require.NoError(t, os.Symlink("a.jsonl", filepath.Join(dir, "p/link.jsonl")))
+	require.NoError(t, os.Symlink("p", filepath.Join(dir, "linked")))
+	operator := `{"type":"session_header","id":"op","timestamp":1768000000000,"cwd":"/w","parent_session":"before"}` + "\n" +
+		`{"type":"session_info","id":"1","name":"first"}` + "\n" + `{"type":"message","message":{"role":"user","content":"hi"}}` + "\n" +
+		`{"type":"session_info","id":"2","name":"second"}` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "op.jsonl"), []byte(operator), 0o644))
+	l := listDir(t, dir)
+	listed := strings.Fields(ids(t, l))
+	require.ElementsMatch(t, []string{"p/a.jsonl", "-q/b.jsonl", "dir.jsonl/k.jsonl", "op"}, listed)
+	_, lines := readIndex(t, l)
+	for _, line := range lines {
+		if line.ID != "op" {
+			require.Nil(t, line.Title)
+			continue
+		}
+		require.Equal(t, "sessions/op", line.Path)
+		require.Equal(t, "second", *line.Title)
+		require.Equal(t, "before", *line.ParentSession)
+		require.Equal(t, "2026-01-09T23:06:40.000Z", *line.Created)
+		require.Equal(t, 1, line.MessageCount)
+		require.Equal(t, "hi", line.FirstMessage)
+	}
+}
+
+// TestKeptLong: what is kept of long first messages beyond their beginnings is counted right, whatever comes
+// and goes, and bounded.
+func TestKeptLong(t *testing.T) {
+	files := memory.New()
+	l := newListing(t, files)
+	write := func(name string, n int) {
+		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
+		require.NoError(t, files.WriteFile(name, []byte(text)))
+		_, err := l.Look()
+		require.NoError(t, err)
+	}
+	write("p/a.jsonl", maxKeptFirst+100)
+	write("p/b.jsonl", maxKeptFirst+20)
+	write("p/c.jsonl", 10)
+	require.Equal(t, 120, l.long)
+	write("p/a.jsonl", maxKeptFirst+7)
+	require.Equal(t, 27, l.long)
+	write("p/c.jsonl", maxKeptFirst+1)
+	require.Equal(t, 28, l.long)
+	require.NoError(t, files.Remove("p/b.jsonl"))
+	_, err := l.Look()
+	require.NoError(t, err)
+	require.Equal(t, 8, l.long)
+	l.long = maxKeptLong
+	write("p/d.jsonl", maxKeptFirst+1)
+	require.Equal(t, maxKeptLong, l.long)
+}
+
+// TestLongFirstMessages: where too many would have to be kept they are not, and read again when the index is;
+// whole or not at all.
+func TestLongFirstMessages(t *testing.T) {
+	files := memory.New()
+	l := newListing(t, files)
+	l.long = maxKeptLong
+	session := func(text string) []byte {
+		return []byte(headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + text + `"}}` + "\n")
+	}
+	long := strings.Repeat("long é ", 300)
+	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
+	_, lines := readIndex(t, l)
+	require.Equal(t, long, lines[0].FirstMessage)
+	found, err := l.Look()
+	require.NoError(t, err)
+	require.Len(t, found.All()[0].first, maxKeptFirst)
+	doc := found.Index()
+	line := make([]byte, doc.Size())
+	_, err = files.Append("p/s.jsonl", []byte("{}\n"))
+	require.NoError(t, err)
+	_, err = doc.ReadAt(line, 0)
+	require.NoError(t, err, "an append leaves the message as it was")
+	require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])))
+	require.NoError(t, files.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
+	_, err = doc.ReadAt(line, 0)
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.NoError(t, files.Remove("p/s.jsonl"))
+	_, err = doc.ReadAt(line, 0)
+	require.ErrorIs(t, err, storage.ErrStale)
+}

@@ -1,0 +1,169 @@
+package listing
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// newListing returns the listing of a storage.
+func newListing(t testing.TB, files storage.Storage) *Listing {
+	store := sessioncore.NewStore(files)
+	t.Cleanup(store.Close)
+	return New(store, "/home/dev/.omp/agent/sessions")
+}
+
+// listDir returns the listing of a directory on disk.
+func listDir(t testing.TB, root string) *Listing {
+	files, err := dir.Open(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = files.Close() })
+	return newListing(t, files)
+}
+
+// indexLine is a line of index.jsonl.
+type indexLine struct {
+	ID, Path, CWD, FirstMessage   string
+	Title, Created, ParentSession *string
+	Modified                      string
+	MessageCount                  int
+	Size                          int64
+}
+
+// readIndex reads index.jsonl, in pieces, and sees that every line is one of valid JSON.
+func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
+	sessions, err := l.Look()
+	require.NoError(t, err)
+	doc := sessions.Index()
+	require.Equal(t, sessions.IndexSize(), doc.Size())
+	for off := int64(0); off < doc.Size(); {
+		var piece [1000]byte
+		n, err := doc.ReadAt(piece[:], off)
+		require.Positive(t, n)
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+		}
+		text = append(text, piece[:n]...)
+		off += int64(n)
+	}
+	require.Len(t, text, int(doc.Size()))
+	for i, line := range splitLines(text) {
+		require.True(t, rawjson.IsValidObject(rawjson.Value(line)), "line %d: %s", i, line)
+		var parsed indexLine
+		require.NoError(t, json.Unmarshal(line, &parsed))
+		lines = append(lines, parsed)
+	}
+	return text, lines
+}
+
+func splitLines(text []byte) [][]byte {
+	var lines [][]byte
+	for len(text) > 0 {
+		for i, c := range text {
+			if c == '\n' {
+				lines = append(lines, text[:i])
+				text = text[i+1:]
+				break
+			}
+		}
+	}
+	return lines
+}
+
+// copyAgent copies the sessions of a case and sets their times.
+func copyAgent(t *testing.T, caseDir string) string {
+	to := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(to, "sessions"), os.DirFS(filepath.Join(caseDir, "agent/sessions"))))
+	times := map[string]time.Time{}
+	text, err := os.ReadFile(filepath.Join(caseDir, "mtimes.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &times))
+	for file, at := range times {
+		require.NoError(t, os.Chtimes(filepath.Join(to, file), at, at))
+	}
+	return to
+}
+
+// listedAs returns a key of a line, null where it is not there, lone surrogates as the index shows them.
+func listedAs(line rawjson.Value, key string) string {
+	v := line.Member(key)
+	if v == nil {
+		return "null"
+	}
+	if text, ok := v.Text(); ok {
+		return string(rawjson.AppendQuoted(nil, sessioncore.TextUTF8(text)))
+	}
+	return sessiontest.Canonical(v)
+}
+
+// TestListConformance: the list of each case is the client's.
+func TestListConformance(t *testing.T) {
+	for _, c := range sessiontest.Cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(c.Dir, "expected/list.json"))
+			require.NoError(t, err)
+			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.Dir), "sessions")))
+			got := splitLines(index)
+			n := 0
+			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {
+				require.Less(t, n, len(got), "%s is not listed", want)
+				require.Equal(t, listedAs(want, "file"), `"`+filepath.Base(lines[n].Path)+sessioncore.FileEnding+`"`)
+				for _, key := range []string{"id", "cwd", "title", "messageCount", "firstMessage", "parentSession"} {
+					require.Equal(t, listedAs(want, key), listedAs(got[n], key), "%s of %s", key, lines[n].Path)
+				}
+				n++
+				return true
+			})
+			require.Equal(t, len(got), n, "sessions in the list")
+		})
+	}
+}
+
+// TestListingTogether: many ask while files change.
+func TestListingTogether(t *testing.T) {
+	files := memory.New()
+	l := newListing(t, files)
+	require.NoError(t, files.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for n := range 100 {
+				name := fmt.Sprintf("p%d/%d.jsonl", g, n%5)
+				if n%7 == 0 {
+					_ = files.Remove(name)
+				} else if err := files.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
+					t.Error(err)
+				}
+				found, err := l.Look()
+				if err != nil || len(found.All()) == 0 {
+					t.Error(err)
+				}
+				if info, err := l.Resume("steady"); err != nil || info.ID != "steady" {
+					t.Error(err)
+				}
+				if e, err := l.CwdFind("/w", "steady"); err != nil || e.Session.ID != "steady" {
+					t.Error(err)
+				}
+				if doc := found.Index(); doc.Size() != found.IndexSize() {
+					t.Error("index")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,91 @@
+package listing
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// maxPlaces is how many readings of a path that lies elsewhere are tried.
+const maxPlaces = 16
+
+// Locate returns the session whose file a client wrote down as an absolute path. The path may be that of
+// another place, from which the agent directory was copied: then what follows a directory called as the
+// storage's is looked for here. The error wraps ErrNotFound where there is no session.
+func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
+	if len(file) > sessioncore.MaxPath || !path.IsAbs(file) || !strings.HasSuffix(file, sessioncore.FileEnding) {
+		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, file)
+	}
+	file = path.Clean(file)
+	if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
+		return l.at(name)
+	}
+	mark := "/" + path.Base(l.root) + "/"
+	rest := file
+	for range maxPlaces {
+		at := strings.Index(rest, mark)
+		if at < 0 {
+			break
+		}
+		rest = rest[at+len(mark)-1:]
+		if s, err := l.at(rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
+			return s, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
+}
+
+// at returns the session of a file. The error wraps ErrNotFound where there is none.
+func (l *Listing) at(name string) (*sessioncore.Session, error) {
+	if path.Base(name)[0] == '.' {
+		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
+	}
+	// Names that a text made up are not kept by the store.
+	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
+		return nil, fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
+	}
+	s := l.store.Session(name)
+	_, err := s.Probe()
+	if unreachable(err) || errors.Is(err, sessioncore.ErrNotSession) {
+		err = fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
+	}
+	return s, err
+}
+
+// HasDirectory reports whether a listed file is a session for us too, and so has a directory. That the
+// client lists what it would not load happens where it found the header by a search.
+func (l *Listing) HasDirectory(i *Info) bool {
+	if i.flags&infoSearched == 0 {
+		return true
+	}
+	_, err := l.at(i.Name)
+	return err == nil
+}
+
+// Parent returns the session that a session was forked from: the one that parentSession in its header
+// names, as a path or as an id. The error wraps ErrNotFound where it names none, or none that is here.
+func (l *Listing) Parent(s *sessioncore.Session) (*sessioncore.Session, error) {
+	text, err := s.ParentText()
+	switch {
+	case err != nil:
+		return nil, err
+	case text == "":
+		return nil, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
+	}
+	var parent *sessioncore.Session
+	if strings.IndexByte(text, '/') >= 0 {
+		parent, err = l.Locate(text)
+	} else if info, findErr := l.byID(text, s.Name()); findErr == nil {
+		parent = l.store.Session(info.Name)
+	} else {
+		err = findErr
+	}
+	if err == nil && parent == s {
+		return nil, fmt.Errorf("%w: %s is its own parent", sessioncore.ErrNotFound, s.Name())
+	}
+	return parent, err
+}

@@ -1,0 +1,228 @@
+package listing
+
+import (
+	"bytes"
+	"strconv"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
+// file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
+// and it knows the keys of the operator dialect.
+func parseListInfo(prefix []byte) *Info {
+	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
+	p := listParse{content: content, values: prefixValues(content)}
+	if !p.header() || !p.entries() {
+		return nil
+	}
+	if p.first == "" {
+		p.first = firstMessageText(content, p.flags&infoSlot != 0)
+	}
+	if p.first == "" {
+		p.first = noMessages
+	}
+	p.MessageCount = max(p.MessageCount, countMessageMarkers(content))
+	if p.flags&infoTitle == 0 && p.summary != nil {
+		p.setTitle(*p.summary)
+	}
+	info := p.Info // a copy, since p holds the prefix
+	return &info
+}
+
+// listParse is the reading of one prefix.
+type listParse struct {
+	Info
+	content []byte
+	values  []rawjson.Value
+	summary *string // what stands for the title where the header has none
+}
+
+func (p *listParse) setTitle(title string) {
+	p.Title = title
+	p.flags |= infoTitle
+}
+
+// header finds the header: the first value, or the one behind a title slot; else by a search of its line,
+// which may be longer than the prefix.
+func (p *listParse) header() bool {
+	if !p.hasSlot() {
+		if len(p.values) > 0 && p.parsedHeader(p.values[0]) {
+			return true
+		}
+		line, _, _ := bytes.Cut(p.content, []byte("\n"))
+		return p.searchedHeader(line)
+	}
+	title, _ := p.values[0].Member("title").Text()
+	p.slotTitle(title)
+	if len(p.values) > 1 && p.parsedHeader(p.values[1]) {
+		return true
+	}
+	_, rest, _ := bytes.Cut(p.content, []byte("\n"))
+	for line := range bytes.Lines(rest) {
+		if text := rawjson.TrimSpace(string(line)); text != "" {
+			return p.searchedHeader([]byte(text))
+		}
+	}
+	return false
+}
+
+// hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a
+// slot too, but no client loads them.
+func (p *listParse) hasSlot() bool {
+	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
+}
+
+// slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
+func (p *listParse) slotTitle(title string) {
+	p.flags |= infoSlot
+	if rawjson.TrimSpace(title) != "" {
+		p.setTitle(title)
+	}
+}
+
+// parsedHeader takes v where it is a header.
+func (p *listParse) parsedHeader(v rawjson.Value) bool {
+	d := sessioncore.DialectOf(v)
+	if d == nil {
+		return false
+	}
+	p.ID, _ = v.Member("id").Text()
+	timestamp := v.Member("timestamp")
+	if timestamp.IsString() || d == sessioncore.Operator && timestamp.IsNumber() {
+		p.setCreated(d, timestamp)
+	}
+	p.fields(d, func(key string) (string, bool) { return v.Member(key).Text() })
+	return true
+}
+
+// searchedHeader takes a line that looks like a header where it could not be parsed.
+func (p *listParse) searchedHeader(line []byte) bool {
+	p.flags |= infoSearched
+	typ, _ := textString(line, "type", 0)
+	d := sessioncore.DialectOfType(typ)
+	if p.ID, _ = textString(line, "id", 0); d == nil || p.ID == "" {
+		return false
+	}
+	if text, ok := textString(line, "timestamp", 0); ok {
+		p.setCreated(d, rawjson.Value(rawjson.AppendQuoted(nil, text)))
+	}
+	p.fields(d, func(key string) (string, bool) { return textString(line, key, 0) })
+	return true
+}
+
+func (p *listParse) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value) {
+	var ok bool
+	if p.created, _, ok = d.Time(timestamp); ok {
+		p.flags |= infoCreated
+	}
+}
+
+// fields takes what a header of either dialect says in strings.
+func (p *listParse) fields(d *sessioncore.Dialect, text func(key string) (string, bool)) {
+	if d == sessioncore.Operator {
+		p.flags |= infoOperator
+	}
+	p.CWD, _ = text("cwd")
+	if parent, ok := text(d.ParentSessionKey); ok {
+		p.Parent = parent
+		p.flags |= infoParent
+	}
+	if title, ok := text("title"); ok && p.flags&(infoSlot|infoOperator) == 0 {
+		p.setTitle(title)
+	}
+}
+
+// entries looks at all values but the first, which is the header or its slot. It returns false where the
+// client stumbles, and so does not list the file.
+func (p *listParse) entries() bool {
+	for i, v := range p.values {
+		if i == 0 {
+			continue
+		}
+		var typ, message, summary, name rawjson.Value
+		v.EachMember(func(m rawjson.Member) bool {
+			for _, f := range [...]struct {
+				key string
+				to  *rawjson.Value
+			}{{"type", &typ}, {"message", &message}, {"shortSummary", &summary}, {"name", &name}} {
+				if m.KeyIs(f.key) {
+					*f.to = m.Value
+				}
+			}
+			return true
+		})
+		switch {
+		case string(v) == "null":
+			return false
+		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one names the session, or not
+			p.summary = nil
+			if text, _ := name.Text(); text != "" {
+				p.summary = &text
+			}
+		case p.flags&infoOperator == 0 && typ.Is("compaction"):
+			if text, ok := summary.Text(); ok {
+				p.summary = &text
+			}
+		case typ.Is("message") && message.Truthy():
+			if !p.message(message) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// message counts a message and takes its text if it is the first of a user.
+func (p *listParse) message(v rawjson.Value) bool {
+	p.MessageCount++
+	role := v.Member("role")
+	user := role.Is("user")
+	if !user && !role.Is("assistant") {
+		return true
+	}
+	text, ok := contentText(v.Member("content"))
+	if ok && user && p.first == "" {
+		p.first = string(text)
+	}
+	return ok
+}
+
+// contentText returns the texts of a message's content with blanks between them. ok is false where the
+// client throws.
+func contentText(content rawjson.Value) (text []byte, ok bool) {
+	if !content.IsArray() {
+		s, ok := content.Text()
+		return []byte(s), ok
+	}
+	ok, first := true, true
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if string(block) == "null" {
+			ok = false
+		}
+		if block.Member("type").Is("text") {
+			if !first {
+				text = append(text, ' ')
+			}
+			first = false
+			text = appendText(text, block.Member("text"))
+		}
+		return ok
+	})
+	return text, ok
+}
+
+// appendText appends a scalar as JavaScript makes a text of it; nothing for null, arrays and objects.
+func appendText(dst []byte, v rawjson.Value) []byte {
+	switch {
+	case v.IsString():
+		return rawjson.AppendDecoded(dst, v[1:len(v)-1])
+	case v.IsNumber():
+		f, _ := strconv.ParseFloat(string(v), 64)
+		return rawjson.AppendNumber(dst, f)
+	case v.Missing(), v.IsObject(), v.IsArray():
+		return dst
+	}
+	return append(dst, v...)
+}

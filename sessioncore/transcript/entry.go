@@ -1,0 +1,142 @@
+package transcript
+
+import (
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// entryOf renders an entry by its type. Types and fields are those of both dialects (docs/design.md section 9).
+func (w *transcriptWriter) entryOf(text rawjson.Value) {
+	name := w.s.Kind(w.entry).String()
+	if name == "" {
+		name, _ = text.Member("type").Text()
+	}
+	switch name {
+	case "message":
+		w.message(w.s.Message(w.entry, text))
+	case "custom_message":
+		w.custom(readMessage(text))
+	case "compaction":
+		w.compaction(text)
+	case "branch_summary", "branch":
+		w.branchSummary(text)
+	case "model_change", "thinking_level_change", "service_tier_change", "mode_change", "title_change", "session_info",
+		"label", "mcp_tool_selection", "ttsr_injection", "session_init", "reset_boundary":
+		w.change(name, text)
+	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
+		// State of programs: nothing to read.
+	default:
+		w.note("An entry of type", markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
+		w.noteLink("the entry")
+	}
+}
+
+// change renders an entry that tells of a change of settings, in a line.
+func (w *transcriptWriter) change(name string, text rawjson.Value) {
+	line := func(keys ...string) []byte { return w.line(text.AnyOf(keys...)) }
+	switch name {
+	case "model_change":
+		model := line("model")
+		if len(model) == 0 {
+			model = modelName(text.Member("provider"), text.AnyOf("modelId", "model_id"))
+		}
+		if role := line("role"); len(role) > 0 && string(role) != "default" {
+			w.note("Model for", role, model)
+			return
+		}
+		w.note("Model:", model)
+	case "thinking_level_change":
+		w.noteOr("Thinking level:", line("thinkingLevel", "thinking_level"), "off")
+	case "service_tier_change":
+		w.noteOr("Service tier:", w.scalar(text.AnyOf("serviceTier", "service_tier")), "none")
+	case "mode_change":
+		w.noteOr("Mode:", line("mode"), "none")
+	case "title_change", "session_info":
+		w.noteOr("Title:", line("title", "name"), "none")
+	case "label":
+		target := line("targetId", "target_id")
+		if label := line("label"); len(label) > 0 {
+			w.note("Label", label)
+			w.more(func(out []byte) []byte { return markdown.AppendCode(append(out, "*on entry* "...), target) })
+			return
+		}
+		w.note("Label taken from entry", target)
+	case "mcp_tool_selection":
+		w.note("Tools:", w.list(text.AnyOf("selectedToolNames", "selected_tool_names")))
+	case "ttsr_injection":
+		w.note("Rules brought to mind:", w.list(text.AnyOf("injectedRules", "injected_rules")))
+	case "session_init":
+		w.note("A task for a subagent, with the tools", w.list(text.Member("tools")))
+		w.noteLink("system prompt and task")
+	case "reset_boundary":
+		w.note("The context was cleared.")
+	}
+}
+
+func (w *transcriptWriter) noteOr(label string, v []byte, none string) {
+	if len(v) == 0 {
+		v = []byte(none)
+	}
+	w.note(label, v)
+}
+
+// scalar returns a string as a line, another value as JSON.
+func (w *transcriptWriter) scalar(v rawjson.Value) []byte {
+	if v.IsString() || v.Missing() {
+		return w.line(v)
+	}
+	return markdown.AppendLine(nil, markdown.AppendVisible(nil, v[:min(len(v), 4*maxWord)]), maxWord)
+}
+
+// maxListed is how many names of a list are shown.
+const maxListed = 30
+
+// list returns a list of names as a line.
+func (w *transcriptWriter) list(v rawjson.Value) []byte {
+	var names []byte
+	n := 0
+	v.EachElement(func(name rawjson.Value, _ int) bool {
+		if n > 0 {
+			names = append(names, ", "...)
+		}
+		if n++; n > maxListed {
+			names = append(names, "…"...)
+			return false
+		}
+		names = append(names, w.scalar(name)...)
+		return true
+	})
+	return names
+}
+
+// modelName puts a model's name together, "" where there is none.
+func modelName(provider, model rawjson.Value) []byte {
+	name := shownLine(model, maxWord)
+	if p := shownLine(provider, maxWord); len(p) > 0 && len(name) > 0 {
+		return append(append(p, '/'), name...)
+	}
+	return name
+}
+
+// compaction renders what stands for the turns before it in what the model is sent.
+func (w *transcriptWriter) compaction(text rawjson.Value) {
+	w.turn(partAlways, "compaction", "Compaction")
+	before := ""
+	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
+		before = ", " + string(n) + " tokens"
+	}
+	w.begin()
+	w.body = append(w.body, "*The model goes on from this summary of what was said before"+before+", and from the turns that were kept.*\n"...)
+	summary := text.Member("summary")
+	if !summary.Truthy() {
+		summary = text.AnyOf("shortSummary", "short_summary")
+	}
+	w.text(summary)
+}
+
+// branchSummary renders what is told of a branch that was left.
+func (w *transcriptWriter) branchSummary(text rawjson.Value) {
+	w.turn(partAlways, "branch", "Branch summary")
+	w.note("What happened on the branch that was left at entry", w.line(text.AnyOf("fromId", "from_id")))
+	w.text(text.Member("summary"))
+}

@@ -1,0 +1,190 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// excerpt is a text as far as it is shown: the whole of it, or its head and its tail.
+type excerpt struct {
+	head, tail []byte // visible text
+	left       int    // bytes of the stored text that are left out between them
+}
+
+// excerptLimits say how much is shown, in bytes of the stored text.
+type excerptLimits struct {
+	whole      int // up to here a text is shown whole
+	head, tail int // of a longer one
+}
+
+// outputLimits: what a tool put out, or a long argument, is read for its beginning and its end.
+var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
+
+// excerpter makes excerpts; each is good until the next one.
+type excerpter struct {
+	decoded, squeezed, visible []byte
+}
+
+// of takes a string apart, reading no more of it than is shown. What looks like base64 is left out anywhere;
+// squeezed tells that some of that was found.
+func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeezed bool) {
+	if !v.IsString() {
+		return e, false
+	}
+	body := v[1 : len(v)-1]
+	x.visible = x.visible[:0]
+	if len(body) <= limits.whole {
+		squeezed = x.show(body, false)
+		e.head = x.visible
+		return e, squeezed
+	}
+	from, to := escapeStart(body, limits.head), escapeStart(body, len(body)-limits.tail)
+	e.left = to - from
+	squeezed = x.show(body[:from], true)
+	n := len(x.visible)
+	squeezed = x.show(body[to:], true) || squeezed
+	e.head, e.tail = x.visible[:n:n], x.visible[n:]
+	// Whole lines, where there are some near.
+	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
+		e.left += len(e.head) - i - 1
+		e.head = e.head[: i+1 : i+1]
+	}
+	if i := bytes.IndexByte(e.tail, '\n'); i >= 0 && i < len(e.tail)/4 {
+		e.left += i + 1
+		e.tail = e.tail[i+1:]
+	}
+	return e, squeezed
+}
+
+// show appends the visible text of the body of a JSON string, or of a piece that was cut out of it.
+func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
+	text := body
+	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
+		x.decoded = rawjson.AppendDecoded(x.decoded[:0], body)
+		text = x.decoded
+		if cut {
+			text = trimSurrogates(text)
+		}
+	}
+	if x.squeezed, squeezed = appendSqueezed(x.squeezed[:0], text); squeezed {
+		text = x.squeezed
+	}
+	x.visible = markdown.AppendVisible(x.visible, text)
+	return squeezed
+}
+
+// shownLine returns a string as a line for people, nothing for any other value.
+func shownLine(v rawjson.Value, characters int) []byte {
+	var x excerpter
+	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
+	return markdown.AppendLine(nil, e.head, characters)
+}
+
+// trimSurrogates takes away the halves of a pair that a cut parted.
+func trimSurrogates(text []byte) []byte {
+	if rawjson.IsSurrogate(text) && text[1] >= 0xB0 {
+		text = text[3:]
+	}
+	if n := len(text); n >= 3 && rawjson.IsSurrogate(text[n-3:]) && text[n-2] < 0xB0 {
+		text = text[:n-3]
+	}
+	return text
+}
+
+// longestEscape is the length of \uXXXX.
+const longestEscape = 6
+
+// escapeStart returns the offset at or before at where a string's body can be cut: not within an escape,
+// and not within a character.
+func escapeStart(body []byte, at int) int {
+	for k := 1; k < longestEscape && k <= at; k++ {
+		start := at - k
+		if body[start] != '\\' || backslashesBefore(body, start)%2 == 1 {
+			continue
+		}
+		if n, _ := rawjson.EscapeLen(body[start:]); k < n {
+			return start
+		}
+		return at
+	}
+	for back := 0; back < 3 && at > 0 && at < len(body) && body[at]&0xC0 == 0x80; back++ {
+		at--
+	}
+	return at
+}
+
+func backslashesBefore(text []byte, at int) int {
+	n := 0
+	for at-n > 0 && text[at-n-1] == '\\' {
+		n++
+	}
+	return n
+}
+
+const (
+	// shortest64 is the shortest run of base64's characters that is taken for base64, not for words.
+	shortest64 = 1024
+	// kept64 is how much of it is shown.
+	kept64 = 48
+)
+
+var alphabet64 = func() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
+		t[c] = true
+	}
+	return t
+}()
+
+// appendSqueezed leaves the middle out of long runs of base64: nobody reads it, and it buries what they
+// read. Where there are none it appends nothing.
+func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
+	done := 0
+	for at := shortest64 - 1; at < len(text); at += shortest64 {
+		if !alphabet64[text[at]] { // every long run has a byte at one of these places
+			continue
+		}
+		start, end := at, at
+		for start > done && alphabet64[text[start-1]] {
+			start--
+		}
+		for end < len(text) && alphabet64[text[end]] {
+			end++
+		}
+		if end-start < shortest64 || longestRepeat(text[start:end]) > (end-start)/2 {
+			continue // a ruler of hyphens is none
+		}
+		dst = append(dst, text[done:start+kept64]...)
+		dst = append(dst, "…{"+sizeText(end-start-kept64)+" of base64}"...)
+		done, at = end, end-1
+	}
+	if done == 0 {
+		return dst, false
+	}
+	return append(dst, text[done:]...), true
+}
+
+// longestRepeat returns the length of the longest run of one and the same byte.
+func longestRepeat(text []byte) int {
+	longest := 0
+	for len(text) > 0 {
+		n := markdown.RunLength(text, text[0])
+		longest = max(longest, n)
+		text = text[n:]
+	}
+	return longest
+}
+
+// sizeText tells a size for a person.
+func sizeText(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%d KB", (n+500)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

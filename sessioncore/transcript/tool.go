@@ -1,0 +1,217 @@
+package transcript
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// toolCall is a call in an assistant's message, as its result names it.
+type toolCall struct {
+	id    string
+	about []byte // its first argument
+}
+
+const (
+	// maxCalls is how many calls of a message their results are found among.
+	maxCalls = 200
+	// maxAbout is how much of a call's first argument its result repeats, in characters.
+	maxAbout = 60
+)
+
+// intentKey is the argument in which the client has the model say what a call is for.
+const intentKey = "_i"
+
+// toolCall renders a call: the tool's name, what the model says that it is for, and the arguments.
+func (w *transcriptWriter) toolCall(call *contentBlock) {
+	w.begin()
+	w.body = append(w.body, "**"...)
+	name := w.line(call.name)
+	if len(name) == 0 {
+		if name = w.line(call.tool); len(name) == 0 {
+			name = []byte("?")
+		}
+	}
+	w.body = append(markdown.AppendCode(w.body, name), "**"...)
+	intent := shownLine(call.intent, maxProblem)
+	if len(intent) == 0 {
+		intent = shownLine(call.parameters.Member(intentKey), maxProblem)
+	}
+	if len(intent) > 0 {
+		w.body = markdown.AppendText(append(w.body, " — "...), intent)
+	}
+	w.body = append(w.body, '\n')
+	w.parameters(call.parameters)
+}
+
+// parameters renders arguments in a code block: a text as it is, several by name.
+func (w *transcriptWriter) parameters(v rawjson.Value) {
+	switch {
+	case v.Missing():
+		return
+	case v.IsString():
+		w.output("", v)
+		return
+	}
+	var only rawjson.Member
+	n := 0
+	v.EachMember(func(m rawjson.Member) bool {
+		if !m.KeyIs(intentKey) {
+			only = m
+			n++
+		}
+		return true
+	})
+	switch {
+	case v.IsObject() && n == 0:
+	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
+		info := ""
+		if only.KeyIs("command") || only.KeyIs("cmd") {
+			info = "sh"
+		}
+		w.output(info, only.Value)
+	default:
+		w.data(v)
+	}
+}
+
+// data renders a JSON value of any shape.
+func (w *transcriptWriter) data(v rawjson.Value) {
+	if v.Missing() {
+		return
+	}
+	t := valueText{excerpt: &w.excerpt, left: min(maxValue, w.outputLeft)}
+	t.write(v)
+	w.outputLeft -= min(len(t.out), w.outputLeft)
+	w.cut = w.cut || t.cut
+	w.fenced("", t.out)
+}
+
+// result renders what a tool answered. Where the message before it called several tools, it says which call
+// it answers.
+func (w *transcriptWriter) result(f *messageFields) {
+	w.begin()
+	w.body = append(w.body, "**Result**"...)
+	separate := func() { w.body = append(w.body, " · "...) }
+	if name := w.line(f.tool); len(name) > 0 {
+		separate()
+		w.body = markdown.AppendCode(w.body, name)
+	}
+	if about := w.about(f.call); len(about) > 0 {
+		separate()
+		w.body = markdown.AppendCode(w.body, about)
+	}
+	if when := w.time("15:04:05"); when != "" {
+		separate()
+		w.body = append(w.body, when...)
+	}
+	if f.failed.Truthy() {
+		separate()
+		w.body = append(w.body, "**error**"...)
+	}
+	w.body = append(w.body, '\n')
+	before := len(w.body)
+	w.resultContent(f.content)
+	if len(w.body) == before {
+		w.note("No output.")
+	}
+}
+
+// resultContent renders the content of a result: texts as they are, and pictures.
+func (w *transcriptWriter) resultContent(v rawjson.Value) {
+	switch {
+	case v.Missing():
+	case v.IsString():
+		w.output("", v)
+	case v.IsArray():
+		v.EachElement(func(block rawjson.Value, _ int) bool {
+			if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft == 0 {
+				w.cut = true
+				return false
+			}
+			w.resultBlock(block)
+			return true
+		})
+	default:
+		w.resultBlock(v)
+	}
+}
+
+func (w *transcriptWriter) resultBlock(v rawjson.Value) {
+	if v.IsString() {
+		w.output("", v)
+		return
+	}
+	switch b := readBlock(v); {
+	case b.isText():
+		w.output("", b.text)
+	case b.isPicture():
+		w.picture(&b)
+	default:
+		w.data(v)
+	}
+}
+
+// about returns the first argument of the call with an id, where the message that called for it called more
+// than one tool.
+func (w *transcriptWriter) about(id rawjson.Value) []byte {
+	w.size.flags |= partAsked
+	w.size.asked = w.asked
+	if w.asked == sessioncore.NoEntry || !id.IsString() {
+		return nil
+	}
+	if w.callsOf != w.asked {
+		text, err := w.s.EntryText(w.asked)
+		if err != nil {
+			w.err = err
+			return nil
+		}
+		w.calls, w.callsOf = callsIn(text.Member("message").Member("content")), w.asked
+	}
+	if len(w.calls) < 2 {
+		return nil
+	}
+	for i := range w.calls {
+		if id.Is(w.calls[i].id) {
+			return w.calls[i].about
+		}
+	}
+	return nil
+}
+
+// callsIn finds the calls in an assistant's content.
+func callsIn(content rawjson.Value) (calls []toolCall) {
+	content.EachElement(func(v rawjson.Value, _ int) bool {
+		if b := readBlock(v); b.isCall() {
+			id, _ := b.id.Text()
+			call := toolCall{id: id}
+			b.parameters.EachMember(func(m rawjson.Member) bool {
+				if !m.KeyIs(intentKey) {
+					call.about = shownEnd(m.Value)
+				}
+				return len(call.about) == 0
+			})
+			calls = append(calls, call)
+		}
+		return len(calls) < maxCalls
+	})
+	return calls
+}
+
+// shownEnd returns a call's argument as a line: of a long path its end, which tells more than its beginning.
+func shownEnd(v rawjson.Value) []byte {
+	line := shownLine(v, 10*maxAbout)
+	if n := utf8.RuneCount(line); n <= maxAbout {
+		return line
+	} else if bytes.IndexByte(line, ' ') < 0 && bytes.IndexByte(line, '/') >= 0 {
+		for ; n > maxAbout; n-- {
+			_, size := utf8.DecodeRune(line)
+			line = line[size:]
+		}
+		return append([]byte("…"), line...)
+	}
+	return markdown.AppendLine(nil, line, maxAbout)
+}

@@ -1,0 +1,246 @@
+package transcript
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Links say where a transcript lies: what its links begin with.
+type Links struct {
+	Entries string // the way to entries/, with the slash at its end
+	Blobs   string // the way to the blob store
+}
+
+// Render renders the branch that ends in leaf (NoEntry: before the first entry) to be read by
+// a person: Markdown with a heading for each turn (docs/design.md, transcript.md). It is the renderings of the
+// branch's entries one after the other, of which only the sizes are kept: the text is made when it is read.
+//
+// As the branch goes on, so does the text: nothing in it tells where the branch ends. The title stands at the
+// top; in an untitled session that is the first prompt, so there is no text as long as nothing is shown.
+func Render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*sessioncore.Document, error) {
+	_, d, err := render(s, leaf, links)
+	return d, err
+}
+
+// render is Render, which also tells what the document is made of.
+func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *sessioncore.Document, error) {
+	var path []sessioncore.Entry
+	if leaf != sessioncore.NoEntry {
+		path = s.Path(leaf)
+	}
+	sizes, err := sizesOf(s).of(s, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, titled, err := transcriptHead(s, leaf)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !titled && !slices.ContainsFunc(sizes, func(p partSize) bool { return p.body > 0 }) {
+		head = nil
+	}
+	t := &transcript{writer: newTranscriptWriter(s, links), reader: sessioncore.NewEntryReader(s)}
+	d := sessioncore.NewMadeDocument(s, t)
+	d.AddText(string(head))
+	t.layOut(d, path, sizes)
+	return t, d, nil
+}
+
+// transcript is the body of an open document: what it is made of, in order.
+type transcript struct {
+	writer *transcriptWriter
+	reader sessioncore.EntryReader
+	parts  []transcriptPart
+	chunks []int32 // where each piece of the document begins in parts, and the end
+}
+
+// transcriptPart is an entry that is shown.
+type transcriptPart struct {
+	entry  sessioncore.Entry
+	asked  sessioncore.Entry // of a tool's result: the message that called for it
+	begins bool              // a turn begins here: it has a heading
+	size   int64             // of its text, in bytes
+}
+
+// chunkText is how much text is made at once, in bytes: about what a reader asks for in one read.
+const chunkText = 128 << 10
+
+// layOut decides which entries begin a turn and divides them into pieces.
+func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, sizes []partSize) {
+	var turn partSize // at the top of which the heading stands
+	asked := sessioncore.NoEntry
+	size := int64(0)
+	end := func() {
+		if size > 0 {
+			d.AddMade(int32(len(t.chunks)), size)
+			size = 0
+		}
+	}
+	for i, e := range path {
+		part, it := transcriptPart{entry: e, asked: asked}, sizes[i]
+		if isAssistant(t.writer.s, e) {
+			asked = e
+		}
+		switch {
+		case it.flags&partTurn == 0: // a note, or nothing
+		case it.flags&partJoins != 0 && turn.flags&partAssistant != 0:
+		case it.flags&partAlways == 0 && it.speaker == turn.speaker && turn.flags&partTurn != 0:
+		default:
+			part.begins = true
+			turn = it
+		}
+		n := it.in(part, t.writer)
+		if n == 0 {
+			continue
+		}
+		if size > 0 && size+n > chunkText {
+			end()
+		}
+		if size == 0 {
+			t.chunks = append(t.chunks, int32(len(t.parts)))
+		}
+		part.size = n
+		t.parts = append(t.parts, part)
+		size += n
+	}
+	end()
+	t.chunks = append(t.chunks, int32(len(t.parts)))
+}
+
+// Make renders a piece of the document.
+func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
+	for _, part := range t.parts[t.chunks[piece-1]:t.chunks[piece]] {
+		text, err := t.reader.Read(part.entry)
+		if err != nil {
+			return nil, err
+		}
+		heading, body, _, err := t.writer.write(part.entry, part.asked, text)
+		if err != nil {
+			return nil, err
+		}
+		if part.begins {
+			dst = append(dst, heading...)
+		}
+		dst = append(dst, body...)
+	}
+	return dst, nil
+}
+
+func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
+}
+
+// maxTitleLine is how much of a title is shown, in characters.
+const maxTitleLine = 200
+
+// transcriptHead is what stands above the first turn: the title, and whose transcript this is. titled tells
+// that the title will stay as it is when the branch goes on.
+func transcriptHead(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, titled bool, err error) {
+	header, _, err := s.ReadHeader()
+	if err != nil {
+		return nil, false, err
+	}
+	name, err := s.Title()
+	if err != nil {
+		return nil, false, err
+	}
+	title := markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
+	id := shownLine(header.Member("id"), maxTitleLine)
+	if len(title) == 0 {
+		if title, err = firstWords(s, leaf); err != nil {
+			return nil, false, err
+		}
+	}
+	if titled = len(title) > 0; !titled {
+		title = bytes.TrimSpace(append([]byte("Session "), id...))
+	}
+	out := append(markdown.AppendText([]byte("# "), title), "\n\nSession "...)
+	if len(id) == 0 {
+		id = []byte("?")
+	}
+	out = markdown.AppendCode(out, id)
+	if cwd := shownLine(header.Member("cwd"), maxTitleLine); len(cwd) > 0 {
+		out = markdown.AppendCode(append(out, " in "...), cwd)
+	}
+	if began := s.HeaderTime(); began.UnixMilli() != 0 {
+		out = began.UTC().AppendFormat(append(out, ", begun "...), shownTime+" MST")
+	}
+	return append(out, ".\n"...), titled, nil
+}
+
+// shownTime is how times are written: to the second, UTC.
+const shownTime = "2006-01-02 15:04:05"
+
+const (
+	// maxFirstWords is how much of the first prompt stands for a title, in characters.
+	maxFirstWords = 80
+	// maxWordless is how many prompts without words, such as mere pictures, are passed over for it.
+	maxWordless = 20
+)
+
+// firstWords returns the beginning of the first thing that the user says on the branch.
+func firstWords(s *sessioncore.Snapshot, leaf sessioncore.Entry) ([]byte, error) {
+	if leaf == sessioncore.NoEntry {
+		return nil, nil
+	}
+	wordless := 0
+	for _, e := range s.Path(leaf) {
+		if s.Kind(e) != sessioncore.TypeMessage || s.Role(e) != sessioncore.RoleUser {
+			continue
+		}
+		if wordless++; wordless > maxWordless {
+			break
+		}
+		text, err := s.EntryText(e)
+		if err != nil {
+			return nil, err
+		}
+		content := text.Member("message").Member("content")
+		words := firstLine(content)
+		content.EachElement(func(block rawjson.Value, _ int) bool {
+			words = firstLine(block.Member("text"))
+			return len(words) == 0
+		})
+		if len(words) > 0 {
+			return words, nil
+		}
+	}
+	return nil, nil
+}
+
+// firstLine returns the first line of a text that is not blank.
+func firstLine(v rawjson.Value) []byte {
+	var x excerpter
+	e, _ := x.of(v, excerptLimits{whole: 16 * maxFirstWords, head: 16 * maxFirstWords})
+	line, _, _ := bytes.Cut(bytes.TrimLeft(e.head, " \t\n"), []byte("\n"))
+	return markdown.AppendLine(nil, line, maxFirstWords)
+}
+
+// speakerSeed is drawn anew in each process.
+var speakerSeed = maphash.MakeSeed()
+
+// speakerOf makes the number that stands for who speaks in a turn.
+func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, who)) }
+
+// Continues reports whether a transcript begins with all the entries of another one, shown as there.
+func (t *transcript) Continues(earlier sessioncore.Maker) bool {
+	old, ok := earlier.(*transcript)
+	if !ok || len(t.parts) < len(old.parts) {
+		return false
+	}
+	for i, before := range old.parts {
+		now := t.parts[i]
+		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
+		if now.begins != before.begins || now.size != before.size ||
+			!sessioncore.SameText(t.writer.s, now.entry, old.writer.s, before.entry) ||
+			!sessioncore.SameText(t.writer.s, now.asked, old.writer.s, before.asked) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"bytes"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/markdown/markdowntest"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// testLinks are those of a transcript in sessions/<scope>/<session>/.
+var testLinks = Links{Entries: "entries/", Blobs: "../../../blobs/"}
+
+// transcriptOf is the transcript at the leaf, with the number of its turns.
+func transcriptOf(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (text []byte, turns int) {
+	t.Helper()
+	made, d, err := render(s, leaf, links)
+	text = sessiontest.ReadExactly(t, d, err)
+	for _, part := range made.parts {
+		if part.begins {
+			turns++
+		}
+	}
+	return text, turns
+}
+
+// checkTranscript checks what must hold of any transcript: it is text that does no harm in a terminal, each
+// turn has its heading and nothing else has one, nothing in it is HTML or defines a link, its links lead to
+// the entries of its branch and to blobs, and blocks stand at the margin.
+func checkTranscript(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) {
+	t.Helper()
+	text, turns := transcriptOf(t, s, leaf, testLinks)
+	require.True(t, utf8.Valid(text))
+	if len(text) == 0 {
+		require.Zero(t, turns)
+		return
+	}
+	require.True(t, bytes.HasSuffix(text, []byte("\n")))
+	for _, r := range string(text) {
+		require.False(t, r < 0x20 && r != '\n' && r != '\t' || r == 0x7F || markdown.Obeyed(r), "%q", r)
+	}
+	for name, p := range markdowntest.Judges {
+		v := markdowntest.Judge(p, text)
+		require.Empty(t, v.Wrong, "%s:\n%s", name, text)
+		require.Len(t, v.Headings, 1+turns, "%s: %q\n%s", name, v.Headings, text)
+		for _, heading := range v.Headings {
+			require.NotContains(t, heading, " in ListItem", "%s\n%s", name, text)
+			require.NotContains(t, heading, " in Blockquote", "%s\n%s", name, text)
+		}
+	}
+	// Written elsewhere, it differs in its links alone.
+	other, again := transcriptOf(t, s, leaf, Links{Entries: "../E/", Blobs: "../../B/"})
+	require.Equal(t, turns, again)
+	back := strings.NewReplacer("](../E/", "](entries/", "](../../B/", "](../../../blobs/").Replace(string(other))
+	if !strings.Contains(string(text), "](../") && !bytes.Contains(text, []byte("E/")) {
+		require.Equal(t, string(text), back)
+	}
+}
+
+// checkLinks checks that the links that we make lead to entries of the session or to blobs.
+func checkLinks(t testing.TB, s *sessioncore.Snapshot, text []byte) (entries, blobs int) {
+	for _, link := range markdowntest.Judge(markdowntest.Judges["CommonMark"], text).Links {
+		if name, ok := strings.CutPrefix(link, testLinks.Entries); ok {
+			name, err := url.PathUnescape(name)
+			require.NoError(t, err)
+			_, err = s.FindName(strings.TrimSuffix(name, ".json"))
+			require.NoError(t, err, link)
+			entries++
+		} else if hash, ok := strings.CutPrefix(link, testLinks.Blobs); ok {
+			require.True(t, sessioncore.IsBlobHash(hash), link)
+			blobs++
+		}
+	}
+	return entries, blobs
+}
+
+// updateEnv writes the golden files anew; look at the difference as a reader would.
+const updateEnv = "SESSIONFS_UPDATE_GOLDEN"
+
+// TestTranscriptsOfTheDemo: they are kept in testdata/transcripts, to be read.
+func TestTranscriptsOfTheDemo(t *testing.T) {
+	n := 0
+	require.NoError(t, filepath.WalkDir(sessiontest.DemoDir(t), func(file string, item fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".jsonl") {
+			return err
+		}
+		n++
+		s, err := openSession(t, file)
+		require.NoError(t, err)
+		checkTranscript(t, s, sessiontest.Leaf(t, s))
+		text, _ := transcriptOf(t, s, sessiontest.Leaf(t, s), testLinks)
+		checkLinks(t, s, text)
+		if strings.Contains(file, "2026-03-31") {
+			return nil // forked from the one before: much of it is the same
+		}
+		golden := filepath.Join("testdata/transcripts", strings.TrimSuffix(filepath.Base(file), ".jsonl")+".md")
+		if os.Getenv(updateEnv) != "" {
+			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+			require.NoError(t, os.WriteFile(golden, text, 0o644))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(text), golden)
+		return nil
+	}))
+	require.Equal(t, 6, n)
+}
+
+// TestTranscriptsOfTheCases: the leaf and some other entries of every oddity of the format.
+func TestTranscriptsOfTheCases(t *testing.T) {
+	require.Greater(t, checkTranscripts(t, "../../testdata/cases/*.jsonl", 3), 70)
+}
+
+func TestTranscriptsOfConformance(t *testing.T) {
+	checked := 0
+	for _, c := range sessiontest.Cases(t) {
+		checked += checkTranscripts(t, filepath.Join(c.Dir, "agent/sessions/*/*.jsonl"), 1)
+	}
+	require.Greater(t, checked, 55)
+}
+
+// checkTranscripts checks those of the leaf and of some other entries of each session.
+func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		s, err := openSession(t, file)
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession, file)
+			continue
+		}
+		checked++
+		checkTranscript(t, s, sessiontest.Leaf(t, s))
+		for e := sessioncore.Entry(0); int(e) < s.Len(); e += 1 + sessioncore.Entry(s.Len()/others) {
+			checkTranscript(t, s, e)
+		}
+	}
+	return checked
+}
+
+// message is a line of a session.
+// transcriptBody is what a transcript shows of messages, without what stands above the first of them.
+func transcriptBody(t *testing.T, lines ...string) string {
+	t.Helper()
+	s := newTestSession(t, sessiontest.Header+strings.Join(lines, ""))
+	snap, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	checkTranscript(t, snap, sessiontest.Leaf(t, snap))
+	text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
+	checkLinks(t, snap, text)
+	if len(text) == 0 {
+		return ""
+	}
+	_, body, ok := strings.Cut(string(text), "\nSession `")
+	require.True(t, ok)
+	_, body, _ = strings.Cut(body, ".\n")
+	return body
+}

@@ -1,0 +1,150 @@
+package transcript
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+const (
+	// maxValue is how much of a JSON value is shown, in bytes.
+	maxValue = 32 << 10
+	// maxCompact is how much of a nested value is shown, in bytes.
+	maxCompact = 4 << 10
+	// maxKey is how much of a key is shown, in characters.
+	maxKey = 100
+)
+
+// valueText renders a JSON value for people: the members of an object as "key: value" or, where the value is
+// a text of several lines, as a key with an indented block below it. A list of objects, which is how editing
+// tools take their edits, is shown in the same way, one element after the other; anything else is JSON.
+type valueText struct {
+	excerpt *excerpter
+
+	out  []byte
+	left int  // bytes that may still be written
+	cut  bool // something was left out
+}
+
+func (t *valueText) write(v rawjson.Value) {
+	switch {
+	case v.IsObject():
+		t.members(v, "", "")
+	case v.IsString():
+		t.out = append(append(t.out, t.text(v)...), '\n')
+	default:
+		t.compact(v)
+	}
+}
+
+// members writes the members of an object: the first one behind first, the others indented.
+func (t *valueText) members(v rawjson.Value, first, indent string) {
+	before, n := first, 0
+	v.EachMember(func(m rawjson.Member) bool {
+		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
+		before = indent
+		n++
+		t.member(m.Value, indent)
+		return t.room()
+	})
+	if n == 0 {
+		t.out = append(append(t.out, first...), "{}\n"...)
+	}
+}
+
+// member writes a member's value behind its key.
+func (t *valueText) member(v rawjson.Value, indent string) {
+	switch {
+	case v.IsString():
+		t.block(t.text(v), indent+"  ")
+	case indent == "" && isListOfObjects(v):
+		t.out = append(t.out, '\n')
+		v.EachElement(func(e rawjson.Value, _ int) bool {
+			t.members(e, "- ", "  ")
+			return t.room()
+		})
+	default:
+		t.out = append(t.out, ' ')
+		t.compact(v)
+	}
+}
+
+func isListOfObjects(v rawjson.Value) bool {
+	n, all := 0, v.IsArray()
+	v.EachElement(func(e rawjson.Value, _ int) bool {
+		n++
+		all = all && e.IsObject()
+		return all
+	})
+	return all && n > 0
+}
+
+// room reports whether there is room for more; where there is none, it says so once.
+func (t *valueText) room() bool {
+	if len(t.out) <= t.left {
+		return true
+	}
+	if !bytes.HasSuffix(t.out, []byte("…\n")) {
+		t.out = append(t.out, "…\n"...)
+	}
+	t.cut = true
+	return false
+}
+
+// block writes a text behind its key, or below it where it has several lines.
+func (t *valueText) block(text []byte, indent string) {
+	if bytes.IndexByte(text, '\n') < 0 {
+		t.out = append(append(append(t.out, ' '), text...), '\n')
+		return
+	}
+	t.out = append(t.out, '\n')
+	for line := range bytes.Lines(text) {
+		if line[0] != '\n' {
+			t.out = append(t.out, indent...)
+		}
+		t.out = append(t.out, line...)
+	}
+	t.out = append(t.out, '\n')
+}
+
+// text returns a string's visible text, of a long one the head and the tail.
+func (t *valueText) text(v rawjson.Value) []byte {
+	x, squeezed := t.excerpt.of(v, outputLimits)
+	t.cut = t.cut || squeezed || x.left > 0
+	text := bytes.Clone(x.head)
+	if x.left > 0 {
+		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
+		text = append(text, x.tail...)
+	}
+	return bytes.TrimRight(text, "\n")
+}
+
+// compact writes a value as JSON on one line, without the white space of the file.
+func (t *valueText) compact(v rawjson.Value) {
+	text := compactJSON(nil, v[:min(len(v), maxCompact)])
+	t.cut = t.cut || len(v) > maxCompact
+	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
+	if len(v) > maxCompact {
+		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
+	}
+}
+
+// compactJSON appends JSON, which may be cut off anywhere, without white space between tokens.
+func compactJSON(dst, text []byte) []byte {
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\' && i+1 < len(text):
+			dst = append(dst, c, text[i+1])
+			i++
+			continue
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			continue
+		}
+		dst = append(dst, text[i])
+	}
+	return dst
+}

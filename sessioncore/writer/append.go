@@ -1,0 +1,173 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// Append adds entries to a session, one JSON object a line, and returns the ids of those that were
+// added (docs/design.md section 2, append). Lines before a bad one take effect: ids then tells how many did,
+// and the error is that of the line after them. An error beside the ids of all lines is the option
+// Sync's: they are there, but may not survive a crash.
+//
+// However many lines, it is one lock and one write, and its cost does not depend on how long the
+// session is.
+func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
+	if w.opts.ReadOnly {
+		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	}
+	// Under the lock the file is looked at anyway. So where it was looked at a moment ago, that look serves to judge the
+	// lines, and a look is saved; but nothing is refused for it.
+	if d := s.RecentDialect(); d != nil {
+		if drafts, bad := w.drafts(s, d, lines); bad == nil {
+			if ids, err = w.appendDrafts(ctx, s, d, drafts, nil); !errors.Is(err, errDialect) {
+				return ids, err
+			}
+		}
+	}
+	for range staleTries {
+		d, err := s.Dialect()
+		if err != nil {
+			return nil, err
+		}
+		drafts, bad := w.drafts(s, d, lines)
+		if ids, err = w.appendDrafts(ctx, s, d, drafts, bad); !errors.Is(err, errDialect) {
+			return ids, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errDialect)
+}
+
+// errDialect: since the lines were held against a dialect, the file became one of another.
+var errDialect = errors.New("the session's dialect changed")
+
+// appendDrafts is Append of lines that were held against a dialect; bad is why those after them are refused. The error is
+// errDialect, and nothing was written, where the session is of another one.
+func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft, bad error) (ids []string, err error) {
+	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
+		bad = err
+	}
+	if len(drafts) == 0 {
+		return nil, bad
+	}
+	var misfit error
+	err = w.change(ctx, s, func(c *change) error {
+		if c.snap.Dialect() != d {
+			return errDialect
+		}
+		b, err := w.batch(c.snap)
+		if err != nil {
+			return err
+		}
+		var added []string
+		if added, misfit = b.addAll(drafts); len(added) == 0 {
+			return misfit
+		}
+		if err := c.commit(b.lines, b.answered); err != nil {
+			return err
+		}
+		ids = added
+		return nil
+	})
+	if err = w.synced(ctx, s, err); err != nil {
+		return ids, err
+	}
+	if misfit != nil {
+		return ids, misfit
+	}
+	return ids, bad
+}
+
+// drafts takes lines up to the first one that no session would take. In sessions of pi images stay in the
+// lines.
+func (w *Writer) drafts(s *sessioncore.Session, d *sessioncore.Dialect, lines [][]byte) ([]*draft, error) {
+	drafts := make([]*draft, 0, len(lines))
+	useBlobs := w.opts.Blobs != nil
+	asked := d != sessioncore.OMP
+	for _, line := range lines {
+		draft, err := parseDraft(line, d, useBlobs)
+		if err == nil && len(draft.blobs) > 0 && !asked {
+			asked = true
+			if w.programOf(s.Name()) == ProgramPi {
+				useBlobs = false
+				draft, err = parseDraft(line, d, useBlobs)
+			}
+		}
+		if err != nil {
+			return drafts, err
+		}
+		drafts = append(drafts, draft)
+	}
+	return drafts, nil
+}
+
+// addAll takes lines up to the first one that does not fit into the session.
+func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
+	for _, d := range drafts {
+		id, err := b.add(d)
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// withBlobs stores the blobs of lines, and returns the lines before the first one for which that
+// failed. It is done before the lock is taken, since storing takes longer than others would wait; so
+// that no blob is left of a line that is refused, the lines are held against the session before.
+func (w *Writer) withBlobs(s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft) ([]*draft, error) {
+	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
+		return drafts, nil
+	}
+	snap, err := s.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	if snap.Dialect() != d {
+		return nil, errDialect
+	}
+	b, err := w.batch(snap)
+	if err != nil {
+		return nil, err
+	}
+	ids, bad := b.addAll(drafts)
+	drafts = drafts[:len(ids)]
+	for i, d := range drafts {
+		for _, data := range d.blobs {
+			if err := w.putBlob(data); err != nil {
+				return drafts[:i], err
+			}
+		}
+	}
+	return drafts, bad
+}
+
+func (w *Writer) putBlob(data []byte) error {
+	hash, err := w.opts.Blobs.Put(data)
+	if err == nil && hash != blobName(data) {
+		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(data))
+	}
+	return err
+}
+
+// programOf tells which program the session of a name belongs to: as its directory does, else the file
+// itself, else other sessions.
+func (w *Writer) programOf(name string) Program {
+	if w.opts.Program != nil {
+		if p := w.opts.Program(); p != ProgramUnknown {
+			return p
+		}
+	}
+	if p := programOfFile(w.store.Storage(), name); p != ProgramUnknown {
+		return p
+	}
+	return programOfOthers(w.store.Storage(), path.Dir(name))
+}

@@ -1,0 +1,278 @@
+package writer
+
+import (
+	"fmt"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// draft is a line to be written, looked at as far as that needs no session.
+type draft struct {
+	kind   sessioncore.EntryType
+	text   rawjson.Value // on one line, size controls applied
+	blobs  [][]byte      // what it refers to
+	id     rawjson.Value // nil: to be made
+	parent rawjson.Value // nil: to be chosen
+	timed  bool
+
+	answered bool // an assistant's message
+}
+
+// parseDraft takes one line of what a writer sent to a session of a dialect.
+func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, error) {
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
+	}
+	text := rawjson.Value(line[rawjson.SkipSpace(line, 0):])
+	var s rawjson.Scanner
+	end, st := s.ScanValue(text)
+	if st != rawjson.OK || rawjson.SkipSpace(text, end) != len(text) {
+		return nil, &FieldError{Want: "one JSON object", Got: notJSON(text, end)}
+	}
+	if text = text[:end]; !text.IsObject() {
+		return nil, &FieldError{Want: "one JSON object", Got: text.Kind().String()}
+	}
+	kind, fills, err := checkEntry(d, text)
+	if err != nil {
+		return nil, err
+	}
+	if text = sessioncore.OneLine(text); len(fills) > 0 { // which leaves every offset as it was
+		text = fills.Apply(text)
+	}
+	p, err := persist(text, useBlobs)
+	if err != nil {
+		return nil, err
+	}
+	// Bytes that are no UTF-8 grow: what we write must be what readers take.
+	if len(p.text) > MaxLine {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.text), MaxLine)
+	}
+	return &draft{
+		kind: kind, text: p.text, blobs: p.blobs,
+		id: p.text.Member("id"), parent: p.text.Member(d.ParentKey), timed: p.text.Member("timestamp") != nil,
+		answered: kind == sessioncore.TypeMessage && p.text.Member("message").Member("role").Is("assistant"),
+	}, nil
+}
+
+// notJSON says where a line stops being JSON.
+func notJSON(text rawjson.Value, at int) string {
+	if at >= len(text) {
+		return "a text that ends too early"
+	}
+	return fmt.Sprintf("%q at byte %d", shortened(text[at:]), at)
+}
+
+// batch is what is about to be added to a session: lines one after the other, each seeing those before.
+type batch struct {
+	w        *Writer
+	snap     *sessioncore.Snapshot
+	dialect  *sessioncore.Dialect
+	now      time.Time // that is filled in, in the form that the file has
+	form     rawjson.TimeForm
+	ids      map[string]struct{} // of the lines so far, WTF-8
+	leaf     *string             // nil: none
+	lines    []byte
+	answered bool // an assistant's message is among them
+}
+
+func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
+	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]struct{}{}}
+}
+
+func (w *Writer) batch(snap *sessioncore.Snapshot) (*batch, error) {
+	b := w.emptyBatch(snap)
+	leaf, err := snap.Leaf()
+	if err == nil && leaf != sessioncore.NoEntry {
+		id, _ := snap.ID(leaf)
+		b.leaf = &id
+	}
+	return b, err
+}
+
+func (b *batch) has(id string) bool {
+	if _, ok := b.ids[id]; ok {
+		return true
+	}
+	_, err := b.snap.Find(id)
+	return err == nil
+}
+
+func (b *batch) mustHave(id string) error {
+	if !b.has(id) {
+		return fmt.Errorf("%w: %q", sessioncore.ErrNotFound, id)
+	}
+	return nil
+}
+
+// idTries is how often an id is drawn before a longer one is taken, as in the client.
+const idTries = 100
+
+// newID returns an id that is in neither the session nor the batch.
+func (b *batch) newID() string {
+	for range idTries {
+		if id := b.w.opts.NewID(); !b.has(id) {
+			return id
+		}
+	}
+	for {
+		if id := randomID() + randomID(); !b.has(id) {
+			return id
+		}
+	}
+}
+
+// appendNow appends the time as JSON.
+func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) }
+
+// begin begins an entry, up to its own fields, as clients do.
+func (b *batch) begin(kind sessioncore.EntryType, id string, parent *string) []byte {
+	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
+	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
+	line = appendReference(append(line, `,"`+b.dialect.ParentKey+`":`...), parent)
+	return b.appendNow(append(line, `,"timestamp":`...))
+}
+
+// add takes a line into the batch and returns its id. After an error the batch is as before.
+func (b *batch) add(d *draft) (id string, err error) {
+	if d.id != nil {
+		id, _ = d.id.Text()
+		if b.has(id) {
+			return "", fmt.Errorf("%w: %q", sessioncore.ErrExists, id)
+		}
+	}
+	parent, err := b.parentOf(d)
+	if err != nil {
+		return "", err
+	}
+	if d.kind == sessioncore.TypeLabel || d.kind == sessioncore.TypeLeaf {
+		key := b.dialect.TargetKey
+		if target, ok := d.text.Member(key).Text(); ok {
+			if err := b.mustHave(target); err != nil {
+				return "", fmt.Errorf("%s: %w", key, err)
+			}
+		}
+	}
+	var fill completion
+	if d.id == nil {
+		id = b.newID()
+		fill.id = rawjson.AppendQuoted([]byte(`"id":`), id)
+	}
+	if d.parent == nil {
+		fill.parent = appendReference([]byte(`"`+b.dialect.ParentKey+`":`), parent)
+	}
+	if !d.timed {
+		fill.time = b.appendNow([]byte(`"timestamp":`))
+	}
+	b.lines = append(append(b.lines, fill.into(d.text, d.kind, b.dialect)...), '\n')
+	b.ids[id] = struct{}{}
+	b.leaf = b.leafAfter(d, id)
+	b.answered = b.answered || d.answered
+	return id, nil
+}
+
+// parentOf returns the id of the entry that a line hangs under, nil for none.
+func (b *batch) parentOf(d *draft) (*string, error) {
+	field, v := b.dialect.ParentKey, d.parent
+	switch {
+	case v == nil && d.kind != sessioncore.TypeBranchSummary:
+		return b.leaf, nil
+	case v == nil: // as branchWithSummary does (docs/design.md section 2)
+		field = b.dialect.FromKey
+		if v = d.text.Member(field); v.Is(rootID) || v.IsNull() {
+			return nil, nil
+		}
+	case !v.IsString():
+		return nil, nil
+	}
+	id, _ := v.Text()
+	err := b.mustHave(id)
+	if err == nil && id == "" {
+		err = fmt.Errorf("%w: an empty id stands for none", sessioncore.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return &id, nil
+}
+
+// rootID is what a branch summary's fromId says where the branch begins before the first entry (docs/format.md, Entry
+// types).
+const rootID = "root"
+
+// leafAfter returns the leaf that a new line makes: its entry, or the target of a move (docs/design.md, leaf).
+func (b *batch) leafAfter(d *draft, id string) *string {
+	if d.kind != b.dialect.MoveType {
+		return &id
+	}
+	target, isMove := b.dialect.MoveTarget(d.text)
+	if !isMove {
+		return &id
+	}
+	if target.IsNull() {
+		return nil
+	}
+	if text, ok := target.Text(); ok && b.has(text) {
+		return &text
+	}
+	if b.dialect.OwnLeaf {
+		return &id
+	}
+	return b.leaf
+}
+
+// appendReference appends an id as JSON, null for none.
+func appendReference(dst []byte, id *string) []byte {
+	if id == nil {
+		return append(dst, "null"...)
+	}
+	return rawjson.AppendQuoted(dst, *id)
+}
+
+// completion is the members that a line lacks, as JSON; nil for those that it has.
+type completion struct{ id, parent, time []byte }
+
+// into puts the members where clients have them: in the order type, id, parentId, timestamp, and for
+// omp's custom entries and messages at the end, in the same order.
+func (c *completion) into(text rawjson.Value, kind sessioncore.EntryType, d *sessioncore.Dialect) []byte {
+	var typeEnd, idEnd, parentEnd, last int
+	text.EachMember(func(m rawjson.Member) bool {
+		switch {
+		case m.KeyIs("type"):
+			typeEnd = m.End
+		case m.KeyIs("id"):
+			idEnd = m.End
+		case m.KeyIs(d.ParentKey):
+			parentEnd = m.End
+		}
+		last = m.End
+		return true
+	})
+	atEnd := d.DataFirst && (kind == sessioncore.TypeCustom || kind == sessioncore.TypeCustomMessage)
+	at := typeEnd
+	var edits rawjson.Edits
+	for _, part := range []struct {
+		given int
+		add   []byte
+	}{{idEnd, c.id}, {parentEnd, c.parent}, {0, c.time}} {
+		switch {
+		case part.add == nil:
+			if part.given > 0 {
+				at = part.given
+			}
+			continue
+		case atEnd:
+			at = last
+		}
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: "," + string(part.add)})
+	}
+	return edits.Apply(text)
+}
+
+// Unfinished reports whether a text is but the beginning of a JSON value: more could make it whole.
+func Unfinished(text []byte) bool {
+	var s rawjson.Scanner
+	_, st := s.SkipValue(text, 0)
+	return st == rawjson.Short
+}

@@ -1,0 +1,211 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
+// the storage (docs/design.md section 2, fork). As the client's createBranchedSession does, it leaves the
+// label entries of the path out, writes the labels in effect anew at the end, and names the session
+// that it comes from; and unlike that, it leaves no entry that names one which is left out (forkpath.go):
+// what stood under a label entry hangs under the entry before, and a compaction that keeps from a label
+// entry on keeps from the next one on. So the context at the fork's leaf is that at the entry. operator's
+// leaf entries, whose targets would be missing, are left out likewise. The title, its source and further
+// working directories come along, as with the newer client. ErrNotFound: no entry has that id.
+//
+// The session itself is only read: its lock is not taken, and a live client on it is no reason to refuse.
+func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
+	if w.opts.ReadOnly {
+		return "", fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	}
+	for range staleTries {
+		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, storage.ErrStale) {
+			break
+		}
+	}
+	return name, err
+}
+
+// forkOnce is one attempt at a fork. ErrStale: the file was cut or written over while it was read.
+func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	leaf, err := snap.Find(id)
+	if err != nil {
+		return "", err
+	}
+	content, err := w.fork(snap, path.Join(w.opts.Root, s.Name()), leaf)
+	if err != nil {
+		return "", err
+	}
+	return w.create(ctx, path.Dir(s.Name()), content, w.pending(s))
+}
+
+// pending reports whether a session is in memory only; so are its forks then.
+func (w *Writer) pending(s *sessioncore.Session) bool {
+	return w.store.Storage().Pending(s.Name())
+}
+
+// fork returns what the file of a fork of the session in the file parent holds but for its id and time.
+func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncore.Entry) (newFile, error) {
+	header, slot, err := snap.ReadHeader()
+	if err != nil {
+		return newFile{}, err
+	}
+	route := newForkPath(snap, leaf)
+	b := w.emptyBatch(snap)
+	for _, e := range route.kept {
+		id, _ := snap.ID(e)
+		b.ids[id] = struct{}{}
+	}
+	file := newFile{
+		dialect: snap.Dialect(), form: snap.TimeForm(),
+		cwd: header.Member("cwd"), parent: parent,
+		slot:   slot != nil,
+		labels: b.forkedLabels(route.kept),
+		write:  route.write,
+	}
+	if snap.Dialect() == sessioncore.OMP {
+		file.title, file.titleSource = titleOf(header, slot)
+		if check(header, "", directoriesRules) == nil {
+			file.directories = sessioncore.OneLine(header.Member(directoriesKey))
+		}
+	}
+	return file, nil
+}
+
+// directoriesKey is the member of omp's header that has the working directories beside cwd.
+const directoriesKey = "additionalDirectories"
+
+// directoriesRules say what it must be: the client cannot open a session where it is anything else.
+var directoriesRules = []fieldRule{{key: directoriesKey, kinds: rawjson.Array, elements: rawjson.String}}
+
+// forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
+// entry.
+func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
+	var lines []byte
+	var last *string
+	onPath := map[string]bool{}
+	for _, e := range kept {
+		id, _ := b.snap.ID(e)
+		onPath[id] = true
+		last = &id
+	}
+	for _, l := range b.snap.LabelsInOrderSet() {
+		if onPath[l.Target] {
+			id := b.newID()
+			b.ids[id] = struct{}{}
+			lines = append(lines, b.labelLine(last, id, l.Target, l.Label)...)
+			last = &id
+		}
+	}
+	return lines
+}
+
+// newFile is what a session file to be made holds.
+type newFile struct {
+	dialect *sessioncore.Dialect
+	form    rawjson.TimeForm
+	cwd     rawjson.Value // JSON; nil: none
+	parent  string
+	title   string
+	// titleSource says who gave the title, "" where nobody knows.
+	titleSource string
+	slot        bool // the title stands in a slot
+	// directories are the working directories beside cwd, as JSON; nil: none.
+	directories rawjson.Value
+	write       func(out io.Writer) error
+	labels      []byte
+}
+
+// header is the file's header, without its end.
+func (f *newFile) header(id string, now time.Time) []byte {
+	text := rawjson.AppendQuoted([]byte(`{"type":`), f.dialect.HeaderType)
+	if f.dialect.Versioned {
+		text = strconv.AppendInt(append(text, `,"version":`...), sessioncore.CurrentVersion, 10)
+	}
+	text = rawjson.AppendQuoted(append(text, `,"id":`...), id)
+	text = f.form.Append(append(text, `,"timestamp":`...), now)
+	if f.cwd != nil {
+		text = append(append(text, `,"cwd":`...), f.cwd...)
+	}
+	if f.parent != "" {
+		text = rawjson.AppendQuoted(append(text, `,"`+f.dialect.ParentSessionKey+`":`...), f.parent)
+	}
+	if len(f.directories) > 0 {
+		text = append(append(text, `,"`+directoriesKey+`":`...), f.directories...)
+	}
+	return text
+}
+
+// content writes the file. nameID is the id of the entry that has the title, where the dialect has one for
+// it.
+func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
+	var text []byte
+	if f.slot {
+		text = titleSlotBy(f.title, f.titleSource, now.UTC().Format(rawjson.TimestampLayout))
+	}
+	text = append(text, f.header(id, now)...)
+	switch {
+	case f.title == "":
+		text = append(text, "}\n"...)
+	case f.dialect.TitleEntry:
+		b := &batch{dialect: f.dialect, now: now, form: f.form}
+		text = append(append(text, "}\n"...), b.nameLine(nameID, nil, f.title)...)
+	default:
+		for _, field := range titleFieldsBy(f.title, f.titleSource) {
+			if field.json != "" {
+				text = append(text, `,"`+field.key+`":`+field.json...)
+			}
+		}
+		text = append(text, "}\n"...)
+	}
+	if _, err := out.Write(text); err != nil {
+		return err
+	}
+	if f.write != nil {
+		if err := f.write(out); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(f.labels)
+	return err
+}
+
+// createTries is how often a name is made up: two are never the same unless the clock and chance both
+// repeat.
+const createTries = 3
+
+// create makes a session file in a directory and returns its name: in memory where wait says so and the
+// storage can.
+func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
+	for range createTries {
+		now := w.opts.Now()
+		id := newSessionID(now)
+		name = path.Join(dir, sessionFileName(f.dialect, now, id))
+		err = w.createNamed(ctx, name, wait, f.write != nil, func(out io.Writer) error {
+			return f.content(out, id, w.opts.NewID(), now)
+		})
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("a new session: %w", err)
+	}
+	return name, nil
+}

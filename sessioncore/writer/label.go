@@ -1,0 +1,151 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// SetLabel gives an entry a label, or takes it away where label is empty, by one appended entry, which
+// becomes the leaf as in the client. The label that it has already writes nothing. id and label are
+// WTF-8. ErrNotFound: no entry has that id; only the label of an entry that is not there can be taken away.
+func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
+	if set, err := setsNow(s, id, label); err == nil && !set && !w.opts.ReadOnly {
+		return nil // without the lock, which would change the directory's times
+	}
+	written := false
+	err := w.change(ctx, s, func(c *change) error {
+		written = false
+		if set, err := sets(c.snap, id, label); err != nil || !set {
+			return err
+		}
+		b, err := w.batch(c.snap)
+		if err != nil {
+			return err
+		}
+		written = true
+		return c.commit(b.labelLine(b.leaf, b.newID(), id, label), false)
+	})
+	if !written {
+		return err
+	}
+	return w.synced(ctx, s, err)
+}
+
+// sets reports whether an id has another label than that.
+func sets(s *sessioncore.Snapshot, id, label string) (bool, error) {
+	old := s.LabelOfID(id)
+	if old == label && old != "" {
+		return false, nil
+	}
+	if _, err := s.Find(id); err != nil && (old == "" || label != "") {
+		return false, err
+	}
+	return old != label, nil
+}
+
+// setsNow is sets for what the session is now.
+func setsNow(s *sessioncore.Session, id, label string) (bool, error) {
+	snap, err := s.Acquire()
+	if err != nil {
+		return false, err
+	}
+	defer snap.Release()
+	return sets(snap, id, label)
+}
+
+// labelLine is a label entry as the client writes it.
+func (b *batch) labelLine(parent *string, id, target, label string) []byte {
+	d := b.dialect
+	line := b.begin(sessioncore.TypeLabel, id, parent)
+	line = rawjson.AppendQuoted(append(line, `,"`+d.TargetKey+`":`...), target)
+	switch {
+	case label != "":
+		line = rawjson.AppendQuoted(append(line, `,"label":`...), label)
+	case d.NullLabel:
+		line = append(line, `,"label":null`...)
+	}
+	return append(line, "}\n"...)
+}
+
+// ParseLabelLine splits a line of the file labels as it is written to it: at the first tab, else at the
+// first blank, into an id and a label, with the escapes of LabelsDocument undone. What LabelsDocument
+// shows comes back as it was.
+func ParseLabelLine(line string) (id, label string, err error) {
+	id, label, found := strings.Cut(line, "\t")
+	if !found {
+		id, label, _ = strings.Cut(line, " ")
+	}
+	if id, err = unescapeLabelField(id); err != nil {
+		return "", "", err
+	}
+	label, err = unescapeLabelField(label)
+	return id, label, err
+}
+
+// unescapeLabelField undoes appendLabelField.
+func unescapeLabelField(field string) (string, error) {
+	if strings.IndexByte(field, '\\') < 0 {
+		return string(rawjson.AppendUTF8(nil, []byte(field))), nil
+	}
+	var out []byte
+	for len(field) > 0 {
+		plain, rest, found := strings.Cut(field, `\`)
+		out = rawjson.AppendUTF8(out, []byte(plain))
+		if !found {
+			break
+		}
+		n := 1
+		switch {
+		case strings.HasPrefix(rest, `\`):
+			out = append(out, '\\')
+		case strings.HasPrefix(rest, "t"):
+			out = append(out, '\t')
+		case strings.HasPrefix(rest, "n"):
+			out = append(out, '\n')
+		case strings.HasPrefix(rest, "r"):
+			out = append(out, '\r')
+		case isEscaped(rest):
+			out = rawjson.AppendCodePoint(out, rawjson.Hex4([]byte(rest[1:5])))
+			n = 5
+		default:
+			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX \u00XX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
+		}
+		field = rest[n:]
+	}
+	return string(joinSurrogates(out)), nil
+}
+
+// isEscaped reports whether text begins with uXXXX of a surrogate or a control character.
+func isEscaped(text string) bool {
+	if len(text) < 5 || text[0] != 'u' {
+		return false
+	}
+	for _, c := range []byte(text[1:5]) {
+		if rawjson.HexDigit(c) < 0 {
+			return false
+		}
+	}
+	unit := rawjson.Hex4([]byte(text[1:5]))
+	return sessioncore.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
+}
+
+// joinSurrogates makes pairs of lone surrogates that stand side by side into what they mean together:
+// a text has one form only.
+func joinSurrogates(text []byte) []byte {
+	out := text[:0]
+	for len(text) > 0 {
+		r, n := rawjson.DecodeRune(text)
+		if rawjson.IsHighSurrogate(r) && len(text) > n {
+			if low, m := rawjson.DecodeRune(text[n:]); rawjson.IsLowSurrogate(low) {
+				r, n = 0x10000+(r-0xD800)<<10+(low-0xDC00), n+m
+			}
+		}
+		out = rawjson.AppendCodePoint(out, r)
+		text = text[n:]
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package writer
+
+import (
+	"errors"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file is the writer's look for live clients (docs/design.md section 4).
+
+// live fails with a LiveError when a live client is on a session. Where nobody lets us find out, there is none.
+// The snapshot was acquired under the lock, so its open file is the one that the name stands for.
+func (w *Writer) live(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
+	if w.opts.LiveAllow || w.pending(s) {
+		return nil
+	}
+	if w.opts.Clients != nil {
+		if live := w.opts.Clients.On(w.store.Storage(), s.Name()); live != nil {
+			return live
+		}
+	}
+	if w.opts.Leases != nil {
+		if live := w.opts.Leases.On(snap.LeaseName()); live != nil {
+			live.Session = s.Name()
+			return live
+		}
+	}
+	state, err := w.writers(s, snap)
+	if err == nil && state == storage.WritersPresent {
+		err = &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor}
+	}
+	return err
+}
+
+// writers says whether a process has the file of a snapshot open for writing.
+func (w *Writer) writers(s *sessioncore.Session, snap *sessioncore.Snapshot) (storage.WriterState, error) {
+	state, err := snap.File().Writers()
+	if errors.Is(err, storage.ErrLeaseKept) {
+		s.Drop() // the lease goes with the descriptor
+	}
+	if state != storage.WritersUnknown {
+		return state, nil
+	}
+	state, err = w.store.Storage().Writers(s.Name())
+	if errors.Is(err, storage.ErrUnsupported) {
+		err = nil
+	}
+	return state, err
+}
+
+// passes reports whether what is in the way may be over in a moment: a process has the file open, as those that
+// follow the lock do for as long as they write.
+func passes(err error) bool {
+	var live *clients.LiveError
+	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
+}
+
+// namePID adds to the refusal of a write which process is in the way. That costs a look at all processes, so it
+// is done once the wait is over.
+func (w *Writer) namePID(s *sessioncore.Session, err error) error {
+	if !passes(err) {
+		return err
+	}
+	st, statErr := w.store.Storage().Stat(s.Name())
+	if statErr != nil {
+		return err
+	}
+	live := &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor}
+	if _, live.PID = procfs.Find("/proc", st); live.PID != 0 {
+		live.Command = clients.CommandOf("/proc", live.PID)
+	}
+	return live
+}

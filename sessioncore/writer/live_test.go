@@ -1,0 +1,141 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/clienttest"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// TestLiveRefusesEveryWrite: each kind of write is refused, and says by whom; a fork is none.
+func TestLiveRefusesEveryWrite(t *testing.T) {
+	a, known := startAgent(t)
+	tty, id := clienttest.Terminal(t)
+	a.Crumb(id, "p/s.jsonl")
+	ctx := context.Background()
+	const old = "p/old.jsonl"
+	require.NoError(t, os.WriteFile(filepath.Join(a.Path, "sessions", old), []byte(strings.Replace(clienttest.Session, `"version":3`, `"version":2`, 1)), 0o600))
+	writes := map[string]func(*Writer, *sessioncore.Session) error{
+		"append": func(w *Writer, s *sessioncore.Session) error {
+			_, err := w.Append(ctx, s, []byte(`{"type":"mode_change","mode":"plan"}`))
+			return err
+		},
+		"leaf":  func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(ctx, s, "a") },
+		"reset": func(w *Writer, s *sessioncore.Session) error { return w.ResetLeaf(ctx, s) },
+		"label": func(w *Writer, s *sessioncore.Session) error { return w.SetLabel(ctx, s, "a", "L") },
+		"title": func(w *Writer, s *sessioncore.Session) error { return w.SetTitle(ctx, s, "T") },
+	}
+	store := sessioncore.NewStore(a.Sessions)
+	t.Cleanup(store.Close)
+	pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+	w := New(store, Options{Clients: known})
+	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", old} {
+		a.Crumb(id, name)
+		before := fileContent(t, a.Sessions, name)
+		s := store.Session(name)
+		for what, write := range writes {
+			err := write(w, s)
+			var live *clients.LiveError
+			require.ErrorAs(t, err, &live, "%s %s", what, name)
+			require.ErrorIs(t, err, sessioncore.ErrBusy)
+			require.Equal(t, pid, live.PID)
+			require.Contains(t, err.Error(), fmt.Sprintf("process %d", pid))
+		}
+		require.Equal(t, before, fileContent(t, a.Sessions, name))
+		_, err := w.Fork(ctx, s, "a")
+		require.NoError(t, err)
+		if name == old {
+			allowed := New(store, Options{Clients: known, LiveAllow: true})
+			require.NoError(t, writes["append"](allowed, s))
+		}
+	}
+	end()
+	for what, write := range writes {
+		require.NoError(t, write(w, store.Session("p/s.jsonl")), what)
+	}
+}
+
+// TestDescriptorNamesThePID: of a process that keeps the file open for writing, which one it is.
+func TestDescriptorNamesThePID(t *testing.T) {
+	a, known := startAgent(t)
+	store := sessioncore.NewStore(a.Sessions)
+	t.Cleanup(store.Close)
+	w := New(store, Options{Clients: known})
+	pid, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
+	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
+	var live *clients.LiveError
+	require.ErrorAs(t, err, &live)
+	require.Equal(t, clients.LiveError{Session: "p/s.jsonl", Sign: clients.SignDescriptor, PID: pid, Command: live.Command}, *live)
+	end()
+	_, err = w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
+	require.NoError(t, err)
+}
+
+// startAgent returns an agent directory, and what knows of its clients.
+func startAgent(t *testing.T) (*clienttest.Agent, *clients.Clients) {
+	t.Helper()
+	a := clienttest.NewAgent(t)
+	known := clients.New(a.Root, a.Terminals)
+	t.Cleanup(known.Close)
+	return a, known
+}
+
+// childLease holds the lease at a path until its input ends.
+func childLease(args []string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: clients.LeaseSocket(args[0])}); err != nil {
+		return err
+	}
+	return childtest.SayReady()
+}
+
+// TestLeases: a lease is seen while its process lives, of its session alone, and every kind of write is refused.
+func TestLeases(t *testing.T) {
+	owners := t.TempDir()
+	leases := clients.NewLeases("/nowhere/session-owners", owners)
+	defer leases.Close()
+	w := startWriting(t, memory.New(), plainFile, Options{Leases: leases})
+	snap, err := w.session.Acquire()
+	require.NoError(t, err)
+	id, err := snap.SessionID()
+	require.NoError(t, err)
+	snap.Release()
+
+	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
+	require.NoError(t, err)
+	_, endOther := childtest.Start(t, "lease", owners+"/another.lock")
+	defer endOther()
+	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
+	require.NoError(t, err, "another session's lease")
+
+	pid, end := childtest.Start(t, "lease", owners+"/"+id+".lock")
+	for what, write := range map[string]func() error{
+		"append": func() error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err },
+		"leaf":   func() error { return w.MoveLeaf(t.Context(), w.session, "a") },
+		"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
+	} {
+		var live *clients.LiveError
+		require.ErrorAs(t, write(), &live, what)
+		require.Equal(t, clients.SignLease, live.Sign)
+		require.Equal(t, pid, live.PID)
+		require.ErrorIs(t, live, sessioncore.ErrBusy)
+	}
+	end()
+	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
+	require.NoError(t, err, "it went with its process")
+}

@@ -1,0 +1,375 @@
+package writer
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/transcript"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Reading the operator dialect (docs/format.md, Operator dialect).
+
+const (
+	opHeader = `{"type":"session_header","id":"s1","timestamp":1771237230.5,"cwd":"/home/dev/hives"}` + "\n"
+	opUser   = `{"type":"message","id":"a","parent_id":null,"timestamp":1771237260.125,"message":{"role":"user","content":"one"}}` + "\n"
+	opReply  = `{"type":"message","id":"b","parent_id":"a","timestamp":1771237320.25,"message":{"role":"user","content":"two"}}` + "\n"
+	opFile   = opHeader + opUser + opReply
+)
+
+func TestOperatorStore(t *testing.T) {
+	checked := 0
+	for _, file := range sessiontest.StoreFiles(t) {
+		if !strings.Contains(file, "/operator/") {
+			continue
+		}
+		checked++
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		snap := startMemory(t, string(content), Options{}).snapshot()
+		checkAsDocumented(t, string(content), snap)
+	}
+	require.Equal(t, 3, checked)
+}
+
+// TestHeaders: what makes a session, and of which dialect.
+func TestHeaders(t *testing.T) {
+	tests := []struct {
+		file string
+		want *sessioncore.Dialect
+	}{
+		{plainHeader, sessioncore.OMP},
+		{opHeader, sessioncore.Operator},
+		{`{"id":"","type":"session_he\u0061der"}`, sessioncore.Operator},
+		{"rubbish\n\n" + opHeader, sessioncore.Operator},
+		{"\xEF\xBB\xBF" + opHeader, sessioncore.Operator},
+		{string(TitleSlot("x", plainNow)) + plainHeader, sessioncore.OMP},
+		{string(TitleSlot("x", plainNow)) + opHeader, nil}, // a slot is omp's
+		{`{"type":"session_header"}`, nil},
+		{`{"type":"session_header","id":7}`, nil},
+		{`{"type":"sessionHeader","id":"x"}`, nil},
+		{`"session_header"`, nil},
+		{opUser + opHeader, nil},
+	}
+	for _, test := range tests {
+		w := startMemory(t, test.file, Options{})
+		_, probeErr := w.session.Probe()
+		snap, err := w.session.Acquire()
+		if test.want == nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession, test.file)
+			require.ErrorIs(t, probeErr, sessioncore.ErrNotSession, test.file)
+			continue
+		}
+		require.NoError(t, err, test.file)
+		require.NoError(t, probeErr, test.file)
+		require.Same(t, test.want, snap.Dialect(), test.file)
+		snap.Release()
+	}
+}
+
+// TestRepeatedHeaders: a header of either dialect further down is a problem and no entry; but for omp, whose
+// client takes operator's header for an entry of a type that it does not know.
+func TestRepeatedHeaders(t *testing.T) {
+	const first, second = "4: header a second session header is no entry", "5: header a second session header is no entry"
+	for _, test := range []struct {
+		file     string
+		entries  int
+		problems []string
+	}{
+		{opFile, 2, []string{first, second}},
+		{plainFile, 3, []string{first}},
+	} {
+		w := startMemory(t, test.file+plainHeader+opHeader, Options{})
+		snap := w.snapshot()
+		require.Equal(t, test.entries, snap.Len())
+		require.Equal(t, test.problems, problemsOf(t, snap))
+	}
+}
+
+// TestDialectsKeepApart: keys and types of the other dialect mean nothing.
+func TestDialectsKeepApart(t *testing.T) {
+	w := startMemory(t, opFile+
+		`{"type":"message","id":"c","parentId":"a","parent_id":"b","timestamp":1,"message":{"role":"hookMessage","content":"x"}}`+"\n"+
+		`{"type":"branch_summary","id":"d","parentId":"c","fromId":"a","summary":"s"}`+"\n"+
+		`{"type":"label","id":"e","parent_id":"c","targetId":"a","label":"L"}`+"\n"+
+		`{"type":"custom","customType":"sessionfs/leaf","data":{"targetId":"a"},"id":"f","parent_id":"e"}`+"\n", Options{})
+	snap := w.snapshot()
+	require.Equal(t, "b", w.parentOfID("c"))
+	require.Equal(t, "", w.parentOfID("d"))
+	require.Equal(t, "f", w.leaf())
+	require.Empty(t, snap.Labels())
+	require.Equal(t, []sessioncore.EntryType{sessioncore.TypeMessage, sessioncore.TypeUnknown, sessioncore.TypeLabel, sessioncore.TypeUnknown}, []sessioncore.EntryType{snap.Kind(2), snap.Kind(3), snap.Kind(4), snap.Kind(5)})
+	require.Equal(t, sessioncore.CurrentVersion, snap.Version(), "nothing migrates")
+
+	w = startMemory(t, plainFile+
+		`{"type":"leaf","id":"c","parentId":"b","parent_id":"a","target_id":"a","targetId":"a"}`+"\n"+
+		`{"type":"session_info","id":"d","parentId":"c","name":"N"}`+"\n", Options{})
+	require.Equal(t, "b", w.parentOfID("c"))
+	require.Equal(t, "d", w.leaf())
+	title, err := w.snapshot().Title()
+	require.NoError(t, err)
+	require.Empty(t, title)
+}
+
+// leafLines are operator entries without what is always there: lines of type, or of leaf with a target.
+func opLine(n int, kind, fields string) string {
+	if fields != "" {
+		fields = "," + fields
+	}
+	return fmt.Sprintf(`{"type":"%s","id":"%c","parent_id":null,"timestamp":%d%s}`, kind, 'c'+n, 1771237400+n, fields) + "\n"
+}
+
+// TestOperatorLeaf: the target of the last leaf entry that has one; the entry itself never.
+func TestOperatorLeaf(t *testing.T) {
+	const info = "custom_info"
+	type line struct{ kind, fields string }
+	tests := []struct {
+		name  string
+		lines []line // with the ids c, d, …
+		want  string
+	}{
+		{"none", nil, "b"},
+		{"to an entry", []line{{"leaf", `"target_id":"a"`}}, "a"},
+		{"to none", []line{{"leaf", `"target_id":null`}}, ""},
+		{"unknown", []line{{"leaf", `"target_id":"gone"`}}, "b"},
+		{"absent", []line{{"leaf", ``}}, "b"},
+		{"no string", []line{{"leaf", `"target_id":7`}}, "b"},
+		{"itself", []line{{"leaf", `"target_id":"c"`}}, "b"},
+		{"what comes later", []line{{"leaf", `"target_id":"d"`}, {"leaf", `"target_id":"gone"`}}, "b"},
+		{"unknown after a move", []line{{"leaf", `"target_id":"a"`}, {"leaf", `"target_id":"gone"`}}, "a"},
+		{"absent after none", []line{{"leaf", `"target_id":null`}, {"leaf", ``}}, ""},
+		{"twice", []line{{"leaf", `"target_id":null`}, {"leaf", `"target_id":"a"`}}, "a"},
+		{"then an entry", []line{{"leaf", `"target_id":"a"`}, {info, ``}}, "d"},
+		{"an entry, then absent", []line{{"leaf", `"target_id":"a"`}, {info, ``}, {"leaf", ``}}, "d"},
+		{"a label's target is no entry", []line{{"label", `"target_id":"gone","label":"x"`}, {"leaf", `"target_id":"gone"`}}, "c"},
+		{"to a leaf entry, as its documentation has it", []line{{"leaf", `"target_id":"a"`}, {"leaf", `"target_id":"c"`}}, "c"},
+		{"of repeated keys the last", []line{{"leaf", `"target_id":null,"target_id":"a"`}}, "a"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			file := opFile
+			for i, l := range test.lines {
+				file += opLine(i, l.kind, l.fields)
+			}
+			w := startMemory(t, file, Options{})
+			require.Equal(t, test.want, w.leaf())
+
+			w = startMemory(t, opFile, Options{}) // growing, a line at a time
+			old := w.snapshot()
+			for i, l := range test.lines {
+				_, err := w.storage.Append(plainName, []byte(opLine(i, l.kind, l.fields)))
+				require.NoError(t, err)
+				w.snapshot()
+			}
+			require.Equal(t, test.want, w.leaf())
+			leaf, err := old.Leaf()
+			require.NoError(t, err)
+			require.Equal(t, sessioncore.Entry(1), leaf, "an older snapshot's")
+		})
+	}
+}
+
+// TestOperatorLeafEntries: without children in no tree; with some a node like any other.
+func TestOperatorLeafEntries(t *testing.T) {
+	leaf := `{"type":"leaf","id":"l","parent_id":"b","timestamp":1771237400,"target_id":"a"}` + "\n"
+	w := startMemory(t, opFile+leaf+`{"type":"leaf","target_id":"b"}`+"\n", Options{})
+	snap := w.snapshot()
+	require.Equal(t, "a", w.leaf(), "without an id it is in no leaf")
+	require.Equal(t, 4, snap.Len())
+	require.False(t, snap.Tree().Has(2))
+	require.Equal(t, []string{"5: no-id the entry has no id: it is in no tree and no path"}, problemsOf(t, snap))
+
+	snap = startMemory(t, opFile+leaf+`{"type":"custom_info","id":"x","parent_id":"l"}`+"\n", Options{}).snapshot()
+	require.True(t, snap.Tree().Has(2))
+	require.Equal(t, []sessioncore.Entry{0, 1, 2, 3}, snap.Path(3))
+}
+
+func TestOperatorTimes(t *testing.T) {
+	was := time.Local
+	time.Local = time.FixedZone("", 2*3600)
+	defer func() { time.Local = was }()
+	const ms = 1771237230123
+	tests := []struct {
+		text string
+		ms   int64 // 0: none, so that the header's counts
+		now  string
+	}{
+		{`1771237230.123`, ms, "1772323200.000"},
+		{`1771237230.1234567`, ms, "1772323200.000"},
+		{`1771237230.1229999`, ms, "1772323200.000"},
+		{`1771237230`, ms - 123, "1772323200"},
+		{`1.771237230123e9`, ms, "1772323200.000"},
+		{`1771237230123`, ms, "1772323200000"},
+		{`1771237230123.4`, ms, "1772323200000"},
+		{`99999999999`, 99999999999000, "1772323200"},
+		{`100000000000`, 100000000000, "1772323200000"},
+		{`-1.5`, -1500, "1772323200.000"},
+		{`-100000000000`, -100000000000, "1772323200000"},
+		{`"2026-02-16T10:20:30.123Z"`, ms, `"2026-03-01T00:00:00.000Z"`},
+		{`"2026-02-16T10:20:30.123456+00:00"`, ms, `"2026-03-01T00:00:00.000+00:00"`},
+		{`"2026-02-16T11:20:30.123456+01:00"`, ms, `"2026-03-01T00:00:00.000+00:00"`},
+		{`"2026-02-16T12:20:30.123456"`, ms, `"2026-03-01T02:00:00.000"`},
+		{`"noon"`, 0, "1772323200.000"}, {`true`, 0, "1772323200.000"}, {`null`, 0, "1772323200.000"}, {`[1]`, 0, "1772323200.000"},
+		{`1e400`, 0, "1772323200.000"}, {`1e300`, 0, "1772323200.000"},
+	}
+	for _, test := range tests {
+		w := startMemory(t, opHeader+`{"type":"message","id":"a","parent_id":null,"timestamp":`+test.text+`}`+"\n", Options{})
+		want := test.ms
+		if want == 0 {
+			want = 1771237230500
+		}
+		before := w.content()
+		require.Equal(t, want, w.snapshot().Time(0).UnixMilli(), test.text)
+		_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
+		require.NoError(t, err)
+		require.Equal(t, []string{`{"type":"custom_info","id":"00000001","parent_id":"a","timestamp":` + test.now + `,"custom_type":"x"}`}, w.added(before), test.text)
+	}
+}
+
+// TestOperatorTimeOfHeader: where no entry tells how times are written the header does.
+func TestOperatorTimeOfHeader(t *testing.T) {
+	for stamp, now := range map[string]string{
+		`,"timestamp":1771237230`: "1772323200", `,"timestamp":1771237230000`: "1772323200000", `,"timestamp":"2026-02-16T10:20:30Z"`: `"` + plainNow + `"`,
+		`,"timestamp":null`: `"2026-03-01T00:00:00.000+00:00"`, ``: `"2026-03-01T00:00:00.000+00:00"`,
+	} {
+		header := `{"type":"session_header","id":"x"` + stamp + "}\n"
+		w := startMemory(t, header, Options{})
+		_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
+		require.NoError(t, err)
+		require.Contains(t, w.added(header)[0], `"timestamp":`+now+`,`, stamp)
+	}
+}
+
+func TestOperatorTitle(t *testing.T) {
+	tests := []struct{ lines, want string }{
+		{"", ""},
+		{`"name":"one"`, "one"},
+		{`"name":"one"|"name":"two"`, "two"},
+		{`"name":"one"|"name":""`, ""},
+		{`"name":"one"|"name":null`, ""},
+		{`"name":"one"|`, ""},
+		{`"name":"one"|"name":7`, ""},
+		{`"name":"\ud83d\ude00 \ud800"`, "😀 \xed\xa0\x80"},
+	}
+	for _, test := range tests {
+		w := startMemory(t, strings.Replace(opFile, `"cwd"`, `"title":"of no meaning","cwd"`, 1), Options{})
+		w.snapshot()
+		if test.lines != "" {
+			for i, fields := range strings.Split(test.lines, "|") {
+				_, err := w.storage.Append(plainName, []byte(opLine(i, "session_info", fields)))
+				require.NoError(t, err)
+				w.snapshot() // grown by one
+			}
+		}
+		grown, err := w.snapshot().Title()
+		require.NoError(t, err)
+		require.Equal(t, test.want, grown, test.lines)
+		whole, err := startMemory(t, w.content(), Options{}).snapshot().Title()
+		require.NoError(t, err)
+		require.Equal(t, test.want, whole, test.lines)
+	}
+}
+
+// TestOperatorLabels: set, changed and cleared in each way.
+func TestOperatorLabels(t *testing.T) {
+	w := startMemory(t, opFile+
+		opLine(0, "label", `"target_id":"a","label":"x"`)+opLine(1, "label", `"target_id":"b","label":"y"`)+
+		opLine(2, "label", `"target_id":"c","label":"z"`)+opLine(3, "label", `"target_id":"gone","label":"w"`)+
+		opLine(4, "label", `"target_id":"a"`)+opLine(5, "label", `"target_id":"b","label":null`)+opLine(6, "label", `"target_id":"c","label":""`), Options{})
+	require.Equal(t, "gone\tw\n", labelsOf(t, w.snapshot()))
+}
+
+func TestOperatorHeaderDocument(t *testing.T) {
+	header := `{"type": "session_header", "id": "x", "version": 1, "timestamp": 1771237230.50, "parent_session": "p"}`
+	snap := startMemory(t, header+"\n", Options{}).snapshot()
+	doc, err := snap.HeaderDocument()
+	require.NoError(t, err)
+	require.Equal(t, header, string(sessiontest.ReadObject(t, doc)))
+	require.Equal(t, int64(1771237230500), snap.HeaderTime().UnixMilli())
+}
+
+func TestOperatorContext(t *testing.T) {
+	message := func(id, parent, message string) string {
+		return `{"type":"message","id":"` + id + `","parent_id":"` + parent + `","timestamp":1771237230.25,"message":` + message + "}\n"
+	}
+	tests := []struct{ name, lines, want string }{
+		{"nothing", "", `{"messages":[],"thinking_level":"off"}`},
+		{"messages as they are",
+			message("a", "", `{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},"content":[{"type":"thinking","thinkingSignature":"s"}]}`) +
+				message("b", "a", `{"role":"hookMessage","content":"x"}`),
+			`{"messages":[{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},"content":[{"type":"thinking","thinkingSignature":"s"}]},{"role":"hookMessage","content":"x"}],"thinking_level":"off"}`},
+		{"settings",
+			opLine(0, "thinking_level_change", `"thinking_level":"low"`) + `{"type":"model_change","id":"x","parent_id":"c","provider":"p","model_id":"m"}` + "\n",
+			`{"messages":[],"thinking_level":"low","model_id":"m"}`},
+		{"settings taken back",
+			opLine(0, "thinking_level_change", `"thinking_level":"low"`) + `{"type":"thinking_level_change","id":"x","parent_id":"c","thinking_level":null}` + "\n" +
+				`{"type":"model_change","id":"y","parent_id":"x","provider":"p","model_id":"m"}` + "\n" + `{"type":"model_change","id":"z","parent_id":"y","provider":"p"}` + "\n",
+			`{"messages":[],"thinking_level":"off"}`},
+		{"branch and custom entries",
+			message("a", "", `{"role":"user","content":"x"}`) + `{"type":"branch","id":"b","parent_id":"a","timestamp":1771237230250,"from_id":"q","summary":"s"}` + "\n" +
+				`{"type":"branch","id":"c","parent_id":"b","from_id":"q","summary":""}` + "\n" + `{"type":"branch","id":"d","parent_id":"c","summary":"t"}` + "\n" +
+				`{"type":"custom_message","id":"e","parent_id":"d","custom_type":"x","content":"for the user interface","display":true}` + "\n" +
+				`{"type":"custom_info","id":"f","parent_id":"e","custom_type":"x"}` + "\n",
+			`{"messages":[{"role":"user","content":"x"},{"role":"branch_summary","summary":"s","from_id":"q","timestamp":1771237230250},` +
+				`{"role":"branch_summary","summary":"t","timestamp":null}],"thinking_level":"off"}`},
+		{"compaction",
+			message("a", "", `{"n":1}`) + message("b", "a", `{"n":2}`) +
+				`{"type":"compaction","id":"c","parent_id":"b","timestamp":1771237230.25,"summary":"old","first_kept_entry_id":"a","tokens_before":1}` + "\n" +
+				message("d", "c", `{"n":3}`) +
+				`{"type":"compaction","id":"e","parent_id":"d","timestamp":"2026-02-16T10:20:30.250+00:00","summary":"new","first_kept_entry_id":"b","tokens_before":2.0,"preserveData":{"openaiRemoteCompaction":{"provider":"x","replacementHistory":[]}}}` + "\n" +
+				message("f", "e", `{"n":4}`),
+			`{"messages":[{"role":"compaction_summary","summary":"new","tokens_before":2.0,"timestamp":1771237230250},{"n":2},{"n":3},{"n":4}],"thinking_level":"off"}`},
+		{"compaction that keeps nothing",
+			message("a", "", `{"n":1}`) + `{"type":"compaction","id":"c","parent_id":"a","summary":"s","firstKeptEntryId":"a"}` + "\n",
+			`{"messages":[{"role":"compaction_summary","summary":"s","timestamp":null}],"thinking_level":"off"}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			snap := startMemory(t, opHeader+test.lines, Options{}).snapshot()
+			leaf, err := snap.Leaf()
+			require.NoError(t, err)
+			doc, err := snap.Context(leaf, nil)
+			require.NoError(t, err)
+			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))
+		})
+	}
+}
+
+// TestOperatorImages: blob references are resolved as in omp, and wherever images are in a message.
+func TestOperatorImages(t *testing.T) {
+	hash := strings.Repeat("0", 64)
+	blobs := sessiontest.Blobs{hash: []byte("png")}
+	ref := "blob:sha256:" + hash
+	snap := startMemory(t, opHeader+`{"type":"message","id":"a","message":{"role":"user","content":[{"type":"image","data":"`+ref+`"},{"image_url":"`+ref+`"},{"type":"image","data":"blob:sha256:1"}]}}`+"\n", Options{}).snapshot()
+	doc, err := snap.Context(0, blobs)
+	require.NoError(t, err)
+	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(sessiontest.ReadObject(t, doc)))
+}
+
+// TestOperatorTranscript: the title is the last session_info's, and what other words mean is shown alike.
+func TestOperatorTranscript(t *testing.T) {
+	w := startMemory(t, opFile+
+		`{"type":"session_info","id":"t","parent_id":"b","timestamp":1,"name":"Named later"}`+"\n"+
+		`{"type":"branch","id":"s","parent_id":"t","timestamp":1,"from_id":"b","summary":"what was left"}`+"\n"+
+		`{"type":"message","id":"r","parent_id":"s","timestamp":1,"message":{"role":"tool_result","tool_name":"ls","content":[{"type":"text","text":"a b"}]}}`+"\n", Options{})
+	snap := w.snapshot()
+	leaf, err := snap.Leaf()
+	require.NoError(t, err)
+	doc, err := transcript.Render(snap, leaf, transcript.Links{})
+	require.NoError(t, err)
+	defer doc.Close()
+	text := make([]byte, doc.Size())
+	_, err = doc.ReadAt(text, 0)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "# Named later\n")
+	require.Contains(t, string(text), "## Branch summary")
+	require.Contains(t, string(text), "what was left")
+	require.Contains(t, string(text), "`ls`")
+	require.Contains(t, string(text), "```\na b\n```")
+}

@@ -1,0 +1,290 @@
+package writer
+
+import (
+	"strconv"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass from
+// token to token, without recursion, that notes edits; what is not edited keeps its bytes.
+
+const (
+	// maxPersist is the longest string that is kept whole, in UTF-16 code units (docs/format.md, Persisting).
+	maxPersist = 500_000
+	// truncationNotice stands at the end of a string that was cut, here as JSON.
+	truncationNotice = `\n\n[Session persistence truncated large content]`
+	// noticeUnits and noticeBreaks are the notice's length in code units and its line breaks.
+	noticeUnits  = len(truncationNotice) - 2
+	noticeBreaks = 2
+	// minBlob is the shortest base64 of an image that goes into a blob, in code units (docs/format.md, Persisting).
+	minBlob = 1024
+	// maxDepth is how deep a line to be written may nest. The client's own functions overflow their stack
+	// at a tenth of it; a level costs us some 100 bytes while the line is looked at.
+	maxDepth = 100_000
+)
+
+// BlobPutter stores what lines refer to.
+type BlobPutter interface {
+	// Put stores data durably under its SHA-256 in lower-case hex, and returns that. What is there
+	// already stays as it is.
+	Put(data []byte) (hash string, err error)
+}
+
+// persistKey is a member's key as far as the size controls know it.
+type persistKey uint8
+
+const (
+	keyOther persistKey = iota
+	keyContent
+	keyImageURL
+	keySignature
+	keyTransient
+	keyType
+	keyData
+	keyLineCount
+)
+
+func persistKeyOf(key rawjson.Value) persistKey {
+	name, _ := key.Bytes()
+	switch string(name) {
+	case "content":
+		return keyContent
+	case "image_url":
+		return keyImageURL
+	case "thinkingSignature", "thoughtSignature", "textSignature":
+		return keySignature
+	case "partialJson", "jsonlEvents":
+		return keyTransient
+	case "type":
+		return keyType
+	case "data":
+		return keyData
+	case "lineCount":
+		return keyLineCount
+	}
+	return keyOther
+}
+
+// textSpan is a piece of a text, from start up to end; the zero textSpan stands for nothing.
+type textSpan struct{ start, end int }
+
+// persistFrame is an open container.
+type persistFrame struct {
+	object bool
+	key    persistKey // that the container stands under; an array's elements inherit it, as in the client
+	inList bool       // an object in an array under the key content: an image, perhaps
+	member persistKey // of an object: the key of the member at hand
+
+	kept    bool // a member before was kept
+	prevEnd int  // where the member before ends
+	dropAt  int  // where dropped members begin that no kept one stands before; -1: none
+
+	image     bool     // the member type is "image"
+	data      textSpan // of the member data, if that is a string
+	dataEdit  int      // its edit, -1 for none
+	lines     int      // lines of the member content, if that was cut
+	lineCount textSpan // of the member lineCount, if that is a number
+}
+
+// persisted is an entry's text after the size controls, and the blobs that it refers to.
+type persisted struct {
+	text  rawjson.Value
+	blobs [][]byte
+}
+
+// persister looks for what the size controls change.
+type persister struct {
+	text     rawjson.Value
+	scan     rawjson.Scanner
+	edits    rawjson.Edits
+	blobs    [][]byte
+	useBlobs bool
+	frames   []persistFrame
+}
+
+// persist applies the size controls to a validated object. Bytes that are no UTF-8 become U+FFFD, as
+// which they would be read. Without useBlobs images stay where they are, whatever their length.
+func persist(text rawjson.Value, useBlobs bool) (persisted, error) {
+	p := persister{text: text, useBlobs: useBlobs}
+	if err := p.walk(); err != nil {
+		return persisted{}, err
+	}
+	if rawjson.ValidPrefix(text) != len(text) {
+		p.edits = sessioncore.IllFormedEdits(p.edits, text, 0)
+	}
+	if len(p.edits) > 0 {
+		text = p.edits.Apply(text)
+	}
+	return persisted{text, p.blobs}, nil
+}
+
+// walk goes through the tokens. The text is valid, so that only its structure is looked at.
+func (p *persister) walk() error {
+	for i := rawjson.SkipSpace(p.text, 0); i < len(p.text); i = rawjson.SkipSpace(p.text, i) {
+		switch c := p.text[i]; c {
+		case '{', '[':
+			if err := p.open(i, c == '{'); err != nil {
+				return err
+			}
+			i++
+		case '}', ']':
+			i++
+			p.close()
+			p.valueEnds(i)
+		case ',':
+			i++
+		case '"':
+			if p.atKey() {
+				i = p.key(i)
+				break
+			}
+			end, _ := p.scan.SkipString(p.text, i+1)
+			p.str(i, end)
+			p.valueEnds(end)
+			i = end
+		default:
+			end, _ := p.scan.SkipValue(p.text, i)
+			p.scalar(i, end)
+			p.valueEnds(end)
+			i = end
+		}
+	}
+	return nil
+}
+
+// inside returns the innermost open container; its key is that of the value at hand.
+func (p *persister) inside() *persistFrame {
+	if len(p.frames) == 0 {
+		return &persistFrame{}
+	}
+	return &p.frames[len(p.frames)-1]
+}
+
+// valueKey is the key that the value at hand stands under.
+func (p *persister) valueKey() persistKey {
+	f := p.inside()
+	if f.object {
+		return f.member
+	}
+	return f.key
+}
+
+// noMember: the next string in an object is a key.
+const noMember persistKey = 255
+
+func (p *persister) atKey() bool {
+	f := p.inside()
+	return f.object && f.member == noMember
+}
+
+func (p *persister) open(i int, object bool) error {
+	p.scalar(i, i+1) // for the member that it is: neither string nor number
+	if len(p.frames) >= maxDepth {
+		return &FieldError{Want: "no more than " + strconv.Itoa(maxDepth) + " levels of arrays and objects"}
+	}
+	f := persistFrame{object: object, key: p.valueKey(), dropAt: -1, dataEdit: -1}
+	if object {
+		f.inList = len(p.frames) > 0 && !p.inside().object && f.key == keyContent
+		f.member = noMember
+	}
+	p.frames = append(p.frames, f)
+	return nil
+}
+
+// key takes the key at i and returns where its value begins, or where to go on behind a dropped one.
+func (p *persister) key(i int) int {
+	f := p.inside()
+	end, _ := p.scan.SkipString(p.text, i+1)
+	key := persistKeyOf(p.text[i:end])
+	at := rawjson.SkipSpace(p.text, end)
+	at = rawjson.SkipSpace(p.text, at+1) // over the colon
+	if key != keyTransient {
+		if f.dropAt >= 0 {
+			p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: i})
+			f.dropAt = -1
+		}
+		f.member = key
+		return at
+	}
+	end, _ = p.scan.SkipValue(p.text, at)
+	switch {
+	case f.kept:
+		p.edits = append(p.edits, rawjson.Edit{Start: f.prevEnd, End: end})
+	case f.dropAt < 0:
+		f.dropAt = i
+	}
+	f.prevEnd = end
+	return end
+}
+
+// valueEnds notes the end of a member that is kept.
+func (p *persister) valueEnds(end int) {
+	if f := p.inside(); f.object {
+		f.kept, f.prevEnd, f.member = true, end, noMember
+	}
+}
+
+// close ends a container; what depends on several members of an object is decided here.
+func (p *persister) close() {
+	f := p.inside()
+	if f.dropAt >= 0 {
+		p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: f.prevEnd})
+	}
+	if f.inList && f.image && f.data.end != 0 {
+		p.image(f)
+	}
+	if f.lines > 0 && f.lineCount.end != 0 {
+		p.edits = append(p.edits, rawjson.Edit{Start: f.lineCount.start, End: f.lineCount.end, Text: strconv.Itoa(f.lines)})
+	}
+	p.frames = p.frames[:len(p.frames)-1]
+}
+
+// scalar takes a value that is no string.
+func (p *persister) scalar(start, end int) {
+	f := p.inside()
+	if !f.object {
+		return
+	}
+	switch f.member { // of repeated keys the last counts
+	case keyType:
+		f.image = false
+	case keyData:
+		f.data = textSpan{}
+	case keyContent:
+		f.lines = 0
+	case keyLineCount:
+		f.lineCount = textSpan{}
+		if p.text[start:end].IsNumber() {
+			f.lineCount = textSpan{start, end}
+		}
+	}
+}
+
+// str takes a string value.
+func (p *persister) str(start, end int) {
+	token := p.text[start:end]
+	edits := len(p.edits)
+	body, lines := p.shorten(start, token, p.valueKey())
+	if body != nil {
+		p.edits = append(p.edits, *body)
+	}
+	f := p.inside()
+	if !f.object {
+		return
+	}
+	switch f.member {
+	case keyType:
+		f.image = token.Is("image")
+	case keyData:
+		f.data, f.dataEdit = textSpan{start, end}, -1
+		if body != nil {
+			f.dataEdit = edits
+		}
+	case keyContent:
+		f.lines = lines
+	case keyLineCount:
+		f.lineCount = textSpan{}
+	}
+}

@@ -1,0 +1,71 @@
+package writer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// shorten returns the edit that a string under a key needs, nil for none; and where it was cut, how
+// many lines are left.
+func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
+	if key == keyImageURL {
+		if text, _ := token.Bytes(); isImageURL(text) {
+			if !p.useBlobs { // whole: a picture cut short is none
+				return nil, 0
+			}
+			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(sessioncore.TextUTF8(string(text))))}, 0
+		}
+	}
+	body := token[1 : len(token)-1]
+	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a unit takes a byte at least
+		return nil, 0
+	}
+	if key == keySignature {
+		return &rawjson.Edit{Start: start, End: start + len(token), Text: `""`}, 0
+	}
+	cut := cutUnits(body, maxPersist-noticeUnits)
+	lines = 1 + noticeBreaks + bytes.Count(rawjson.AppendDecoded(nil, body[:cut]), []byte{'\n'})
+	return &rawjson.Edit{Start: start + 1 + cut, End: start + len(token) - 1, Text: truncationNotice}, lines
+}
+
+// image moves an image block's data into a blob.
+func (p *persister) image(f *persistFrame) {
+	token := p.text[f.data.start:f.data.end]
+	text, _ := token.Bytes()
+	if bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) || unitsOf(token[1:len(token)-1]) < minBlob {
+		return
+	}
+	if !p.useBlobs {
+		if f.dataEdit >= 0 { // a picture cut short is none
+			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
+		}
+		return
+	}
+	e := rawjson.Edit{Start: f.data.start, End: f.data.end, Text: p.blob(decodeBase64(text))}
+	if f.dataEdit >= 0 {
+		p.edits[f.dataEdit] = e
+	} else {
+		p.edits = append(p.edits, e)
+	}
+}
+
+// blob notes data to be stored and returns the reference to it, as JSON.
+func (p *persister) blob(data []byte) string {
+	p.blobs = append(p.blobs, data)
+	return `"` + rawjson.BlobPrefix + blobName(data) + `"`
+}
+
+// blobName is the name of a blob: its SHA-256 in lower-case hex.
+func blobName(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// isImageURL reports whether a text is the URL of an image that holds the image itself.
+func isImageURL(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
+}

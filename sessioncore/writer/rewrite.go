@@ -1,0 +1,185 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
+// change is carried over byte for byte, unreadable text included (docs/design.md section 4).
+
+// fileEdit puts a text in the place of a piece of the file.
+type fileEdit struct {
+	off, size int64
+	text      func() ([]byte, error)
+}
+
+// rewrite replaces the file by itself with edits, which are in file order, and lines added to its end.
+func (c *change) rewrite(edits []fileEdit, lines []byte) error {
+	lines, err := c.afterTorn(lines)
+	if err != nil {
+		return err
+	}
+	return storage.Replaced(c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }))
+}
+
+// replace puts what write writes in the place of the file, unless a client came to the session meanwhile: to write a
+// long one anew takes long enough for that.
+func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
+	files, token := c.w.store.Storage(), c.snap.Stat().Token
+	st, err := files.ReplaceIf(c.s.Name(), token, write, c.stillFree)
+	if errors.Is(err, storage.ErrUnsupported) {
+		st, err = files.Replace(c.s.Name(), token, write)
+	}
+	return st, err
+}
+
+// stillFree fails when a live client is on the session. A program that opens the file, appends and closes it again is
+// given a moment.
+func (c *change) stillFree() error {
+	for start := time.Now(); ; {
+		err := c.w.live(c.s, c.snap)
+		if err == nil || !passes(err) {
+			return err
+		}
+		if time.Since(start) > stillLimit || !storage.Sleep(c.ctx, stillPoll) {
+			return c.w.namePID(c.s, err)
+		}
+	}
+}
+
+const (
+	// stillLimit is how long a program that has the file open is waited for at the end of a rewrite, under the lock
+	// that others wait for; stillPoll is how often it is looked at.
+	stillLimit = 50 * time.Millisecond
+	stillPoll  = time.Millisecond
+)
+
+func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail []byte) error {
+	at := int64(0)
+	for _, e := range edits {
+		text, err := e.text()
+		if err != nil {
+			return err
+		}
+		if err := copyRange(s, out, at, e.off); err != nil {
+			return err
+		}
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		at = e.off + e.size
+	}
+	if err := copyRange(s, out, at, s.Stat().Size); err != nil {
+		return err
+	}
+	_, err := out.Write(tail)
+	return err
+}
+
+// copyRange copies a piece of the file.
+func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
+	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
+	if err == nil && n < to-from {
+		err = fmt.Errorf("%w: it ends at %d", storage.ErrStale, from+n)
+	}
+	return err
+}
+
+// migration returns the edits that make a file of an old version one of version 3, with the ids that
+// its entries are shown with; none where the file needs no migration.
+func (c *change) migration() []fileEdit {
+	if c.snap.Version() >= sessioncore.CurrentVersion {
+		return nil
+	}
+	edits := []fileEdit{c.headerEdit(nil)}
+	for e := range sessioncore.Entry(c.snap.Len()) {
+		if r, ok := c.snap.MigratedRange(e); ok {
+			edits = append(edits, fileEdit{r.Offset, r.Size, func() ([]byte, error) { return c.snap.ShownText(e) }})
+		}
+	}
+	return edits
+}
+
+// headerEdit makes the header one of version 3 where it is older, with its title and titleSource as
+// given where that is not nil. What the header has already stays in its place.
+func (c *change) headerEdit(title *string) fileEdit {
+	r := c.snap.HeaderRange()
+	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
+		header, _, err := c.snap.ReadHeader()
+		if err != nil {
+			return nil, err
+		}
+		var set []headerField
+		if c.snap.Version() < sessioncore.CurrentVersion {
+			set = append(set, headerField{"version", "3"})
+		}
+		if title != nil {
+			set = append(set, titleFields(*title)...)
+		}
+		return setMembers(header, set), nil
+	}}
+}
+
+// headerField is a member of the header and its value as JSON, "" for none.
+type headerField struct{ key, json string }
+
+// titleFields are the header's members for a title that its user chose.
+func titleFields(title string) []headerField { return titleFieldsBy(title, titleByUser) }
+
+// titleFieldsBy are the header's members for a title and its source, "" for an unknown one.
+func titleFieldsBy(title, source string) []headerField {
+	fields := []headerField{{"title", ""}, {"titleSource", ""}}
+	if title != "" {
+		fields[0].json = string(rawjson.AppendQuoted(nil, title))
+		if source != "" {
+			fields[1].json = string(rawjson.AppendQuoted(nil, source))
+		}
+	}
+	return fields
+}
+
+// setMembers sets or removes members of an object: in the place of the last one of that key, else at the
+// end.
+func setMembers(object rawjson.Value, fields []headerField) []byte {
+	var edits rawjson.Edits
+	var add, gone []string
+	for _, f := range fields {
+		at := -1
+		var old rawjson.Member
+		object.EachMember(func(m rawjson.Member) bool {
+			if m.KeyIs(f.key) {
+				at, old = m.End-len(m.Value), m
+			}
+			return true
+		})
+		switch {
+		case f.json == "":
+			gone = append(gone, f.key)
+		case at >= 0:
+			edits = append(edits, rawjson.Edit{Start: at, End: old.End, Text: f.json})
+		default:
+			add = append(add, string(rawjson.AppendQuoted(nil, f.key))+":"+f.json)
+		}
+	}
+	object = edits.Apply(object)
+	edits = rawjson.Edits(nil).Object(object, 0, joinMembers(add), func(m rawjson.Member) bool {
+		return slices.ContainsFunc(gone, m.KeyIs)
+	})
+	return edits.Apply(object)
+}
+
+func joinMembers(members []string) string {
+	var out []byte
+	for _, m := range members {
+		out = rawjson.AppendListed(out, m)
+	}
+	return string(out)
+}

@@ -1,0 +1,193 @@
+package writer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inMessage is an entry with a message.
+func inMessage(message string) string { return `{"type":"message","message":` + message + `}` }
+
+// answering is an assistant's message with one block.
+func answering(block string) string {
+	return inMessage(`{"role":"assistant","content":[` + block + `]}`)
+}
+
+// TestValidMessages: every role and block as clients write them, and as people do.
+func TestValidMessages(t *testing.T) {
+	for _, message := range []string{
+		`{"role":"user","content":""}`,
+		`{"role":"user","content":[],"timestamp":null}`,
+		`{"role":"user","content":[{"type":"text","text":""},{"type":"image","data":"QUJD","mimeType":"image/png"},{"type":"image","data":"blob:sha256:x"}],"timestamp":1.5,"anything":[{}]}`,
+		`{"role":"developer","content":[{"type":"text","text":"x","textSignature":null}],"synthetic":true}`,
+		`{"role":"assistant","content":[]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"s"},{"type":"redactedThinking","data":"x"},{"type":"fallback","from":{},"to":{}},{"type":"something new"}]}`,
+		`{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":["ls"]}}],"stopReason":"toolUse","errorMessage":null,"providerPayload":{"type":"x"}}`,
+		`{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"x"}],"isError":true,"details":"as it likes"}`,
+		`{"role":"toolResult","toolCallId":"c","toolName":"mine","content":[],"details":{"images":7,"diff":7,"results":7}}`,
+		`{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":"+1 a","diagnostics":{"summary":"s","messages":["m"]}}}`,
+		`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":null}`,
+		`{"role":"bashExecution","command":"ls","output":"x","exitCode":null,"cancelled":false,"truncated":false,"meta":{"diagnostics":{"messages":[]}}}`,
+		`{"role":"pythonExecution","code":"1","output":"1","exitCode":0}`,
+		`{"role":"custom","customType":"mine","content":"x","display":true,"details":{"notes":7}}`,
+		`{"role":"hookMessage","customType":"mine","content":[{"type":"text","text":"x"}],"display":false}`,
+		`{"role":"branchSummary","summary":"s","fromId":"a","timestamp":1}`,
+		`{"role":"compactionSummary","summary":"s","shortSummary":null,"tokensBefore":1,"timestamp":null}`,
+		`{"role":"fileMention","files":[]}`,
+		`{"role":"fileMention","files":[{"path":"a","content":"x","lineCount":3},{"path":"b","image":{"type":"image","data":"QUJD","mimeType":"image/png"}},{"path":"c","content":"","byteSize":9,"skippedReason":"tooLarge"}]}`,
+	} {
+		w := startMemory(t, plainFile, Options{})
+		_, err := w.append(inMessage(message))
+		require.NoError(t, err, message)
+	}
+}
+
+// TestMessageAtFault: what would make a client fail, or show or send something else, is refused with the field,
+// what was expected and what was found.
+func TestMessageAtFault(t *testing.T) {
+	const (
+		roles  = "one of assistant, bashExecution, branchSummary, compactionSummary, custom, developer, fileMention, hookMessage, pythonExecution, toolResult, user"
+		blocks = "one of image, text"
+	)
+	tests := []struct{ line, field, want, got string }{
+		{inMessage(`{"role":"nonsense"}`), "message.role", roles, `"nonsense"`},
+		{inMessage(`{"role":"system","content":"x"}`), "message.role", roles, `"system"`},
+		{inMessage(`{"role":""}`), "message.role", "a string that is not empty", ""},
+		{inMessage(`{"role":"user","content":[{"type":"text"}]}`), "message.content[0].text", "a string", "none"},
+		{inMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":null}]}`), "message.content[1].text", "a string", "null"},
+		{inMessage(`{"role":"user","content":[{"type":"image","mimeType":"image/png"}]}`), "message.content[0].data", "a string", "none"},
+		{inMessage(`{"role":"user","content":[{"type":"image","data":"x","mimeType":7}]}`), "message.content[0].mimeType", "a string", "a number"},
+		{inMessage(`{"role":"user","content":[{"type":"thinking","thinking":"x"}]}`), "message.content[0].type", blocks, `"thinking"`},
+		{inMessage(`{"role":"user","content":[{}]}`), "message.content[0].type", blocks, "none"},
+		{inMessage(`{"role":"user","content":"x","timestamp":"noon"}`), "message.timestamp", "a number or null", "a string"},
+		{inMessage(`{"role":"developer","content":{}}`), "message.content", "a string or an array", "an object"},
+		{inMessage(`{"role":"assistant","content":"x"}`), "message.content", "an array", "a string"},
+		{inMessage(`{"role":"assistant"}`), "message.content", "an array", "none"},
+		{inMessage(`{"role":"assistant","content":[],"stopReason":7}`), "message.stopReason", "a string or null", "a number"},
+		{inMessage(`{"role":"assistant","content":[],"errorMessage":{}}`), "message.errorMessage", "a string or null", "an object"},
+		{inMessage(`{"role":"assistant","content":[],"usage":[]}`), "message.usage", "an object", "an array"},
+		{inMessage(`{"role":"assistant","content":[],"usage":{"input":"1"}}`), "message.usage.input", "a number", "a string"},
+		{answering(`{"text":"x"}`), "message.content[0].type", "a string", "none"},
+		{answering(`{"type":"text"}`), "message.content[0].text", "a string", "none"},
+		{answering(`{"type":"text","text":"x","textSignature":{}}`), "message.content[0].textSignature", "a string or null", "an object"},
+		{answering(`{"type":"thinking"}`), "message.content[0].thinking", "a string", "none"},
+		{answering(`{"type":"thinking","thinking":"x","thinkingSignature":7}`), "message.content[0].thinkingSignature", "a string or null", "a number"},
+		{answering(`{"type":"redactedThinking"}`), "message.content[0].data", "a string", "none"},
+		{answering(`{"type":"toolCall","name":"bash","arguments":{}}`), "message.content[0].id", "a string", "none"},
+		{answering(`{"type":"toolCall","id":"c","arguments":{}}`), "message.content[0].name", "a string", "none"},
+		{answering(`{"type":"toolCall","id":"c","name":"bash","arguments":"ls"}`), "message.content[0].arguments", "an object", "a string"},
+		{answering(`{"type":"toolCall","id":"c","name":"read","arguments":{"path":7}}`), "message.content[0].arguments.path", "a string or null", "a number"},
+		{inMessage(`{"role":"toolResult","toolCallId":7,"toolName":"x","content":[]}`), "message.toolCallId", "a string", "a number"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","content":[]}`), "message.toolName", "a string", "none"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"x","content":"x"}`), "message.content", "an array", "a string"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"x","content":[{"type":"text","text":7}]}`), "message.content[0].text", "a string", "a number"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"x","content":[],"isError":"no"}`), "message.isError", "true or false or null", "a string"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":7}}`), "message.details.diff", "a string or null", "a number"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"job","content":[],"details":{"jobs":[{"status":"odd"}]}}`), "message.details.jobs[0].status", "one of cancelled, completed, failed, running", `"odd"`},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[],"usage":[]}}`), "message.details.usage", "an object or null", "an array"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[{"id":"1"}]}}`), "message.details.results[0].output", "a string", "none"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"progress":[{"id":"1","recentOutput":[]}]}}`), "message.details.progress[0].recentTools", "an array", "none"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"web_search","content":[],"details":{"response":{"sources":[null]}}}`), "message.details.response.sources[0]", "an object", "null"},
+		{inMessage(`{"role":"bashExecution","output":"x"}`), "message.command", "a string", "none"},
+		{inMessage(`{"role":"bashExecution","command":"ls","output":7}`), "message.output", "a string", "a number"},
+		{inMessage(`{"role":"bashExecution","command":"ls","exitCode":"0"}`), "message.exitCode", "a number or null", "a string"},
+		{inMessage(`{"role":"bashExecution","command":"ls","images":[{"type":"image"}]}`), "message.images[0].data", "a string", "none"},
+		{inMessage(`{"role":"bashExecution","command":"ls","meta":{"diagnostics":{}}}`), "message.meta.diagnostics.messages", "an array", "none"},
+		{inMessage(`{"role":"pythonExecution"}`), "message.code", "a string", "none"},
+		{inMessage(`{"role":"custom","content":"x"}`), "message.customType", "a string", "none"},
+		{inMessage(`{"role":"custom","customType":"x"}`), "message.content", "a string or an array", "none"},
+		{inMessage(`{"role":"hookMessage","customType":"x","content":[{"type":"text"}]}`), "message.content[0].text", "a string", "none"},
+		{inMessage(`{"role":"custom","customType":"advisor","content":"x","details":{"notes":[{}]}}`), "message.details.notes[0].note", "a string", "none"},
+		{inMessage(`{"role":"branchSummary"}`), "message.summary", "a string", "none"},
+		{inMessage(`{"role":"compactionSummary","summary":"s"}`), "message.tokensBefore", "a number", "none"},
+		{inMessage(`{"role":"fileMention"}`), "message.files", "an array", "none"},
+		{inMessage(`{"role":"fileMention","files":5}`), "message.files", "an array", "a number"},
+		{inMessage(`{"role":"fileMention","files":[{}]}`), "message.files[0].path", "a string", "none"},
+		{`{"type":"custom_message","customType":"x","content":[{"type":"text"}],"display":true}`, "content[0].text", "a string", "none"},
+		{`{"type":"custom_message","customType":"irc:relay","content":"x","display":true,"details":{"body":7}}`, "details.body", "a string or null", "a number"},
+		{`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":1,"tokensAfter":null}`, "tokensAfter", "a number", "null"},
+		{`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":1,"details":{"readFiles":[7]}}`, "details.readFiles[0]", "a string", "a number"},
+	}
+	for _, test := range tests {
+		w := startMemory(t, plainFile, Options{})
+		_, err := w.append(test.line)
+		var field *FieldError
+		require.True(t, errors.As(err, &field), test.line)
+		require.Equal(t, FieldError{test.field, test.want, test.got}, *field, test.line)
+		require.Equal(t, plainFile, w.content())
+	}
+}
+
+// TestFilledIn: what clients cannot do without, and says nothing, is added; nothing else changes.
+func TestFilledIn(t *testing.T) {
+	tests := []struct{ give, want string }{
+		{`{"role":"bashExecution","command":"ls"}`, `{"role":"bashExecution","command":"ls","output":""}`},
+		{`{"role":"pythonExecution","code":"1", "n":1.0}`, `{"role":"pythonExecution","code":"1", "n":1.0,"output":""}`},
+		{`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x"},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c"}]}`,
+			`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{}},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c","arguments":{}}],` + noUsage + `}`},
+		{`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{}}`, `{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[]}}`},
+	}
+	for _, test := range tests {
+		w := startMemory(t, plainFile, Options{})
+		_, err := w.append(inMessage(test.give))
+		require.NoError(t, err, test.give)
+		require.Contains(t, w.content(), `"message":`+test.want+`}`, test.give)
+	}
+}
+
+// TestClientsEntriesAreValid: whatever a client wrote can be written through the mount.
+func TestClientsEntriesAreValid(t *testing.T) {
+	roots := []string{"../../testdata/demo", "../../testdata/xcsh", "../../testdata/pi"}
+	for _, c := range sessiontest.Cases(t) {
+		if !strings.HasPrefix(c.Name, "handmade/") {
+			roots = append(roots, filepath.Join(c.Dir, "agent"))
+		}
+	}
+	for _, root := range roots {
+		entries := 0
+		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".jsonl") {
+				entries += reappended(t, path)
+			}
+			return err
+		}))
+		require.NotZero(t, entries, root)
+	}
+}
+
+// reappended appends each entry of a session to another one, without what says where it was.
+func reappended(t *testing.T, path string) (entries int) {
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	source := startMemory(t, string(content), Options{})
+	snap, err := source.session.Acquire()
+	if errors.Is(err, sessioncore.ErrNotSession) {
+		return 0
+	}
+	require.NoError(t, err)
+	defer snap.Release()
+	for e := range sessioncore.Entry(snap.Len()) {
+		kind := snap.Kind(e)
+		if _, ok := entryRules[kind]; !ok {
+			continue // of a type that cannot be appended
+		}
+		text, err := snap.ShownText(e)
+		require.NoError(t, err)
+		if kind == sessioncore.TypeCompaction && text.Member("firstKeptEntryId") == nil {
+			continue // one of version 1 that keeps nothing
+		}
+		bare := setMembers(text, []headerField{{"id", ""}, {"parentId", ""}})
+		_, err = parseDraft(bare, sessioncore.OMP, true)
+		require.NoError(t, err, "%s: %.300s", path, text)
+		entries++
+	}
+	return entries
+}

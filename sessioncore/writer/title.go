@@ -1,0 +1,256 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
+	slotSize = 256
+	// maxTitle is the longest title that can be set, in bytes (docs/design.md section 2, title).
+	maxTitle = 4 << 10
+)
+
+// SetTitle sets the session's title as its user's choice, or clears it (docs/design.md section 2, title): in
+// place where the file has a title slot, with an appended entry that records the change, as the newer
+// client does; otherwise by a rewrite of the header; in the operator dialect by an appended session_info
+// entry. The title, WTF-8, is cleaned as the client cleans
+// it: no control characters, no runs of blanks. The title that it has already, or what the file title shows of
+// it, writes nothing.
+func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
+	if len(title) > maxTitle {
+		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
+	}
+	line := title
+	title = cleanTitle(title)
+	written := false
+	err := w.change(ctx, s, func(c *change) error {
+		old, err := c.snap.Title()
+		if err != nil {
+			return err
+		}
+		if line != "" && line == string(sessioncore.TitleLine(old)) {
+			title = old // what was read is written back
+		}
+		if c.snap.Dialect().TitleEntry {
+			var err error
+			written, err = c.setName(title)
+			return err
+		}
+		header, slot, err := c.snap.ReadHeader()
+		if err != nil {
+			return err
+		}
+		if written = !titleIs(header, slot, title); !written {
+			return nil
+		}
+		if slot == nil {
+			edits := []fileEdit{c.headerEdit(&title)}
+			if migration := c.migration(); migration != nil {
+				edits = append(edits, migration[1:]...) // its first one is the header's
+			}
+			return c.rewrite(edits, nil)
+		}
+		return c.setSlot(title)
+	})
+	if !written {
+		return err
+	}
+	return w.synced(ctx, s, err)
+}
+
+// setName appends the entry that has the title, unless that is the title already.
+func (c *change) setName(title string) (written bool, err error) {
+	old, err := c.snap.Title()
+	if err != nil || old == title {
+		return false, err
+	}
+	b, err := c.w.batch(c.snap)
+	if err != nil {
+		return false, err
+	}
+	return true, c.commit(b.nameLine(b.newID(), b.leaf, title), false)
+}
+
+// nameLine is operator's session_info entry.
+func (b *batch) nameLine(id string, parent *string, title string) []byte {
+	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
+	return append(line, "}\n"...)
+}
+
+// cleanTitle makes a title what the client makes of it.
+func cleanTitle(title string) string {
+	b := appendUTF8WTF(nil, []byte(title))
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		r, n := rawjson.DecodeRune(b)
+		if r < 0x20 || r >= 0x7F && r <= 0x9F {
+			r = ' '
+		}
+		if r != ' ' || !bytes.HasSuffix(out, []byte{' '}) {
+			out = rawjson.AppendCodePoint(out, r)
+		}
+		b = b[n:]
+	}
+	return strings.TrimFunc(string(out), func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF })
+}
+
+// appendUTF8WTF appends WTF-8 text, what is neither UTF-8 nor a surrogate as U+FFFD.
+func appendUTF8WTF(dst, text []byte) []byte {
+	for len(text) > 0 {
+		n := rawjson.ValidPrefix(text)
+		dst = append(dst, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		if rawjson.IsSurrogate(text) {
+			dst, text = append(dst, text[:3]...), text[3:]
+			continue
+		}
+		dst = append(dst, rawjson.Replacement...)
+		text = text[rawjson.IllFormedLen(text):]
+	}
+	return dst
+}
+
+// titleIs reports whether the session has that title, as its user's choice.
+func titleIs(header, slot rawjson.Value, title string) bool {
+	old, source := titleOf(header, slot)
+	return old == title && (title == "" || source == titleByUser)
+}
+
+// setSlot writes the title slot, and an entry that records the change.
+func (c *change) setSlot(title string) error {
+	b, err := c.w.batch(c.snap)
+	if err != nil {
+		return err
+	}
+	line, err := b.titleChange(title)
+	if err != nil {
+		return err
+	}
+	slot := TitleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
+	if c.snap.Version() >= sessioncore.CurrentVersion {
+		done, err := c.overwriteSlot(slot, line)
+		if done || err != nil {
+			return err
+		}
+	}
+	old, _ := c.snap.SlotRange()
+	edits := []fileEdit{
+		{old.Offset, old.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
+		c.headerEdit(&title),
+	}
+	if migration := c.migration(); migration != nil {
+		edits = append(edits, migration[1:]...)
+	}
+	return c.rewrite(edits, line)
+}
+
+// overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
+// is not done where the slot has another size or the storage cannot do it.
+func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
+	if c.snap.Stat().Size < slotSize {
+		return false, nil
+	}
+	old := make([]byte, slotSize)
+	if err := storage.ReadFull(c.snap.File(), old, 0); err != nil {
+		return false, err
+	}
+	if r, _ := c.snap.SlotRange(); r.Offset != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
+		return false, nil
+	}
+	files := c.w.store.Storage()
+	st, err := files.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
+	if errors.Is(err, errors.ErrUnsupported) { // by the storage, or by the file system below
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := c.commit(line, false); err != nil {
+		if _, undo := files.Overwrite(c.s.Name(), st.Token, old); undo != nil {
+			err = fmt.Errorf("%w (and the title was not put back: %v)", err, undo)
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// titleChange is the entry that records a change of the title, as the newer client writes it.
+func (b *batch) titleChange(title string) ([]byte, error) {
+	previous, err := b.snap.Title()
+	if err != nil {
+		return nil, err
+	}
+	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
+	line = append(line, `,"source":"user"`...)
+	if previous != "" {
+		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), previous)
+	}
+	return append(line, "}\n"...), nil
+}
+
+// The sources of titles.
+const (
+	titleByUser = "user"
+	titleByAuto = "auto"
+)
+
+// titleOf returns the title that omp's header and slot have, and its source, "" for an unknown one.
+func titleOf(header, slot rawjson.Value) (title, source string) {
+	from, by := header.Member("title"), header.Member("titleSource")
+	if slot != nil {
+		from, by = slot.Member("title"), slot.Member("source")
+	}
+	title, _ = from.Text()
+	for _, known := range []string{titleByUser, titleByAuto} {
+		if by.Is(known) {
+			source = known
+		}
+	}
+	return title, source
+}
+
+// TitleSlot is the line of a title slot with a title that its user chose.
+func TitleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
+
+// titleSlotBy is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
+// fits. An empty title has no source.
+func titleSlotBy(title, source, now string) []byte {
+	head := []byte(`{"type":"title","v":1,"title":`)
+	var tail []byte
+	if title != "" && source != "" {
+		tail = rawjson.AppendQuoted([]byte(`,"source":`), source)
+	}
+	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), now)
+	tail = append(tail, `,"pad":"`...)
+	const end = "\"}\n"
+	room := slotSize - len(head) - len(tail) - len(end)
+	quoted := rawjson.AppendQuoted(nil, title)
+	for cut := len(title); len(quoted) > room; {
+		cut = lastRuneStart(title[:cut])
+		quoted = rawjson.AppendQuoted(nil, title[:cut])
+	}
+	line := append(append(head, quoted...), tail...)
+	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
+	return append(line, end...)
+}
+
+// lastRuneStart returns where the last code point of WTF-8 text begins.
+func lastRuneStart(text string) int {
+	i := len(text) - 1
+	for i > 0 && text[i]&0xC0 == 0x80 {
+		i--
+	}
+	return i
+}

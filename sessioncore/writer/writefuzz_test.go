@@ -1,0 +1,142 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/dir"
+)
+
+// FuzzAppend: whatever is appended to whatever session, either nothing changes and the error is a
+// documented one, or there is one line more, which reads as one more entry, and every earlier byte is
+// as it was.
+func FuzzAppend(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"message","message":{"role":"user","content":"hi"}}`, testAnswer, `{"type":"custom","customType":"x","data":{"partialJson":1,"a":[]}}`,
+		"{\"type\":\"mode_change\",\"mode\":\"\xff\"}", `{"type":"label","targetId":"a","label":"\ud800"}`, `{"type":"mode_change",` + "\n" + `"mode":"x","id":"y"}`,
+		`{"type":"custom","customType":"x","content":[{"type":"image","data":"` + longBase64 + `"}]}`, `{"type":"branch_summary","fromId":"root","summary":""}`,
+		`{"type":"mode_change","mode":"x","type":"mode_change","id":"q","id":"\ud800"}`, `{"parentId":"a","type":"mode_change","mode":"x"} `, `{}`, `{"type":"session"}`,
+		`{"type":"leaf","target_id":"a"}`, `{"type":"leaf","target_id":null}`, `{"type":"branch","from_id":null,"summary":""}`, `{"type":"custom_info","custom_type":"x","parent_id":"a","timestamp":1e9}`,
+		`{"type":"compaction","summary":"s","first_kept_entry_id":"a"}`, `{"type":"label","target_id":"b","label":null}`, `{"type":"session_info","name":"\ud800"}`,
+	} {
+		f.Add(plainFile, seed)
+		f.Add(opFile, seed)
+		f.Add(opHeader+`{"torn":`, seed)
+		f.Add(plainHeader+`{"torn":`, seed)
+		f.Add(oldFile, seed)
+	}
+	f.Fuzz(func(t *testing.T, file, line string) {
+		if file == "" {
+			return
+		}
+		w := startMemory(t, file, Options{})
+		before, err := w.session.Acquire()
+		if err != nil {
+			return
+		}
+		defer before.Release()
+		ids, err := w.append(line)
+		after := w.snapshot()
+		if err != nil {
+			require.Empty(t, ids)
+			require.Equal(t, file, w.content())
+			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrExists) || errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
+			return
+		}
+		require.Len(t, ids, 1)
+		require.Equal(t, before.Len()+1, after.Len())
+		e, err := after.Find(ids[0])
+		require.NoError(t, err)
+		require.Equal(t, sessioncore.Entry(before.Len()), e)
+		text, err := after.ShownText(e)
+		require.NoError(t, err)
+		require.True(t, json.Valid(text) && utf8.Valid(text), "%q", text)
+		require.True(t, strings.HasSuffix(w.content(), string(text)+"\n"))
+		if before.Version() < sessioncore.CurrentVersion {
+			require.Equal(t, sessioncore.CurrentVersion, after.Version())
+			require.Equal(t, shownEntries(t, before), shownEntries(t, after)[:before.Len()])
+			return
+		}
+		require.True(t, strings.HasPrefix(w.content(), file))
+		require.Equal(t, shownEntries(t, before), shownEntries(t, after)[:before.Len()])
+	})
+}
+
+// FuzzPersist: the result is valid JSON of valid UTF-8, and a second time changes nothing.
+func FuzzPersist(f *testing.F) {
+	for _, seed := range []string{`{"partialJson":1}`, `{"a":[{"content":[{"type":"image","data":"` + longBase64 + `"}]}],"jsonlEvents":{}}`, `{"image_url":"data:image/;base64,"}`, `{ "a" : "\ud800" , "partialJson" : [ ] }`, "{\"\xff\":\"\xe2\x82\"}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v := rawjson.Value(text)
+		if !rawjson.IsValidObject(v) {
+			return
+		}
+		once, err := persist(v, true)
+		require.NoError(t, err)
+		require.True(t, json.Valid(once.text) && utf8.Valid(once.text), "%q", once.text)
+		twice, err := persist(once.text, true)
+		require.NoError(t, err)
+		require.Equal(t, string(once.text), string(twice.text))
+		require.Empty(t, twice.blobs)
+	})
+}
+
+// FuzzLabelLine: what the file labels shows is read back as it was.
+func FuzzLabelLine(f *testing.F) {
+	f.Add("a", "b")
+	f.Add("\t\n\r\\", "\xed\xa0\x80")
+	f.Fuzz(func(t *testing.T, id, label string) {
+		clean := func(s string) string { return string(joinSurrogates(appendUTF8WTF(nil, []byte(s)))) }
+		id, label = clean(id), clean(label)
+		line := sessioncore.AppendLabelField(append(sessioncore.AppendLabelField(nil, id), '\t'), label)
+		gotID, gotLabel, err := ParseLabelLine(string(line))
+		require.NoError(t, err)
+		require.Equal(t, id, gotID)
+		require.Equal(t, label, gotLabel)
+	})
+}
+
+// BenchmarkAppend: what one more entry costs must not depend on how many there are.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{100, 150_000} {
+		for _, batch := range []int{1, 100} {
+			b.Run(fmt.Sprintf("%d entries, %d lines", n, batch), func(b *testing.B) {
+				disk, err := dir.Open(b.TempDir())
+				require.NoError(b, err)
+				defer disk.Close()
+				var file strings.Builder
+				file.WriteString(plainHeader)
+				parent := "null"
+				for i := range n {
+					fmt.Fprintf(&file, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"%s","message":{"role":"user","content":"hi"}}`+"\n", i, parent, plainNow)
+					parent = fmt.Sprintf(`"e%d"`, i)
+				}
+				putFile(b, disk, plainName, file.String())
+				store := sessioncore.NewStore(disk)
+				defer store.Close()
+				w, s := New(store, Options{}), store.Session(plainName)
+				lines := make([][]byte, batch)
+				for i := range lines {
+					lines[i] = []byte(`{"type":"message","message":{"role":"user","content":"hi"}}`)
+				}
+				snap, err := s.Acquire()
+				require.NoError(b, err)
+				snap.Release()
+				for b.Loop() {
+					_, err := w.Append(context.Background(), s, lines...)
+					require.NoError(b, err)
+				}
+			})
+		}
+	}
+}

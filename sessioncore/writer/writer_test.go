@@ -1,0 +1,156 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+)
+
+const (
+	plainHeader = `{"type":"session","version":3,"id":"s1","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi"}` + "\n"
+	plainUser   = `{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","message":{"role":"user","content":"one"}}` + "\n"
+	plainReply  = `{"type":"message","id":"b","parentId":"a","timestamp":"2026-02-16T10:22:00.000Z","message":{"role":"user","content":"two"}}` + "\n"
+	plainFile   = plainHeader + plainUser + plainReply
+	plainName   = "scope/session.jsonl"
+	plainNow    = "2026-03-01T00:00:00.000Z"
+	testUsage   = `"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"cost":{"total":0}}`
+	testAnswer  = `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],` + testUsage + `}}`
+)
+
+// memBlobs is a blob store in memory.
+type memBlobs struct {
+	blobs map[string]string
+	err   error
+}
+
+func (m *memBlobs) Put(data []byte) (string, error) {
+	if m.err != nil {
+		return "", m.err
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	m.blobs[hash] = string(data)
+	return hash, nil
+}
+
+// writing is a writer over a storage, with a clock and ids that tests can foretell.
+type writing struct {
+	*Writer
+	t       testing.TB
+	storage storage.Storage
+	session *sessioncore.Session
+	blobs   *memBlobs
+	count   atomic.Int32 // ids made
+}
+
+func startWriting(t testing.TB, files storage.Storage, content string, opts Options) *writing {
+	t.Helper()
+	w := &writing{t: t, storage: files, blobs: &memBlobs{blobs: map[string]string{}}}
+	now, err := time.Parse(time.RFC3339, plainNow)
+	require.NoError(t, err)
+	opts.Now = func() time.Time { return now }
+	opts.NewID = func() string { return fmt.Sprintf("%08x", w.count.Add(1)) }
+	if opts.Blobs == nil {
+		opts.Blobs = w.blobs
+	}
+	if content != "" {
+		putFile(t, files, plainName, content)
+	}
+	store := sessioncore.NewStore(files)
+	t.Cleanup(store.Close)
+	w.Writer = New(store, opts)
+	w.session = store.Session(plainName)
+	return w
+}
+
+// putFile puts a file into a storage as a program beside us would.
+func putFile(t testing.TB, files storage.Storage, name, content string) {
+	t.Helper()
+	switch s := files.(type) {
+	case *memory.Storage:
+		require.NoError(t, s.WriteFile(name, []byte(content)))
+	case *dir.Storage:
+		require.NoError(t, s.MkdirAll(storage.Dir(name)))
+		require.NoError(t, os.WriteFile(dirtest.Path(s, name), []byte(content), 0o600))
+	case *pending.Storage:
+		putFile(t, s.Storage, name, content)
+	case *brokenStorage:
+		putFile(t, s.Storage, name, content)
+	default:
+		t.Fatalf("%T", files)
+	}
+}
+
+func startMemory(t testing.TB, content string, opts Options) *writing {
+	return startWriting(t, memory.New(), content, opts)
+}
+
+func fileContent(t testing.TB, files storage.Storage, name string) string {
+	t.Helper()
+	obj, err := files.Open(name)
+	require.NoError(t, err)
+	defer obj.Close()
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	b := make([]byte, st.Size)
+	require.NoError(t, storage.ReadFull(obj, b, 0))
+	return string(b)
+}
+
+func (w *writing) content() string { return fileContent(w.t, w.storage, w.session.Name()) }
+
+// added returns what was added to a content, line by line.
+func (w *writing) added(before string) []string {
+	w.t.Helper()
+	after := w.content()
+	require.True(w.t, strings.HasPrefix(after, before), "what was there changed:\n%s", after)
+	if after = after[len(before):]; after == "" {
+		return nil
+	}
+	require.True(w.t, strings.HasSuffix(after, "\n"))
+	return strings.Split(strings.TrimSuffix(after, "\n"), "\n")
+}
+
+func (w *writing) append(lines ...string) ([]string, error) {
+	raw := make([][]byte, len(lines))
+	for i, line := range lines {
+		raw[i] = []byte(line)
+	}
+	return w.Append(context.Background(), w.session, raw...)
+}
+
+func (w *writing) snapshot() *sessioncore.Snapshot {
+	w.t.Helper()
+	snap, err := w.session.Acquire()
+	require.NoError(w.t, err)
+	w.t.Cleanup(snap.Release)
+	return snap
+}
+
+// leaf returns the id of the leaf, "" for none.
+func (w *writing) leaf() string {
+	w.t.Helper()
+	snap := w.snapshot()
+	e, err := snap.Leaf()
+	require.NoError(w.t, err)
+	if e == sessioncore.NoEntry {
+		return ""
+	}
+	id, _ := snap.ID(e)
+	return id
+}
