@@ -10,12 +10,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxBreadcrumb is how large a breadcrumb may be, in bytes: two paths, and what newer clients add.
+// maxBreadcrumb bounds the size of a breadcrumb, in bytes: two paths, and what newer clients add.
 const maxBreadcrumb = 16 << 10
 
-// ReadBreadcrumb returns the path of the session file that a breadcrumb of the client names (docs/format.md,
-// Breadcrumbs: two lines, the working directory and the file; what follows is of newer clients). The error wraps
-// ErrNotFound where it is no breadcrumb, or what the storage says.
+// ReadBreadcrumb returns the path of the session file that the breadcrumb in the file name contains. A breadcrumb has
+// two lines, the working directory and the session file; newer clients write more (docs/format.md, Breadcrumbs). The
+// error wraps ErrNotFound if the file is not a breadcrumb; errors of the storage are returned as they are.
 func ReadBreadcrumb(files storage.Storage, name string) (file string, err error) {
 	obj, err := files.Open(name)
 	if err != nil {

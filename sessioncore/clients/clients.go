@@ -9,40 +9,38 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Clients tells which sessions of an agent directory have a live client on them that holds no descriptor: the
-// breadcrumb of its terminal names the session, and a process at that terminal has the agent directory's
-// databases open (docs/format.md, What a running client has open). It is safe for concurrent use.
+// Clients finds live clients that have no session file open: a breadcrumb names the session, and a process at the
+// breadcrumb's terminal has the agent directory's databases open (docs/format.md, What a running client has open). It
+// is safe for concurrent use.
 //
-// What it costs when no client lives is a look at each database. When some client lives, a look at each breadcrumb
-// comes on top; only when one names the session are processes looked at.
+// If no client runs, a query costs one check of each database. Otherwise it also stats each breadcrumb, and it scans
+// /proc only if a breadcrumb names the session.
 type Clients struct {
 	proc string // /proc
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	databases clientDatabases
 	crumbs    breadcrumbs
 	scan      clientScan
 }
 
-// scanLife is how long a search for processes is believed at most. Within it, only as long as the breadcrumbs
-// are what they were: see clientScan.
+// scanLife is how long the result of a process scan may be reused. clientScan.holds has a further condition.
 const scanLife = time.Second
 
-// New returns who knows of the clients of an agent directory: source holds its databases, terminals its
-// breadcrumbs.
+// New returns a Clients for an agent directory: source holds its databases, terminals its breadcrumbs.
 func New(source, terminals storage.Storage) *Clients {
 	return &Clients{proc: "/proc", databases: clientDatabases{storage: source}, crumbs: breadcrumbs{storage: terminals}}
 }
 
-// Close lets go of the databases.
+// Close closes the databases.
 func (c *Clients) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.databases.close()
 }
 
-// On returns the client that is on the session in a file of a storage, nil for none. It is also on the sessions of its
-// subagents, whose files lie below the session's (familyOf).
+// On returns the client that has the session file name of the storage sessions open, or nil if there is none. A
+// client also counts as being on the sessions of its subagents, whose files lie below its own (familyOf).
 func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +58,7 @@ func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
 	return live
 }
 
-// look returns the client that one of the breadcrumbs is of, nil for none.
+// look returns the client that wrote one of the breadcrumbs, or nil if none of them runs.
 func (c *Clients) look(named []breadcrumb) *LiveError {
 	if c.scan.holds(named) && c.pick(named, c.scan.found) == nil {
 		return nil
@@ -70,17 +68,17 @@ func (c *Clients) look(named []breadcrumb) *LiveError {
 	if live := c.pick(named, c.scan.found); live != nil {
 		return live
 	}
-	// A database that is in use, by nobody whom we can see: by a client in another container, or of another user. It is
-	// looked at again, for the one that was seen before may have ended since.
+	// A database is in use, but we see no process: the client is in another container or belongs to another user. The
+	// database is checked again because the client that was seen before may have ended since.
 	if len(c.scan.found) == 0 && c.databases.used() == storage.WritersPresent {
 		return &LiveError{Sign: SignTerminal, Terminal: named[0].terminal}
 	}
 	return nil
 }
 
-// pick returns the process that one of the breadcrumbs is of, nil for none. A breadcrumb of a kind that we cannot
-// find terminals for, and a process whose terminal we cannot find out, may belong together, unless the
-// process has a breadcrumb of its own.
+// pick returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a
+// breadcrumb of a kind of terminal that we cannot detect, are taken to belong together unless the process has a
+// breadcrumb of its own.
 func (c *Clients) pick(named []breadcrumb, found []clientProcess) *LiveError {
 	var live *LiveError
 	for _, crumb := range named {
@@ -100,15 +98,15 @@ func (c *Clients) pick(named []breadcrumb, found []clientProcess) *LiveError {
 	return live
 }
 
-// clientScan is a search for the processes of clients. A client opens a database before it writes the breadcrumb
-// that names a session. So of a breadcrumb that is as it was before the search, the search has seen the client
-// if there was one, for as long as the breadcrumb stays as it is.
+// clientScan is the result of a scan for client processes. A client opens a database before it writes the breadcrumb
+// that names a session. So if a breadcrumb has not changed since the scan began, the scan saw its client, if there
+// was one.
 type clientScan struct {
-	at    time.Time // when it began; zero: never
+	at    time.Time // when the scan began; zero if never
 	found []clientProcess
 }
 
-// holds reports whether the search tells of the breadcrumbs as they are now.
+// holds reports whether the scan is recent and no breadcrumb in named has changed since it began.
 func (s *clientScan) holds(named []breadcrumb) bool {
 	if time.Since(s.at) > scanLife {
 		return false
@@ -121,8 +119,8 @@ func (s *clientScan) holds(named []breadcrumb) bool {
 	return true
 }
 
-// familyOf returns the file name of the outermost session that a session belongs to: its own, or that of X.jsonl
-// for one below X.
+// familyOf returns the file name of the outermost session that name belongs to: name itself, or X.jsonl if name lies
+// below the directory X and X.jsonl exists.
 func familyOf(files storage.Storage, name string) string {
 	family := name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

@@ -9,17 +9,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// breadcrumb is what a client wrote of its terminal.
+// breadcrumb is what is known of one breadcrumb file.
 type breadcrumb struct {
-	terminal string // its name
-	file     string // the session file that it names; "" for none
+	terminal string // file name of the breadcrumb: a terminal id
+	file     string // path of the session file that it names; "" if none
 	token    storage.Token
 	readAt   int64 // nanoseconds since the epoch
 }
 
-// isOf reports whether the breadcrumb names a session of a family (Clients.On). It names it by an absolute path,
-// which may be another one than ours where a link leads to the agent directory; and the client itself
-// renames the directories of sessions sometimes, beside others that are on them.
+// isOf reports whether the breadcrumb names a session of a family (see familyOf). Its path is absolute and may differ
+// from ours: a link may lead to the agent directory, and a client sometimes renames a directory of sessions while
+// other clients use it.
 func (b *breadcrumb) isOf(family string) bool {
 	dir := "/" + strings.TrimSuffix(family, sessioncore.FileEnding)
 	return strings.HasSuffix(b.file, dir+sessioncore.FileEnding) ||
@@ -27,18 +27,18 @@ func (b *breadcrumb) isOf(family string) bool {
 		len(path.Base(family)) >= uniqueName && path.Base(b.file) == path.Base(family)
 }
 
-// uniqueName is the least length of the names that clients give their session files: a time of 24 characters,
-// an underscore, an id of 16 or more, and the ending.
+// uniqueName is the minimum length of a session file name that a client made: a time of 24 characters, an underscore,
+// an id of at least 16 characters, and the ending.
 const uniqueName = 24 + 1 + 16 + len(sessioncore.FileEnding)
 
-// breadcrumbs remembers what stands in the breadcrumbs. A breadcrumb is written over in place, so that each is
-// looked at each time; the directory is read only when it changed.
+// breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so each file is
+// stat'ed every time; the directory is read only when it changed.
 type breadcrumbs struct {
 	storage storage.Storage
 	dir     storage.Token
 	readAt  int64 // of dir, nanoseconds since the epoch; 0: never
 	list    []breadcrumb
-	names   []string // of list
+	names   []string // of list, in the same order
 }
 
 // naming returns the breadcrumbs that name a session of a family.
@@ -52,7 +52,7 @@ func (b *breadcrumbs) naming(family string) (named []breadcrumb) {
 	return named
 }
 
-// any reports whether there is a breadcrumb of one of these terminals.
+// any reports whether one of these terminals has a breadcrumb that names a session.
 func (b *breadcrumbs) any(terminals []string) bool {
 	for i := range b.list {
 		for _, id := range terminals {
@@ -64,7 +64,7 @@ func (b *breadcrumbs) any(terminals []string) bool {
 	return false
 }
 
-// look reads what changed.
+// look brings b up to date.
 func (b *breadcrumbs) look() {
 	now := time.Now().UnixNano()
 	if st, err := b.storage.Stat(""); err != nil || b.readAt == 0 || st.Token != b.dir || st.Token.Racy(b.readAt) {
@@ -74,7 +74,7 @@ func (b *breadcrumbs) look() {
 	b.each(func(i int, st storage.Stat) { b.list[i].look(b.storage, st, now) })
 }
 
-// each calls f with the state of each breadcrumb, the zero Stat for one that is gone.
+// each calls f with the state of each breadcrumb; the Stat is zero for one that is gone.
 func (b *breadcrumbs) each(f func(i int, st storage.Stat)) {
 	if b.storage.StatNames("", b.names, f) == nil {
 		return
@@ -88,13 +88,13 @@ func (b *breadcrumbs) each(f func(i int, st storage.Stat)) {
 	}
 }
 
-// relist takes up the names in the directory.
+// relist reads the names in the directory and keeps the entries of those already known.
 func (b *breadcrumbs) relist() {
 	known := map[string]breadcrumb{}
 	for _, crumb := range b.list {
 		known[crumb.terminal] = crumb
 	}
-	items, _ := b.storage.List("") // none: there are no breadcrumbs
+	items, _ := b.storage.List("") // on an error: no breadcrumbs
 	b.list, b.names = b.list[:0], b.names[:0]
 	for _, item := range items {
 		if item.Kind == storage.KindFile {
@@ -105,7 +105,7 @@ func (b *breadcrumbs) relist() {
 	}
 }
 
-// look reads the breadcrumb, where it is not what it was.
+// look reads the breadcrumb if its file has changed.
 func (b *breadcrumb) look(crumbs storage.Storage, st storage.Stat, now int64) {
 	if st.Kind != storage.KindFile {
 		*b = breadcrumb{terminal: b.terminal}

@@ -8,27 +8,27 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// databaseNames are what every client has open while it lives, each in write-ahead mode with two more files
-// beside it that are open then as well.
+// databaseNames are the databases that every client keeps open while it runs. Each is in write-ahead mode, so that
+// its -wal and -shm files are open as well.
 var databaseNames = []string{"agent.db", "history.db", "models.db"}
 
-// clientDatabases are the databases of an agent directory. They stay open: a look at a lease needs a descriptor, and
-// opening one for every write would cost more than all the rest. Nothing is ever read of them.
+// clientDatabases are the databases of an agent directory. They are kept open because Writers needs a descriptor, and
+// opening the files for each write would cost more than the rest of the check. Their contents are never read.
 type clientDatabases struct {
 	storage storage.Storage
-	dir     storage.Token // of the agent directory, when its names were looked up last
-	readAt  int64         // then, nanoseconds since the epoch; 0: never
+	dir     storage.Token // the directory's token when the names were last looked up
+	readAt  int64         // time of that look-up, nanoseconds since the epoch; 0 if never
 	list    []clientDatabase
-	unseen  bool // one is there that cannot be opened
+	unseen  bool // a database exists that cannot be opened
 }
 
 type clientDatabase struct {
 	name string
 	open storage.Object
-	id   storage.Token // of the token only what tells which file it is
+	id   storage.Token // only device and inode are compared
 }
 
-// used says whether a process has one of the databases open for writing.
+// used returns whether a process has one of the databases open for writing.
 func (d *clientDatabases) used() storage.WriterState {
 	d.look()
 	used := storage.WritersNone
@@ -38,7 +38,7 @@ func (d *clientDatabases) used() storage.WriterState {
 	for i := range d.list {
 		state, err := d.list[i].open.Writers()
 		if errors.Is(err, storage.ErrLeaseKept) {
-			d.close() // and with it the lease
+			d.close() // which also gives up the lease
 			d.readAt = 0
 			return storage.WritersUnknown
 		}
@@ -52,7 +52,7 @@ func (d *clientDatabases) used() storage.WriterState {
 	return used
 }
 
-// look looks the names up, unless the directory is as it was then: no name came or went, or stands for another file.
+// look opens the databases again if the agent directory has changed: a name was added, removed or replaced.
 func (d *clientDatabases) look() {
 	now := time.Now().UnixNano()
 	st, err := d.storage.Stat("")
@@ -77,7 +77,8 @@ func (d *clientDatabases) look() {
 	}
 }
 
-// take adds a database, which is open already if it is among the known ones.
+// take adds a database to d.list, moving its entry from known if it is open already. It returns false if the database
+// cannot be opened.
 func (d *clientDatabases) take(name string, st storage.Stat, known []clientDatabase) bool {
 	for i := range known {
 		if known[i].name == name && known[i].id.SameObject(st.Token) {
@@ -92,14 +93,14 @@ func (d *clientDatabases) take(name string, st storage.Stat, known []clientDatab
 	}
 	if opened, err := obj.Stat(); err != nil || !opened.SameObject(st.Token) {
 		_ = obj.Close()
-		d.readAt = 0 // it was replaced in between: look again next time
+		d.readAt = 0 // it was replaced meanwhile: look again next time
 		return false
 	}
 	d.list = append(d.list, clientDatabase{name, obj, st.Token})
 	return true
 }
 
-// close lets go of the databases.
+// close closes the databases.
 func (d *clientDatabases) close() {
 	for i := range d.list {
 		_ = d.list[i].open.Close()
@@ -107,7 +108,7 @@ func (d *clientDatabases) close() {
 	d.list = nil
 }
 
-// files are the files that a process has open which uses a database.
+// files returns the files that a client which uses the databases has open.
 func (d *clientDatabases) files() (files []storage.Token) {
 	for _, db := range databaseNames {
 		for _, name := range []string{db, db + "-wal", db + "-shm"} {

@@ -1,7 +1,7 @@
-// Package clients finds out whether a program that does not follow the client's lock, a live client, has a session open
-// (docs/design.md section 4): by the breadcrumbs of terminals together with the agent's databases ([Clients]), and by
-// the leases of newer clients ([Leases]).
+// Package clients detects live clients: programs that have a session open and do not take the client's lock
+// (docs/design.md section 4). [Clients] detects them by the breadcrumbs of terminals together with the agent's
+// databases, [Leases] by the leases of newer clients.
 //
-// It only looks: it never opens a session file, takes no lock, and binds no socket. Where it cannot see it says that
-// there is none; package writer looks at the session's file as well.
+// The package only looks: it never opens a session file, takes a lock, or binds a socket. What it cannot see it
+// reports as absent; package writer checks the session file's descriptors as well.
 package clients

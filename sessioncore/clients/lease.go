@@ -11,28 +11,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Newer clients hold a lease on the session that they write to, from their first write until they end: a datagram
+// Newer clients hold a lease on the session that they write to, from their first write until they exit: a datagram
 // socket with an abstract name, which is a hash of the lease's path (docs/format.md, omp after 18.2.3). The kernel
-// drops it with the process, so there is nothing stale about one that is found. Sockets are per network namespace: a
-// client in a container with a network of its own is not seen.
+// removes it with the process, so there are no stale leases. Sockets belong to a network namespace: a client in a
+// container with its own network is not seen.
 
-// Leases tells whether a client holds the lease of a session. It is safe for concurrent use.
+// Leases finds clients that hold the lease of a session. It is safe for concurrent use.
 //
-// It costs one connect(2) for each directory of leases, which sends nothing and is answered by the kernel.
+// A query costs one connect(2) for each directory of leases. It sends nothing; the kernel answers.
 type Leases struct {
 	dirs []string
 
-	mu   sync.Mutex // guards what follows
-	fd   int        // the socket that connects, when open
+	mu   sync.Mutex // guards the fields below
+	fd   int        // an unconnected socket; valid if open
 	open bool
 }
 
-// NewLeases returns who knows of the leases below some directories. They need not exist: on Linux no file is made.
+// NewLeases returns a Leases for the given directories of leases. They need not exist: on Linux a lease is not a
+// file.
 func NewLeases(dirs ...string) *Leases { return &Leases{dirs: dirs} }
 
-// LeaseDirs are the directories of leases that clients of an agent directory may use, given its paths and the
-// environment: the one beside the agent directory, and those that the client takes by its environment, which may be
-// like ours.
+// LeaseDirs returns the directories of leases that clients of an agent directory may use, as absolute paths without
+// duplicates: the one beside each of the directory's paths in sources, and those that a client derives from its
+// environment, which is assumed to be like ours.
 func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 	add := func(dir ...string) {
 		path, err := filepath.Abs(filepath.Join(filepath.Join(dir...), "run", "session-owners"))
@@ -58,7 +59,7 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 	return dirs
 }
 
-// Close lets go of the socket.
+// Close closes the socket.
 func (l *Leases) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +69,8 @@ func (l *Leases) Close() {
 	}
 }
 
-// On returns the client that holds the lease of a name, nil for none and for the empty name.
+// On returns the client that holds the lease name, or nil if there is none or name is empty. The PID is 0 if the
+// process cannot be seen.
 func (l *Leases) On(name string) *LiveError {
 	if name == "" {
 		return nil
@@ -85,14 +87,14 @@ func (l *Leases) On(name string) *LiveError {
 	return nil
 }
 
-// The seeds of the two hashes in a socket's name; the client's.
+// Seeds of the two hashes in the socket's name, the same as the client's.
 const (
 	leaseSeedHigh = 0x4f4d502d4c4f434b
 	leaseSeedLow  = 0x50492d46494c454c
 )
 
-// LeaseSocket is the abstract name of the socket that stands for a path, with the @ that Go and /proc write for its
-// leading NUL.
+// LeaseSocket returns the abstract name of the socket that a client binds to hold the lease at path. As in Go and
+// /proc, an @ stands for the leading NUL. It is exported so that the tests of package writer can hold a lease.
 func LeaseSocket(path string) string {
 	sum := func(seed uint64) uint64 {
 		d := xxhash.NewWithSeed(seed)
@@ -102,7 +104,7 @@ func LeaseSocket(path string) string {
 	return fmt.Sprintf("@omp-file-lock-%016x%016x", sum(leaseSeedHigh), sum(leaseSeedLow))
 }
 
-// held reports whether a datagram socket has an abstract name.
+// held reports whether a datagram socket with this abstract name exists.
 func (l *Leases) held(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,9 +122,9 @@ func (l *Leases) held(name string) bool {
 		l.fd, l.open = fd, true
 	}
 	err := unix.Connect(l.fd, &unix.SockaddrUnix{Name: name}) // never blocks
-	if err == nil {                                           // now it is connected, and would stay so when the next connect fails
+	if err == nil {                                           // the socket is connected now and would stay so after a failed connect
 		_ = unix.Close(l.fd)
 		l.open = false
 	}
-	return err == nil || err == unix.EPERM // EPERM: it is there, and connected to another one
+	return err == nil || err == unix.EPERM // EPERM: it exists and is connected to another socket
 }

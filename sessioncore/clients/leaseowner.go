@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// socketOwner finds the process that has the Unix socket of a name; 0 where it cannot be seen.
+// socketOwner returns the PID of the process that has the Unix socket with this name, or 0 if it cannot be seen.
 func socketOwner(proc, name string) int {
 	table, err := os.ReadFile(filepath.Join(proc, "self", "net", "unix"))
 	if err != nil {
@@ -22,7 +22,7 @@ func socketOwner(proc, name string) int {
 	return 0
 }
 
-// holderOf finds a process with a descriptor whose link in /proc has a text.
+// holderOf returns the PID of a process with a descriptor whose link in /proc is link, or 0.
 func holderOf(proc, link string) int {
 	processes, err := os.ReadDir(proc)
 	if err != nil {

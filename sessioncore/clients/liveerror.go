@@ -6,10 +6,9 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// Sign is how a live client was recognised (docs/design.md section 4).
+// Sign says how a live client was detected (docs/design.md section 4).
 type Sign uint8
 
-// The signs.
 const (
 	// SignDescriptor: a process has the session file open for writing.
 	SignDescriptor Sign = iota + 1
@@ -19,7 +18,7 @@ const (
 	SignLease
 )
 
-// String names the sign for logs.
+// String returns a name of the sign for logs.
 func (s Sign) String() string {
 	switch s {
 	case SignDescriptor:
@@ -32,16 +31,16 @@ func (s Sign) String() string {
 	return "none"
 }
 
-// LiveError says that a live client is on a session, and what is known of it. It wraps ErrBusy.
+// LiveError reports that a live client has a session open, and what is known of the client. It wraps ErrBusy.
 type LiveError struct {
-	Session  string // the file's name
+	Session  string // file name of the session
 	Sign     Sign
-	PID      int    // 0: not known
-	Command  string // the process's name; "" where the PID is not known
-	Terminal string // the breadcrumb's name, with SignTerminal
+	PID      int    // 0 if unknown
+	Command  string // name of the process; "" if unknown
+	Terminal string // file name of the breadcrumb; only with SignTerminal
 }
 
-// Error says who is in the way, and the ways out.
+// Error names the client and says what the user can do.
 func (e *LiveError) Error() string {
 	const waysOut = "end it there first, or write to a fork (-o live=allow turns this check off)"
 	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.who(), e.does(), waysOut)
@@ -67,5 +66,5 @@ func (e *LiveError) does() string {
 	return "has its file open for writing"
 }
 
-// Unwrap makes it an ErrBusy.
+// Unwrap returns ErrBusy.
 func (e *LiveError) Unwrap() error { return sessioncore.ErrBusy }

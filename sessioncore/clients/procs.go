@@ -15,12 +15,12 @@ import (
 type clientProcess struct {
 	pid       int
 	command   string
-	terminals []string // the ids that its terminal may have
-	known     bool     // it can have no other
+	terminals []string // ids that its terminal may have
+	known     bool     // terminals has all of them
 }
 
-// findClients looks through /proc for processes that have one of the files open for writing. Those that it
-// cannot look into are not among them.
+// findClients scans /proc for processes that have one of the files open for writing. It skips processes that it may
+// not inspect.
 func findClients(proc string, files []storage.Token) []clientProcess {
 	names, err := os.ReadDir(proc)
 	if err != nil {
@@ -44,11 +44,11 @@ func findClients(proc string, files []storage.Token) []clientProcess {
 	return found
 }
 
-// CommandOf is a process's name, "" where it is gone.
+// CommandOf returns the name of a process from the proc file system at proc, or "" if the process is gone.
 func CommandOf(proc string, pid int) string {
 	text, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "comm"))
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// isAt reports whether a process may have a terminal id.
+// isAt reports whether the process's terminal may have this id.
 func (c *clientProcess) isAt(terminal string) bool { return slices.Contains(c.terminals, terminal) }

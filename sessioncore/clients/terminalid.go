@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// This file says what breadcrumb a client writes: its name is the client's terminal id, made of the terminal
-// that stdin is, else of what terminal programs put into the environment (docs/format.md, Breadcrumbs).
+// A breadcrumb's file name is the client's terminal id. It is made from the terminal that stdin is, otherwise from
+// variables that terminal programs set (docs/format.md, Breadcrumbs).
 
-// terminalVariables are the variables that make a terminal id, and what stands before their value. The client
-// takes the first that is set, in an order that depends on its version.
+// terminalVariables are the variables that a terminal id is made from, each with the prefix of its ids. The client
+// takes the first one that is set, in an order that depends on its version.
 var terminalVariables = []struct{ name, prefix string }{
 	{"ZELLIJ_PANE_ID", "zellij-"},
 	{"TMUX_PANE", "tmux-"},
@@ -24,18 +24,18 @@ var terminalVariables = []struct{ name, prefix string }{
 	{"WT_SESSION", "wt-"},
 }
 
-// zellijSession is the variable whose value stands between zellij's prefix and its pane, where it is set.
+// zellijSession is the variable whose value, if set, goes between zellij's prefix and the pane.
 const zellijSession = "ZELLIJ_SESSION_NAME"
 
-// knownTerminal reports whether a terminal id is one that we can make of a process.
+// knownTerminal reports whether id is of a kind that terminalIDs can return.
 func knownTerminal(id string) bool {
 	return strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console" ||
 		slices.ContainsFunc(terminalVariables, func(v struct{ name, prefix string }) bool { return strings.HasPrefix(id, v.prefix) })
 }
 
-// terminalIDs returns the terminal ids that a process may have; dir is the process's in /proc. known tells that
-// there can be no other. The controlling terminal counts too: it is that of stdin nearly always, and can be
-// seen where another user's descriptors cannot.
+// terminalIDs returns the terminal ids that the process with directory dir in /proc may have; known reports that it
+// can have no other. The controlling terminal is included: it nearly always is the terminal of stdin, and it is
+// visible even where the descriptors of another user's process are not.
 func terminalIDs(dir string) (ids []string, known bool) {
 	if id := controllingTerminal(dir); id != "" {
 		ids = append(ids, id)
@@ -54,7 +54,8 @@ func terminalIDs(dir string) (ids []string, known bool) {
 	return append(ids, environTerminals(string(text))...), known
 }
 
-// deviceTerminal is the id of a terminal's path, "" for the path of anything else: pts-3 for /dev/pts/3.
+// deviceTerminal returns the id of the terminal device at path, such as pts-3 for /dev/pts/3, or "" if path is not a
+// terminal.
 func deviceTerminal(path string) string {
 	name, ok := strings.CutPrefix(path, "/dev/")
 	if !ok || !strings.HasPrefix(name, "pts/") && !strings.HasPrefix(name, "tty") && name != "console" {
@@ -63,7 +64,7 @@ func deviceTerminal(path string) string {
 	return strings.ReplaceAll(name, "/", "-")
 }
 
-// environTerminals are the ids that an environment, as in /proc, may give.
+// environTerminals returns the ids that may result from an environment in the format of /proc/PID/environ.
 func environTerminals(environ string) (ids []string) {
 	set := map[string]string{}
 	for line := range strings.SplitSeq(environ, "\x00") {
@@ -85,21 +86,21 @@ func environTerminals(environ string) (ids []string) {
 }
 
 const (
-	// ptsMajor is the device number of the first pseudo terminals (Linux, devices.txt), and ptsMajors how
-	// many numbers they have.
+	// ptsMajor is the first major number of pseudo terminals (Linux, devices.txt); ptsMajors is how many majors they
+	// have.
 	ptsMajor, ptsMajors = 136, 8
-	// ttyMajor is that of the consoles; from serialMinor on they are serial lines.
+	// ttyMajor is the major number of consoles; minors from serialMinor on are serial lines.
 	ttyMajor, serialMinor = 4, 64
 )
 
-// controllingTerminal is the id of a process's controlling terminal, "" for none or one that we have no
-// name for.
+// controllingTerminal returns the id of a process's controlling terminal, or "" if it has none or a kind without an
+// id.
 func controllingTerminal(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return ""
 	}
-	// The name, in parentheses, may hold anything: state, parent, group, session and terminal come after it.
+	// The name, in parentheses, may contain anything. After it: state, parent, group, session and terminal.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 5 {
 		return ""
