@@ -59,25 +59,25 @@ const (
 	leaseLimit = storage.LockLimit
 )
 
-// place is a name in an open directory. What is done through it stays in that directory wherever the
+// nameAt is a name in an open directory. What is done through it stays in that directory wherever the
 // directory is moved, and follows no link: base is one part.
-type place struct {
-	dir     int          // descriptor of the directory
+type nameAt struct {
+	dirfd   int          // descriptor of the directory
 	base    string       // the name in it
 	name    string       // below the storage's root, for messages
 	storage *Storage     // whose root that is
 	parent  string       // the directory's name in it
-	held    *heldDir     // whose descriptor dir is; nil: the place's own
+	held    *heldDir     // whose descriptor dir is; nil: its own
 	was     storage.Stat // of held, when the place was found
 }
 
-// place opens the directory that name is in.
-func (s *Storage) place(name string) (place, error) {
+// openParent opens the directory that name is in.
+func (s *Storage) openParent(name string) (nameAt, error) {
 	if err := storage.CheckName(name); err != nil {
-		return place{}, err
+		return nameAt{}, err
 	}
 	dir, base := path.Split(name)
-	p := place{base: base, name: name, storage: s, parent: strings.TrimSuffix(dir, "/")}
+	p := nameAt{base: base, name: name, storage: s, parent: strings.TrimSuffix(dir, "/")}
 	var err error
 	switch {
 	case p.parent == "":
@@ -85,42 +85,42 @@ func (s *Storage) place(name string) (place, error) {
 	case canHold(p.parent):
 		p.held, p.was, err = s.hold(p.parent)
 	default:
-		p.dir, err = s.openat(p.parent, unix.O_RDONLY|unix.O_DIRECTORY)
+		p.dirfd, err = s.openat(p.parent, unix.O_RDONLY|unix.O_DIRECTORY)
 	}
 	if err != nil {
-		return place{}, err
+		return nameAt{}, err
 	}
 	if p.held != nil {
-		p.dir = p.held.fd
+		p.dirfd = p.held.fd
 	}
 	return p, nil
 }
 
 // dirStat is what the directory is.
-func (p place) dirStat() (storage.Stat, error) {
+func (p nameAt) dirStat() (storage.Stat, error) {
 	if p.held != nil {
 		return p.was, nil
 	}
-	return fstat(p.dir)
+	return fstat(p.dirfd)
 }
 
-func (p place) close() {
+func (p nameAt) close() {
 	if p.held != nil {
 		p.held.release()
 		return
 	}
-	_ = unix.Close(p.dir)
+	_ = unix.Close(p.dirfd)
 }
 
 // fail wraps what a call on the place said.
-func (p place) fail(op string, err error) error {
+func (p nameAt) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: p.name, Err: err}
 }
 
 // stat is what the name stands for now.
-func (p place) stat() (storage.Stat, error) {
+func (p nameAt) stat() (storage.Stat, error) {
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retry(func() error { return unix.Fstatat(p.dirfd, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return storage.Stat{}, p.fail("stat", err)
 	}
@@ -129,12 +129,12 @@ func (p place) stat() (storage.Stat, error) {
 
 // open opens the name if it is a regular file. O_NONBLOCK keeps a pipe in its place from hanging us,
 // and makes a lease on the file show as EAGAIN instead of a wait in the kernel.
-func (p place) open(flags int) (int, storage.Stat, error) {
+func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	flags |= unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
 	for start := time.Now(); ; time.Sleep(leasePoll) {
 		var fd int
 		err := retry(func() (err error) {
-			fd, err = unix.Openat(p.dir, p.base, flags, 0)
+			fd, err = unix.Openat(p.dirfd, p.base, flags, 0)
 			return err
 		})
 		switch err {
@@ -153,7 +153,7 @@ func (p place) open(flags int) (int, storage.Stat, error) {
 }
 
 // regular keeps fd only if it is a regular file.
-func (p place) regular(fd int) (int, storage.Stat, error) {
+func (p nameAt) regular(fd int) (int, storage.Stat, error) {
 	st, err := fstat(fd)
 	if err == nil && st.Kind != storage.KindFile {
 		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
@@ -185,7 +185,7 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 }
 
 func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat, error) {
-	p, err := s.writePlace(name)
+	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -221,9 +221,9 @@ func (c calls) appendOnce(fd int, data []byte) error {
 	return err
 }
 
-// still is what the name stands for now, if that is the object that it was; else it fails with ErrStale. A
+// statSame is what the name stands for now, if that is the object that it was; else it fails with ErrStale. A
 // client without the lock may have renamed a new file over the one that we had open.
-func (p place) still(was storage.Token) (storage.Stat, error) {
+func (p nameAt) statSame(was storage.Token) (storage.Stat, error) {
 	now, err := p.stat()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was) {
 		err = storage.ErrStale
@@ -231,9 +231,9 @@ func (p place) still(was storage.Token) (storage.Stat, error) {
 	return now, err
 }
 
-// stillNames fails with ErrStale when the name stands for another object than was.
-func (p place) stillNames(was storage.Token) error {
-	_, err := p.still(was)
+// checkSame fails with ErrStale when the name stands for another object than was.
+func (p nameAt) checkSame(was storage.Token) error {
+	_, err := p.statSame(was)
 	return err
 }
 
@@ -290,7 +290,7 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 func (s *Storage) Sync(name string) error { return s.syncWith(kernel, name) }
 
 func (s *Storage) syncWith(sys calls, name string) error {
-	p, err := s.place(name)
+	p, err := s.openParent(name)
 	if err != nil {
 		return err
 	}
@@ -308,8 +308,8 @@ func (s *Storage) syncWith(sys calls, name string) error {
 
 // syncDir makes the names in the place's directory durable. Some file systems have no fsync for
 // directories and say so with EINVAL or ENOTSUP; they give what they can without it.
-func (p place) syncDir(sys calls) error {
-	err := retry(func() error { return sys.fsync(p.dir) })
+func (p nameAt) syncDir(sys calls) error {
+	err := retry(func() error { return sys.fsync(p.dirfd) })
 	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {
 		return p.fail("fsync of the directory of", err)
 	}

@@ -158,13 +158,13 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 			return storage.Stat{}, err
 		}
 		defer root.release()
-		return place{dir: root.fd, base: base, name: name}.stat()
+		return nameAt{dirfd: root.fd, base: base, name: name}.stat()
 	}
 	if dir = dir[:len(dir)-1]; canHold(dir) {
 		d, _, err := s.hold(dir)
 		if err == nil {
 			defer d.release()
-			return place{dir: d.fd, base: base, name: name}.stat()
+			return nameAt{dirfd: d.fd, base: base, name: name}.stat()
 		}
 		if !errors.Is(err, fs.ErrPermission) { // it may be one that can be walked and not be read
 			return storage.Stat{}, err

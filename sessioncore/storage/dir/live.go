@@ -17,7 +17,7 @@ import (
 //
 // The error is Open's, or ErrLocked where another program's lease forbids even reading.
 func (s *Storage) Writers(name string) (storage.WriterState, error) {
-	p, err := s.place(name)
+	p, err := s.openParent(name)
 	if err != nil {
 		return storage.WritersUnknown, err
 	}

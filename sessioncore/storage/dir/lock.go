@@ -36,14 +36,14 @@ const (
 	lockSize = 64
 )
 
-// gateKey is a file of whatever Storage: two of them may be over one directory.
-type gateKey struct {
+// mutexKey is a file of whatever Storage: two of them may be over one directory.
+type mutexKey struct {
 	device, inode uint64 // of the directory
 	base          string
 }
 
-// fileGates are this process's queues. One for all storages, as the lock files are.
-var fileGates storage.FIFOMutexes[gateKey]
+// fileMutexes are this process's queues. One for all storages, as the lock files are.
+var fileMutexes storage.FIFOMutexes[mutexKey]
 
 // Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the file
 // `.<name>.lock` beside name. name itself need not exist. Goroutines of this process queue in order.
@@ -79,7 +79,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 // lock takes the lock in the directory that the path stands for now; turn is what the name's queue knows. ErrStale:
 // the path stands for another one by now.
 func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex) (*lockFile, error) {
-	p, err := s.place(name)
+	p, err := s.openParent(name)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 		p.close()
 		return nil, err
 	}
-	in, leave, err := fileGates.Lock(ctx, gateKey{dir.Device, dir.Inode, p.base})
+	in, leave, err := fileMutexes.Lock(ctx, mutexKey{dir.Device, dir.Inode, p.base})
 	if err != nil {
 		p.close()
 		return nil, fmt.Errorf("%w: %s", err, name)
@@ -98,7 +98,7 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 		in.Turn, turn.Turn = time.Now(), time.Now()
 	}
 	p.base = "." + p.base + ".lock"
-	l := &lockFile{place: p, owner: dir, leave: leave}
+	l := &lockFile{nameAt: p, owner: dir, leave: leave}
 	if err := l.take(ctx); err != nil {
 		l.done()
 		return nil, err
@@ -108,12 +108,12 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 
 // lockFile is one attempt at a lock, and the lock when that succeeded.
 type lockFile struct {
-	place               // of the lock file
-	owner storage.Stat  // of the directory
-	fd    int           // the file, kept open so that no other file gets its inode number
-	made  storage.Token // of the file when it was made, of which only what tells which one it is
-	text  string        // what we wrote into it
-	leave func()        // lets the next one of this process in
+	nameAt               // of the lock file
+	owner  storage.Stat  // of the directory
+	fd     int           // the file, kept open so that no other file gets its inode number
+	made   storage.Token // of the file when it was made, of which only what tells which one it is
+	text   string        // what we wrote into it
+	leave  func()        // lets the next one of this process in
 }
 
 func (l *lockFile) done() {
@@ -142,7 +142,7 @@ func (l *lockFile) take(ctx context.Context) error {
 			continue
 		}
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			if err := l.stands(); err != nil {
+			if err := l.checkDir(); err != nil {
 				return err
 			}
 		}
@@ -173,7 +173,7 @@ func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
 
 // create makes the lock file, or fails with fs.ErrExist.
 func (l *lockFile) create() error {
-	fd, err := l.place.create(l.base)
+	fd, err := l.nameAt.create(l.base)
 	if err != nil {
 		return l.fail("lock", err)
 	}
@@ -204,7 +204,7 @@ func (l *lockFile) create() error {
 // ours reports whether the lock file is the one that we made and reads as we wrote it. Where the name stands for
 // the file that we have open, that is the one to be read.
 func (l *lockFile) ours() bool {
-	if l.stillNames(l.made) != nil {
+	if l.checkSame(l.made) != nil {
 		return false
 	}
 	text, err := readLock(l.fd)
@@ -215,13 +215,13 @@ func (l *lockFile) ours() bool {
 // descriptor: a process that has run out of them must not leave its locks behind.
 func (l *lockFile) remove() error {
 	defer unix.Close(l.fd)
-	switch err := l.stillNames(l.made); {
+	switch err := l.checkSame(l.made); {
 	case errors.Is(err, storage.ErrStale):
 		return fmt.Errorf("%w: the lock of %s was broken by another process", storage.ErrStale, l.name)
 	case err != nil:
 		return err
 	}
-	if err := unix.Unlinkat(l.dir, l.base, 0); err != nil {
+	if err := unix.Unlinkat(l.dirfd, l.base, 0); err != nil {
 		return l.fail("unlock", err)
 	}
 	return nil
@@ -318,7 +318,7 @@ func (l *lockFile) breakStale() bool {
 		return false // another of us is at it
 	} // any other error: a file system without flock; the rest has to do
 	text, err := readLock(fd)
-	if err != nil || !l.isStale(text, st) || l.stillNames(st.Token) != nil {
+	if err != nil || !l.isStale(text, st) || l.checkSame(st.Token) != nil {
 		return false
 	}
 	return l.moveAway(st.Token)
@@ -327,15 +327,15 @@ func (l *lockFile) breakStale() bool {
 // moveAway removes the lock file if it is the one that was judged, and puts it back if it is another.
 func (l *lockFile) moveAway(judged storage.Token) bool {
 	aside := storage.TemporaryName(path.Base(l.name)) // hidden like a temporary, should we die here
-	if err := unix.Renameat(l.dir, l.base, l.dir, aside); err != nil {
+	if err := unix.Renameat(l.dirfd, l.base, l.dirfd, aside); err != nil {
 		return false
 	}
-	moved := place{dir: l.dir, base: aside, name: l.name}
-	if moved.stillNames(judged) != nil {
-		if kernel.renameNew(l.dir, aside, l.base) != unix.EEXIST {
+	moved := nameAt{dirfd: l.dirfd, base: aside, name: l.name}
+	if moved.checkSame(judged) != nil {
+		if kernel.renameNew(l.dirfd, aside, l.base) != unix.EEXIST {
 			return false
 		} // a third one took the lock in that moment: the owner will find out when it unlocks
 	}
-	_ = unix.Unlinkat(l.dir, aside, 0)
+	_ = unix.Unlinkat(l.dirfd, aside, 0)
 	return true
 }

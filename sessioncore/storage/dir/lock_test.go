@@ -227,7 +227,7 @@ func TestTwoStoragesShareTheQueue(t *testing.T) {
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, unlock())
 	require.NoError(t, storagetest.Lock(t, deeper, "x.jsonl")())
-	assert.Zero(t, fileGates.Len(), "no gate stays when nobody wants it")
+	assert.Zero(t, fileMutexes.Len(), "no mutex is kept that nobody wants")
 }
 
 func TestGateKeepsTheOrder(t *testing.T) {
@@ -235,7 +235,7 @@ func TestGateKeepsTheOrder(t *testing.T) {
 		var g storage.FIFOMutexes[string]
 		_, leave, err := g.Lock(t.Context(), "x")
 		require.NoError(t, err)
-		var order []int // guarded by the gate
+		var order []int // guarded by the FIFO mutex
 		for i := range 10 {
 			go func() {
 				_, leave, err := g.Lock(context.Background(), "x")

@@ -19,7 +19,7 @@ import (
 )
 
 // TestOneOfManyBreaksTheLock: waiters that all find a stale lock never get in together. Without the
-// gate, each goroutine is like a process of its own.
+// FIFO mutex, each goroutine is like a process of its own.
 func TestOneOfManyBreaksTheLock(t *testing.T) {
 	const waiters, rounds = 8, 40
 	s := openTemp(t)
@@ -37,7 +37,7 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 		for range waiters {
 			all.Go(func() {
 				<-start
-				p, err := s.place("x.jsonl")
+				p, err := s.openParent("x.jsonl")
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -45,7 +45,7 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 				p.base = ".x.jsonl.lock"
 				ctx, cancel := context.WithTimeout(context.Background(), storagetest.Generous)
 				defer cancel()
-				l := &lockFile{place: p}
+				l := &lockFile{nameAt: p}
 				if !assert.NoError(t, l.take(ctx)) {
 					return
 				}
@@ -66,11 +66,11 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 // TestBreakStaleLooksAgain: the lock changed hands between the judgement and the removal.
 func TestBreakStaleLooksAgain(t *testing.T) {
 	s := openTemp(t)
-	p, err := s.place("x.jsonl")
+	p, err := s.openParent("x.jsonl")
 	require.NoError(t, err)
 	defer p.close()
 	p.base = ".x.jsonl.lock"
-	l := &lockFile{place: p}
+	l := &lockFile{nameAt: p}
 
 	assert.False(t, l.breakStale(), "there is none any more")
 	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", os.Getppid()))
@@ -93,11 +93,11 @@ func TestBreakStaleLooksAgain(t *testing.T) {
 // and took it.
 func TestBreakingPutsBackAnothersLock(t *testing.T) {
 	s := openTemp(t)
-	p, err := s.place("x.jsonl")
+	p, err := s.openParent("x.jsonl")
 	require.NoError(t, err)
 	defer p.close()
 	p.base = ".x.jsonl.lock"
-	l := &lockFile{place: p}
+	l := &lockFile{nameAt: p}
 
 	writeDisk(t, s, "judged", "1:1\n")
 	judged := storagetest.Stat(t, s, "judged").Token

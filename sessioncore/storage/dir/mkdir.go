@@ -32,19 +32,19 @@ func (s *Storage) MkdirAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	above := place{dir: root.fd, storage: s, held: root, was: was}
+	above := nameAt{dirfd: root.fd, storage: s, held: root, was: was}
 	for part := range strings.SplitSeq(dir, "/") {
-		p := place{dir: above.dir, base: part, name: dir}
+		p := nameAt{dirfd: above.dirfd, base: part, name: dir}
 		fd, err := p.mkdir()
 		if err == nil {
-			err = above.stands()
+			err = above.checkDir()
 			// What was made stays, empty, where it is: others may be using it by now.
 		}
 		above.close()
 		if err != nil {
 			return err
 		}
-		above = place{dir: fd, name: dir, storage: s, parent: path.Join(above.parent, part)}
+		above = nameAt{dirfd: fd, name: dir, storage: s, parent: path.Join(above.parent, part)}
 	}
 	above.close()
 	return nil
@@ -52,7 +52,7 @@ func (s *Storage) MkdirAll(dir string) error {
 
 // mkdirRoot makes the storage's own directory where it never was.
 func (s *Storage) mkdirRoot() error {
-	_, err := s.standing("")
+	_, err := s.statDir("")
 	if !errors.Is(err, fs.ErrNotExist) || s.above == nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func (s *Storage) wentAway(dir string) bool {
 }
 
 // mkdir opens the directory at the place, and makes it if there is none.
-func (p place) mkdir() (int, error) {
+func (p nameAt) mkdir() (int, error) {
 	fd, err := p.openDir()
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
 		return fd, err
 	}
-	if err := unix.Mkdirat(p.dir, p.base, storage.DirMode); err != nil {
+	if err := unix.Mkdirat(p.dirfd, p.base, storage.DirMode); err != nil {
 		if err != unix.EEXIST { // EEXIST: somebody else made it just now
 			return -1, p.fail("mkdir", err)
 		}
@@ -95,7 +95,7 @@ func (p place) mkdir() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	dir, err := fstat(p.dir)
+	dir, err := fstat(p.dirfd)
 	if err == nil {
 		err = giveToOwner(fd, dir)
 	}
@@ -109,9 +109,9 @@ func (p place) mkdir() (int, error) {
 	return fd, nil
 }
 
-func (p place) openDir() (fd int, err error) {
+func (p nameAt) openDir() (fd int, err error) {
 	err = retry(func() error {
-		fd, err = unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err = unix.Openat(p.dirfd, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return err
 	})
 	switch err {

@@ -13,7 +13,7 @@ import (
 // zero, and its directory for what the path to it says. A new file never takes the place of another, even if that
 // appeared this very moment.
 func (t *temporary) moveIn(sys calls, expect storage.Token) error {
-	if err := t.stands(); err != nil {
+	if err := t.checkDir(); err != nil {
 		return err
 	}
 	if (expect == storage.Token{}) {
@@ -24,8 +24,8 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 	case nil:
 		return t.checkExchanged(sys, expect)
 	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP: // a file system that cannot do that
-		if err = retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, 0) }); err == nil {
-			t.at = ""
+		if err = retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, 0) }); err == nil {
+			t.tempBase = ""
 			return nil
 		}
 	}
@@ -33,16 +33,16 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 }
 
 func (t *temporary) moveInNew(sys calls) error {
-	switch err := sys.renameNew(t.dir, t.at, t.base); {
+	switch err := sys.renameNew(t.dirfd, t.tempBase, t.base); {
 	case err == unix.EEXIST:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, t.name, fs.ErrExist)
 	case err != nil:
 		return t.fail("rename into", err)
 	}
-	t.at = ""
-	err := t.stands()
+	t.tempBase = ""
+	err := t.checkDir()
 	if err != nil && t.isAt(t.base) {
-		t.at = t.base // which discard removes
+		t.tempBase = t.base // which discard removes
 	}
 	return err
 }
@@ -50,33 +50,33 @@ func (t *temporary) moveInNew(sys calls) error {
 // isAt reports whether a name in the directory is that of the file.
 func (t *temporary) isAt(base string) bool {
 	st, err := fstat(t.fd)
-	return err == nil && place{dir: t.dir, base: base, name: t.name}.stillNames(st.Token) == nil
+	return err == nil && nameAt{dirfd: t.dirfd, base: base, name: t.name}.checkSame(st.Token) == nil
 }
 
 // exchange gives the file the name and the one that had it the temporary's: so nothing is lost where that proves to be
 // wrong.
 func (t *temporary) exchange(sys calls) error {
-	return retry(func() error { return sys.renameat2(t.dir, t.at, t.dir, t.base, renameExchange) })
+	return retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, renameExchange) })
 }
 
 // checkExchanged takes an exchange back where the file that had the name is not the one that was expected, or the
 // directory was replaced.
 func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
-	err := place{dir: t.dir, base: t.at, name: t.name}.stillNames(expect)
+	err := nameAt{dirfd: t.dirfd, base: t.tempBase, name: t.name}.checkSame(expect)
 	if err == nil {
-		err = t.stands()
+		err = t.checkDir()
 	}
 	if err == nil {
-		_ = unix.Unlinkat(t.dir, t.at, 0) // before the directory is synced
-		t.at = ""
+		_ = unix.Unlinkat(t.dirfd, t.tempBase, 0) // before the directory is synced
+		t.tempBase = ""
 		return nil
 	}
 	if undo := t.exchange(sys); undo != nil {
-		t.at = "" // whatever has that name now is not ours to remove
+		t.tempBase = "" // whatever has that name now is not ours to remove
 		return fmt.Errorf("%w (and not taken back: %v)", err, undo)
 	}
-	if !t.isAt(t.at) {
-		t.at = ""
+	if !t.isAt(t.tempBase) {
+		t.tempBase = ""
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (s *Storage) replaceWith(sys calls, name string, expect storage.Token, writ
 
 // replaceIf is Replace, or with ready ReplaceIf.
 func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
-	p, err := s.writePlace(name)
+	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 }
 
 // expect fails with ErrStale when the name's token is another.
-func (p place) expect(token storage.Token) error {
+func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -106,20 +106,20 @@ func (p place) expect(token storage.Token) error {
 
 // temporary is the file that is to take a place.
 type temporary struct {
-	place
-	fd    int
-	old   int          // the file that it replaces, open for reading; -1: none
-	at    string       // its own name; "" once that is gone
-	owner storage.Stat // of the directory
+	nameAt
+	fd       int
+	old      int          // the file that it replaces, open for reading; -1: none
+	tempBase string       // its own name; "" once that is gone
+	owner    storage.Stat // of the directory
 }
 
-func (p place) temporary() (*temporary, error) {
-	dir, err := fstat(p.dir)
+func (p nameAt) temporary() (*temporary, error) {
+	dir, err := fstat(p.dirfd)
 	if err != nil {
 		return nil, err
 	}
-	t := &temporary{place: p, at: storage.TemporaryName(p.base), owner: dir, old: -1}
-	t.fd, err = p.create(t.at)
+	t := &temporary{nameAt: p, tempBase: storage.TemporaryName(p.base), owner: dir, old: -1}
+	t.fd, err = p.create(t.tempBase)
 	if err != nil {
 		return nil, p.fail("create the replacement of", err)
 	}
@@ -127,10 +127,10 @@ func (p place) temporary() (*temporary, error) {
 }
 
 // create makes a file of mode 0600, open for reading and writing, that was not there before.
-func (p place) create(base string) (fd int, err error) {
+func (p nameAt) create(base string) (fd int, err error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = retry(func() error {
-		fd, err = unix.Openat(p.dir, base, flags, storage.FileMode)
+		fd, err = unix.Openat(p.dirfd, base, flags, storage.FileMode)
 		return err
 	})
 	return fd, err
@@ -138,8 +138,8 @@ func (p place) create(base string) (fd int, err error) {
 
 // discard closes the file, and removes it unless it was moved in.
 func (t *temporary) discard() {
-	if t.at != "" {
-		_ = unix.Unlinkat(t.dir, t.at, 0)
+	if t.tempBase != "" {
+		_ = unix.Unlinkat(t.dirfd, t.tempBase, 0)
 	}
 	_ = unix.Close(t.fd)
 	if t.old >= 0 {

@@ -23,11 +23,11 @@ import (
 type rootDir struct {
 	path string
 
-	mu     sync.Mutex   // guards what follows
-	open   *heldDir     // nil: none
-	looks  storage.Stat // what Stat said of it last
-	away   absence
-	closed bool
+	mu       sync.Mutex   // guards what follows
+	open     *heldDir     // nil: none
+	lastStat storage.Stat // what Stat said of it last
+	away     absence
+	closed   bool
 }
 
 // get returns the open directory that stands at the path at this moment, and what it is; the caller releases it.
@@ -43,7 +43,7 @@ func (r *rootDir) get() (*heldDir, storage.Stat, error) {
 		return nil, storage.Stat{}, fs.ErrClosed
 	}
 	if d != nil {
-		st, err := place{dir: unix.AT_FDCWD, base: r.path, name: r.path}.stat()
+		st, err := nameAt{dirfd: unix.AT_FDCWD, base: r.path, name: r.path}.stat()
 		if err == nil && st.SameObject(d.id) {
 			return d, st, nil
 		}
@@ -118,14 +118,14 @@ func (r *rootDir) remember(st storage.Stat) {
 	st.Device, st.Inode = 0, 0 // what is away is not the same object as what comes back
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.looks = st
+	r.lastStat = st
 }
 
 // remembered returns what the directory looked like last; false where it was never there.
 func (r *rootDir) remembered() (storage.Stat, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.looks, r.looks != storage.Stat{}
+	return r.lastStat, r.lastStat != storage.Stat{}
 }
 
 // isAway reports whether the directory went away so recently that it must not be made anew.

@@ -13,7 +13,7 @@ import (
 // Overwrite implements Storage: one pwrite(2). A slot lies within one page, so that readers see the
 // old bytes or the new ones.
 func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	p, err := s.writePlace(name)
+	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
 	}

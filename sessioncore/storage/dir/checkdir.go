@@ -15,13 +15,13 @@ import (
 // So each write looks, right before and right after, whether its directory is what the path to it stands for, and
 // is taken back where it is not: what was acknowledged is in the directory that had the name then.
 
-// stands fails with ErrStale when the path to the place's directory stands for another one, or for none.
-func (p place) stands() error {
+// checkDir fails with ErrStale when the path to the place's directory stands for another one, or for none.
+func (p nameAt) checkDir() error {
 	was, err := p.dirStat()
 	if err != nil {
 		return err
 	}
-	now, err := p.storage.standing(p.parent)
+	now, err := p.storage.statDir(p.parent)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was.Token) {
 		return fmt.Errorf("%w: the directory of %s was moved away or replaced", storage.ErrStale, p.name)
 	}
@@ -30,24 +30,24 @@ func (p place) stands() error {
 
 // confirm is what the name stands for after a write to the file that it stood for. It fails with ErrStale where that is
 // another one by now, or the directory is. Where the whole path leads to the file, which one call tells, both hold.
-func (p place) confirm(was storage.Token) (storage.Stat, error) {
+func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	st, err := p.storage.statPath(p.name)
 	if err == nil && st.SameObject(was) {
 		return st, nil
 	}
-	if st, err = p.still(was); err == nil {
-		err = p.stands()
+	if st, err = p.statSame(was); err == nil {
+		err = p.checkDir()
 	}
 	return st, err
 }
 
 // statPath is what the whole path to a name leads to, through links too, in one call.
 func (s *Storage) statPath(name string) (storage.Stat, error) {
-	return place{dir: unix.AT_FDCWD, base: s.Path() + "/" + name, name: name}.stat()
+	return nameAt{dirfd: unix.AT_FDCWD, base: s.Path() + "/" + name, name: name}.stat()
 }
 
-// standing is what the path to a directory stands for now.
-func (s *Storage) standing(dir string) (storage.Stat, error) {
+// statDir is what the path to a directory stands for now.
+func (s *Storage) statDir(dir string) (storage.Stat, error) {
 	if dir != "" {
 		return s.Stat(dir)
 	}
@@ -93,12 +93,12 @@ func (h *heldLocks) dir(name string) (storage.Token, bool) {
 	return dir, ok
 }
 
-// writePlace is place for a write. It fails with ErrStale where the lock of the name is held in a directory that the
+// openParentToWrite is openParent for a write. It fails with ErrStale where the lock of the name is held in a directory that the
 // path does not stand for any more.
-func (s *Storage) writePlace(name string) (place, error) {
-	p, err := s.place(name)
+func (s *Storage) openParentToWrite(name string) (nameAt, error) {
+	p, err := s.openParent(name)
 	if err != nil {
-		return place{}, err
+		return nameAt{}, err
 	}
 	locked, ok := s.locks.dir(name)
 	if !ok {
@@ -110,7 +110,7 @@ func (s *Storage) writePlace(name string) (place, error) {
 	}
 	if err != nil {
 		p.close()
-		return place{}, err
+		return nameAt{}, err
 	}
 	return p, nil
 }
