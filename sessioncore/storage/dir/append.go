@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// calls are the system calls whose failure a writer must survive; tests put failing ones in their place.
+// calls are the system calls whose failure writers must survive. Tests replace them with failing ones.
 type calls struct {
 	write     func(fd int, p []byte) (int, error)
 	ftruncate func(fd int, size int64) error
@@ -23,7 +23,7 @@ type calls struct {
 	renameat2 func(fromDir int, from string, toDir int, to string, flags uint) error
 }
 
-// kernel are the real calls; never changed.
+// kernel has the real calls; it is never modified.
 var kernel = calls{
 	write:     unix.Write,
 	ftruncate: unix.Ftruncate,
@@ -31,7 +31,7 @@ var kernel = calls{
 	renameat2: renameat2,
 }
 
-// retry repeats a call that a signal interrupted before it did anything.
+// retry repeats call while it fails with EINTR.
 func retry(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -40,8 +40,8 @@ func retry(call func() error) error {
 	}
 }
 
-// writeOnce is one write(2), repeated only where a signal came before the first byte. (Go handles
-// SIGXFSZ, so a file size limit shows as a short write or EFBIG and does not end the process.)
+// writeOnce is one write(2), repeated only if a signal interrupted it before the first byte. (Go handles SIGXFSZ, so
+// a file size limit shows as a short write or EFBIG and does not end the process.)
 func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 	err = retry(func() error {
 		n, err = c.write(fd, p)
@@ -51,27 +51,27 @@ func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 }
 
 const (
-	// leasePoll is how often an open that another's lease holds up is tried again: short beside the
-	// microseconds for which Writers holds its lease, long beside the call.
+	// leasePoll is how often an open that fails because of another process's lease is retried: short compared with
+	// the microseconds for which Writers holds its lease, long compared with the call.
 	leasePoll = time.Millisecond
-	// leaseLimit ends that wait as the lock's wait ends (storage.LockLimit): to the user both are "busy".
-	// Without a limit a foreign lease would hold us for the kernel's 45 seconds.
+	// leaseLimit bounds that wait. It equals the limit for locks (storage.LockLimit): to the user both mean "busy".
+	// Without it a foreign lease would hold us for the kernel's 45 seconds.
 	leaseLimit = storage.LockLimit
 )
 
-// nameAt is a name in an open directory. What is done through it stays in that directory wherever the
-// directory is moved, and follows no link: base is one part.
+// nameAt is a name in an open directory: a dirfd and a name without slashes, as openat(2) takes them. Calls on it
+// stay in that directory even if the directory is moved, and follow no link.
 type nameAt struct {
 	dirfd   int          // descriptor of the directory
 	base    string       // the name in it
-	name    string       // below the storage's root, for messages
-	storage *Storage     // whose root that is
-	parent  string       // the directory's name in it
-	held    *heldDir     // whose descriptor dir is; nil: its own
-	was     storage.Stat // of held, when the place was found
+	name    string       // path below the storage's root, for messages
+	storage *Storage     // the storage
+	parent  string       // path of the directory below the storage's root
+	held    *heldDir     // owner of dirfd; nil if the nameAt owns it
+	was     storage.Stat // of held, when it was opened
 }
 
-// openParent opens the directory that name is in.
+// openParent opens the directory that contains name. Callers must call close.
 func (s *Storage) openParent(name string) (nameAt, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nameAt{}, err
@@ -96,7 +96,7 @@ func (s *Storage) openParent(name string) (nameAt, error) {
 	return p, nil
 }
 
-// dirStat is what the directory is.
+// dirStat returns the Stat of the directory.
 func (p nameAt) dirStat() (storage.Stat, error) {
 	if p.held != nil {
 		return p.was, nil
@@ -112,12 +112,12 @@ func (p nameAt) close() {
 	_ = unix.Close(p.dirfd)
 }
 
-// fail wraps what a call on the place said.
+// fail wraps an error of a call on the name.
 func (p nameAt) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: p.name, Err: err}
 }
 
-// stat is what the name stands for now.
+// stat returns what the name currently refers to, without following a link.
 func (p nameAt) stat() (storage.Stat, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(p.dirfd, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
@@ -127,8 +127,8 @@ func (p nameAt) stat() (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// open opens the name if it is a regular file. O_NONBLOCK keeps a pipe in its place from hanging us,
-// and makes a lease on the file show as EAGAIN instead of a wait in the kernel.
+// open opens the name if it is a regular file. O_NONBLOCK prevents a hang on a FIFO, and makes a lease on the file
+// fail with EAGAIN instead of blocking in the kernel.
 func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	flags |= unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
 	for start := time.Now(); ; time.Sleep(leasePoll) {
@@ -144,7 +144,7 @@ func (p nameAt) open(flags int) (int, storage.Stat, error) {
 			if time.Since(start) > leaseLimit {
 				return -1, storage.Stat{}, fmt.Errorf("%w: %s: another process has a lease on it", storage.ErrLocked, p.name)
 			}
-		case unix.EISDIR, unix.ENXIO: // a directory; a pipe or socket with nobody at the other end
+		case unix.EISDIR, unix.ENXIO: // a directory; a FIFO or socket that nobody has open at the other end
 			return -1, storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
 		default:
 			return -1, storage.Stat{}, p.fail("open", notFoundBehindLink(err))
@@ -152,7 +152,7 @@ func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	}
 }
 
-// regular keeps fd only if it is a regular file.
+// regular returns fd and its Stat if it is a regular file, and otherwise closes it.
 func (p nameAt) regular(fd int) (int, storage.Stat, error) {
 	st, err := fstat(fd)
 	if err == nil && st.Kind != storage.KindFile {
@@ -173,13 +173,13 @@ func fstat(fd int) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// Append implements Storage: one write(2) of the whole data (docs/design.md section 4). Whoever needs the
-// file to end in a newline first puts one before data (storage.EndsInNewline).
+// Append implements Storage: one write(2) of all data (docs/design.md section 4). Callers that need the file to end
+// in a newline first put one at the start of data (storage.EndsInNewline).
 //
-// A failed or short write is taken back; the error then wraps what the system says (ENOSPC, EDQUOT,
-// EFBIG, EIO, …), or io.ErrShortWrite where it gives no reason. ErrStale: the name was given to
-// another file meanwhile, by somebody without the lock, or its directory was replaced, and the data is not in it. fs.ErrNotExist,
-// ErrNotRegular and ErrBadName as for Open; ErrLocked: another process's lease forbids writing.
+// A failed or short write is undone; the error then wraps the errno (ENOSPC, EDQUOT, EFBIG, EIO, …), or
+// io.ErrShortWrite if there is none. ErrStale: a program without the lock gave the name to another file, or the
+// directory was replaced, and the data is not in it. fs.ErrNotExist, ErrNotRegular and ErrBadName as for Open;
+// ErrLocked: another process's lease forbids writing.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return s.appendWith(kernel, name, data)
 }
@@ -190,8 +190,8 @@ func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat,
 		return storage.Stat{}, err
 	}
 	defer p.close()
-	// For reading too: what is taken back is compared first. Closed again at once, since an open
-	// descriptor would make us look like a live client (Writers).
+	// Reading is needed too: takeBack compares before it truncates. The descriptor is closed at once because an open
+	// one would make us look like a live client (Writers).
 	fd, before, err := p.open(unix.O_RDWR | unix.O_APPEND)
 	if err != nil {
 		return storage.Stat{}, err
@@ -209,8 +209,8 @@ func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat,
 	return after, nil
 }
 
-// appendOnce writes data in one call. Where the kernel took a part only, it gives the reason to the
-// one who asks for the rest.
+// appendOnce writes data in one call. After a short write it tries to write the rest, as the kernel then reports the
+// reason.
 func (c calls) appendOnce(fd int, data []byte) error {
 	n, err := c.writeOnce(fd, data)
 	if err == nil && n < len(data) {
@@ -221,8 +221,8 @@ func (c calls) appendOnce(fd int, data []byte) error {
 	return err
 }
 
-// statSame is what the name stands for now, if that is the object that it was; else it fails with ErrStale. A
-// client without the lock may have renamed a new file over the one that we had open.
+// statSame returns what the name currently refers to. It fails with ErrStale unless that is the object was: a client
+// without the lock may have renamed a new file over the one that we had open.
 func (p nameAt) statSame(was storage.Token) (storage.Stat, error) {
 	now, err := p.stat()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was) {
@@ -231,15 +231,15 @@ func (p nameAt) statSame(was storage.Token) (storage.Stat, error) {
 	return now, err
 }
 
-// checkSame fails with ErrStale when the name stands for another object than was.
+// checkSame fails with ErrStale unless the name refers to the object was.
 func (p nameAt) checkSame(was storage.Token) error {
 	_, err := p.statSame(was)
 	return err
 }
 
-// takeBack cuts off what a failed append left behind, and returns why it failed. What is not a
-// beginning of data was not written by us: somebody without the lock appended too, and cutting that
-// off would lose it; then our part stays, as a torn line that readers skip.
+// takeBack truncates the file to size after a failed append and returns why. If the bytes beyond size are not a
+// prefix of data, a program without the lock appended too, and truncating would lose its data. Then our part stays as
+// a torn line, which readers skip.
 func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	now, err := fstat(fd)
 	if err != nil {
@@ -261,7 +261,7 @@ func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	return why
 }
 
-// endIs reports whether the file's bytes from one offset to the other are a beginning of data.
+// endIs reports whether the file's bytes in [from, to) are a prefix of data.
 func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	if to < from || to-from > int64(len(data)) {
 		return false, nil
@@ -285,8 +285,8 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	return true, nil
 }
 
-// Sync implements Storage: the file, and the directory that holds its name. Through descriptors for
-// reading, so that nobody takes us for a live client.
+// Sync implements Storage: it calls fsync on the file and on its directory. Both descriptors are read-only, so that
+// we are not taken for a live client.
 func (s *Storage) Sync(name string) error { return s.syncWith(kernel, name) }
 
 func (s *Storage) syncWith(sys calls, name string) error {
@@ -306,8 +306,8 @@ func (s *Storage) syncWith(sys calls, name string) error {
 	return p.syncDir(sys)
 }
 
-// syncDir makes the names in the place's directory durable. Some file systems have no fsync for
-// directories and say so with EINVAL or ENOTSUP; they give what they can without it.
+// syncDir makes the names in the directory durable. Some file systems have no fsync for directories and fail with
+// EINVAL or ENOTSUP, which is ignored.
 func (p nameAt) syncDir(sys calls) error {
 	err := retry(func() error { return sys.fsync(p.dirfd) })
 	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {

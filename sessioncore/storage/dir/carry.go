@@ -11,16 +11,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file saves what programs that do not take the lock append to a file while it is replaced: between the last
-// look at it and the rename, and afterwards through a descriptor that they had by then.
+// This file saves what programs without the lock append to a file while it is replaced: between the last stat and the
+// rename, and afterwards through a descriptor that they opened before.
 
 const (
-	// carryLimit is how long a program that still has the replaced file open is waited for. The lock is held all the
-	// while, so it is less than others wait for that.
+	// carryLimit is how long to wait for a program that still has the replaced file open. The lock is held meanwhile,
+	// so it is shorter than the time that others wait for the lock.
 	carryLimit = storage.LockLimit / 2
-	// carryPoll is how often the replaced file is looked at.
+	// carryPoll is how often the replaced file is checked.
 	carryPoll = time.Millisecond
-	// carryUnseen is how long it is watched where nobody tells whether it is open: programs that append a line are done
+	// carryUnseen is how long to wait if it is unknown whether the file is open. Programs that append a line are done
 	// by then.
 	carryUnseen = 20 * time.Millisecond
 )
@@ -30,14 +30,14 @@ func (s *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Wri
 	return s.replaceIf(kernel, name, expect, write, ready)
 }
 
-// carryOver appends to the file, which has its name now, what was appended to the replaced one behind from, the size
-// that was known of it. It waits for who has that open: nobody else can come to it, since it has no name.
+// carryOver appends to the new file what was appended to the replaced one beyond offset from, its size when it was
+// read. It waits for programs that have the replaced file open; no other can open it, since it has no name.
 func (t *temporary) carryOver(sys calls, from int64) {
 	if t.old < 0 {
 		return
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
-		// The lease first: who has closed the file by then has written all that it will.
+		// Ask for the lease before reading: a program that has closed the file by now has written all it will.
 		state, returned := lease(t.old)
 		waited := time.Since(start)
 		last := state == storage.WritersNone || !returned || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
@@ -56,7 +56,8 @@ func (t *temporary) carryOver(sys calls, from int64) {
 	}
 }
 
-// carry appends what the replaced file has behind from: whole lines, at last all. It returns how much that was.
+// carry appends the replaced file's bytes from offset from on, only whole lines unless all is set. It returns how
+// many bytes it appended.
 func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err error) {
 	st, err := fstat(t.old)
 	if err != nil || st.Size <= from {
@@ -70,7 +71,7 @@ func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err erro
 	if more = more[:n]; !all {
 		more = more[:bytes.LastIndexByte(more, '\n')+1]
 	}
-	// Others may append to the file already.
+	// Other programs may append to the new file already.
 	if _, err := unix.FcntlInt(uintptr(t.fd), unix.F_SETFL, unix.O_APPEND); err != nil {
 		return 0, err
 	}
@@ -79,7 +80,7 @@ func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err erro
 	return int64(written), err
 }
 
-// preadFull fills p from an offset, as far as the file goes.
+// preadFull reads from offset off until p is full or the file ends.
 func preadFull(fd int, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		var got int

@@ -11,11 +11,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A write goes through an open directory, and that may be moved away and another be put in its place at any moment.
-// So each write looks, right before and right after, whether its directory is what the path to it stands for, and
-// is taken back where it is not: what was acknowledged is in the directory that had the name then.
+// Writes go through an open directory, which may be moved away and replaced at any moment. So each write checks
+// before and after that the path still leads to its directory, and is undone if not: what was acknowledged is in the
+// directory that had the name at that time.
 
-// checkDir fails with ErrStale when the path to the place's directory stands for another one, or for none.
+// checkDir fails with ErrStale unless the path still leads to the directory.
 func (p nameAt) checkDir() error {
 	was, err := p.dirStat()
 	if err != nil {
@@ -28,8 +28,9 @@ func (p nameAt) checkDir() error {
 	return err
 }
 
-// confirm is what the name stands for after a write to the file that it stood for. It fails with ErrStale where that is
-// another one by now, or the directory is. Where the whole path leads to the file, which one call tells, both hold.
+// confirm returns the Stat of the name after a write to the file was. It fails with ErrStale if the name or the path
+// to its directory now leads elsewhere. If the whole path leads to the file, which takes one call to see, both are
+// right.
 func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	st, err := p.storage.statPath(p.name)
 	if err == nil && st.SameObject(was) {
@@ -41,12 +42,12 @@ func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	return st, err
 }
 
-// statPath is what the whole path to a name leads to, through links too, in one call.
+// statPath returns what the whole path to a name leads to, in one call; links in its directories are followed.
 func (s *Storage) statPath(name string) (storage.Stat, error) {
 	return nameAt{dirfd: unix.AT_FDCWD, base: s.Path() + "/" + name, name: name}.stat()
 }
 
-// statDir is what the path to a directory stands for now.
+// statDir returns the Stat of the directory that the path dir currently leads to.
 func (s *Storage) statDir(dir string) (storage.Stat, error) {
 	if dir != "" {
 		return s.Stat(dir)
@@ -58,11 +59,11 @@ func (s *Storage) statDir(dir string) (storage.Stat, error) {
 	return st, err
 }
 
-// heldLocks are the locks that a storage holds, each with the directory that it was taken in: what is done under a
-// lock must be done there.
+// heldLocks are the locks that a storage holds, each with the directory in which it was taken: writes under a lock
+// must go to that directory.
 //
-// The goroutines of one storage queue for a name, not only for what it stands for at the moment, so that there is
-// never more than one lock of a name.
+// The goroutines of a storage queue for a name as well, not only for the file it refers to, so that there is never
+// more than one lock of a name.
 type heldLocks struct {
 	queue storage.FIFOMutexes[string]
 
@@ -85,7 +86,7 @@ func (h *heldLocks) remove(name string) {
 	delete(h.in, name)
 }
 
-// dir returns the directory in which the lock of a name is held; false where it is not held.
+// dir returns the directory in which the lock of name is held, and false if it is not held.
 func (h *heldLocks) dir(name string) (storage.Token, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,8 +94,8 @@ func (h *heldLocks) dir(name string) (storage.Token, bool) {
 	return dir, ok
 }
 
-// openParentToWrite is openParent for a write. It fails with ErrStale where the lock of the name is held in a directory that the
-// path does not stand for any more.
+// openParentToWrite is openParent for a write. It fails with ErrStale if the lock of name is held in a directory that
+// the path no longer leads to.
 func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	p, err := s.openParent(name)
 	if err != nil {

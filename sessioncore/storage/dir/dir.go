@@ -15,23 +15,22 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage is a directory of the file system: what stands at its path at the moment, which may be replaced
-// and come back (docs/design.md section 6). While there is no directory at the path the storage is an empty one.
-// No name leads out of it and no symbolic link below it is ever followed (section 7: contents are hostile until
-// checked).
+// Storage is the directory that is currently at a path; it may be replaced, removed and put back (docs/design.md
+// section 6). While there is no directory the storage is empty. No name leads out of the directory, and symbolic
+// links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
-	storage.Unsupported // pending files
+	storage.Unsupported // for pending files
 
 	root  rootDir
 	held  heldDirs
 	locks heldLocks
-	above *Storage // the one that this is a directory of; nil: none
+	above *Storage // the storage that Sub was called on; nil if none
 }
 
 var _ storage.Storage = (*Storage)(nil)
 
-// Open opens the directory at path, through symbolic links if there are any on it: this and Sub are
-// the places where links are followed, once (docs/design.md section 7).
+// Open opens the directory at path. Symbolic links on path are resolved once; only Open and Sub follow links
+// (docs/design.md section 7). The directory must exist.
 func Open(path string) (*Storage, error) {
 	real, err := resolvePath(path)
 	if err != nil {
@@ -44,9 +43,8 @@ func Open(path string) (*Storage, error) {
 	return s, nil
 }
 
-// Sub returns a directory of the storage as one of its own; through a symbolic link, which is resolved now. The
-// directory may come later: until then, and while it is away, it is an empty one with the looks of s, and
-// MkdirAll makes it.
+// Sub returns a storage for the directory name of s. If name is a symbolic link, it is resolved now. The directory
+// need not exist: while it is missing, the storage is empty, Stat of its root is that of s, and MkdirAll creates it.
 func (s *Storage) Sub(name string) (*Storage, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
@@ -58,16 +56,16 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	return &Storage{root: rootDir{path: real}, above: s}, nil
 }
 
-// Path returns the directory's path, links resolved.
+// Path returns the directory's absolute path with links resolved.
 func (s *Storage) Path() string { return s.root.path }
 
-// Close lets go of the directory.
+// Close closes the directory. Later calls fail with fs.ErrClosed.
 func (s *Storage) Close() error {
 	s.held.close()
 	return s.root.close()
 }
 
-// Statfs tells about the file system below.
+// Statfs calls fstatfs(2) on the directory.
 func (s *Storage) Statfs(out *unix.Statfs_t) error {
 	root, _, err := s.root.get()
 	if err != nil {
@@ -77,7 +75,7 @@ func (s *Storage) Statfs(out *unix.Statfs_t) error {
 	return unix.Fstatfs(root.fd, out)
 }
 
-// openat opens name below the root, following no link.
+// openat opens name below the root without following links.
 func (s *Storage) openat(name string, flags int) (int, error) {
 	if name == "" {
 		name = "."
@@ -96,9 +94,9 @@ func (s *Storage) openat(name string, flags int) (int, error) {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
-			time.Sleep(leasePoll) // another program's lease is in the way (O_NONBLOCK)
+			time.Sleep(leasePoll) // another program's lease forbids the open (O_NONBLOCK)
 			continue
-		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that bars the call
+		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that forbids the call
 			fd, err = walkat(root.fd, name, flags)
 		}
 		if err != nil {
@@ -108,7 +106,7 @@ func (s *Storage) openat(name string, flags int) (int, error) {
 	}
 }
 
-// notFoundBehindLink: below a link there is nothing to find.
+// notFoundBehindLink makes the errors of a path that goes through a link or a file wrap fs.ErrNotExist.
 func notFoundBehindLink(err error) error {
 	if err == unix.ELOOP || err == unix.ENOTDIR {
 		return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
@@ -116,7 +114,7 @@ func notFoundBehindLink(err error) error {
 	return err
 }
 
-// walkat does what openat2 does for kernels without it: part by part, following nothing.
+// walkat is openat2 with RESOLVE_NO_SYMLINKS for kernels without it: it opens one part after the other.
 func walkat(root int, name string, flags int) (int, error) {
 	dir := root
 	for {
@@ -145,8 +143,8 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	if _, locked := s.locks.dir(name); locked {
-		// The way to the name was found to hold no link when the lock was taken, a moment ago. One call is enough then:
-		// whoever opens the file, or writes to it, walks that way again.
+		// The path to the name had no link when the lock was taken, a moment ago, so that one call suffices. Opening
+		// the file or writing to it walks the path again.
 		if st, err := s.statPath(name); err == nil {
 			return st, nil
 		}
@@ -166,7 +164,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 			defer d.release()
 			return nameAt{dirfd: d.fd, base: base, name: name}.stat()
 		}
-		if !errors.Is(err, fs.ErrPermission) { // it may be one that can be walked and not be read
+		if !errors.Is(err, fs.ErrPermission) { // the directory may be searchable but not readable
 			return storage.Stat{}, err
 		}
 	}
@@ -178,7 +176,8 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return fstat(fd)
 }
 
-// statRoot is what the directory itself looks like: while it is away, what the one above or it itself looked like.
+// statRoot returns the Stat of the storage's own directory. While the directory is missing it returns the Stat of the
+// one above, or else the last one it had.
 func (s *Storage) statRoot() (storage.Stat, error) {
 	root, st, err := s.root.get()
 	if err == nil {
@@ -240,7 +239,7 @@ func (s *Storage) Readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Open implements Storage. O_NONBLOCK keeps a pipe that took the file's place from hanging us.
+// Open implements Storage. O_NONBLOCK prevents a hang on a FIFO that replaced the file.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	fd, err := s.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package dir keeps session files in a directory of the local file system: reads that never leave it, appends
-// and replacements that take effect as a whole or not at all, the client's lock, and the look for programs that
-// have a file open for writing. A Storage is what stands at its path, not what was opened there once.
+// Package dir stores session files in a directory of the local file system. Reads never leave the directory, appends
+// and replacements take effect completely or not at all, locks are the client's, and Writers detects programs that
+// have a file open for writing. A [Storage] is what is currently at its path, not what was opened there once.
 //
-// It never looks into a file but at its last byte.
+// The package knows nothing about the contents of session files. It reads them only for its callers, to undo a write,
+// and to carry over what is appended to a file while it is replaced.
 package dir

@@ -12,30 +12,29 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxHeldDirs is how many directories stay open. Session files lie in one directory for each working
-// directory; somebody who walks all of them meets one after the other, and a descriptor is scarce.
+// maxHeldDirs is how many directories stay open. There is one directory of session files for each working directory;
+// a crawler visits one after the other, and descriptors are scarce.
 const maxHeldDirs = 32
 
-// heldDirs keeps the directories open in which names were looked up last, so that a look at a file, which every
-// request of the kernel needs, does not open and close something each time.
+// heldDirs caches the open directories in which names were looked up last, so that a stat, which every request of the
+// kernel needs, does not open and close one each time.
 //
-// What is held may be moved away, replaced or removed at any time; so before each use the name is
-// compared with what is held: calls of fstatat instead of openat2, fstat and close, which follow no
-// link. That finds what a walk down the path finds, which takes one step after the other too. While a
-// directory is held nothing else gets its inode number.
+// A cached directory may be moved, replaced or removed at any time. So before each use its name is compared with it:
+// fstatat, which follows no link, instead of openat2, fstat and close. That is as exact as walking the path, which
+// takes several steps too. While a directory is open its inode number is not reused.
 type heldDirs struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	dirs map[string]*heldDir
 	uses int64
-	away map[string]absence // of those that were held, for a while
+	away map[string]absence // recently removed directories that were held
 }
 
-// heldDir is an open directory. Who got it from hold releases it.
+// heldDir is an open directory with a reference count. Callers of hold and find must call release.
 type heldDir struct {
 	fd   int
-	id   storage.Token // of the token only what tells which object it is
-	refs atomic.Int32  // users, and one for being in dirs
-	used int64         // heldDirs.uses when last used
+	id   storage.Token // only device and inode are compared
+	refs atomic.Int32  // users, plus one while in dirs
+	used int64         // heldDirs.uses at the last use
 }
 
 func (d *heldDir) release() {
@@ -44,7 +43,7 @@ func (d *heldDir) release() {
 	}
 }
 
-// find returns the directory that is held under a name, nil for none.
+// find returns the cached directory name with a reference added, or nil if there is none.
 func (h *heldDirs) find(name string) *heldDir {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,7 +56,7 @@ func (h *heldDirs) find(name string) *heldDir {
 	return d
 }
 
-// put holds a directory, and lets go of the one that was used longest ago where there are too many.
+// put caches a directory and, if there are too many, drops the least recently used one.
 func (h *heldDirs) put(name string, d *heldDir) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +80,7 @@ func (h *heldDirs) put(name string, d *heldDir) {
 	h.dirs[name] = d
 }
 
-// drop lets go of d, if it is still what is held under the name.
+// drop removes d from the cache if it is still what name stands for there.
 func (h *heldDirs) drop(name string, d *heldDir) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +94,7 @@ func (h *heldDirs) dropLocked(name string, d *heldDir) {
 	}
 }
 
-// gone notes that what was held under a name is not there any more.
+// gone records that the held directory name no longer exists.
 func (h *heldDirs) gone(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,14 +113,15 @@ func (h *heldDirs) gone(name string) {
 	}
 }
 
-// isAway reports whether a directory that was held went away so recently that it must not be made anew.
+// isAway reports whether the directory name was held and disappeared less than maxAbsence ago, so that it must not be
+// created.
 func (h *heldDirs) isAway(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.away[name].lasts()
 }
 
-// close lets go of all.
+// close drops all directories.
 func (h *heldDirs) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,12 +130,12 @@ func (h *heldDirs) close() {
 	}
 }
 
-// canHold reports whether a directory is one that is held: directly below the root, where the session
-// files are. Each level more would be one more name to compare.
+// canHold reports whether a directory is cached: only those directly below the root, where the session files are.
+// Each further level would be one more name to compare.
 func canHold(dir string) bool { return dir != "" && strings.IndexByte(dir, '/') < 0 }
 
-// hold returns the open directory that stands under a name at this moment, and what it is; the caller releases
-// it. Only for names for which canHold.
+// hold returns the open directory currently at name and its Stat. name must satisfy canHold. Callers must call
+// release.
 func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
 	known := s.held.find(name)
 	if known != nil {

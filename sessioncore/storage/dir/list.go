@@ -24,7 +24,7 @@ func (s *Storage) List(dir string) ([]storage.Item, error) {
 	return items, nil
 }
 
-// ListStat implements Storage: the directory is opened once, and each name costs one system call.
+// ListStat implements Storage. It opens the directory once and makes one system call per name.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	d, found, err := s.readDir(dir)
 	if d == nil || err != nil {
@@ -69,7 +69,7 @@ func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage
 	return nil
 }
 
-// readDir opens a directory as openDir does, and returns what is in it, in no order.
+// readDir opens a directory as openDir does and returns its items, unsorted.
 func (s *Storage) readDir(dir string) (d *os.File, items []storage.Item, err error) {
 	d, err = s.openDir(dir)
 	if d == nil || err != nil {
@@ -99,8 +99,8 @@ func kindOf(mode fs.FileMode) storage.Kind {
 	return storage.KindOther
 }
 
-// openDir opens a directory to be listed; nil for the storage's own where that is away, which makes it an empty
-// one.
+// openDir opens a directory for listing. It returns nil for the storage's own directory if that is missing, which
+// makes the storage empty.
 func (s *Storage) openDir(dir string) (*os.File, error) {
 	fd, err := s.openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if dir == "" && errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (s *Storage) openDir(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(s.Path(), dir)), nil
 }
 
-// statIn tells about a name in an open directory; the zero Stat where there is none.
+// statIn returns the Stat of a name in an open directory, or the zero Stat if the name does not exist.
 func statIn(dir *os.File, name string) (storage.Stat, error) {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err {

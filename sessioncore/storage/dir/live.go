@@ -7,15 +7,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Writers implements Storage by asking for a read lease, which the kernel refuses exactly when
-// the file is open for writing anywhere on this machine (docs/format.md, What a running client has open); without
-// leases, or without the right to one, by looking into /proc.
+// Writers implements Storage by asking for a read lease, which the kernel refuses exactly when the file is open for
+// writing anywhere on this machine (docs/format.md, What a running client has open). Without leases, or without the
+// permission for one, it scans /proc.
 //
-// The lease is given back at once. Who opens the file for writing within these microseconds is made
-// to wait as long (with O_NONBLOCK: is told EAGAIN), and we are sent SIGIO, which the Go runtime
-// ignores. This process keeps no session open for writing except within Append and Replace.
+// The lease is given up at once. A process that opens the file for writing within these microseconds waits as long
+// (with O_NONBLOCK it gets EAGAIN), and we receive SIGIO, which the Go runtime ignores. This process keeps no session
+// open for writing except within Append and Replace.
 //
-// The error is Open's, or ErrLocked where another program's lease forbids even reading.
+// The error is that of Open, or ErrLocked if another program's lease forbids even reading.
 func (s *Storage) Writers(name string) (storage.WriterState, error) {
 	p, err := s.openParent(name)
 	if err != nil {
@@ -27,14 +27,14 @@ func (s *Storage) Writers(name string) (storage.WriterState, error) {
 		return storage.WritersUnknown, err
 	}
 	defer unix.Close(fd)
-	if state, _ := lease(fd); state != storage.WritersUnknown { // what is not returned goes with the close
+	if state, _ := lease(fd); state != storage.WritersUnknown { // closing the file gives up a lease that could not be returned
 		return state, nil
 	}
 	state, _ := procfs.Find("/proc", st)
 	return state, nil
 }
 
-// Writers implements Object: what a lease on the open file tells.
+// Writers implements Object with a lease on the open file.
 func (o *file) Writers() (storage.WriterState, error) {
 	state, returned := lease(int(o.f.Fd()))
 	if !returned {

@@ -19,40 +19,40 @@ import (
 )
 
 const (
-	// lockPoll is how often a waiter looks; the client's own.
+	// lockPoll is how often waiters check the lock, the same as the client's.
 	lockPoll = 2 * time.Millisecond
-	// lockYoung is how long a lock without a readable content is left to whoever is writing it; the
-	// client's own.
+	// lockYoung is how long a lock without readable content is assumed to be just being written, the same as the
+	// client's.
 	lockYoung = 500 * time.Millisecond
-	// lockSettle is how long a lock that was taken in the place of a stale one is watched: another waiter
-	// may have judged the stale one too and be about to remove, by its name, what is ours now.
+	// lockSettle is how long to watch a lock that was created after a stale one was removed: another waiter may have
+	// found the same lock stale and be about to remove ours by its name.
 	lockSettle = 2 * lockPoll
-	// lockTurn is how long the goroutines of this process may pass the lock on to each other before
-	// others get a chance; a tenth of the others' patience.
+	// lockTurn is how long the goroutines of this process may pass the lock to each other before other processes get
+	// a chance: a tenth of how long those wait.
 	lockTurn = 50 * time.Millisecond
-	// lockYield is that chance: others look every lockPoll.
+	// lockYield is how long that chance lasts; others poll every lockPoll.
 	lockYield = 3 * lockPoll
-	// lockSize bounds what is read of a lock: two decimal numbers, a colon and a newline are shorter.
+	// lockSize bounds how much of a lock is read: two decimal numbers, a colon and a newline are shorter.
 	lockSize = 64
 )
 
-// mutexKey is a file of whatever Storage: two of them may be over one directory.
+// mutexKey identifies a file regardless of the Storage: two Storages may have the same directory.
 type mutexKey struct {
 	device, inode uint64 // of the directory
 	base          string
 }
 
-// fileMutexes are this process's queues. One for all storages, as the lock files are.
+// fileMutexes are the FIFO mutexes of this process, shared by all storages, as the lock files are.
 var fileMutexes storage.FIFOMutexes[mutexKey]
 
-// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the file
-// `.<name>.lock` beside name. name itself need not exist. Goroutines of this process queue in order.
+// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the file `.<name>.lock`
+// beside name, which need not exist itself. Goroutines of this process get the lock in the order in which they ask.
 //
-// ErrLocked: not got within 500 ms. The context's error, when that is done first. Else what the
-// system says: fs.ErrNotExist for a missing directory, fs.ErrPermission, EROFS, ENOSPC.
+// The error wraps ErrLocked if the lock could not be taken within 500 ms, the context's error if that ends first, and
+// otherwise the errno: fs.ErrNotExist for a missing directory, fs.ErrPermission, EROFS, ENOSPC.
 //
-// unlock removes the lock file if it is still ours; else it returns ErrStale: somebody broke the lock,
-// and what was written under it may have met another's write. Further calls do nothing.
+// unlock removes the lock file if it is still ours. Otherwise it returns ErrStale: another process broke the lock,
+// and what was written under it may conflict with another write. Further calls do nothing.
 func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	ctx, cancel := storage.WithLimit(ctx)
 	defer cancel()
@@ -61,7 +61,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
 	l, err := s.lock(ctx, name, turn)
-	for errors.Is(err, storage.ErrStale) && storage.Sleep(ctx, lockPoll) { // the directory was replaced while the lock was waited for
+	for errors.Is(err, storage.ErrStale) && storage.Sleep(ctx, lockPoll) { // the directory was replaced during the wait
 		l, err = s.lock(ctx, name, turn)
 	}
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 	}), nil
 }
 
-// lock takes the lock in the directory that the path stands for now; turn is what the name's queue knows. ErrStale:
-// the path stands for another one by now.
+// lock takes the lock in the directory that the path currently leads to; turn is the FIFO mutex that the caller holds
+// in s.locks.queue. It fails with ErrStale if the directory is replaced meanwhile.
 func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex) (*lockFile, error) {
 	p, err := s.openParent(name)
 	if err != nil {
@@ -106,14 +106,14 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 	return l, nil
 }
 
-// lockFile is one attempt at a lock, and the lock when that succeeded.
+// lockFile is an attempt to take a lock and, once that succeeded, the lock.
 type lockFile struct {
-	nameAt               // of the lock file
+	nameAt               // the lock file
 	owner  storage.Stat  // of the directory
-	fd     int           // the file, kept open so that no other file gets its inode number
-	made   storage.Token // of the file when it was made, of which only what tells which one it is
-	text   string        // what we wrote into it
-	leave  func()        // lets the next one of this process in
+	fd     int           // the open file, so that its inode number is not reused
+	made   storage.Token // of the new file; only device and inode are compared
+	text   string        // the content that we wrote
+	leave  func()        // unlocks the FIFO mutex
 }
 
 func (l *lockFile) done() {
@@ -121,7 +121,7 @@ func (l *lockFile) done() {
 	l.close()
 }
 
-// release gives the lock back.
+// release removes the lock file and unlocks the FIFO mutex.
 func (l *lockFile) release() error {
 	defer l.done()
 	return l.remove()
@@ -162,8 +162,8 @@ func (l *lockFile) take(ctx context.Context) error {
 	return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, waitsFor)
 }
 
-// settled tells whether a lock just created is ours for good. It is read back once; again after a
-// while where a stale one was in its place.
+// settled reports whether a lock just created is ours for good. It reads the lock back, and again after lockSettle if
+// a stale lock was removed before.
 func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
 	if !l.ours() {
 		return false
@@ -171,7 +171,7 @@ func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
 	return !sawStale || storage.Sleep(ctx, lockSettle) && l.ours()
 }
 
-// create makes the lock file, or fails with fs.ErrExist.
+// create creates the lock file, or fails with fs.ErrExist.
 func (l *lockFile) create() error {
 	fd, err := l.nameAt.create(l.base)
 	if err != nil {
@@ -188,12 +188,12 @@ func (l *lockFile) create() error {
 	l.made = made.Token
 	ourLocks.add(l.base, lockMade{now, l.owner.Token})
 	if made.UID != l.owner.UID || made.GID != l.owner.GID {
-		// A lock that stays root's works as well, as long as its few milliseconds go.
+		// A lock that root keeps works as well; it exists for milliseconds.
 		_ = giveToOwner(fd, l.owner)
 	}
 	if n, err := kernel.writeOnce(fd, []byte(l.text)); err != nil || n < len(l.text) {
 		if err == nil {
-			err = unix.ENOSPC // the one reason for which a file system takes a part of 20 bytes
+			err = unix.ENOSPC // the one reason for which a file system accepts a part of 20 bytes
 		}
 		_ = l.remove()
 		return l.fail("lock", err)
@@ -201,8 +201,8 @@ func (l *lockFile) create() error {
 	return nil
 }
 
-// ours reports whether the lock file is the one that we made and reads as we wrote it. Where the name stands for
-// the file that we have open, that is the one to be read.
+// ours reports whether the lock file is the one that we created and has the content that we wrote. If the name refers
+// to the file that we have open, that is the one to read.
 func (l *lockFile) ours() bool {
 	if l.checkSame(l.made) != nil {
 		return false
@@ -211,8 +211,8 @@ func (l *lockFile) ours() bool {
 	return err == nil && text == l.text
 }
 
-// remove lets go of the lock, and of its file if the name still stands for that. It needs no further
-// descriptor: a process that has run out of them must not leave its locks behind.
+// remove closes the lock file and removes it if the name still refers to it. It opens nothing: a process that has run
+// out of descriptors must not leave its locks behind.
 func (l *lockFile) remove() error {
 	defer unix.Close(l.fd)
 	switch err := l.checkSame(l.made); {
@@ -227,8 +227,8 @@ func (l *lockFile) remove() error {
 	return nil
 }
 
-// look reads the lock that is in the way: who holds it, for the error message, and whether it is stale.
-// What cannot be read is held.
+// look reads the existing lock: held names its holder for the error message, stale reports whether it is stale. A
+// lock that cannot be read counts as held.
 func (l *lockFile) look() (held string, stale bool) {
 	fd, st, err := l.open(unix.O_RDONLY)
 	if err != nil {
@@ -242,7 +242,7 @@ func (l *lockFile) look() (held string, stale bool) {
 	return heldBy(text), l.isStale(text, st)
 }
 
-// isStale judges the lock in the way.
+// isStale reports whether the existing lock, with this content, is stale.
 func (l *lockFile) isStale(text string, st storage.Stat) bool {
 	return staleLock(text, st.ModTime()) || ourLocks.isCopy(l.base, text, l.owner.Token)
 }
@@ -257,20 +257,20 @@ func readLock(fd int) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// lockHolder is the process that a lock names; ok is false for a malformed lock.
+// lockHolder returns the process that a lock names; ok is false if the lock is malformed.
 func lockHolder(text string) (pid int, ok bool) {
 	pid, _, ok = lockContent(text)
 	return pid, ok
 }
 
-// lockContent reads a lock: the process, and when it took the lock in milliseconds since the epoch.
+// lockContent parses a lock: the process, and when it took the lock, in milliseconds since the epoch.
 func lockContent(text string) (pid int, millis int64, ok bool) {
 	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
 	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
 		return 0, 0, false
 	}
 	millis, _ = strconv.ParseInt(second, 10, 64)
-	// A process number is a positive 32-bit number; kill means something else by 0.
+	// A PID is a positive 32-bit number; 0 has another meaning for kill.
 	n, err := strconv.ParseInt(first, 10, 32)
 	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
 }
@@ -286,9 +286,9 @@ func heldBy(text string) string {
 	return " (held by an unknown process)"
 }
 
-// staleLock judges a lock's content (docs/format.md, The client's lock): the process is no more, or the content is
-// malformed and old. One without its newline may be in the writing still, its number cut short, so it has to be
-// old as well. A file from the future is not old: the clocks differ, so nobody knows.
+// staleLock reports whether a lock with this content is stale (docs/format.md, The client's lock): its process no
+// longer exists, or it is malformed and old. One without its newline may still be being written, with its number cut
+// short, so it has to be old as well. A time in the future is not old: the clocks differ.
 func staleLock(text string, modified time.Time) bool {
 	pid, ok := lockHolder(text)
 	if ok && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
@@ -300,23 +300,22 @@ func staleLock(text string, modified time.Time) bool {
 	return time.Since(modified) > lockYoung
 }
 
-// breakStale removes a stale lock, and reports whether it did.
+// breakStale removes a stale lock and reports whether it did.
 //
-// Between judging and removing, another waiter may have removed that lock and made its own under the
-// same name. Among us flock(2) on the stale file forbids that: only who has it, and finds under it that
-// the name is still this file's, may remove the name. Programs that know nothing of flock are met
-// by renaming instead of removing: if what was moved away is not what was judged, it is put
-// back; and by watching the lock taken afterwards for a while (lockSettle).
+// Between the check and the removal, another waiter may have removed that lock and created its own under the same
+// name. Our processes prevent that with flock(2) on the stale file: only the holder may remove the name, after it has
+// checked that the name still refers to this file. Against programs that do not use flock, the lock is renamed
+// instead of removed and put back if it is another file; and the lock taken afterwards is watched for lockSettle.
 func (l *lockFile) breakStale() bool {
 	fd, st, err := l.open(unix.O_RDONLY)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd) // and with it the flock
+	defer unix.Close(fd) // which also releases the flock
 	err = retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if err == unix.EWOULDBLOCK {
-		return false // another of us is at it
-	} // any other error: a file system without flock; the rest has to do
+		return false // another of our processes is breaking it
+	} // other errors: a file system without flock; the other measures must suffice
 	text, err := readLock(fd)
 	if err != nil || !l.isStale(text, st) || l.checkSame(st.Token) != nil {
 		return false
@@ -324,9 +323,9 @@ func (l *lockFile) breakStale() bool {
 	return l.moveAway(st.Token)
 }
 
-// moveAway removes the lock file if it is the one that was judged, and puts it back if it is another.
+// moveAway removes the lock file if it is the file judged, and puts it back if it is another.
 func (l *lockFile) moveAway(judged storage.Token) bool {
-	aside := storage.TemporaryName(path.Base(l.name)) // hidden like a temporary, should we die here
+	aside := storage.TemporaryName(path.Base(l.name)) // hidden like a temporary file, in case we die here
 	if err := unix.Renameat(l.dirfd, l.base, l.dirfd, aside); err != nil {
 		return false
 	}
@@ -334,7 +333,7 @@ func (l *lockFile) moveAway(judged storage.Token) bool {
 	if moved.checkSame(judged) != nil {
 		if kernel.renameNew(l.dirfd, aside, l.base) != unix.EEXIST {
 			return false
-		} // a third one took the lock in that moment: the owner will find out when it unlocks
+		} // a third process took the lock meanwhile: the owner will notice when it unlocks
 	}
 	_ = unix.Unlinkat(l.dirfd, aside, 0)
 	return true

@@ -7,11 +7,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A directory that is copied while a session in it is written to is copied with the lock, and no one gives the copy
-// back: it names a process that lives, us. So it is remembered which locks this process made.
+// A directory that is copied while a session in it is written to is copied with the lock, and nobody removes the
+// copy: it names a living process, us. So this process remembers which locks it made.
 
-// maxLocksMade bounds that memory, at about 150 bytes a file. The copy of a lock that was forgotten is held until
-// this process ends.
+// maxLocksMade bounds that memory; an entry takes about 150 bytes. The copy of a lock that was forgotten stays valid
+// until this process ends.
 const maxLocksMade = 10_000
 
 // locksMade are the locks that this process made last, by the name of the lock file.
@@ -21,13 +21,13 @@ type locksMade struct {
 }
 
 type lockMade struct {
-	millis int64 // what the lock says of the time
+	millis int64 // the time in the lock, milliseconds since the epoch
 	dir    storage.Token
 }
 
 var ourLocks locksMade
 
-// add notes a lock that was just made.
+// add records a lock that was just made.
 func (m *locksMade) add(base string, made lockMade) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,9 +43,9 @@ func (m *locksMade) add(base string, made lockMade) {
 	m.at[base] = made
 }
 
-// isCopy reports whether a lock in a directory is the copy of one that this process made and gave back. The caller
-// is the only one in this process who wants the lock. A process in another container may have our number: its
-// lock, too, is one that names us, but one that was made after our last one, for otherwise we would have met it.
+// isCopy reports whether a lock in a directory is the copy of one that this process made and removed. The caller must
+// hold the FIFO mutex of the lock. A process in another container may have our PID; its lock names us too, but it was
+// made after our last one, since otherwise we would have met it.
 func (m *locksMade) isCopy(base, text string, dir storage.Token) bool {
 	pid, millis, ok := lockContent(text)
 	if !ok || pid != os.Getpid() {

@@ -14,9 +14,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// MkdirAll implements Storage: mode 0700, and when we are root the owner of the directory above. A
-// link on the way is not followed: fs.ErrNotExist; ErrNotRegular where a file is in the way. ErrStale where the
-// storage's directory, or one that was written to, was there and went away (errAway), or is replaced
+// MkdirAll implements Storage. New directories have mode 0700 and, if we are root, the owner of the directory above.
+// A link in dir is not followed: the error wraps fs.ErrNotExist. ErrNotRegular: a file is in the way. ErrStale: the
+// storage's directory, or one below it that was written to, existed and disappeared (errAway), or is replaced
 // meanwhile.
 func (s *Storage) MkdirAll(dir string) error {
 	if err := s.mkdirRoot(); dir == "" || err != nil {
@@ -38,7 +38,7 @@ func (s *Storage) MkdirAll(dir string) error {
 		fd, err := p.mkdir()
 		if err == nil {
 			err = above.checkDir()
-			// What was made stays, empty, where it is: others may be using it by now.
+			// What was made stays, empty: others may be using it by now.
 		}
 		above.close()
 		if err != nil {
@@ -50,7 +50,7 @@ func (s *Storage) MkdirAll(dir string) error {
 	return nil
 }
 
-// mkdirRoot makes the storage's own directory where it never was.
+// mkdirRoot creates the storage's own directory if it has never existed.
 func (s *Storage) mkdirRoot() error {
 	_, err := s.statDir("")
 	if !errors.Is(err, fs.ErrNotExist) || s.above == nil {
@@ -60,13 +60,13 @@ func (s *Storage) mkdirRoot() error {
 		return errAway(s.Path())
 	}
 	dir, base := filepath.Split(s.Path())
-	if filepath.Clean(dir) != s.above.Path() {
+	if filepath.Clean(dir) != s.above.Path() { // behind a link: the target may be on a disk that is not mounted
 		return err // behind a link: what is missing may be a disk that is not mounted
 	}
 	return s.above.MkdirAll(base)
 }
 
-// wentAway reports whether a directory of the storage was there and is not.
+// wentAway reports whether a directory of the storage existed recently and does not exist now.
 func (s *Storage) wentAway(dir string) bool {
 	if _, err := s.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -79,14 +79,14 @@ func (s *Storage) wentAway(dir string) bool {
 	return s.held.isAway(dir)
 }
 
-// mkdir opens the directory at the place, and makes it if there is none.
+// mkdir opens the directory p, creating it if it does not exist.
 func (p nameAt) mkdir() (int, error) {
 	fd, err := p.openDir()
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
 		return fd, err
 	}
 	if err := unix.Mkdirat(p.dirfd, p.base, storage.DirMode); err != nil {
-		if err != unix.EEXIST { // EEXIST: somebody else made it just now
+		if err != unix.EEXIST { // EEXIST: another process created it just now
 			return -1, p.fail("mkdir", err)
 		}
 		return p.openDir()
@@ -100,7 +100,7 @@ func (p nameAt) mkdir() (int, error) {
 		err = giveToOwner(fd, dir)
 	}
 	if err == nil {
-		err = p.syncDir(kernel) // else a durable file could be in a directory that a crash forgets
+		err = p.syncDir(kernel) // otherwise a durable file could be in a directory that a crash forgets
 	}
 	if err != nil {
 		_ = unix.Close(fd)
@@ -126,7 +126,7 @@ func (p nameAt) openDir() (fd int, err error) {
 	return -1, p.fail("open", notFoundBehindLink(err))
 }
 
-// chown changes an owner where it is another.
+// chown changes the owner of fd unless it is right already.
 func chown(fd int, uid, gid uint32) error {
 	now, err := fstat(fd)
 	if err != nil || now.UID == uid && now.GID == gid {
@@ -135,8 +135,8 @@ func chown(fd int, uid, gid uint32) error {
 	return retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
 }
 
-// giveToOwner gives what root made to the owner of the directory it is in: a user's files stay the
-// user's, also when the daemon is root (docs/design.md section 8).
+// giveToOwner changes the owner of a file that root made to the owner of its directory: a user's files stay the
+// user's even if the daemon runs as root (docs/design.md section 8).
 func giveToOwner(fd int, dir storage.Stat) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -144,8 +144,8 @@ func giveToOwner(fd int, dir storage.Stat) error {
 	return chown(fd, dir.UID, dir.GID)
 }
 
-// CheckWritable implements Storage: what access(2) says of a process with our effective ids. A directory that is
-// away would be made in the one above.
+// CheckWritable implements Storage with access(2) for our effective ids. For a missing root it checks the directory
+// above, in which MkdirAll would create it.
 func (s *Storage) CheckWritable(dir string) error {
 	fd, err := s.openat(dir, oPath|unix.O_DIRECTORY)
 	if dir == "" && s.above != nil && storage.IsMissing(err) {

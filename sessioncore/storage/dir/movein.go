@@ -9,9 +9,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// moveIn gives the file its name, if that still stands for the file that was expected, or for none where expect is
-// zero, and its directory for what the path to it says. A new file never takes the place of another, even if that
-// appeared this very moment.
+// moveIn gives the file its name, if the name still refers to the file expect (or to none if expect is zero) and the
+// path still leads to the directory. A new file never replaces another, even one created at this moment.
 func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 	if err := t.checkDir(); err != nil {
 		return err
@@ -23,7 +22,7 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 	switch err {
 	case nil:
 		return t.checkExchanged(sys, expect)
-	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP: // a file system that cannot do that
+	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP: // a file system without RENAME_EXCHANGE
 		if err = retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, 0) }); err == nil {
 			t.tempBase = ""
 			return nil
@@ -42,25 +41,24 @@ func (t *temporary) moveInNew(sys calls) error {
 	t.tempBase = ""
 	err := t.checkDir()
 	if err != nil && t.isAt(t.base) {
-		t.tempBase = t.base // which discard removes
+		t.tempBase = t.base // so that discard removes it
 	}
 	return err
 }
 
-// isAt reports whether a name in the directory is that of the file.
+// isAt reports whether base in the directory refers to this file.
 func (t *temporary) isAt(base string) bool {
 	st, err := fstat(t.fd)
 	return err == nil && nameAt{dirfd: t.dirfd, base: base, name: t.name}.checkSame(st.Token) == nil
 }
 
-// exchange gives the file the name and the one that had it the temporary's: so nothing is lost where that proves to be
-// wrong.
+// exchange swaps the names of the temporary file and the old one, so that nothing is lost if the old one is not the
+// expected one.
 func (t *temporary) exchange(sys calls) error {
 	return retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, renameExchange) })
 }
 
-// checkExchanged takes an exchange back where the file that had the name is not the one that was expected, or the
-// directory was replaced.
+// checkExchanged undoes an exchange if the old file is not the expected one or the directory was replaced.
 func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 	err := nameAt{dirfd: t.dirfd, base: t.tempBase, name: t.name}.checkSame(expect)
 	if err == nil {
@@ -72,7 +70,7 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 		return nil
 	}
 	if undo := t.exchange(sys); undo != nil {
-		t.tempBase = "" // whatever has that name now is not ours to remove
+		t.tempBase = "" // what has that name now is not ours to remove
 		return fmt.Errorf("%w (and not taken back: %v)", err, undo)
 	}
 	if !t.isAt(t.tempBase) {
@@ -81,8 +79,7 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 	return err
 }
 
-// renameNew renames to a name that is free, else fails with EEXIST, on file systems without
-// RENAME_NOREPLACE too.
+// renameNew renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
 func (c calls) renameNew(dir int, from, to string) error {
 	err := retry(func() error { return c.renameat2(dir, from, dir, to, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// replaceBuffer gathers the lines of a rewrite into calls of a size that disks like.
+	// replaceBuffer collects the lines of a rewrite into large writes.
 	replaceBuffer = 64 << 10
-	// aclName is where Linux keeps an access control list.
+	// aclName is the extended attribute in which Linux keeps an access control list.
 	aclName = "system.posix_acl_access"
-	// aclLimit is the most that an extended attribute can hold (XATTR_SIZE_MAX).
+	// aclLimit is the maximum size of an extended attribute (XATTR_SIZE_MAX).
 	aclLimit = 64 << 10
 )
 
-// Replace implements Storage: a temporary file in the same directory, fsynced, renamed over the name
-// when that is still what it was, and the directory fsynced (docs/design.md section 4). Mode, owner and
-// access control list of the replaced file are kept, and it is refused where they cannot be; a new
-// file has mode 0600 and, when we are root, the owner of its directory (section 8).
+// Replace implements Storage: it writes a temporary file in the same directory, calls fsync, renames it over name if
+// that is unchanged, and calls fsync on the directory (docs/design.md section 4). The new file keeps the mode, owner
+// and access control list of the old one; Replace fails if it cannot. If there was no file, it has mode 0600 and, if
+// we are root, the owner of its directory (section 8).
 //
-// ErrStale: the name's token is not expect, or its directory is replaced; where expect is the zero Token and the
-// name exists, the error is fs.ErrExist too. Else what write returned or the system says. After any error everything
-// is as it was, but for one: when the directory's fsync fails the file is already replaced, the Stat
-// returned is the new one's, and only its survival of a crash is in doubt.
+// ErrStale: the name's token is not expect, or the directory was replaced. If expect is zero and the name exists, the
+// error wraps fs.ErrExist too. Other errors are those of write or of a system call. After an error nothing has
+// changed, with one exception: if only the directory's fsync fails, the file is replaced already, the Stat returned
+// is the new file's, and the rename may not survive a crash.
 func (s *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
 	return s.replaceWith(kernel, name, expect, write)
 }
@@ -38,7 +38,7 @@ func (s *Storage) replaceWith(sys calls, name string, expect storage.Token, writ
 	return s.replaceIf(sys, name, expect, write, nil)
 }
 
-// replaceIf is Replace, or with ready ReplaceIf.
+// replaceIf is Replace if ready is nil, and otherwise ReplaceIf.
 func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	defer t.discard() // also when write panics
+	defer t.discard() // also if write panics
 	if err := t.fill(sys, write); err != nil {
 		return storage.Stat{}, err
 	}
@@ -83,7 +83,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 	return st, p.syncDir(sys)
 }
 
-// expect fails with ErrStale when the name's token is another.
+// expect fails with ErrStale unless the name's token is token.
 func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
 	switch {
@@ -104,12 +104,12 @@ func (p nameAt) expect(token storage.Token) error {
 	return nil
 }
 
-// temporary is the file that is to take a place.
+// temporary is the new file of a replacement; its nameAt is the name to be replaced.
 type temporary struct {
 	nameAt
 	fd       int
-	old      int          // the file that it replaces, open for reading; -1: none
-	tempBase string       // its own name; "" once that is gone
+	old      int          // the file to be replaced, open for reading; -1 if none
+	tempBase string       // current name of the new file, removed by discard; "" if none
 	owner    storage.Stat // of the directory
 }
 
@@ -126,7 +126,7 @@ func (p nameAt) temporary() (*temporary, error) {
 	return t, nil
 }
 
-// create makes a file of mode 0600, open for reading and writing, that was not there before.
+// create creates a file of mode 0600, open for reading and writing. It fails with EEXIST if base exists.
 func (p nameAt) create(base string) (fd int, err error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = retry(func() error {
@@ -147,7 +147,7 @@ func (t *temporary) discard() {
 	}
 }
 
-// fill writes the content. The buffer remembers an error even if write does not.
+// fill writes the content. The buffer keeps an error even if write ignores it.
 func (t *temporary) fill(sys calls, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&descriptorWriter{sys: sys, fd: t.fd}, replaceBuffer)
 	if err := write(w); err != nil {
@@ -178,8 +178,8 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// takeAttributes gives the file the access rules of the one it replaces, or those of a new one. The
-// owner first and the mode last, so that at no moment more people can read it than in the end.
+// takeAttributes gives the file the owner, access control list and mode of the old one, or those of a new file. The
+// owner comes first and the mode last, so that no more users can read the file meanwhile than in the end.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
 		if err := giveToOwner(t.fd, t.owner); err != nil {
@@ -204,7 +204,7 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	return t.setMode(was.Mode)
 }
 
-// setMode makes the mode what it says, whatever the umask.
+// setMode sets the mode regardless of the umask.
 func (t *temporary) setMode(mode uint32) error {
 	if err := retry(func() error { return unix.Fchmod(t.fd, mode) }); err != nil {
 		return t.fail("chmod the replacement of", err)
@@ -212,8 +212,8 @@ func (t *temporary) setMode(mode uint32) error {
 	return nil
 }
 
-// keepACL makes the access control list the same, none included: a directory may have given a new file one of its
-// own, and without its list a file's group bits would mean more than they did.
+// keepACL copies the access control list, or removes it if from has none: a default ACL of the directory may have
+// given the new file one, and without its list a file's group bits would grant more than they did.
 func keepACL(from, to int) error {
 	list := make([]byte, aclLimit)
 	n, err := unix.Fgetxattr(from, aclName, list)

@@ -15,23 +15,23 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// rootDir is the directory that a Storage is of: a path, and the directory that was found there last, open.
+// rootDir is the directory of a Storage: a path, and the open directory that was last found there.
 //
-// The path is fixed and holds no link. What stands there may be replaced, removed, mounted over and put back at
-// any time, so each use compares what is open with what the path stands for: one lstat. A link that is put in its
-// place, or in that of one above it, is not followed to another directory: to us there is nothing then.
+// The path is fixed and has no links. What is at the path may be replaced, removed, mounted over and put back at any
+// time, so each use compares the open directory with the path: one lstat. A link that replaces it or a directory
+// above it is not followed; the storage is then empty.
 type rootDir struct {
 	path string
 
-	mu       sync.Mutex   // guards what follows
-	open     *heldDir     // nil: none
-	lastStat storage.Stat // what Stat said of it last
+	mu       sync.Mutex   // guards the fields below
+	open     *heldDir     // nil if none
+	lastStat storage.Stat // last result of Stat
 	away     absence
 	closed   bool
 }
 
-// get returns the open directory that stands at the path at this moment, and what it is; the caller releases it.
-// The error wraps fs.ErrNotExist where there is no directory.
+// get returns the open directory currently at the path and its Stat. The error wraps fs.ErrNotExist if there is no
+// directory. Callers must call release.
 func (r *rootDir) get() (*heldDir, storage.Stat, error) {
 	r.mu.Lock()
 	d, closed := r.open, r.closed
@@ -52,7 +52,7 @@ func (r *rootDir) get() (*heldDir, storage.Stat, error) {
 	return r.reopen(d)
 }
 
-// reopen opens what stands at the path now, in the place of what stood there before.
+// reopen opens what is at the path now and stores it in place of before.
 func (r *rootDir) reopen(before *heldDir) (*heldDir, storage.Stat, error) {
 	d, st, err := r.openPath()
 	r.mu.Lock()
@@ -70,13 +70,13 @@ func (r *rootDir) reopen(before *heldDir) (*heldDir, storage.Stat, error) {
 		d.refs.Add(1)
 	}
 	if r.open != nil {
-		r.open.release() // what is gone must not keep its file system from being unmounted
+		r.open.release() // an open directory would keep its file system from being unmounted
 	}
 	r.open = d
 	return d, st, err
 }
 
-// openPath opens the directory at the path with one reference.
+// openPath opens the directory at the path and returns it with one reference.
 func (r *rootDir) openPath() (*heldDir, storage.Stat, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	var fd int
@@ -113,22 +113,22 @@ func walkPath(path string, flags int) (int, error) {
 	return walkat(top, path, flags)
 }
 
-// remember keeps what the directory looks like for the time in which it is away.
+// remember stores the Stat that the directory shows while it is missing.
 func (r *rootDir) remember(st storage.Stat) {
-	st.Device, st.Inode = 0, 0 // what is away is not the same object as what comes back
+	st.Device, st.Inode = 0, 0 // what comes back is another object
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lastStat = st
 }
 
-// remembered returns what the directory looked like last; false where it was never there.
+// remembered returns the last Stat of the directory, and false if it has never existed.
 func (r *rootDir) remembered() (storage.Stat, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lastStat, r.lastStat != storage.Stat{}
 }
 
-// isAway reports whether the directory went away so recently that it must not be made anew.
+// isAway reports whether the directory disappeared less than maxAbsence ago, so that it must not be created.
 func (r *rootDir) isAway() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,12 +145,13 @@ func (r *rootDir) close() error {
 	return nil
 }
 
-// maxAbsence is for how long a directory that was there and went away is not made anew. Somebody who replaces or
-// restores one moves or removes it first, and what he then puts in its place would land inside the one that we
-// made: `mv backup sessions`, `cp -r backup sessions`.
+// maxAbsence is how long a directory that disappeared is not created again. Users who replace or restore a directory
+// move or remove it first, and what they then put there would end up inside one that we created: `mv backup
+// sessions`, `cp -r backup sessions`.
 const maxAbsence = time.Minute
 
-// absence is the time in which a directory is away. The zero value is one that is there, or never was.
+// absence is the time since when a directory has been missing. It is zero if the directory exists or has never
+// existed.
 type absence struct{ since time.Time }
 
 func (a *absence) begins() {
@@ -161,16 +162,16 @@ func (a *absence) begins() {
 
 func (a absence) lasts() bool { return !a.since.IsZero() && time.Since(a.since) < maxAbsence }
 
-// errAway says why a directory is not made.
+// errAway returns the error for a directory that is not created because of maxAbsence.
 func errAway(dir string) error {
 	return fmt.Errorf("%w: the directory %s went away a moment ago and may be about to be put back, so it is not made anew yet",
 		storage.ErrStale, dir)
 }
 
-const maxLinks = 40 // on a path, as in the kernel
+const maxLinks = 40 // in a path, as in the kernel
 
-// resolvePath returns a path as absolute and without links. Its last parts need not be there: then they are where they
-// would be, also behind a link that leads to nothing yet.
+// resolvePath returns an absolute path without links. Trailing parts need not exist; a dangling link is resolved to
+// its target.
 func resolvePath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

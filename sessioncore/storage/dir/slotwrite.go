@@ -10,8 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Overwrite implements Storage: one pwrite(2). A slot lies within one page, so that readers see the
-// old bytes or the new ones.
+// Overwrite implements Storage with one pwrite(2). A title slot lies within one page, so that readers see the old
+// bytes or the new ones.
 func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// What only Linux has; sys_other.go has what stands for it elsewhere.
+// This file has what only Linux provides; sys_other.go has the substitutes.
 
 const (
 	oPath           = unix.O_PATH
@@ -23,25 +23,25 @@ func renameat2(fromDir int, from string, toDir int, to string, flags uint) error
 	return unix.Renameat2(fromDir, from, toDir, to, flags)
 }
 
-// openBeneath opens a name below a directory, following no link.
+// openBeneath opens a name below a directory without following links.
 func openBeneath(dir int, name string, flags int) (int, error) {
 	return unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | resolveNoLinks})
 }
 
-// openNoLinks opens an absolute path, following no link.
+// openNoLinks opens an absolute path without following links.
 func openNoLinks(path string, flags int) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveNoLinks})
 }
 
-// lease asks the kernel by a lease on a descriptor for reading. EACCES: not our file; EINVAL and
-// others: no leases here. returned is false where the lease could not be given back: only closing the file
-// does that then.
+// lease finds out whether fd, which must be open for reading, is open for writing elsewhere, by taking a read lease.
+// EACCES means that it is not our file, EINVAL and others that there are no leases. returned is false if the lease
+// could not be given up; then only closing the file does that.
 func lease(fd int) (state storage.WriterState, returned bool) {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	switch err {
 	case nil:
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-		return storage.WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: there is none any more
+		return storage.WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: the lease is gone already
 	case unix.EAGAIN:
 		if isRemote(fd) {
 			return storage.WritersUnknown, true
@@ -51,14 +51,15 @@ func lease(fd int) (state storage.WriterState, returned bool) {
 	return storage.WritersUnknown, true
 }
 
-// isRemote reports whether a file lies where a refused lease says nothing of this machine's processes.
+// isRemote reports whether a file is on a file system whose refusal of a lease says nothing about the processes of
+// this machine.
 func isRemote(fd int) bool {
 	var st unix.Statfs_t
 	err := retry(func() error { return unix.Fstatfs(fd, &st) })
 	return err == nil && slices.Contains(remoteFileSystems, uint32(st.Type))
 }
 
-// remoteFileSystems have their leases from a server, or from nobody, and refuse them whoever has the file open
+// remoteFileSystems get their leases from a server, or have none, and refuse them whether or not the file is open
 // (statfs(2)).
 var remoteFileSystems = []uint32{
 	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,

@@ -8,8 +8,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// What stands elsewhere for what only Linux has: names are walked part by part, which openat2 does at once; files are
-// not exchanged, so a replacement fails; and who writes to a file is not known.
+// Substitutes for what only Linux provides: paths are walked part by part, which openat2 does in one call; files
+// cannot be exchanged, so that replacements fail; and who writes to a file is unknown.
 
 const (
 	oPath           = unix.O_RDONLY

@@ -10,6 +10,7 @@ import (
 )
 
 func New(t *testing.T) *dir.Storage {
+	// New returns the storage of a new temporary directory. Both are removed at the end of the test.
 	t.Helper()
 	s, err := dir.Open(t.TempDir())
 	require.NoError(t, err)
@@ -17,5 +18,5 @@ func New(t *testing.T) *dir.Storage {
 	return s
 }
 
-// Path is the path of a name.
+// Path returns the path of the file name of the storage.
 func Path(s *dir.Storage, name string) string { return filepath.Join(s.Path(), name) }

@@ -1,2 +1,2 @@
-// Package dirtest makes directories of session files for tests.
+// Package dirtest makes storages in temporary directories for tests of other packages.
 package dirtest
