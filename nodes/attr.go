@@ -1,15 +1,11 @@
 package nodes
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -70,33 +66,10 @@ func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size in
 	out.Mode &^= 0o077
 }
 
-// fillLink sets the attributes of a symbolic link.
-func fillLink(out *fuse.Attr, to target) {
-	out.Mode = syscall.S_IFLNK | 0o777
-	out.Size = uint64(len(to.path))
-	out.Nlink = 1
-	fillOwner(out, to.st)
-	if to.time.IsZero() {
-		fillTimes(out, to.st.ModTime(), time.Unix(0, to.st.Changed))
-	} else {
-		fillTimes(out, to.time, to.time)
-	}
-}
-
 func fillOwner(out *fuse.Attr, st storage.Stat) {
 	out.Uid, out.Gid = st.UID, st.GID
 }
 
 func fillTimes(out *fuse.Attr, modified, changed time.Time) {
 	out.SetTimes(&modified, &modified, &changed)
-}
-
-// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then
-// looks up the path again.
-func staleIfGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
-		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
-		return fmt.Errorf("%w: %w", storage.ErrStale, err)
-	}
-	return err
 }

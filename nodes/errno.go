@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 
@@ -43,6 +44,16 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.EACCES
 	}
 	return syscall.EIO
+}
+
+// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then
+// looks up the path again.
+func staleIfGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
+		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", storage.ErrStale, err)
+	}
+	return err
 }
 
 // fail returns the errno of an error, and logs the error unless the errno says it all.

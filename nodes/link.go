@@ -37,6 +37,19 @@ func (l *Link) fillAttr(out *fuse.Attr) error {
 	return err
 }
 
+// fillLink sets the attributes of a symbolic link.
+func fillLink(out *fuse.Attr, to target) {
+	out.Mode = syscall.S_IFLNK | 0o777
+	out.Size = uint64(len(to.path))
+	out.Nlink = 1
+	fillOwner(out, to.st)
+	if to.time.IsZero() {
+		fillTimes(out, to.st.ModTime(), time.Unix(0, to.st.Changed))
+	} else {
+		fillTimes(out, to.time, to.time)
+	}
+}
+
 var _ = (fusefs.NodeReadlinker)((*Link)(nil))
 
 // Readlink returns where the link leads now.
