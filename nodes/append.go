@@ -11,7 +11,7 @@ import (
 
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
-func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
+func makeAppend(d *snapshotDir) fusefs.InodeEmbedder {
 	return control("append", appendLines, writer.Unfinished, nil)(d)
 }
 

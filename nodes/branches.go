@@ -24,7 +24,7 @@ const (
 // can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
-func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
+func makeBranches(d *snapshotDir) fusefs.InodeEmbedder {
 	return &BranchesDir{newSnapshotDir(d.view, d.session)}
 }
 

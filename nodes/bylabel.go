@@ -18,7 +18,7 @@ const byLabelName = "by-label"
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
 
-func makeByLabel(d *SessionDir) fusefs.InodeEmbedder {
+func makeByLabel(d *snapshotDir) fusefs.InodeEmbedder {
 	return &ByLabelDir{newSnapshotDir(d.view, d.session)}
 }
 

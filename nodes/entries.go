@@ -18,7 +18,7 @@ type EntriesDir struct {
 	lookupCount
 }
 
-func makeEntries(d *SessionDir) fusefs.InodeEmbedder {
+func makeEntries(d *snapshotDir) fusefs.InodeEmbedder {
 	return &EntriesDir{snapshotDir: newSnapshotDir(d.view, d.session)}
 }
 

@@ -44,13 +44,9 @@ type following struct {
 	goesOn func(*sessioncore.Snapshot) bool
 }
 
-func generated(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, nil) }
-
-// followed is generated for a file whose open handles continue with newer versions.
-func followed(r render) func(*SessionDir) fusefs.InodeEmbedder { return generatedWith(r, &following{}) }
-
-func generatedWith(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
-	return func(d *SessionDir) fusefs.InodeEmbedder {
+// generated returns a function that makes the node of a generated file. f is nil if open handles keep their version.
+func generated(r render, f *following) func(*snapshotDir) fusefs.InodeEmbedder {
+	return func(d *snapshotDir) fusefs.InodeEmbedder {
 		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: r, follow: f}
 	}
 }

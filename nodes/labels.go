@@ -10,7 +10,7 @@ import (
 )
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
-func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
+func makeLabels(d *snapshotDir) fusefs.InodeEmbedder {
 	f := control("labels", labelLines, nil, renderLabels)(d).(*ControlFile)
 	f.follow = &following{}
 	return f

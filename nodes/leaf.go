@@ -15,7 +15,7 @@ import (
 // LeafLink is leaf: a link to the entry at which the conversation stands, or to tree if that is before the first entry.
 type LeafLink struct{ Link }
 
-func makeLeaf(d *SessionDir) fusefs.InodeEmbedder {
+func makeLeaf(d *snapshotDir) fusefs.InodeEmbedder {
 	return &LeafLink{Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
 }
 

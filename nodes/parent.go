@@ -11,20 +11,13 @@ import (
 
 const parentName = "parent"
 
-// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
-// the rest of the directory can be listed.
-func (d *SessionDir) hasParent() (bool, error) {
-	_, err := d.parent()
-	return err == nil, nil
-}
-
 // makeParent makes parent, the link to the session that this one was forked from.
-func makeParent(d *SessionDir) fusefs.InodeEmbedder {
-	return &SessionLink{Link{node: node{view: d.view}, find: d.parent}}
+func makeParent(d *snapshotDir) fusefs.InodeEmbedder {
+	return &SessionLink{Link{node: node{view: d.view}, find: func() (target, error) { return findParent(d) }}}
 }
 
-// parent finds the parent. The link has the owner and the times of its own session, whose header names the parent.
-func (d *SessionDir) parent() (target, error) {
+// findParent finds the parent of the session that d shows. The link has the owner and the times of its own session, whose header names the parent.
+func findParent(d *snapshotDir) (target, error) {
 	if d.view.Listing == nil {
 		return target{}, sessioncore.ErrNotFound
 	}

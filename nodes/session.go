@@ -45,33 +45,29 @@ type sessionFile struct {
 	mode uint32 // file type bits
 	// present reports whether it exists; nil means always.
 	present func(*SessionDir) (bool, error)
-	make    func(*SessionDir) fusefs.InodeEmbedder
+	make    func(*snapshotDir) fusefs.InodeEmbedder
 }
 
 // sessionFiles are the fixed names, in order: the one list that drives Lookup and listing.
-var sessionFiles []sessionFile
-
-func init() { // not in the declaration, because the nodes refer back to the list
-	sessionFiles = []sessionFile{
-		{"append", syscall.S_IFREG, nil, makeAppend},
-		{artifactsName, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
-		{branchesName, syscall.S_IFDIR, nil, makeBranches},
-		{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches)},
-		{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
-		{"context.json", syscall.S_IFREG, nil, generated(renderContext)},
-		{"entries", syscall.S_IFDIR, nil, makeEntries},
-		{"fork", syscall.S_IFREG, nil, makeFork},
-		{"header.json", syscall.S_IFREG, nil, generated(renderHeader)},
-		{"labels", syscall.S_IFREG, nil, makeLabels},
-		{"last-error", syscall.S_IFREG, nil, makeLastError},
-		{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf},
-		{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
-		{"problems.jsonl", syscall.S_IFREG, nil, followed(renderProblems)},
-		{"title", syscall.S_IFREG, nil, makeTitle},
-		{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
-		{treeName, syscall.S_IFDIR, nil, makeTree},
-		{"usage.json", syscall.S_IFREG, nil, generated(renderUsage)},
-	}
+var sessionFiles = []sessionFile{
+	{"append", syscall.S_IFREG, nil, makeAppend},
+	{artifactsName, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
+	{branchesName, syscall.S_IFDIR, nil, makeBranches},
+	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil)},
+	{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
+	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil)},
+	{"entries", syscall.S_IFDIR, nil, makeEntries},
+	{"fork", syscall.S_IFREG, nil, makeFork},
+	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil)},
+	{"labels", syscall.S_IFREG, nil, makeLabels},
+	{"last-error", syscall.S_IFREG, nil, makeLastError},
+	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf},
+	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
+	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{})},
+	{"title", syscall.S_IFREG, nil, makeTitle},
+	{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
+	{treeName, syscall.S_IFDIR, nil, makeTree},
+	{"usage.json", syscall.S_IFREG, nil, generated(renderUsage, nil)},
 }
 
 // isSessionFile reports whether a name is one of the fixed ones.
@@ -114,7 +110,7 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 
 func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	return d.enter(d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(d) }), out)
+	return d.enter(d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(&d.snapshotDir) }), out)
 }
 
 func (d *SessionDir) list() ([]item, error) {
@@ -141,6 +137,25 @@ func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut
 	return d.enterFixed(ctx, &sessionFiles[it.number], out)
 }
 
+// isRendered reports whether the size of a generated file is known for the current snapshot.
+func (d *SessionDir) isRendered(name string) bool {
+	child := d.GetChild(name)
+	if child == nil {
+		return false
+	}
+	file, ok := child.Operations().(*GeneratedFile)
+	if !ok {
+		return false
+	}
+	snap, err := d.session.Acquire()
+	if err != nil {
+		return false
+	}
+	defer snap.Release()
+	size := file.size.Load()
+	return size != nil && size.serial == snap.Serial()
+}
+
 func (d *SessionDir) hasArtifacts() (bool, error) {
 	st, err := d.artifacts.storage.Stat(d.artifacts.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,8 +164,15 @@ func (d *SessionDir) hasArtifacts() (bool, error) {
 	return err == nil && st.Kind == storage.KindDir, err
 }
 
+// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
+// the rest of the directory can be listed.
+func (d *SessionDir) hasParent() (bool, error) {
+	_, err := findParent(&d.snapshotDir)
+	return err == nil, nil
+}
+
 // makeArtifacts makes artifacts/, the real directory beside the session file.
-func makeArtifacts(d *SessionDir) fusefs.InodeEmbedder {
-	real := d.artifacts
+func makeArtifacts(d *snapshotDir) fusefs.InodeEmbedder {
+	real := d.Operations().(*SessionDir).artifacts
 	return &SourceDir{directory: directory{node{view: d.view}}, storage: real.storage, dir: real.dir, sessions: real.sessions}
 }

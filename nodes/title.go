@@ -10,7 +10,7 @@ import (
 
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
 // one line only.
-func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
+func makeTitle(d *snapshotDir) fusefs.InodeEmbedder {
 	f := control("title", titleLines, nil, renderTitle)(d).(*ControlFile)
 	f.empty, f.single = true, true
 	return f

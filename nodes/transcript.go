@@ -10,15 +10,15 @@ import (
 )
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
-func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
+func makeTranscript(d *snapshotDir) fusefs.InodeEmbedder {
 	links := transcriptLinks(&d.node, 0)
-	return followed(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return generated(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 		leaf, err := snap.Leaf()
 		if err != nil {
 			return nil, err
 		}
 		return transcript.Render(snap, leaf, links)
-	})(d)
+	}, &following{})(d)
 }
 
 // belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
@@ -56,23 +56,4 @@ func transcriptLinks(dir *node, below int) transcript.Links {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
 	return transcript.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
-}
-
-// isRendered reports whether the size of a generated file is known for the current snapshot.
-func (d *SessionDir) isRendered(name string) bool {
-	child := d.GetChild(name)
-	if child == nil {
-		return false
-	}
-	file, ok := child.Operations().(*GeneratedFile)
-	if !ok {
-		return false
-	}
-	snap, err := d.session.Acquire()
-	if err != nil {
-		return false
-	}
-	defer snap.Release()
-	size := file.size.Load()
-	return size != nil && size.serial == snap.Serial()
 }

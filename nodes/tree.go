@@ -20,7 +20,7 @@ type TreeRoot struct {
 	deep bool // this is .deep
 }
 
-func makeTree(d *SessionDir) fusefs.InodeEmbedder {
+func makeTree(d *snapshotDir) fusefs.InodeEmbedder {
 	return &TreeRoot{snapshotDir: newSnapshotDir(d.view, d.session)}
 }
 
