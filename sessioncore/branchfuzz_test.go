@@ -57,11 +57,11 @@ func checkBranches(t *testing.T, s *Snapshot) {
 	seen := map[string]bool{}
 	for e := range Entry(s.Len()) {
 		require.Equal(t, s.Tree().Has(e) && len(s.Tree().Children(e)) == 0, isTip[e], "entry %d is a tip", e)
-		require.NotEmpty(t, s.What(e))
-		require.LessOrEqual(t, len(s.What(e)), maxWhat)
+		require.NotEmpty(t, s.PathLabel(e))
+		require.LessOrEqual(t, len(s.PathLabel(e)), maxPathLabel)
 		text, err := s.ShownText(e)
 		require.NoError(t, err)
-		require.Equal(t, whatByTheBook(text), s.What(e), "%s", text)
+		require.Equal(t, pathLabelByTheBook(text), s.PathLabel(e), "%s", text)
 		name := s.BranchName(e)
 		found, err := s.FindBranchName(name)
 		if _, ok := s.ID(e); !ok {

@@ -92,7 +92,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 			r.Size = state.Size
 			r.Offset = s.records[e].off
 		}
-		out = append(out, fmt.Sprintf("%q %v %q %v %q %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.What(e), s.Time(e), s.Parent(e), r, state, wholeDocument(t, doc)))
+		out = append(out, fmt.Sprintf("%q %v %q %v %q %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.PathLabel(e), s.Time(e), s.Parent(e), r, state, wholeDocument(t, doc)))
 	}
 	tree := s.Tree()
 	for e := range Entry(s.Len()) {

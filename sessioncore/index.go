@@ -19,13 +19,13 @@ type record struct {
 	id     symbol // 0: none
 	parent symbol // 0: none
 	// before is 1 + the number of the entry before this one with the same id, 0 for none.
-	before  uint32
-	msgOff  uint32 // of the value of the key "message" in the text
-	msgSize uint32 // 0: there is none
-	what    symbol // the word for what it is (what.go)
-	kind    EntryType
-	role    Role
-	flags   recordFlags
+	before    uint32
+	msgOff    uint32 // of the value of the key "message" in the text
+	msgSize   uint32 // 0: there is none
+	pathLabel symbol // see pathlabel.go
+	kind      EntryType
+	role      Role
+	flags     recordFlags
 }
 
 // Role is a message's role as far as the model needs it.
@@ -66,7 +66,7 @@ type labelRecord struct {
 type index struct {
 	symbols      symbolTable
 	records      []record
-	whats        knownWhats
+	pathLabels   commonPathLabels
 	labels       []labelRecord
 	problems     []Problem
 	problemCount int64    // all of them, also those beyond maxProblems
@@ -164,7 +164,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	if x.version < 3 && rec.kind == TypeMessage && rec.role == RoleHookMessage {
 		rec.flags |= recMigrated
 	}
-	rec.what = x.whatOf(&rec, u)
+	rec.pathLabel = x.pathLabelOf(&rec, u)
 	switch rec.kind {
 	case TypeLabel:
 		x.addLabel(u, n)

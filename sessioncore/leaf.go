@@ -86,7 +86,7 @@ func (s *Session) TryMove(target *string) (done bool, err error) {
 	s.move = move
 	cur.pin.refs.Add(1)
 	moved := s.index.view(cur.pin, cur.stat)
-	moved.readAt, moved.headSum, moved.ends, moved.endsLine, moved.move = cur.readAt, cur.headSum, cur.ends, cur.endsLine, move
+	moved.readAt, moved.headSum, moved.fingerprints, moved.endsLine, moved.move = cur.readAt, cur.headSum, cur.fingerprints, cur.endsLine, move
 	s.install(moved)
 	moved.Release()
 	return true, nil

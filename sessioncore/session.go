@@ -159,7 +159,7 @@ func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 		return nil, ErrNotSession
 	}
 	snap := x.view(p, st)
-	if err := snap.lookAtEnds(readAt); err != nil {
+	if err := snap.takeFingerprints(readAt); err != nil {
 		return nil, err
 	}
 	s.finish(x, resume, snap)
@@ -181,7 +181,7 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 		return nil, false, nil // reading the whole finds out what it is
 	}
 	defer w.Close()
-	if !cur.endsUnchanged(w) {
+	if !cur.fingerprintsMatch(w) {
 		return nil, false, nil
 	}
 	from, ok, err := s.growthStart(w, st.Size)
@@ -196,7 +196,7 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 	}
 	cur.pin.refs.Add(1)
 	snap = s.index.view(cur.pin, st)
-	if err := snap.lookAtGrowth(lookedAt, cur, w); err != nil {
+	if err := snap.updateFingerprints(lookedAt, cur, w); err != nil {
 		s.index = nil // it has what no snapshot shows
 		cur.pin.release()
 		return nil, false, err

@@ -47,9 +47,9 @@ type Snapshot struct {
 	blobUsesMore bool
 	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
 
-	readAt  int64     // when the file was looked at, ns since the epoch
-	headSum uint64    // hash of its first bytes
-	ends    [2]uint64 // hashes of the header and of the last bytes
+	readAt       int64     // when the file was looked at, ns since the epoch
+	headSum      uint64    // hash of its first bytes
+	fingerprints [2]uint64 // hashes of the header and of the last bytes of what was indexed
 	// endsLine: what was indexed is empty or ends in a newline.
 	endsLine bool
 	serial   int64                         // a number of its own among all snapshots of the process
@@ -147,11 +147,11 @@ func (s *Snapshot) unchanged() error {
 		return nil
 	}
 	if st.Size >= s.stat.Size {
-		ends, err := s.hashEnds(s.pin.obj)
+		ends, err := s.hashFingerprints(s.pin.obj)
 		if err != nil {
 			return err
 		}
-		if ends == s.ends {
+		if ends == s.fingerprints {
 			s.grown.Store(&st.Token)
 			return nil
 		}
@@ -159,15 +159,15 @@ func (s *Snapshot) unchanged() error {
 	return fmt.Errorf("%w: it was overwritten in place", storage.ErrStale)
 }
 
-// hashEnds hashes the header and, as tail shows them, the last bytes of what was indexed.
-func (s *Snapshot) hashEnds(tail io.ReaderAt) (ends [2]uint64, err error) {
+// hashFingerprints hashes the header and the last bytes of what was indexed, reading the latter from tail.
+func (s *Snapshot) hashFingerprints(tail io.ReaderAt) (ends [2]uint64, err error) {
 	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
 		ends[1], err = s.hashTail(tail)
 	}
 	return ends, err
 }
 
-// hashTail hashes the last bytes of what was indexed, as obj shows them.
+// hashTail hashes the last bytes of what was indexed, reading them from obj.
 func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
 	n := min(tailCheck, s.stat.Size)
 	return hashAt(obj, s.stat.Size-n, n)

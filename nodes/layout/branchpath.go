@@ -20,16 +20,16 @@ const (
 )
 
 // PathName returns the name in path/ of the entry at a place of a branch, counted from 0: its number counted from 1,
-// what it is, and the name of its file in entries/ (docs/design.md, branches/). Where that would be longer than
-// file names are, what it is is cut further.
+// its path label, and the name of its file in entries/ (docs/design.md, branches/). The label is cut further if the
+// name would be longer than file names can be.
 func PathName(s *sessioncore.Snapshot, place int, e sessioncore.Entry) string {
 	number := strconv.Itoa(place + 1)
 	if n := pathDigits - len(number); n > 0 {
 		number = "000000"[:n] + number
 	}
 	name := s.Name(e)
-	what := cutWhat(s.What(e), maxFileName-len(number)-len(name)-len("--"+EntrySuffix))
-	return number + "-" + what + "-" + name + EntrySuffix
+	label := cutPathLabel(s.PathLabel(e), maxFileName-len(number)-len(name)-len("--"+EntrySuffix))
+	return number + "-" + label + "-" + name + EntrySuffix
 }
 
 // FindPathName returns the entry of a branch that has a name in path/, or sessioncore.ErrNotFound.
@@ -44,21 +44,21 @@ func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name stri
 	return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
 }
 
-// cutWhat shortens a word of Snapshot.What, which falls neither in a %XX nor in a character.
-func cutWhat(what string, limit int) string {
-	if len(what) <= limit {
-		return what
+// cutPathLabel shortens a label of Snapshot.PathLabel to at most limit bytes. It cuts neither a %XX nor a character.
+func cutPathLabel(label string, limit int) string {
+	if len(label) <= limit {
+		return label
 	}
 	at := 0
 	for at < limit {
 		n := len("%XX")
-		if what[at] != '%' || len(what) == 1 {
-			_, n = utf8.DecodeRuneInString(what[at:])
+		if label[at] != '%' || len(label) == 1 {
+			_, n = utf8.DecodeRuneInString(label[at:])
 		}
 		if at+n > limit {
 			break
 		}
 		at += n
 	}
-	return what[:at]
+	return label[:at]
 }

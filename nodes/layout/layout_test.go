@@ -110,7 +110,7 @@ func TestPathNames(t *testing.T) {
 	}
 }
 
-func TestCutWhat(t *testing.T) {
+func TestCutPathLabel(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		limit int
@@ -119,7 +119,7 @@ func TestCutWhat(t *testing.T) {
 		{"user", 40, "user"}, {"user", 4, "user"}, {"user", 3, "use"}, {"a%2Fb", 5, "a%2Fb"}, {"a%2Fb", 4, "a%2F"}, {"a%2Fb", 3, "a"},
 		{"aéb", 3, "aé"}, {"aéb", 2, "a"}, {"%", 1, "%"}, {"%2F", 2, ""},
 	} {
-		require.Equal(t, c.want, cutWhat(c.what, c.limit), "%s at %d", c.what, c.limit)
+		require.Equal(t, c.want, cutPathLabel(c.what, c.limit), "%s at %d", c.what, c.limit)
 	}
 }
 

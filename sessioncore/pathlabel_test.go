@@ -31,7 +31,7 @@ func snapshotOf(t testing.TB, content string) *Snapshot {
 	return snap
 }
 
-func TestWhat(t *testing.T) {
+func TestPathLabel(t *testing.T) {
 	long := strings.Repeat("x", 50)
 	for _, c := range []struct{ entry, want string }{
 		{`"type":"message","message":{"role":"user"}`, "user"},
@@ -80,26 +80,26 @@ func TestWhat(t *testing.T) {
 		{`"x":1`, "%"},
 	} {
 		snap := snapshotOf(t, sessiontest.Header+`{"id":"a",`+c.entry+`}`+"\n")
-		require.Equal(t, c.want, snap.What(0), c.entry)
+		require.Equal(t, c.want, snap.PathLabel(0), c.entry)
 	}
 }
 
-// TestWhatOfOldMessages: what is shown migrated is called what it is shown as.
-func TestWhatOfOldMessages(t *testing.T) {
+// TestPathLabelOfOldMessages: what is shown migrated is called what it is shown as.
+func TestPathLabelOfOldMessages(t *testing.T) {
 	hook := `{"id":"a","type":"message","message":{"role":"hookMessage"}}` + "\n"
 	for version, want := range map[string]string{"1": "custom", "2": "custom", "3": "hookMessage"} {
-		require.Equal(t, want, snapshotOf(t, strings.Replace(sessiontest.Header, `"version":3`, `"version":`+version, 1)+hook).What(0))
+		require.Equal(t, want, snapshotOf(t, strings.Replace(sessiontest.Header, `"version":3`, `"version":`+version, 1)+hook).PathLabel(0))
 	}
 }
 
-// whatByTheBook is the rule of docs/design.md, branches/, to the letter, from the text that an entry's file shows.
-func whatByTheBook(text rawjson.Value) string {
-	what, _ := text.Member("type").Text()
+// pathLabelByTheBook is the rule of docs/design.md, branches/, to the letter, from the text that an entry's file shows.
+func pathLabelByTheBook(text rawjson.Value) string {
+	label, _ := text.Member("type").Text()
 	role, _ := text.Member("message").Member("role").Text()
-	if what == "message" && role != "" {
-		what = role
+	if label == "message" && role != "" {
+		label = role
 		if role == "toolResult" || role == "tool_result" {
-			what = "toolResult"
+			label = "toolResult"
 			tool := rawjson.Value(nil)
 			text.Member("message").EachMember(func(m rawjson.Member) bool {
 				if m.KeyIs("toolName") || m.KeyIs("tool_name") {
@@ -108,12 +108,12 @@ func whatByTheBook(text rawjson.Value) string {
 				return true
 			})
 			if name, _ := tool.Text(); name != "" {
-				what += "-" + name
+				label += "-" + name
 			}
 		}
 	}
-	name := encodeName(what)
-	for i := min(len(name), maxWhat); ; i-- {
+	name := encodeName(label)
+	for i := min(len(name), maxPathLabel); ; i-- {
 		if i == len(name) || utf8.RuneStart(name[i]) && !strings.Contains(name[max(0, i-2):i], "%") {
 			return name[:i]
 		}
