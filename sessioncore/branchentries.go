@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"fmt"
 	"io"
 	"sort"
 	"sync"
@@ -168,7 +167,7 @@ func (r *BranchEntries) readRendered(e Entry, p []byte, off int64) error {
 		r.rendered, r.renderedOf = append(text, '\n'), e
 	}
 	if copy(p, r.rendered[min(off, int64(len(r.rendered))):]) < len(p) {
-		return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, r.snap.Name(e))
+		return r.snap.overwritten("entry " + r.snap.Name(e))
 	}
 	return nil
 }
@@ -207,7 +206,7 @@ func (r *BranchEntries) checkRun(run int, p []byte, off int64, now storage.Token
 		case rec.flags&recRendered != 0: // checked when it was rendered
 		case from >= 0 && to <= int64(len(p)):
 			if jsonl.Checksum(p[from:to]) != rec.crc {
-				return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, r.snap.Name(e))
+				return r.snap.overwritten("entry " + r.snap.Name(e))
 			}
 		default:
 			if err := r.checkEntry(e, now); err != nil {

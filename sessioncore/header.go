@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -112,7 +111,7 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 		}
 	}
 	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !IsTitleSlot(slot)) {
-		return nil, nil, fmt.Errorf("%w: the header was overwritten in place", storage.ErrStale)
+		return nil, nil, s.overwritten("the header")
 	}
 	return header, slot, nil
 }

@@ -25,7 +25,7 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 	}
 	e := NoEntry
 	if target != nil {
-		if e, err = s.Find(*target); err != nil {
+		if e, err = s.Verify(*target); err != nil {
 			return false, err
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Session) Acquire() (*Snapshot, error) {
 
 // isOf reports whether the snapshot shows the state that st tells of.
 func (s *Snapshot) isOf(st storage.Stat) bool {
-	return s.stat == st && (!s.stat.Racy(s.readAt) || s.headUnchanged())
+	return s.stat == st && !s.shared.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
 }
 
 // headUnchanged looks at the one place that is overwritten without the file's size telling: the title
@@ -120,7 +120,7 @@ func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, erro
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	if cur != nil && s.index != nil && cur.stat.SameObject(st.Token) && cur.retain() {
+	if cur != nil && s.index != nil && !s.index.shared.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
 		if snap, ok, err := s.grow(cur, st, lookedAt); ok || err != nil {
 			return snap, err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 )
 
@@ -214,4 +215,33 @@ func openFiles(t *testing.T, root string) int {
 		}
 	}
 	return n
+}
+
+// TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is
+// taken for growth at first. Reading the entry finds it out, and from then on the session is what the file says.
+func TestEditInTheMiddle(t *testing.T) {
+	filler := sessiontest.Entry(strings.Repeat("f", headCheck), "b")
+	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+filler+sessiontest.Entry("b", "a")+filler+sessiontest.Entry("c", "b"))
+	require.NotContains(t, s.ids(), "x")
+	content, err := os.ReadFile(s.Path)
+	require.NoError(t, err)
+	s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + sessiontest.Entry("d", "c"))
+
+	snap, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer snap.Release()
+	b, err := snap.Find("b")
+	require.NoError(t, err, "nothing tells yet")
+	_, err = snap.EntryText(b)
+	require.ErrorIs(t, err, storage.ErrStale)
+
+	now, err := s.session.Acquire()
+	require.NoError(t, err)
+	defer now.Release()
+	_, err = now.Find("b")
+	require.ErrorIs(t, err, ErrNotFound)
+	for _, id := range []string{"x", "d"} {
+		_, err = now.Find(id)
+		require.NoError(t, err, id)
+	}
 }

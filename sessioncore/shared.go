@@ -1,10 +1,16 @@
 package sessioncore
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // sharedFacts holds what readers found out about entries beyond the index. All snapshots of one index share
 // it, since an entry that two of them show is the same in both.
 type sharedFacts struct {
+	// overwritten: an entry was found not to be what was indexed, so the file must be read as a whole.
+	overwritten atomic.Bool
+
 	mu    sync.Mutex // guards facts
 	facts map[any]any
 }

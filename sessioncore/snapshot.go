@@ -156,7 +156,7 @@ func (s *Snapshot) unchanged() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it was overwritten in place", storage.ErrStale)
+	return s.overwritten("the file")
 }
 
 // hashFingerprints hashes the header and the last bytes of what was indexed, reading the latter from tail.
@@ -263,6 +263,23 @@ func (s *Snapshot) Find(id string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, id)
 }
 
+// overwritten returns ErrStale for a part of the file that is no longer what was indexed. The next Acquire then reads
+// the file as a whole.
+func (s *Snapshot) overwritten(what string) error {
+	s.shared.overwritten.Store(true)
+	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, what)
+}
+
+// Verify is Find, and makes sure that the entry's text is still what was indexed: ErrStale if it is not, after which
+// Acquire reads the file as a whole. Writers refer to an entry only after this.
+func (s *Snapshot) Verify(id string) (Entry, error) {
+	e, err := s.Find(id)
+	if err == nil {
+		_, err = s.EntryText(e)
+	}
+	return e, err
+}
+
 // Parent returns the entry that an entry's parentId names, itself where it is its own, or NoEntry.
 func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
 
@@ -367,7 +384,7 @@ func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 // check compares an entry's text with what was indexed.
 func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	if jsonl.Checksum(v) != s.records[e].crc {
-		return fmt.Errorf("%w: entry %s was overwritten in place", storage.ErrStale, s.Name(e))
+		return s.overwritten("entry " + s.Name(e))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
@@ -353,4 +354,25 @@ func TestGoesOn(t *testing.T) {
 	} {
 		require.Equal(t, want, goesOn([]byte(line)), "%q", line)
 	}
+}
+
+// TestAppendUnderAnOverwrittenEntry: nothing is appended under an id that is in the index but no longer in the file.
+func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
+	files := dirtest.New(t)
+	filler := sessiontest.Entry(strings.Repeat("f", 8<<10), "a")
+	w := startWriting(t, files, plainFile+filler+sessiontest.Entry("old", "a")+filler, Options{})
+	require.Equal(t, "a", w.parentOfID("old"))
+	content := strings.Replace(w.content(), `"id":"old"`, `"id":"new"`, 1) + sessiontest.Entry("more", "a")
+	require.NoError(t, os.WriteFile(dirtest.Path(files, plainName), []byte(content), 0o600))
+	for _, line := range []string{
+		`{"type":"mode_change","mode":"plan","parentId":"old"}`,
+		`{"type":"label","targetId":"old","label":"L"}`,
+	} {
+		_, err := w.append(line)
+		require.ErrorIs(t, err, sessioncore.ErrNotFound, line)
+	}
+	require.ErrorIs(t, w.MoveLeaf(t.Context(), w.session, "old"), sessioncore.ErrNotFound)
+	require.Equal(t, content, w.content())
+	_, err := w.append(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
+	require.NoError(t, err)
 }

@@ -100,10 +100,11 @@ func (b *batch) has(id string) bool {
 }
 
 func (b *batch) mustHave(id string) error {
-	if !b.has(id) {
-		return fmt.Errorf("%w: %q", sessioncore.ErrNotFound, id)
+	if _, ok := b.ids[id]; ok {
+		return nil
 	}
-	return nil
+	_, err := b.snap.Verify(id)
+	return err
 }
 
 // idTries is how often an id is drawn before a longer one is taken, as in the client.

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,7 +42,7 @@ func sets(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	if old == label && old != "" {
 		return false, nil
 	}
-	if _, err := s.Find(id); err != nil && (old == "" || label != "") {
+	if _, err := s.Verify(id); err != nil && (old == "" || label != "" || !errors.Is(err, sessioncore.ErrNotFound)) {
 		return false, err
 	}
 	return old != label, nil
