@@ -22,7 +22,7 @@ func MountRoot(root *nodes.RootDir, o mountopts.Options, log *slog.Logger) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	return &Server{fuse: server, tree: t, gone: make(chan struct{})}, server.WaitMount()
+	return &Server{fuse: server, tree: t, gone: make(chan struct{})}, nil
 }
 
 // MountFew is Mount that gives nodes back to the kernel when there are more than that.

@@ -46,12 +46,11 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 		return nil, err
 	}
 	s := &Server{fuse: server, tree: t, log: log, gone: make(chan struct{})}
+	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of the mount. Nothing in
+	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
+	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.
 	go server.Serve()
 	go t.root.Prune(s.gone)
-	if err := server.WaitMount(); err != nil {
-		_ = s.Unmount()
-		return nil, err
-	}
 	if err := raiseReadAhead(o.Mountpoint); err != nil {
 		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}

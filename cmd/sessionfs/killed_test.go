@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestServerLeavesItsMountAlone: until somebody looks, the kernel has nothing to ask but INIT. A server that waits for
+// its own answer cannot be killed.
+func TestServerLeavesItsMountAlone(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		cmd := s.command(program, "-f", "-d", s.source, s.mountpoint)
+		stderr, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		request := regexp.MustCompile(`rx \d+: (\w+)`)
+		var requests []string
+		mounted := false
+		for log := bufio.NewScanner(stderr); log.Scan(); {
+			if m := request.FindStringSubmatch(log.Text()); m != nil && !mounted {
+				requests = append(requests, m[1])
+			}
+			if strings.Contains(log.Text(), "msg=mounted") {
+				mounted = true
+				require.NoError(t, cmd.Process.Signal(unix.SIGTERM)) // and the rest is read until it has ended
+			}
+		}
+		require.NoError(t, cmd.Wait())
+		require.True(t, mounted)
+		require.Equal(t, []string{"INIT"}, requests)
+		s.requireUnmounted()
+	})
+}
+
+// killsEnv says how often TestKilledAtStart kills.
+const killsEnv = "SESSIONFS_TEST_KILLS"
+
+// kills is how often: with a server that opened a file of its mount, one of 20 could not die.
+func kills(t *testing.T) int {
+	n := os.Getenv(killsEnv)
+	if n == "" {
+		return 40
+	}
+	count, err := strconv.Atoi(n)
+	require.NoError(t, err)
+	return count
+}
+
+// TestKilledAtStart: wherever SIGKILL strikes, the server ends, who looks at the mount gets an answer, and the next
+// mount is as usual.
+func TestKilledAtStart(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for round := range kills(t) {
+			server := s.command(program, "-f", s.source, s.mountpoint)
+			require.NoError(t, server.Start())
+			if round%4 != 0 { // else before the mount is there, mostly
+				require.True(t, soon(func() bool { _, ok := mountAt(s.mountpoint); return ok }), "round %d: not mounted", round)
+			}
+			time.Sleep(time.Duration(random.Int64N(int64(8 * time.Millisecond))))
+			require.NoError(t, server.Process.Kill())
+			s.requireEnds(server)
+			look := s.command("ls", s.mountpoint)
+			require.NoError(t, look.Start())
+			s.requireEnds(look)
+			if round%8 == 0 {
+				s.mount()
+				s.requireMounted()
+				require.Zero(t, s.run("-u", s.mountpoint).code)
+			}
+			if _, ok := mountAt(s.mountpoint); ok {
+				require.NoError(t, unmount(s.mountpoint, true))
+			}
+			s.requireUnmounted()
+		}
+	})
+}
+
+// soon is eventually without a pause: to strike early.
+func soon(ok func() bool) bool {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if ok() {
+			return true
+		}
+	}
+	return false
+}
+
+// requireEnds fails the test if a process does not end. It then aborts the mount, so that nothing is left behind.
+func (s *store) requireEnds(cmd *exec.Cmd) {
+	s.t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	select {
+	case <-ended:
+		return
+	case <-time.After(patience):
+	}
+	_ = unix.Unmount(s.mountpoint, unix.MNT_FORCE|unix.MNT_DETACH) // aborts
+	<-ended
+	s.t.Fatalf("%s could not be killed", cmd)
+}
