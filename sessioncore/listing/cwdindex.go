@@ -42,7 +42,7 @@ type cwdIndex struct{ keys []cwdKey }
 type cwdKey struct {
 	key  string
 	base string
-	file *listedFile
+	file *sessionFile
 }
 
 // CwdEntry is a name in a directory of by-cwd/.
@@ -54,7 +54,7 @@ type CwdEntry struct {
 	Session *Info
 	Stat    storage.Stat
 
-	file *listedFile // of a link; nil: to the latest session
+	file *sessionFile // of a link; nil: to the latest session
 }
 
 // cleanCwd returns the directory that a header's cwd is shown as; ok is false where that is no absolute
@@ -67,8 +67,8 @@ func cleanCwd(cwd string) (dir string, ok bool) {
 	return dir, strings.Count(dir, "/") <= maxCwdLevels
 }
 
-// cwdKeyOf returns the key of a clean directory: "" for the root.
-func cwdKeyOf(dir string) string {
+// keyOfCwd returns the key of a clean directory: "" for the root.
+func keyOfCwd(dir string) string {
 	if dir == "/" {
 		return ""
 	}
@@ -81,7 +81,7 @@ func (l *Listing) directories() *cwdIndex {
 		x := &cwdIndex{}
 		for f := range l.listed() {
 			if dir, ok := cleanCwd(f.info.CWD); ok {
-				x.keys = append(x.keys, cwdKey{cwdKeyOf(dir), f.info.BaseName(), f})
+				x.keys = append(x.keys, cwdKey{keyOfCwd(dir), f.info.BaseName(), f})
 			}
 		}
 		slices.SortFunc(x.keys, func(a, b cwdKey) int {
@@ -165,7 +165,7 @@ func cwdName(child string) string {
 
 // list returns what a directory of by-cwd/ shows, in no order.
 func (x *cwdIndex) list(dir string) []CwdEntry {
-	key := cwdKeyOf(dir)
+	key := keyOfCwd(dir)
 	var entries []CwdEntry
 	taken := map[string]bool{}
 	add := func(e CwdEntry) {
@@ -219,7 +219,7 @@ func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
 
 // find returns what a name in a directory of by-cwd/ stands for.
 func (x *cwdIndex) find(dir, name string) (CwdEntry, bool) {
-	key := cwdKeyOf(dir)
+	key := keyOfCwd(dir)
 	own := x.own(key)
 	if name == latestName && len(own) > 0 {
 		return CwdEntry{Name: name}, true

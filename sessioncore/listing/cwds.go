@@ -23,7 +23,7 @@ func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.look(false)
-	if err == nil && dir != "/" && !l.directories().has(cwdKeyOf(dir)) {
+	if err == nil && dir != "/" && !l.directories().has(keyOfCwd(dir)) {
 		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
 	return l.newest, err
@@ -51,14 +51,14 @@ func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
 
 // cwdLink finds the session of a link.
 func (l *Listing) cwdLink(dir, name string) finder {
-	return func() ([]*listedFile, bool, func(*Info) bool) {
+	return func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.directories()
 		e, ok := x.find(dir, name)
 		latest := ok && e.Dir == "" && e.file == nil
-		var files []*listedFile
+		var files []*sessionFile
 		switch {
 		case latest:
-			for _, k := range x.own(cwdKeyOf(dir)) {
+			for _, k := range x.own(keyOfCwd(dir)) {
 				files = append(files, k.file)
 			}
 		case ok && e.file != nil:

@@ -109,12 +109,12 @@ func (l *Listing) line(dst []byte, info *Info) ([]byte, error) {
 	if info.flags&infoCut == 0 {
 		return info.appendLine(dst), nil
 	}
-	var buf [listPrefix]byte
+	var buf [prefixSize]byte
 	prefix, _, err := readPrefix(l.store.Storage(), info.Name, buf[:])
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", storage.ErrStale, err)
 	}
-	now := parseListInfo(prefix)
+	now := parseInfo(prefix)
 	if now == nil || maphash.String(firstSeed, now.first) != info.firstSum {
 		return dst, fmt.Errorf("%w: the first message of %s", storage.ErrStale, info.Name)
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// listPrefix is how much of a file the client reads to list it, in bytes (docs/format.md, Listing and resuming).
+	// prefixSize is how much of a file the client reads to list it, in bytes (docs/format.md, Listing and resuming).
 	// What lies behind is not looked at, also where we could: the lists agree.
-	listPrefix = 4 << 10
+	prefixSize = 4 << 10
 	// maxKeptFirst is how much of a first message is kept in memory in any case, in bytes, and maxKeptLong is
 	// how much is kept beyond that, of all sessions together. What is not kept is read again when somebody
 	// reads it, so that ten thousand long ones do not fill the memory.
@@ -82,7 +82,7 @@ func (i *Info) compare(other *Info) int {
 	)
 }
 
-// readPrefix reads what the client's list looks at of a file. buf has room for listPrefix bytes.
+// readPrefix reads what the client's list looks at of a file. buf has room for prefixSize bytes.
 func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage.Stat, error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -93,17 +93,17 @@ func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}
-	buf = buf[:min(listPrefix, st.Size)]
+	buf = buf[:min(prefixSize, st.Size)]
 	return buf, st, storage.ReadFull(obj, buf, 0)
 }
 
-// readListInfo reads the info of a file; nil where the client does not list it.
-func readListInfo(files storage.Storage, name string, buf []byte) (*Info, storage.Stat, error) {
+// readInfo reads the info of a file; nil where the client does not list it.
+func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.Stat, error) {
 	prefix, st, err := readPrefix(files, name, buf)
 	if err != nil {
 		return nil, st, err
 	}
-	info := parseListInfo(prefix)
+	info := parseInfo(prefix)
 	if info == nil || path.Dir(name) == "." && info.flags&infoOperator == 0 {
 		return nil, st, nil // omp's sessions lie in directories, and its list does not look elsewhere
 	}

@@ -32,29 +32,29 @@ type Listing struct {
 	// mu guards what follows, and is held while the storage is looked at. Lock order: Listing.mu, Session.mu.
 	mu sync.Mutex
 	// dirs are the directories that hold sessions, by name; "" is the storage's root.
-	dirs   map[string]*listedDir
+	dirs   map[string]*sessionDir
 	looks  int          // so far
 	newest storage.Stat // of the root, with the newest times of all directories
 	// unsettled are files that are looked at each time: they may become sessions, or others, by growth.
-	unsettled map[*listedFile]bool
+	unsettled map[*sessionFile]bool
 	sessions  *Sessions // nil: to be made anew
 	long      int       // bytes of long first messages that are kept
 	lookup    lookup
 }
 
-// listedDir is a directory and the session files that are directly in it.
-type listedDir struct {
+// sessionDir is a directory and the session files that are directly in it.
+type sessionDir struct {
 	name   string
 	stat   storage.Stat // when its names were read
 	readAt int64        // ns since the epoch
 	seen   int          // at which look it was there last
-	files  []*listedFile
+	files  []*sessionFile
 	names  []string // of the files, without the directory
 	dirs   []string // the directories in it; the root's alone are looked at
 }
 
-// listedFile is a file whose name is a session's.
-type listedFile struct {
+// sessionFile is a file whose name is a session's.
+type sessionFile struct {
 	name   string
 	token  storage.Token // when its prefix was read
 	readAt int64
@@ -65,7 +65,7 @@ type listedFile struct {
 // New returns the listing of a store's sessions. root is the path of the storage as clients write
 // it into breadcrumbs and parentSession.
 func New(store *sessioncore.Store, root string) *Listing {
-	return &Listing{store: store, root: root, dirs: map[string]*listedDir{}, unsettled: map[*listedFile]bool{}}
+	return &Listing{store: store, root: root, dirs: map[string]*sessionDir{}, unsettled: map[*sessionFile]bool{}}
 }
 
 // Sessions is what a Look found. It does not change.
@@ -129,12 +129,12 @@ func (l *Listing) collect() *Sessions {
 func (l *Listing) look(all bool) error {
 	l.looks++
 	all = all || singleCost*len(l.unsettled) > l.count()
-	var stale []*listedFile
+	var stale []*sessionFile
 	root, err := l.apply("", l.fetch("", all), &stale)
 	if err != nil {
 		return err
 	}
-	looks := make([]dirLook, len(root.dirs))
+	looks := make([]dirScan, len(root.dirs))
 	workers := 1
 	if all {
 		workers = runtime.GOMAXPROCS(0)
@@ -187,19 +187,19 @@ func unreachable(err error) bool {
 		errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// dirLook is what a look at a directory found.
-type dirLook struct {
+// dirScan is what a look at a directory found.
+type dirScan struct {
 	stat  storage.Stat
 	at    int64 // ns since the epoch
 	err   error
 	same  bool               // its names are those that are known
-	stale []*listedFile      // then: its files that are others now, where all are looked at
-	gone  []*listedFile      // likewise those that are no files any more
+	stale []*sessionFile     // then: its files that are others now, where all are looked at
+	gone  []*sessionFile     // likewise those that are no files any more
 	items []storage.StatItem // else: what is in it
 }
 
 // fetch looks at a directory. It changes nothing.
-func (l *Listing) fetch(name string, all bool) (k dirLook) {
+func (l *Listing) fetch(name string, all bool) (k dirScan) {
 	files := l.store.Storage()
 	k.at = time.Now().UnixNano()
 	if k.stat, k.err = files.Stat(name); k.err != nil {
@@ -230,13 +230,13 @@ func (l *Listing) fetch(name string, all bool) (k dirLook) {
 }
 
 // apply notes what a look found, and adds the files that are to be read to stale.
-func (l *Listing) apply(name string, k dirLook, stale *[]*listedFile) (*listedDir, error) {
+func (l *Listing) apply(name string, k dirScan, stale *[]*sessionFile) (*sessionDir, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
 	d := l.dirs[name]
 	if d == nil {
-		d = &listedDir{name: name}
+		d = &sessionDir{name: name}
 		l.dirs[name] = d
 	}
 	if !k.same {
@@ -244,7 +244,7 @@ func (l *Listing) apply(name string, k dirLook, stale *[]*listedFile) (*listedDi
 		l.take(d, k.items, stale)
 	}
 	for _, f := range k.gone {
-		l.install(f, readFile{})
+		l.install(f, readResult{})
 	}
 	*stale = append(*stale, k.stale...)
 	return d, nil
@@ -258,8 +258,8 @@ func isSessionFile(item storage.Item) bool {
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
 // take takes over what is in a directory now.
-func (l *Listing) take(d *listedDir, items []storage.StatItem, stale *[]*listedFile) {
-	known := make(map[string]*listedFile, len(d.files))
+func (l *Listing) take(d *sessionDir, items []storage.StatItem, stale *[]*sessionFile) {
+	known := make(map[string]*sessionFile, len(d.files))
 	for i, f := range d.files {
 		known[d.names[i]] = f
 	}
@@ -271,7 +271,7 @@ func (l *Listing) take(d *listedDir, items []storage.StatItem, stale *[]*listedF
 		case storage.KindFile:
 			f := known[item.Name]
 			if f == nil {
-				f = &listedFile{name: path.Join(d.name, item.Name)}
+				f = &sessionFile{name: path.Join(d.name, item.Name)}
 				l.unsettled[f] = true
 			}
 			f.seen = l.looks
@@ -289,10 +289,10 @@ func (l *Listing) take(d *listedDir, items []storage.StatItem, stale *[]*listedF
 }
 
 // differs reports whether a file with that token has to be read.
-func (f *listedFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
+func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
 
 // forget lets a directory go.
-func (l *Listing) forget(d *listedDir) {
+func (l *Listing) forget(d *sessionDir) {
 	delete(l.dirs, d.name)
 	for _, f := range d.files {
 		l.drop(f)
@@ -300,7 +300,7 @@ func (l *Listing) forget(d *listedDir) {
 }
 
 // drop lets a file go whose name is gone.
-func (l *Listing) drop(f *listedFile) {
+func (l *Listing) drop(f *sessionFile) {
 	delete(l.unsettled, f)
 	if f.info != nil {
 		l.long -= f.info.long()

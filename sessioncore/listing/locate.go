@@ -10,8 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxPlaces is how many readings of a path that lies elsewhere are tried.
-const maxPlaces = 16
+// maxReadings is how many readings of a path that lies elsewhere are tried.
+const maxReadings = 16
 
 // Locate returns the session whose file a client wrote down as an absolute path. The path may be that of
 // another place, from which the agent directory was copied: then what follows a directory called as the
@@ -26,7 +26,7 @@ func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
 	}
 	mark := "/" + path.Base(l.root) + "/"
 	rest := file
-	for range maxPlaces {
+	for range maxReadings {
 		at := strings.Index(rest, mark)
 		if at < 0 {
 			break

@@ -8,12 +8,12 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// parseListInfo makes of a file's prefix what the client's list does; nil where it does not list the
+// parseInfo makes of a file's prefix what the client's list does; nil where it does not list the
 // file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
 // and it knows the keys of the operator dialect.
-func parseListInfo(prefix []byte) *Info {
+func parseInfo(prefix []byte) *Info {
 	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
-	p := listParse{content: content, values: prefixValues(content)}
+	p := infoParser{content: content, values: prefixValues(content)}
 	if !p.header() || !p.entries() {
 		return nil
 	}
@@ -31,38 +31,38 @@ func parseListInfo(prefix []byte) *Info {
 	return &info
 }
 
-// listParse is the reading of one prefix.
-type listParse struct {
+// infoParser is the reading of one prefix.
+type infoParser struct {
 	Info
 	content []byte
 	values  []rawjson.Value
 	summary *string // what stands for the title where the header has none
 }
 
-func (p *listParse) setTitle(title string) {
+func (p *infoParser) setTitle(title string) {
 	p.Title = title
 	p.flags |= infoTitle
 }
 
 // header finds the header: the first value, or the one behind a title slot; else by a search of its line,
 // which may be longer than the prefix.
-func (p *listParse) header() bool {
+func (p *infoParser) header() bool {
 	if !p.hasSlot() {
-		if len(p.values) > 0 && p.parsedHeader(p.values[0]) {
+		if len(p.values) > 0 && p.parseHeader(p.values[0]) {
 			return true
 		}
 		line, _, _ := bytes.Cut(p.content, []byte("\n"))
-		return p.searchedHeader(line)
+		return p.searchHeader(line)
 	}
 	title, _ := p.values[0].Member("title").Text()
 	p.slotTitle(title)
-	if len(p.values) > 1 && p.parsedHeader(p.values[1]) {
+	if len(p.values) > 1 && p.parseHeader(p.values[1]) {
 		return true
 	}
 	_, rest, _ := bytes.Cut(p.content, []byte("\n"))
 	for line := range bytes.Lines(rest) {
 		if text := rawjson.TrimSpace(string(line)); text != "" {
-			return p.searchedHeader([]byte(text))
+			return p.searchHeader([]byte(text))
 		}
 	}
 	return false
@@ -70,20 +70,20 @@ func (p *listParse) header() bool {
 
 // hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a
 // slot too, but no client loads them.
-func (p *listParse) hasSlot() bool {
+func (p *infoParser) hasSlot() bool {
 	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
 }
 
 // slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
-func (p *listParse) slotTitle(title string) {
+func (p *infoParser) slotTitle(title string) {
 	p.flags |= infoSlot
 	if rawjson.TrimSpace(title) != "" {
 		p.setTitle(title)
 	}
 }
 
-// parsedHeader takes v where it is a header.
-func (p *listParse) parsedHeader(v rawjson.Value) bool {
+// parseHeader takes v where it is a header.
+func (p *infoParser) parseHeader(v rawjson.Value) bool {
 	d := sessioncore.DialectOf(v)
 	if d == nil {
 		return false
@@ -97,8 +97,8 @@ func (p *listParse) parsedHeader(v rawjson.Value) bool {
 	return true
 }
 
-// searchedHeader takes a line that looks like a header where it could not be parsed.
-func (p *listParse) searchedHeader(line []byte) bool {
+// searchHeader takes a line that looks like a header where it could not be parsed.
+func (p *infoParser) searchHeader(line []byte) bool {
 	p.flags |= infoSearched
 	typ, _ := textString(line, "type", 0)
 	d := sessioncore.DialectOfType(typ)
@@ -112,7 +112,7 @@ func (p *listParse) searchedHeader(line []byte) bool {
 	return true
 }
 
-func (p *listParse) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value) {
+func (p *infoParser) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value) {
 	var ok bool
 	if p.created, _, ok = d.Time(timestamp); ok {
 		p.flags |= infoCreated
@@ -120,7 +120,7 @@ func (p *listParse) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value) 
 }
 
 // fields takes what a header of either dialect says in strings.
-func (p *listParse) fields(d *sessioncore.Dialect, text func(key string) (string, bool)) {
+func (p *infoParser) fields(d *sessioncore.Dialect, text func(key string) (string, bool)) {
 	if d == sessioncore.Operator {
 		p.flags |= infoOperator
 	}
@@ -136,7 +136,7 @@ func (p *listParse) fields(d *sessioncore.Dialect, text func(key string) (string
 
 // entries looks at all values but the first, which is the header or its slot. It returns false where the
 // client stumbles, and so does not list the file.
-func (p *listParse) entries() bool {
+func (p *infoParser) entries() bool {
 	for i, v := range p.values {
 		if i == 0 {
 			continue
@@ -175,7 +175,7 @@ func (p *listParse) entries() bool {
 }
 
 // message counts a message and takes its text if it is the first of a user.
-func (p *listParse) message(v rawjson.Value) bool {
+func (p *infoParser) message(v rawjson.Value) bool {
 	p.MessageCount++
 	role := v.Member("role")
 	user := role.Is("user")

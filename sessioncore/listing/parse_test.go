@@ -72,7 +72,7 @@ func message(content string) string {
 func TestListCases(t *testing.T) {
 	for name, c := range listCases {
 		t.Run(name, func(t *testing.T) {
-			info := parseListInfo([]byte(c.prefix))
+			info := parseInfo([]byte(c.prefix))
 			if c.id == "-" {
 				require.Nil(t, info)
 				return
@@ -115,14 +115,14 @@ func TestCreated(t *testing.T) {
 		`"2026-02-03T08:15:00.250Z"`: "2026-02-03T08:15:00.250Z", `1770106500.25`: "2026-02-03T08:15:00.250Z", `1770106500250`: "2026-02-03T08:15:00.250Z",
 		`"2026-02-03T08:15:00.250000+00:00"`: "2026-02-03T08:15:00.250Z", `null`: "-", `"never"`: "-", `1e300`: "-", `[]`: "-",
 	} {
-		info := parseListInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
+		info := parseInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
 		created := "-"
 		if info.flags&infoCreated != 0 {
 			created = isoTime(info.created)
 		}
 		require.Equal(t, want, created, timestamp)
 	}
-	require.Zero(t, parseListInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).flags&infoCreated, "omp's is a string")
+	require.Zero(t, parseInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).flags&infoCreated, "omp's is a string")
 }
 
 func TestIsoTime(t *testing.T) {
@@ -142,7 +142,7 @@ func FuzzListPrefix(f *testing.F) {
 	f.Add([]byte(strings.Repeat(`"type":`, 500)))
 	f.Add([]byte(strings.Repeat("[1,\n", 1000) + "x"))
 	f.Fuzz(func(t *testing.T, prefix []byte) {
-		info := parseListInfo(prefix[:min(len(prefix), listPrefix)])
+		info := parseInfo(prefix[:min(len(prefix), prefixSize)])
 		if info == nil {
 			return
 		}
@@ -155,7 +155,7 @@ func FuzzListPrefix(f *testing.F) {
 		require.True(t, utf8.ValidString(name))
 		require.LessOrEqual(t, len(name), sessioncore.MaxName+1+sessioncore.HashLength)
 		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
-		require.LessOrEqual(t, total, 5*3*listPrefix, "bounded memory")
+		require.LessOrEqual(t, total, 5*3*prefixSize, "bounded memory")
 		l := newListing(t, memory.New())
 		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name, prefix))
 		found, err := l.Resume(sessioncore.FileName(info.ID))
@@ -171,7 +171,7 @@ func FuzzListPrefix(f *testing.F) {
 
 // TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
 func TestLineOfJSON(t *testing.T) {
-	info := parseListInfo([]byte(`{"type":"session","id":"<\u2028","cwd":"/a&b\ud83c","parentSession":"p\u0001"}` + "\n"))
+	info := parseInfo([]byte(`{"type":"session","id":"<\u2028","cwd":"/a&b\ud83c","parentSession":"p\u0001"}` + "\n"))
 	info.Name = "p/x.jsonl"
 	require.Equal(t, `{"id":"<`+"\u2028"+`","path":"sessions/p/x","cwd":"/a&b`+"\uFFFD"+`","title":null,"created":null,"modified":"1970-01-01T00:00:00.000Z",`+
 		`"messageCount":0,"firstMessage":"(no messages)","parentSession":"p\u0001","size":0}`+"\n", string(info.appendLine(nil)))

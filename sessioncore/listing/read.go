@@ -18,8 +18,8 @@ const (
 	readerFiles = 16
 )
 
-// readFile is what reading a prefix gave.
-type readFile struct {
+// readResult is what reading a prefix gave.
+type readResult struct {
 	token storage.Token
 	at    int64
 	info  *Info
@@ -27,8 +27,8 @@ type readFile struct {
 
 // read reads the prefixes of files, several at a time. One that cannot be read is not listed, and is
 // tried again at the next look.
-func (l *Listing) read(files []*listedFile) error {
-	results := make([]readFile, len(files))
+func (l *Listing) read(files []*sessionFile) error {
+	results := make([]readResult, len(files))
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
 	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i].name) }); err != nil {
 		return err
@@ -59,13 +59,13 @@ func parallel(n, workers int, work func(i int)) error {
 	return errors.Join(failed...)
 }
 
-var prefixBuffers = sync.Pool{New: func() any { return new([listPrefix]byte) }}
+var prefixBuffers = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-func (l *Listing) readOne(name string) readFile {
-	buf := prefixBuffers.Get().(*[listPrefix]byte)
+func (l *Listing) readOne(name string) readResult {
+	buf := prefixBuffers.Get().(*[prefixSize]byte)
 	defer prefixBuffers.Put(buf)
-	r := readFile{at: time.Now().UnixNano()}
-	info, st, err := readListInfo(l.store.Storage(), name, buf[:])
+	r := readResult{at: time.Now().UnixNano()}
+	info, st, err := readInfo(l.store.Storage(), name, buf[:])
 	if err == nil {
 		r.info, r.token = info, st.Token
 	}
@@ -74,7 +74,7 @@ func (l *Listing) readOne(name string) readFile {
 
 // install notes what was read of a file. What is the same stays the same, so that nothing is sorted or
 // indexed anew for it.
-func (l *Listing) install(f *listedFile, r readFile) {
+func (l *Listing) install(f *sessionFile, r readResult) {
 	f.token, f.readAt = r.token, r.at
 	old := f.info
 	if r.info != nil && (old != nil && old.flags&infoCut != 0 || l.long-old.long()+r.info.long() > maxKeptLong) {
@@ -97,16 +97,16 @@ func (l *Listing) install(f *listedFile, r readFile) {
 }
 
 // again looks at one file anew, which may be gone.
-func (l *Listing) again(f *listedFile) error {
+func (l *Listing) again(f *sessionFile) error {
 	st, err := l.store.Storage().Stat(f.name)
 	switch {
 	case err != nil && !unreachable(err):
 		return err
 	case err != nil || st.Kind != storage.KindFile:
-		l.install(f, readFile{})
+		l.install(f, readResult{})
 		return nil
 	case !f.differs(st.Token):
 		return nil
 	}
-	return l.read([]*listedFile{f})
+	return l.read([]*sessionFile{f})
 }

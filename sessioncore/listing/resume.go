@@ -28,7 +28,7 @@ type resumeIndex struct {
 
 type resumeKey struct {
 	key  string
-	file *listedFile
+	file *sessionFile
 }
 
 // resumable returns the index of what is known. Locked by the caller.
@@ -55,8 +55,8 @@ func (l *Listing) resumable() *resumeIndex {
 }
 
 // listed goes through all files that are sessions with a directory. Locked by the caller.
-func (l *Listing) listed() func(yield func(*listedFile) bool) {
-	return func(yield func(*listedFile) bool) {
+func (l *Listing) listed() func(yield func(*sessionFile) bool) {
+	return func(yield func(*sessionFile) bool) {
 		for _, d := range l.dirs {
 			for _, f := range d.files {
 				if f.info != nil && l.HasDirectory(f.info) && !yield(f) {
@@ -76,7 +76,7 @@ func startingWith(keys []resumeKey, prefix string) []resumeKey {
 
 // candidates returns the files that a key means, and whether it is a whole id. A beginning may be that of
 // any file by now, which only a look at all can tell.
-func (x *resumeIndex) candidates(key string) (files []*listedFile, whole bool) {
+func (x *resumeIndex) candidates(key string) (files []*sessionFile, whole bool) {
 	ids := startingWith(x.ids, key)
 	for _, keys := range [...][]resumeKey{ids, startingWith(x.files, key), startingWith(x.suffixes, key)} {
 		for _, k := range keys {
@@ -101,7 +101,7 @@ func (i *Info) resumes(key string) bool {
 // name (docs/design.md section 1, Names); a text that is no such name stands for itself. Of several the most
 // recently modified one. The error wraps ErrNotFound.
 func (l *Listing) Resume(name string) (*Info, error) {
-	return l.pick(func() ([]*listedFile, bool, func(*Info) bool) {
+	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
 		key, ok := sessioncore.DecodeName(name)
 		if !ok {
@@ -117,8 +117,8 @@ func (l *Listing) Resume(name string) (*Info, error) {
 
 // byID returns the session with just that id, another one than the file called except.
 func (l *Listing) byID(id, except string) (*Info, error) {
-	return l.pick(func() ([]*listedFile, bool, func(*Info) bool) {
-		var files []*listedFile
+	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
+		var files []*sessionFile
 		for _, k := range startingWith(l.resumable().ids, strings.ToLower(id)) {
 			if k.file.info.ID == id {
 				files = append(files, k.file)
@@ -140,7 +140,7 @@ func (l *Listing) pick(find finder) (*Info, error) {
 
 // finder tells which files may be the session that is looked for, whether it can only be one of them, and
 // what fits.
-type finder func() (files []*listedFile, only bool, fits func(*Info) bool)
+type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
 // choose is pick for who has looked already. Locked by the caller.
 func (l *Listing) choose(find finder) (*Info, error) {
@@ -174,7 +174,7 @@ func (l *Listing) count() int {
 	return n
 }
 
-func (l *Listing) newestOf(files []*listedFile, fits func(*Info) bool) *Info {
+func (l *Listing) newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
 	var best *Info
 	for _, f := range files {
 		if f.info != nil && (best == nil || f.info.compare(best) < 0) && fits(f.info) && l.HasDirectory(f.info) {

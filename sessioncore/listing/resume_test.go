@@ -67,7 +67,7 @@ func TestResumeSessionsOnly(t *testing.T) {
 	l := listOf(t,
 		[2]string{"p/a.jsonl", headerLine("abc", "/w")},
 		[2]string{"p/b.jsonl", `{"type":"session","id":"abcd","cwd":"/w" and torn`},
-		[2]string{"p/c.jsonl", `{"type":"session","id":"long","cwd":"/w","pad":"` + strings.Repeat("x", 2*listPrefix) + `"}`},
+		[2]string{"p/c.jsonl", `{"type":"session","id":"long","cwd":"/w","pad":"` + strings.Repeat("x", 2*prefixSize) + `"}`},
 	)
 	for key, want := range map[string]string{"abc": "abc", "ab": "abc", "abcd": "", "lo": "long", "long": "long"} {
 		info, err := l.Resume(key)
