@@ -15,50 +15,50 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// by-cwd/ mirrors the directories in which sessions were (docs/design.md section 5). Nothing is made of their
-// number but a sorted list: a hostile cwd may have thousands of levels.
+// by-cwd/ mirrors the working directories of the sessions (docs/design.md section 5). It is computed from one sorted
+// list and has no tree in memory: a hostile cwd may have thousands of levels.
 
 const (
-	// latestName is the link to the session that was modified last; a fixed name, which wins.
+	// latestName is the link to the most recently modified session. The name is reserved.
 	latestName = "latest"
-	// maxCwdLevels is how deep a working directory may be. Links lead up through all levels, three bytes
-	// each, and a link's target has at most 4,095.
+	// maxCwdLevels bounds the depth of a working directory. Links lead up through all levels, three bytes each, and a
+	// link's target has at most 4,095 bytes.
 	maxCwdLevels = 1000
-	// maxListedLevels and maxListedPath bound what is listed below by-cwd/, as tree/ is bounded: 64 levels
-	// and 2,000 bytes. Deeper directories can be looked up.
+	// maxListedLevels and maxListedPath bound what is listed below by-cwd/, as for tree/: 64 levels and 2,000 bytes.
+	// Deeper directories can be looked up.
 	maxListedLevels = 64
 	maxListedPath   = 2000
-	// cwdHash is how many hex digits tell apart sessions whose names are taken.
+	// cwdHash is how many hex digits of a hash are added to a session's name that is taken.
 	cwdHash = sessioncore.HashLength
 )
 
 var cwdFixed = []string{latestName}
 
-// cwdIndex is all sessions in the order of their working directories.
+// cwdIndex has all sessions, sorted by working directory.
 type cwdIndex struct{ keys []cwdKey }
 
-// cwdKey is a session's working directory with NUL in the place of /, so that a directory's own sessions
-// come first and then all of one subdirectory after the other.
+// cwdKey is a session with its working directory in key, where each / is a NUL. So a directory's own sessions sort
+// first, followed by one subdirectory after the other.
 type cwdKey struct {
 	key  string
 	base string
 	file *sessionFile
 }
 
-// CwdEntry is a name in a directory of by-cwd/.
+// CwdEntry is an entry of a directory in by-cwd/: a subdirectory or a link to a session.
 type CwdEntry struct {
 	Name string
-	// Dir is the working directory that a subdirectory stands for; "" for a link to a session.
+	// Dir is the working directory that a subdirectory stands for, an absolute path; "" for a link.
 	Dir string
-	// Session is what a link leads to, and Stat tells about a subdirectory, both where CwdFind found them.
+	// Session is the target of a link, and Stat is that of a subdirectory. Only CwdFind sets them.
 	Session *Info
 	Stat    storage.Stat
 
-	file *sessionFile // of a link; nil: to the latest session
+	file *sessionFile // the target of a link; nil for the link latest
 }
 
-// cleanCwd returns the directory that a header's cwd is shown as; ok is false where that is no absolute
-// path of this system.
+// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is not an absolute path or is
+// too deep.
 func cleanCwd(cwd string) (dir string, ok bool) {
 	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
 		return "", false
@@ -67,7 +67,7 @@ func cleanCwd(cwd string) (dir string, ok bool) {
 	return dir, strings.Count(dir, "/") <= maxCwdLevels
 }
 
-// keyOfCwd returns the key of a clean directory: "" for the root.
+// keyOfCwd returns the key of a clean path, "" for the root.
 func keyOfCwd(dir string) string {
 	if dir == "/" {
 		return ""
@@ -75,7 +75,7 @@ func keyOfCwd(dir string) string {
 	return strings.ReplaceAll(dir, "/", "\x00")
 }
 
-// directories returns the index of what is known. Locked by the caller.
+// directories returns the index, which is built when it is first needed. Callers must hold l.mu.
 func (l *Listing) directories() *cwdIndex {
 	if l.lookup.cwds == nil {
 		x := &cwdIndex{}
@@ -98,18 +98,18 @@ func (l *Listing) directories() *cwdIndex {
 	return l.lookup.cwds
 }
 
-// from returns the keys from one on.
+// from returns the keys >= key.
 func (x *cwdIndex) from(key string) []cwdKey {
 	return x.keys[sort.Search(len(x.keys), func(i int) bool { return x.keys[i].key >= key }):]
 }
 
-// own returns the sessions of just that directory.
+// own returns the sessions whose working directory is exactly that of key.
 func (x *cwdIndex) own(key string) []cwdKey {
 	keys := x.from(key)
 	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
 }
 
-// has reports whether there is a session in a directory or below it.
+// has reports whether a session is in the directory or below it.
 func (x *cwdIndex) has(key string) bool {
 	keys := x.from(key)
 	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
@@ -127,18 +127,18 @@ func (x *cwdIndex) children(key string, f func(child string) bool) {
 		if child != "" && !f(child) {
 			return
 		}
-		at = prefix + child + "\x01" // behind all that is below the child
+		at = prefix + child + "\x01" // after everything below the child
 	}
 }
 
-// child returns the subdirectory that a name in by-cwd/ stands for: what is really called so comes before
-// what is shown so.
+// child returns the subdirectory that a name in by-cwd/ stands for. One that is really called name takes precedence
+// over one that is listed as name.
 func (x *cwdIndex) child(key, name string) (child string, ok bool) {
 	is := func(child string) bool { return child != "" && x.has(key+"\x00"+child) }
 	if is(name) {
 		return name, true
 	}
-	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is no UTF-8
+	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is not UTF-8
 		return text, true
 	}
 	if text, plain := sessioncore.DecodeNameAmong(name, cwdFixed); plain && is(text) {
@@ -153,8 +153,8 @@ func (x *cwdIndex) child(key, name string) (child string, ok bool) {
 	return child, ok
 }
 
-// cwdName is the name that a subdirectory is listed under: its own where it harms nothing, so that a
-// path which the shell knows can be typed as it is.
+// cwdName returns the name that a subdirectory is listed under: its own if that is harmless, so that a path known
+// from the shell can be typed as it is.
 func cwdName(child string) string {
 	if len(child) > sessioncore.MaxName || !utf8.ValidString(child) || child == latestName ||
 		strings.ContainsFunc(child, unicode.IsControl) {
@@ -163,7 +163,7 @@ func cwdName(child string) string {
 	return child
 }
 
-// list returns what a directory of by-cwd/ shows, in no order.
+// list returns the entries of a directory of by-cwd/, unsorted.
 func (x *cwdIndex) list(dir string) []CwdEntry {
 	key := keyOfCwd(dir)
 	var entries []CwdEntry
@@ -180,7 +180,7 @@ func (x *cwdIndex) list(dir string) []CwdEntry {
 	}
 	if listsBelow(key) {
 		x.children(key, func(child string) bool {
-			// Where what is shown so is really another's name, that one has it.
+			// If another directory is really called name, it keeps the name.
 			if name := cwdName(child); name == child || !x.has(key+"\x00"+name) {
 				add(CwdEntry{Name: name, Dir: path.Join(dir, child)})
 			}
@@ -205,8 +205,8 @@ func listsBelow(key string) bool {
 	return length <= maxListedPath
 }
 
-// linkName is the name of the link to a session: its file's, or where another session of the directory or
-// something else in it is called so, that and a hash of where the file lies.
+// linkName returns the name of the link to the session own[i]: the base name of its file, followed by a hash of the
+// file's path if another entry has that name.
 func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
 	base := own[i].base
 	twin := i > 0 && own[i-1].base == base || i+1 < len(own) && own[i+1].base == base
@@ -217,7 +217,7 @@ func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
 	return base[:min(len(base), sessioncore.MaxName)] + "~" + hex.EncodeToString(sum[:])[:cwdHash]
 }
 
-// find returns what a name in a directory of by-cwd/ stands for.
+// find returns the entry name of a directory of by-cwd/, without Session and Stat.
 func (x *cwdIndex) find(dir, name string) (CwdEntry, bool) {
 	key := keyOfCwd(dir)
 	own := x.own(key)

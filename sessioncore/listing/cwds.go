@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// CwdList returns what the directory of by-cwd/ that stands for dir lists, in no order.
+// CwdList returns the entries of the directory of by-cwd/ that stands for the working directory dir, unsorted.
 func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -17,8 +17,8 @@ func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
 	return l.directories().list(dir), nil
 }
 
-// CwdStat tells about a directory of by-cwd/: when a session came or went last, in whatever directory.
-// The error wraps ErrNotFound where no session is in it or below.
+// CwdStat returns the Stat of the directory of by-cwd/ that stands for dir. Its times say when a session was last
+// added or removed, in any directory. The error wraps ErrNotFound if no session is in dir or below.
 func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,8 +29,8 @@ func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
 	return l.newest, err
 }
 
-// CwdFind returns what a name in the directory of by-cwd/ that stands for dir is. The error wraps
-// ErrNotFound.
+// CwdFind returns the entry name of the directory of by-cwd/ that stands for dir. The error wraps ErrNotFound if
+// there is none.
 func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
 	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }
 
-// cwdLink finds the session of a link.
+// cwdLink returns a finder for the session of a link.
 func (l *Listing) cwdLink(dir, name string) finder {
 	return func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.directories()

@@ -12,8 +12,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// sessionLine is a line of index.jsonl. All ten keys are in every line, in this order, so that tools which take
-// columns from the first line find them; what is not there is null.
+// sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
+// from the first line find them; a missing value is null.
 type sessionLine struct {
 	ID            rawjson.Text  `json:"id"`
 	Path          rawjson.Text  `json:"path"`
@@ -27,8 +27,8 @@ type sessionLine struct {
 	Size          int64         `json:"size"`
 }
 
-// appendLine appends the session's line of index.jsonl. A lone surrogate, which clients leave where they cut a title,
-// is U+FFFD: jq ends at its escape, and the sessions behind it would be lost.
+// appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
+// become U+FFFD, since jq stops at the escape of one and would lose the following lines.
 func (i *Info) appendLine(dst []byte) []byte {
 	return rawjson.AppendLine(dst, sessionLine{
 		ID:            rawjson.Text(sessioncore.TextUTF8(i.ID)),
@@ -44,7 +44,8 @@ func (i *Info) appendLine(dst []byte) []byte {
 	})
 }
 
-// isoTime is JavaScript's toISOString: a year of more than four digits has a sign and six.
+// isoTime formats milliseconds since the epoch as JavaScript's toISOString does: a year of more than four digits has
+// a sign and six digits.
 func isoTime(ms int64) string {
 	t := time.UnixMilli(ms).UTC()
 	year := t.Year()
@@ -58,15 +59,15 @@ func isoTime(ms int64) string {
 	return fmt.Sprintf("%c%06d%s", sign, year, t.Format("-01-02T15:04:05.000Z"))
 }
 
-// IndexDocument is index.jsonl as it was at one moment: a line for each session, newest first. It is made
-// while it is read.
+// IndexDocument is index.jsonl as of one Look: a line for each session, most recently modified first. Lines are
+// rendered when they are read. Its methods are safe for concurrent use.
 type IndexDocument struct {
 	listing *Listing
 	infos   []*Info
-	ends    []int64 // where each line ends
+	ends    []int64 // offset of the end of each line
 }
 
-// Index returns index.jsonl for what the look found.
+// Index returns index.jsonl with a line for each of the sessions.
 func (s *Sessions) Index() *IndexDocument {
 	d := &IndexDocument{listing: s.listing, infos: s.infos, ends: make([]int64, len(s.infos))}
 	end := int64(0)
@@ -85,8 +86,8 @@ func (d *IndexDocument) Size() int64 {
 	return d.ends[len(d.ends)-1]
 }
 
-// ReadAt implements io.ReaderAt. Errors: ErrStale where a first message that is too long to be kept is
-// another one by now.
+// ReadAt implements io.ReaderAt. The error wraps ErrStale if a first message that is too long to be kept has changed
+// since.
 func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
 	var line []byte
 	at := sort.Search(len(d.ends), func(i int) bool { return d.ends[i] > off })
@@ -104,7 +105,7 @@ func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// line appends the line of a session, for which a long first message is read again.
+// line appends the line of a session. It reads a long first message again.
 func (l *Listing) line(dst []byte, info *Info) ([]byte, error) {
 	if info.flags&infoCut == 0 {
 		return info.appendLine(dst), nil

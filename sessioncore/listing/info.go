@@ -13,67 +13,66 @@ import (
 )
 
 const (
-	// prefixSize is how much of a file the client reads to list it, in bytes (docs/format.md, Listing and resuming).
-	// What lies behind is not looked at, also where we could: the lists agree.
+	// prefixSize is how many bytes of a file the client reads to list it (docs/format.md, Listing and resuming). The
+	// rest is ignored even where it is known, so that the lists agree.
 	prefixSize = 4 << 10
-	// maxKeptFirst is how much of a first message is kept in memory in any case, in bytes, and maxKeptLong is
-	// how much is kept beyond that, of all sessions together. What is not kept is read again when somebody
-	// reads it, so that ten thousand long ones do not fill the memory.
+	// maxKeptFirst is how many bytes of each first message are kept in memory, and maxKeptLong is how many are kept
+	// beyond that, for all sessions together. The rest is read again when needed, so that ten thousand long messages
+	// do not fill the memory.
 	maxKeptFirst = 1 << 10
 	maxKeptLong  = 8 << 20
-	// noMessages is the first message of a session without one.
+	// noMessages is the first message of a session that has none.
 	noMessages = "(no messages)"
 )
 
-// firstSeed is drawn anew in each process, so that no first message can be made to look like another one.
+// firstSeed differs in each process, so that nobody can craft first messages with equal hashes.
 var firstSeed = maphash.MakeSeed()
 
-// Info is what the list of sessions tells of one: what the client's list tells of it, from the
-// first 4 KB of its file. Texts are WTF-8. It does not change; a later look makes a new one.
+// Info is what the list knows of one session: what the client's list takes from the first 4 KB of its file. Texts are
+// WTF-8. An Info does not change; when the file has changed, a later Look returns a new one.
 //
-// It takes about 400 bytes and its texts, in all less than 1 KB for a usual session. Since the texts come
-// from 4 KB, it is 14 KB at the very most.
+// It takes about 400 bytes plus its texts, less than 1 KB for a usual session and at most 14 KB.
 type Info struct {
 	// Name is the file's name in the storage.
 	Name string
-	// Stat is the file's when its prefix was read.
+	// Stat is that of the file when its prefix was read.
 	Stat storage.Stat
 	// ID and CWD are those of the header; CWD may be empty.
 	ID, CWD string
-	// Title is the header's, a title slot's, or a compaction's short summary; "" also where there is none.
+	// Title is that of the header or of a title slot, or a compaction's short summary; "" if there is none.
 	Title string
-	// Parent is the header's parentSession; "" also where there is none.
+	// Parent is the header's parentSession; "" if there is none.
 	Parent string
-	// MessageCount counts the messages of the prefix.
+	// MessageCount is the number of messages in the prefix.
 	MessageCount int
 
-	first    string // the first message, or its beginning
-	firstSum uint64 // hash of the whole of it
-	lineSize int    // of the line in index.jsonl, in bytes
-	created  int64  // ms since the epoch
+	first    string // the first message, or a prefix of it (infoCut)
+	firstSum uint64 // hash of the whole first message
+	lineSize int    // size of the line in index.jsonl, in bytes
+	created  int64  // milliseconds since the epoch
 	flags    infoFlags
 }
 
 type infoFlags uint8
 
 const (
-	infoTitle    infoFlags = 1 << iota // there is a title, if an empty one
-	infoParent                         // likewise
-	infoCreated                        // the header's timestamp is a time
-	infoCut                            // first is a beginning
-	infoSlot                           // a title slot tells the title, or that there is none
-	infoSearched                       // the header was found by a search of the text: it may be none
+	infoTitle    infoFlags = 1 << iota // there is a title, which may be empty
+	infoParent                         // there is a parent, which may be empty
+	infoCreated                        // the header's timestamp is valid
+	infoCut                            // first is only a prefix
+	infoSlot                           // a title slot sets the title, possibly to none
+	infoSearched                       // the header was found by a text search and may not be one
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
 )
 
-// DirName is the path below sessions/ of the directory that shows the session.
+// DirName returns the path below sessions/ of the directory that shows the session.
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.FileEnding) }
 
-// BaseName is the file's name without directory and suffix.
+// BaseName returns the file's name without its directory and suffix.
 func (i *Info) BaseName() string { return path.Base(i.DirName()) }
 
-// compare is the order of the list: most recently modified first. Of those modified in the same moment the
-// one with the later name is first, since names begin with the time when the session began.
+// compare orders the list: most recently modified first. Of sessions modified at the same time, the one with the
+// greater name comes first, since names begin with the session's start time.
 func (i *Info) compare(other *Info) int {
 	return cmp.Or(
 		cmp.Compare(other.Stat.Modified, i.Stat.Modified),
@@ -82,7 +81,7 @@ func (i *Info) compare(other *Info) int {
 	)
 }
 
-// readPrefix reads what the client's list looks at of a file. buf has room for prefixSize bytes.
+// readPrefix reads the part of a file that the client's list reads. buf must have room for prefixSize bytes.
 func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage.Stat, error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -97,7 +96,7 @@ func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage
 	return buf, st, storage.ReadFull(obj, buf, 0)
 }
 
-// readInfo reads the info of a file; nil where the client does not list it.
+// readInfo reads the Info of a file; it is nil if the client does not list the file.
 func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.Stat, error) {
 	prefix, st, err := readPrefix(files, name, buf)
 	if err != nil {
@@ -105,7 +104,7 @@ func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.St
 	}
 	info := parseInfo(prefix)
 	if info == nil || path.Dir(name) == "." && info.flags&infoOperator == 0 {
-		return nil, st, nil // omp's sessions lie in directories, and its list does not look elsewhere
+		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
 	info.Name, info.Stat = name, st
 	info.lineSize = len(info.appendLine(nil))
@@ -113,7 +112,7 @@ func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.St
 	return info, st, nil
 }
 
-// long is how much is kept of a first message beyond maxKeptFirst, in bytes.
+// long returns by how many bytes the kept first message exceeds maxKeptFirst.
 func (i *Info) long() int {
 	if i == nil {
 		return 0
@@ -121,7 +120,7 @@ func (i *Info) long() int {
 	return max(0, len(i.first)-maxKeptFirst)
 }
 
-// cut keeps no more than the beginning of a long first message. Only for an info that nobody else has yet.
+// cut shortens a long first message to maxKeptFirst. The Info must not have been published yet.
 func (i *Info) cut() {
 	if i.long() > 0 {
 		i.first = strings.Clone(i.first[:maxKeptFirst])
@@ -129,11 +128,11 @@ func (i *Info) cut() {
 	}
 }
 
-// maxDisplayName is how long a display name is, in characters (docs/format.md, Listing and resuming).
+// maxDisplayName is the maximum length of a display name in characters (docs/format.md, Listing and resuming).
 const maxDisplayName = 40
 
-// DisplayName is what the session is called in short lists: the title, else the first prompt, else the
-// id, else the file's name; of those the first line, without control characters.
+// DisplayName returns the session's name for short lists: the first line, without control characters, of the title,
+// else of the first message, else of the id, else of the file's name.
 func (i *Info) DisplayName() string {
 	first := i.first
 	if first == noMessages {

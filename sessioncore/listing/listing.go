@@ -16,73 +16,72 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Listing knows the sessions of a storage, as the client's list shows them (docs/design.md section 5). It reads
-// nothing before it is asked, and then only what changed since it was asked last: of a file that its stat
-// shows to be the same nothing is read again.
+// Listing finds the sessions of a storage, as the client's list shows them (docs/design.md section 5). It reads
+// nothing before it is asked, and then only what changed since the last time: a file whose Stat is unchanged is not
+// read again. It is safe for concurrent use.
 //
-// It looks in two ways. Look compares the state of every file, which is exact and costs a system call for
-// each. What needs a few sessions only, known by id or working directory, compares the directories and
-// the files in question: a directory whose times did not change has the same names. That a file which is
-// in none of these was overwritten in place with another id or working directory is seen at the next
-// Look; clients never do that.
+// Look checks every file, which is exact and costs a system call for each. Methods that need only a few sessions, by
+// id or working directory, check the directories and the files in question: a directory whose times did not change
+// has the same names. If any other file was overwritten in place with another id or working directory, only the next
+// Look notices; clients never do that.
 type Listing struct {
 	store *sessioncore.Store
 	root  string // the storage's path, as clients write it
 
-	// mu guards what follows, and is held while the storage is looked at. Lock order: Listing.mu, Session.mu.
+	// mu guards the fields below, and is held while the storage is read. Lock order: Listing.mu, Session.mu.
 	mu sync.Mutex
-	// dirs are the directories that hold sessions, by name; "" is the storage's root.
+	// dirs has the directories of sessions by name; "" is the storage's root.
 	dirs   map[string]*sessionDir
-	looks  int          // so far
-	newest storage.Stat // of the root, with the newest times of all directories
-	// unsettled are files that are looked at each time: they may become sessions, or others, by growth.
+	looks  int          // number of calls of look
+	newest storage.Stat // of the root, with the latest times of all directories
+	// unsettled has the files that every look checks: by growing they may become sessions, or other ones.
 	unsettled map[*sessionFile]bool
-	sessions  *Sessions // nil: to be made anew
-	long      int       // bytes of long first messages that are kept
+	sessions  *Sessions // nil if it has to be collected again
+	long      int       // bytes of long first messages kept in memory
 	lookup    lookup
 }
 
-// sessionDir is a directory and the session files that are directly in it.
+// sessionDir is a directory and the session files directly in it.
 type sessionDir struct {
 	name   string
 	stat   storage.Stat // when its names were read
-	readAt int64        // ns since the epoch
-	seen   int          // at which look it was there last
+	readAt int64        // nanoseconds since the epoch
+	seen   int          // value of Listing.looks when it was last there
 	files  []*sessionFile
-	names  []string // of the files, without the directory
-	dirs   []string // the directories in it; the root's alone are looked at
+	names  []string // base names of files
+	dirs   []string // names of its directories; only those of the root are read
 }
 
-// sessionFile is a file whose name is a session's.
+// sessionFile is a file with the name of a session file.
 type sessionFile struct {
 	name   string
 	token  storage.Token // when its prefix was read
 	readAt int64
-	seen   int   // at which look its directory was read last
-	info   *Info // nil: the client does not list it
+	seen   int   // value of Listing.looks when its directory was last read
+	info   *Info // nil if the client does not list it
 }
 
-// New returns the listing of a store's sessions. root is the path of the storage as clients write
-// it into breadcrumbs and parentSession.
+// New returns a Listing of the store's sessions. root is the path of the storage as clients write it into breadcrumbs
+// and parentSession.
 func New(store *sessioncore.Store, root string) *Listing {
 	return &Listing{store: store, root: root, dirs: map[string]*sessionDir{}, unsettled: map[*sessionFile]bool{}}
 }
 
-// Sessions is what a Look found. It does not change.
+// Sessions is the result of a Look. It does not change.
 type Sessions struct {
 	listing *Listing
 	infos   []*Info
 	stat    storage.Stat
-	bytes   int64 // of index.jsonl
+	bytes   int64 // size of index.jsonl
 }
 
-// All returns the sessions, most recently modified first. The caller does not change the list.
+// All returns the sessions, most recently modified first. Callers must not modify the slice.
 func (s *Sessions) All() []*Info { return s.infos }
 
-// Stat tells about the directory of all sessions, with the newest times of all that is in it.
+// Stat returns the Stat of the sessions' directory, with the latest times of everything in it.
 func (s *Sessions) Stat() storage.Stat { return s.stat }
 
-// IndexSize is the size of index.jsonl in bytes.
+// IndexSize returns the size of index.jsonl in bytes.
 func (s *Sessions) IndexSize() int64 { return s.bytes }
 
 // Look returns all sessions as they are now.
@@ -98,8 +97,8 @@ func (l *Listing) Look() (*Sessions, error) {
 	return l.sessions, nil
 }
 
-// Stat tells about the directory of all sessions, with the newest times of the directories in it: when a
-// session came or went last.
+// Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session
+// was last added or removed.
 func (l *Listing) Stat() (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +106,7 @@ func (l *Listing) Stat() (storage.Stat, error) {
 	return l.newest, err
 }
 
-// collect makes the list from what is known. Locked by the caller, as all that follows.
+// collect returns the list of the known sessions. Callers of it and of the methods below must hold l.mu.
 func (l *Listing) collect() *Sessions {
 	s := &Sessions{listing: l, stat: l.newest}
 	for _, d := range l.dirs {
@@ -124,8 +123,8 @@ func (l *Listing) collect() *Sessions {
 	return s
 }
 
-// look brings what is known up to date: every file, or only the directories' names and the files that are
-// unsettled.
+// look brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
+// the unsettled files.
 func (l *Listing) look(all bool) error {
 	l.looks++
 	all = all || singleCost*len(l.unsettled) > l.count()
@@ -171,7 +170,7 @@ func (l *Listing) look(all bool) error {
 	if !all {
 		for f := range l.unsettled {
 			if f.seen == l.looks {
-				continue // with its directory
+				continue // checked with its directory
 			}
 			if st, err := l.store.Storage().Stat(f.name); err == nil && st.Kind == storage.KindFile && f.differs(st.Token) {
 				stale = append(stale, f)
@@ -181,24 +180,25 @@ func (l *Listing) look(all bool) error {
 	return l.read(stale)
 }
 
-// unreachable: it is not there, or not ours to see. The client's list passes over it as well.
+// unreachable reports whether err means that a file does not exist or may not be read. The client's list skips such
+// files as well.
 func unreachable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, storage.ErrNotRegular) ||
 		errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// dirScan is what a look at a directory found.
+// dirScan is the result of fetch.
 type dirScan struct {
 	stat  storage.Stat
-	at    int64 // ns since the epoch
+	at    int64 // nanoseconds since the epoch
 	err   error
-	same  bool               // its names are those that are known
-	stale []*sessionFile     // then: its files that are others now, where all are looked at
-	gone  []*sessionFile     // likewise those that are no files any more
-	items []storage.StatItem // else: what is in it
+	same  bool               // the directory has the same names as before
+	stale []*sessionFile     // if same and all: files that have to be read
+	gone  []*sessionFile     // if same and all: names that are no longer files
+	items []storage.StatItem // if not same: what is in the directory
 }
 
-// fetch looks at a directory. It changes nothing.
+// fetch reads the state of a directory. It does not modify l.
 func (l *Listing) fetch(name string, all bool) (k dirScan) {
 	files := l.store.Storage()
 	k.at = time.Now().UnixNano()
@@ -229,7 +229,7 @@ func (l *Listing) fetch(name string, all bool) (k dirScan) {
 	return k
 }
 
-// apply notes what a look found, and adds the files that are to be read to stale.
+// apply stores the result of fetch, and appends the files that have to be read to stale.
 func (l *Listing) apply(name string, k dirScan, stale *[]*sessionFile) (*sessionDir, error) {
 	if k.err != nil {
 		return nil, k.err
@@ -250,14 +250,14 @@ func (l *Listing) apply(name string, k dirScan, stale *[]*sessionFile) (*session
 	return d, nil
 }
 
-// isSessionFile: the client's list takes no hidden names and no links.
+// isSessionFile reports whether the client's list takes an item for a session file: it skips hidden names and links.
 func isSessionFile(item storage.Item) bool {
 	return item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessioncore.FileEnding)
 }
 
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
-// take takes over what is in a directory now.
+// take updates d to the items that are in the directory now.
 func (l *Listing) take(d *sessionDir, items []storage.StatItem, stale *[]*sessionFile) {
 	known := make(map[string]*sessionFile, len(d.files))
 	for i, f := range d.files {
@@ -288,10 +288,10 @@ func (l *Listing) take(d *sessionDir, items []storage.StatItem, stale *[]*sessio
 	}
 }
 
-// differs reports whether a file with that token has to be read.
+// differs reports whether a file that now has this token has to be read.
 func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
 
-// forget lets a directory go.
+// forget removes a directory and its files.
 func (l *Listing) forget(d *sessionDir) {
 	delete(l.dirs, d.name)
 	for _, f := range d.files {
@@ -299,7 +299,7 @@ func (l *Listing) forget(d *sessionDir) {
 	}
 }
 
-// drop lets a file go whose name is gone.
+// drop removes a file whose name is gone.
 func (l *Listing) drop(f *sessionFile) {
 	delete(l.unsettled, f)
 	if f.info != nil {

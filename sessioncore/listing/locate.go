@@ -10,12 +10,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxReadings is how many readings of a path that lies elsewhere are tried.
+// maxReadings bounds how many readings of a path from elsewhere are tried.
 const maxReadings = 16
 
-// Locate returns the session whose file a client wrote down as an absolute path. The path may be that of
-// another place, from which the agent directory was copied: then what follows a directory called as the
-// storage's is looked for here. The error wraps ErrNotFound where there is no session.
+// Locate returns the session at an absolute path that a client wrote. The path may be from another place, from which
+// the agent directory was copied: then Locate looks here for what follows a directory with the same base name as the
+// storage. The error wraps ErrNotFound if there is no session.
 func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
 	if len(file) > sessioncore.MaxPath || !path.IsAbs(file) || !strings.HasSuffix(file, sessioncore.FileEnding) {
 		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, file)
@@ -39,12 +39,12 @@ func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
 	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
 }
 
-// at returns the session of a file. The error wraps ErrNotFound where there is none.
+// at returns the session in the file name. The error wraps ErrNotFound if there is none.
 func (l *Listing) at(name string) (*sessioncore.Session, error) {
 	if path.Base(name)[0] == '.' {
 		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
 	}
-	// Names that a text made up are not kept by the store.
+	// Check first, so that the store does not keep names that a text made up.
 	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
 		return nil, fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
@@ -56,8 +56,8 @@ func (l *Listing) at(name string) (*sessioncore.Session, error) {
 	return s, err
 }
 
-// HasDirectory reports whether a listed file is a session for us too, and so has a directory. That the
-// client lists what it would not load happens where it found the header by a search.
+// HasDirectory reports whether a listed session has a directory in the mount. It has none if the file is not a
+// session to us: where the client finds the header by a text search, it lists files that it could not load.
 func (l *Listing) HasDirectory(i *Info) bool {
 	if i.flags&infoSearched == 0 {
 		return true
@@ -66,8 +66,8 @@ func (l *Listing) HasDirectory(i *Info) bool {
 	return err == nil
 }
 
-// Parent returns the session that a session was forked from: the one that parentSession in its header
-// names, as a path or as an id. The error wraps ErrNotFound where it names none, or none that is here.
+// Parent returns the session that s was forked from: the one that parentSession in its header names, by path or by
+// id. The error wraps ErrNotFound if the header names none, or none that exists here.
 func (l *Listing) Parent(s *sessioncore.Session) (*sessioncore.Session, error) {
 	text, err := s.ParentText()
 	switch {

@@ -8,9 +8,9 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// parseInfo makes of a file's prefix what the client's list does; nil where it does not list the
-// file. It is client 14.9.9's reading; for files with a title slot, which that one does not know, 18.2.3's;
-// and it knows the keys of the operator dialect.
+// parseInfo parses a file's prefix as the client's list does; it returns nil if the client does not list the file. It
+// follows client 14.9.9; for files with a title slot, which that version does not know, 18.2.3. It also knows the
+// keys of the operator dialect.
 func parseInfo(prefix []byte) *Info {
 	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
 	p := infoParser{content: content, values: prefixValues(content)}
@@ -31,12 +31,12 @@ func parseInfo(prefix []byte) *Info {
 	return &info
 }
 
-// infoParser is the reading of one prefix.
+// infoParser parses one prefix.
 type infoParser struct {
 	Info
 	content []byte
 	values  []rawjson.Value
-	summary *string // what stands for the title where the header has none
+	summary *string // replaces the title if the header has none
 }
 
 func (p *infoParser) setTitle(title string) {
@@ -44,8 +44,8 @@ func (p *infoParser) setTitle(title string) {
 	p.flags |= infoTitle
 }
 
-// header finds the header: the first value, or the one behind a title slot; else by a search of its line,
-// which may be longer than the prefix.
+// header finds the header: the first value, or the one after a title slot. If that is not a header, it searches the
+// text of its line, which may be longer than the prefix.
 func (p *infoParser) header() bool {
 	if !p.hasSlot() {
 		if len(p.values) > 0 && p.parseHeader(p.values[0]) {
@@ -68,13 +68,13 @@ func (p *infoParser) header() bool {
 	return false
 }
 
-// hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a
-// slot too, but no client loads them.
+// hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a slot too, but
+// no client loads them.
 func (p *infoParser) hasSlot() bool {
 	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
 }
 
-// slotTitle takes the title of a slot, which overrides the header's: a blank one means none.
+// slotTitle sets the title to that of a slot, which overrides the header's; a blank one means that there is no title.
 func (p *infoParser) slotTitle(title string) {
 	p.flags |= infoSlot
 	if rawjson.TrimSpace(title) != "" {
@@ -82,7 +82,7 @@ func (p *infoParser) slotTitle(title string) {
 	}
 }
 
-// parseHeader takes v where it is a header.
+// parseHeader parses v and reports whether it is a header.
 func (p *infoParser) parseHeader(v rawjson.Value) bool {
 	d := sessioncore.DialectOf(v)
 	if d == nil {
@@ -97,7 +97,7 @@ func (p *infoParser) parseHeader(v rawjson.Value) bool {
 	return true
 }
 
-// searchHeader takes a line that looks like a header where it could not be parsed.
+// searchHeader searches the text of a line that could not be parsed, and reports whether it looks like a header.
 func (p *infoParser) searchHeader(line []byte) bool {
 	p.flags |= infoSearched
 	typ, _ := textString(line, "type", 0)
@@ -119,7 +119,7 @@ func (p *infoParser) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value)
 	}
 }
 
-// fields takes what a header of either dialect says in strings.
+// fields sets what a header of either dialect has in string members.
 func (p *infoParser) fields(d *sessioncore.Dialect, text func(key string) (string, bool)) {
 	if d == sessioncore.Operator {
 		p.flags |= infoOperator
@@ -134,8 +134,8 @@ func (p *infoParser) fields(d *sessioncore.Dialect, text func(key string) (strin
 	}
 }
 
-// entries looks at all values but the first, which is the header or its slot. It returns false where the
-// client stumbles, and so does not list the file.
+// entries parses all values but the first, which is the header or the title slot. It returns false if the client
+// fails on one of them and so does not list the file.
 func (p *infoParser) entries() bool {
 	for i, v := range p.values {
 		if i == 0 {
@@ -156,7 +156,7 @@ func (p *infoParser) entries() bool {
 		switch {
 		case string(v) == "null":
 			return false
-		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one names the session, or not
+		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one sets or removes the name
 			p.summary = nil
 			if text, _ := name.Text(); text != "" {
 				p.summary = &text
@@ -174,7 +174,8 @@ func (p *infoParser) entries() bool {
 	return true
 }
 
-// message counts a message and takes its text if it is the first of a user.
+// message counts a message and keeps its text if it is the first one of a user. It returns false if the client fails
+// on it.
 func (p *infoParser) message(v rawjson.Value) bool {
 	p.MessageCount++
 	role := v.Member("role")
@@ -189,8 +190,7 @@ func (p *infoParser) message(v rawjson.Value) bool {
 	return ok
 }
 
-// contentText returns the texts of a message's content with blanks between them. ok is false where the
-// client throws.
+// contentText returns the texts of a message's content, separated by blanks. ok is false if the client throws on it.
 func contentText(content rawjson.Value) (text []byte, ok bool) {
 	if !content.IsArray() {
 		s, ok := content.Text()
@@ -213,7 +213,7 @@ func contentText(content rawjson.Value) (text []byte, ok bool) {
 	return text, ok
 }
 
-// appendText appends a scalar as JavaScript makes a text of it; nothing for null, arrays and objects.
+// appendText appends a scalar as JavaScript converts it to a string; it appends nothing for null, arrays and objects.
 func appendText(dst []byte, v rawjson.Value) []byte {
 	switch {
 	case v.IsString():

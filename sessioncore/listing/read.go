@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	// readersPerCPU is how many files are read at a time for each processor: a cold disk is waited for
-	// most of the time.
+	// readersPerCPU is how many files are read at a time for each processor; on a cold disk readers mostly wait.
 	readersPerCPU = 4
-	// readerFiles is how many files are worth another reader.
+	// readerFiles is the number of files for which one more reader is started.
 	readerFiles = 16
 )
 
-// readResult is what reading a prefix gave.
+// readResult is the result of reading a prefix.
 type readResult struct {
 	token storage.Token
 	at    int64
 	info  *Info
 }
 
-// read reads the prefixes of files, several at a time. One that cannot be read is not listed, and is
-// tried again at the next look.
+// read reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next look
+// tries it again.
 func (l *Listing) read(files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
@@ -39,8 +38,8 @@ func (l *Listing) read(files []*sessionFile) error {
 	return nil
 }
 
-// parallel calls work for each number below n, from several goroutines where there is more than one
-// worker. A panic is an error: no file may take the process down.
+// parallel calls work for each number below n, on up to the given number of goroutines. A panic becomes an error: no
+// file may crash the process.
 func parallel(n, workers int, work func(i int)) error {
 	var next atomic.Int64
 	failed := make([]error, max(1, min(n, workers)))
@@ -72,8 +71,7 @@ func (l *Listing) readOne(name string) readResult {
 	return r
 }
 
-// install notes what was read of a file. What is the same stays the same, so that nothing is sorted or
-// indexed anew for it.
+// install stores what was read of a file. If nothing changed, the sorted list and the indexes stay.
 func (l *Listing) install(f *sessionFile, r readResult) {
 	f.token, f.readAt = r.token, r.at
 	old := f.info
@@ -96,7 +94,7 @@ func (l *Listing) install(f *sessionFile, r readResult) {
 	}
 }
 
-// again looks at one file anew, which may be gone.
+// again reads one file if it has changed; the file may be gone.
 func (l *Listing) again(f *sessionFile) error {
 	st, err := l.store.Storage().Stat(f.name)
 	switch {

@@ -9,21 +9,21 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// singleCost is what looking at one file alone costs, in files of a look at all: the system calls to get
-// there.
+// singleCost is what checking a single file costs, as a number of files checked by a full look: it takes several
+// system calls to get there.
 const singleCost = 4
 
-// lookup finds sessions among those that are known, without looking at each. Its parts are made when they
-// are first needed after a session came, went, or changed its id or working directory.
+// lookup has indexes of the known sessions. Each is built when it is first needed after a session was added or
+// removed, or changed its id or working directory.
 type lookup struct {
 	resume *resumeIndex
 	cwds   *cwdIndex
 }
 
-// resumeIndex finds the sessions that a key of --resume means. Sorted lists, since keys are beginnings.
+// resumeIndex finds the sessions that match a key of --resume. Its lists are sorted, since keys are prefixes.
 type resumeIndex struct {
 	ids, files, suffixes []resumeKey
-	cut                  map[string]string // ids by the names that are too long to tell them
+	cut                  map[string]string // ids by file names that are too long to contain them
 }
 
 type resumeKey struct {
@@ -31,7 +31,7 @@ type resumeKey struct {
 	file *sessionFile
 }
 
-// resumable returns the index of what is known. Locked by the caller.
+// resumable returns the index, which is built when it is first needed. Callers must hold l.mu.
 func (l *Listing) resumable() *resumeIndex {
 	if l.lookup.resume == nil {
 		x := &resumeIndex{cut: map[string]string{}}
@@ -54,7 +54,7 @@ func (l *Listing) resumable() *resumeIndex {
 	return l.lookup.resume
 }
 
-// listed goes through all files that are sessions with a directory. Locked by the caller.
+// listed iterates over all sessions that have a directory. Callers must hold l.mu.
 func (l *Listing) listed() func(yield func(*sessionFile) bool) {
 	return func(yield func(*sessionFile) bool) {
 		for _, d := range l.dirs {
@@ -67,27 +67,27 @@ func (l *Listing) listed() func(yield func(*sessionFile) bool) {
 	}
 }
 
-// startingWith returns the part of sorted keys that begin with a prefix.
+// startingWith returns the keys that begin with prefix; keys must be sorted.
 func startingWith(keys []resumeKey, prefix string) []resumeKey {
 	from := sort.Search(len(keys), func(i int) bool { return keys[i].key >= prefix })
 	n := sort.Search(len(keys)-from, func(i int) bool { return !strings.HasPrefix(keys[from+i].key, prefix) })
 	return keys[from : from+n]
 }
 
-// candidates returns the files that a key means, and whether it is a whole id. A beginning may be that of
-// any file by now, which only a look at all can tell.
+// candidates returns the files that key may match, and whether key is a whole id. If it is a prefix, any file may
+// match by now, which only a full look finds out.
 func (x *resumeIndex) candidates(key string) (files []*sessionFile, whole bool) {
 	ids := startingWith(x.ids, key)
 	for _, keys := range [...][]resumeKey{ids, startingWith(x.files, key), startingWith(x.suffixes, key)} {
 		for _, k := range keys {
-			files = append(files, k.file) // a file may be there twice: it is looked at once more
+			files = append(files, k.file) // duplicates are harmless: the file is checked twice
 		}
 	}
 	return files, len(ids) > 0 && ids[0].key == key
 }
 
-// resumes reports whether a lowered key of --resume means the session: a beginning of its id, of its
-// file's name, or of what stands behind the last _ in that (docs/format.md, Listing and resuming).
+// resumes reports whether a lower-case key of --resume matches the session: a prefix of its id, of its file's name,
+// or of what follows the last _ in that (docs/format.md, Listing and resuming).
 func (i *Info) resumes(key string) bool {
 	if strings.HasPrefix(strings.ToLower(i.ID), key) {
 		return true
@@ -97,9 +97,9 @@ func (i *Info) resumes(key string) bool {
 	return strings.HasPrefix(base, key) || at >= 0 && strings.HasPrefix(base[at+1:], key)
 }
 
-// Resume returns the session that --resume finds in all directories for a key, which is given as a file
-// name (docs/design.md section 1, Names); a text that is no such name stands for itself. Of several the most
-// recently modified one. The error wraps ErrNotFound.
+// Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
+// there are several. name is the key as a file name (docs/design.md section 1, Names); a text that is not such a name
+// is the key itself. The error wraps ErrNotFound if there is none.
 func (l *Listing) Resume(name string) (*Info, error) {
 	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
@@ -115,7 +115,7 @@ func (l *Listing) Resume(name string) (*Info, error) {
 	})
 }
 
-// byID returns the session with just that id, another one than the file called except.
+// byID returns the session with exactly this id, ignoring the file except.
 func (l *Listing) byID(id, except string) (*Info, error) {
 	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
@@ -128,7 +128,7 @@ func (l *Listing) byID(id, except string) (*Info, error) {
 	})
 }
 
-// pick returns the most recently modified of the sessions that fit. The error wraps ErrNotFound.
+// pick returns the most recently modified session that matches. The error wraps ErrNotFound if there is none.
 func (l *Listing) pick(find finder) (*Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,11 +138,11 @@ func (l *Listing) pick(find finder) (*Info, error) {
 	return l.choose(find)
 }
 
-// finder tells which files may be the session that is looked for, whether it can only be one of them, and
-// what fits.
+// A finder returns the files that may be the wanted session, whether no other file can be, and a function that
+// reports whether a session matches.
 type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
-// choose is pick for who has looked already. Locked by the caller.
+// choose is pick for callers that hold l.mu and have called look.
 func (l *Listing) choose(find finder) (*Info, error) {
 	files, only, fits := find()
 	if only && singleCost*len(files) <= l.count() {
@@ -165,9 +165,9 @@ func (l *Listing) choose(find finder) (*Info, error) {
 	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
 }
 
-// count is the number of files that a look at all looks at.
+// count returns the number of files that a full look checks.
 func (l *Listing) count() int {
-	n := singleCost // so that one file is always looked at alone
+	n := singleCost // so that one file is always checked alone
 	for _, d := range l.dirs {
 		n += len(d.files)
 	}

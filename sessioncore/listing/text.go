@@ -7,12 +7,12 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// The client lists a session by the first 4 KB of its file. What it makes of them where they are cut, or
-// are no JSON, is part of the format: other tools' lists must agree with it. This file has its lenient
-// reading, checked against client 14.9.9 (docs/format.md, Listing and resuming).
+// The client lists a session by the first 4 KB of its file. What it makes of a prefix that is cut or not JSON is part
+// of the format: other tools' lists must agree with it. This file reproduces its lenient parser, checked against
+// client 14.9.9 (docs/format.md, Listing and resuming).
 
-// prefixValues returns the values that the client's list reads from a decoded prefix. Other than when it
-// is loaded (load.go), a torn value swallows the lines after it as long as these could belong to it.
+// prefixValues returns the values that the client's list reads from a decoded prefix. Unlike when a session is loaded
+// (package jsonl), a torn value swallows the following lines as long as they could belong to it.
 func prefixValues(content []byte) []rawjson.Value {
 	var values []rawjson.Value
 	var s rawjson.Scanner
@@ -40,9 +40,9 @@ func prefixValues(content []byte) []rawjson.Value {
 	return values
 }
 
-// textProperty finds `"name"` in a text from an offset on, and returns what stands between the quotes of
-// the string behind the next colon, up to the end of the text where it is cut. It knows nothing of
-// nesting. ok is false where there is no such name or no string.
+// textProperty searches text from an offset on for `"name"`, and returns what is between the quotes of the string
+// after the next colon, up to the end of the text if it is cut. It ignores nesting. ok is false if there is no such
+// name or string.
 func textProperty(text []byte, name string, from int) (raw []byte, ok bool) {
 	at := indexFrom(text, `"`+name+`"`, from)
 	if at < 0 {
@@ -78,7 +78,7 @@ func indexFrom(text []byte, what string, from int) int {
 	return -1
 }
 
-// unescapeFragment reads the inside of a JSON string that may be cut or broken.
+// unescapeFragment decodes the inside of a JSON string that may be cut or malformed.
 func unescapeFragment(raw []byte) string {
 	raw = bytes.TrimSuffix(raw, []byte(`\`))
 	var s rawjson.Scanner
@@ -93,7 +93,7 @@ func unescapeFragment(raw []byte) string {
 	return text
 }
 
-// textString is textProperty unescaped.
+// textString is textProperty with the string decoded.
 func textString(text []byte, name string, from int) (string, bool) {
 	raw, ok := textProperty(text, name, from)
 	if !ok {
@@ -102,7 +102,7 @@ func textString(text []byte, name string, from int) (string, bool) {
 	return unescapeFragment(raw), true
 }
 
-// countMessageMarkers counts what looks like the type of a message, at whatever depth.
+// countMessageMarkers counts what looks like the type member of a message, at any depth.
 func countMessageMarkers(text []byte) int {
 	count := 0
 	for at := 0; ; {
@@ -122,8 +122,8 @@ func countMessageMarkers(text []byte) int {
 	}
 }
 
-// firstMessageText finds the first user message in a text that could not be parsed up to it. The newer
-// client, whose files have a title slot, passes over empty ones and falls back on what others said.
+// firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,
+// whose files have a title slot, skips empty messages and falls back to those of other roles.
 func firstMessageText(text []byte, newer bool) string {
 	const role = `"role"`
 	fallback := ""
