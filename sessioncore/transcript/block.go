@@ -7,7 +7,7 @@ import (
 )
 
 // content renders what a message holds: a text, a list of blocks, or whatever else is there.
-func (w *transcriptWriter) content(v rawjson.Value) {
+func (w *renderer) content(v rawjson.Value) {
 	switch {
 	case v.Missing():
 	case v.IsString():
@@ -95,7 +95,7 @@ func (b *contentBlock) isCall() bool {
 }
 
 // block renders a content block.
-func (w *transcriptWriter) block(v rawjson.Value) {
+func (w *renderer) block(v rawjson.Value) {
 	if v.IsString() {
 		w.text(v)
 		return
@@ -129,7 +129,7 @@ func (w *transcriptWriter) block(v rawjson.Value) {
 }
 
 // thinking renders what the model thought, as a quote.
-func (w *transcriptWriter) thinking(v rawjson.Value) {
+func (w *renderer) thinking(v rawjson.Value) {
 	text := trimBlankLines(w.proseOf(v))
 	if len(text) == 0 {
 		return
@@ -140,7 +140,7 @@ func (w *transcriptWriter) thinking(v rawjson.Value) {
 }
 
 // picture renders an image: a link to its blob, or in words what there is in the entry.
-func (w *transcriptWriter) picture(b *contentBlock) {
+func (w *renderer) picture(b *contentBlock) {
 	media, data := b.media, b.data
 	if b.source.IsObject() {
 		source := readBlock(b.source)

@@ -6,7 +6,7 @@ import (
 )
 
 // entryOf renders an entry by its type. Types and fields are those of both dialects (docs/design.md section 9).
-func (w *transcriptWriter) entryOf(text rawjson.Value) {
+func (w *renderer) entryOf(text rawjson.Value) {
 	name := w.s.Kind(w.entry).String()
 	if name == "" {
 		name, _ = text.Member("type").Text()
@@ -32,7 +32,7 @@ func (w *transcriptWriter) entryOf(text rawjson.Value) {
 }
 
 // change renders an entry that tells of a change of settings, in a line.
-func (w *transcriptWriter) change(name string, text rawjson.Value) {
+func (w *renderer) change(name string, text rawjson.Value) {
 	line := func(keys ...string) []byte { return w.line(text.AnyOf(keys...)) }
 	switch name {
 	case "model_change":
@@ -73,7 +73,7 @@ func (w *transcriptWriter) change(name string, text rawjson.Value) {
 	}
 }
 
-func (w *transcriptWriter) noteOr(label string, v []byte, none string) {
+func (w *renderer) noteOr(label string, v []byte, none string) {
 	if len(v) == 0 {
 		v = []byte(none)
 	}
@@ -81,7 +81,7 @@ func (w *transcriptWriter) noteOr(label string, v []byte, none string) {
 }
 
 // scalar returns a string as a line, another value as JSON.
-func (w *transcriptWriter) scalar(v rawjson.Value) []byte {
+func (w *renderer) scalar(v rawjson.Value) []byte {
 	if v.IsString() || v.Missing() {
 		return w.line(v)
 	}
@@ -92,7 +92,7 @@ func (w *transcriptWriter) scalar(v rawjson.Value) []byte {
 const maxListed = 30
 
 // list returns a list of names as a line.
-func (w *transcriptWriter) list(v rawjson.Value) []byte {
+func (w *renderer) list(v rawjson.Value) []byte {
 	var names []byte
 	n := 0
 	v.EachElement(func(name rawjson.Value, _ int) bool {
@@ -119,7 +119,7 @@ func modelName(provider, model rawjson.Value) []byte {
 }
 
 // compaction renders what stands for the turns before it in what the model is sent.
-func (w *transcriptWriter) compaction(text rawjson.Value) {
+func (w *renderer) compaction(text rawjson.Value) {
 	w.turn(partAlways, "compaction", "Compaction")
 	before := ""
 	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
@@ -135,7 +135,7 @@ func (w *transcriptWriter) compaction(text rawjson.Value) {
 }
 
 // branchSummary renders what is told of a branch that was left.
-func (w *transcriptWriter) branchSummary(text rawjson.Value) {
+func (w *renderer) branchSummary(text rawjson.Value) {
 	w.turn(partAlways, "branch", "Branch summary")
 	w.note("What happened on the branch that was left at entry", w.line(text.AnyOf("fromId", "from_id")))
 	w.text(text.Member("summary"))

@@ -18,7 +18,7 @@ import (
 )
 
 // known counts the entries whose size in a transcript is known.
-func (t *transcriptSizes) known() (n int) {
+func (t *sizeCache) known() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.sizes {

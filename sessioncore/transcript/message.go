@@ -82,7 +82,7 @@ var roleHeadings = map[string]string{
 }
 
 // message renders the value of an entry's key "message".
-func (w *transcriptWriter) message(message rawjson.Value) {
+func (w *renderer) message(message rawjson.Value) {
 	if message.Missing() {
 		return
 	}
@@ -126,7 +126,7 @@ func (w *transcriptWriter) message(message rawjson.Value) {
 }
 
 // custom renders a message of an extension.
-func (w *transcriptWriter) custom(f messageFields) {
+func (w *renderer) custom(f messageFields) {
 	heading := "Extension"
 	if len(f.display) > 0 && !f.display.Truthy() {
 		heading = "Extension (not displayed)"
@@ -137,7 +137,7 @@ func (w *transcriptWriter) custom(f messageFields) {
 }
 
 // assistant renders what the model said.
-func (w *transcriptWriter) assistant(f *messageFields) {
+func (w *renderer) assistant(f *messageFields) {
 	model := modelName(f.provider, f.model)
 	w.turn(partAssistant, "assistant "+string(model), "Assistant")
 	w.afterHeading(model)
@@ -155,7 +155,7 @@ func (w *transcriptWriter) assistant(f *messageFields) {
 const maxProblem = 500
 
 // execution renders what the user ran.
-func (w *transcriptWriter) execution(role string, f *messageFields) {
+func (w *renderer) execution(role string, f *messageFields) {
 	if role == "bashExecution" {
 		w.output("sh", f.command)
 	} else {
@@ -177,7 +177,7 @@ func (w *transcriptWriter) execution(role string, f *messageFields) {
 }
 
 // files renders files that were read because the user mentioned them.
-func (w *transcriptWriter) files(files rawjson.Value) {
+func (w *renderer) files(files rawjson.Value) {
 	files.EachElement(func(file rawjson.Value, _ int) bool {
 		if w.blocksLeft--; w.blocksLeft < 0 {
 			w.cut = true

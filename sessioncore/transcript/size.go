@@ -7,19 +7,19 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// sizesKey is the key of the transcriptSizes that snapshots share.
+// sizesKey is the key of the sizeCache that snapshots share.
 type sizesKey struct{}
 
-// transcriptSizes remembers how long the rendering of each entry is, 20 bytes an entry, so that a stat of
+// sizeCache remembers how long the rendering of each entry is, 20 bytes an entry, so that a stat of
 // a transcript renders each entry once and after growth only the new ones. The snapshots of one index
 // share it: an entry of theirs never changes.
-type transcriptSizes struct {
-	mu    sync.Mutex // guards sizes; held while entries are rendered
-	sizes []partSize // by entry; the zero value for one that was not rendered yet
+type sizeCache struct {
+	mu    sync.Mutex  // guards sizes; held while entries are rendered
+	sizes []entrySize // by entry; the zero value for one that was not rendered yet
 }
 
-// partSize is what a transcript knows of an entry without rendering it.
-type partSize struct {
+// entrySize is what a transcript knows of an entry without rendering it.
+type entrySize struct {
 	body    uint32            // bytes, but for what depends on where the transcript lies
 	speaker uint32            // who speaks, in a turn
 	asked   sessioncore.Entry // with partAsked: the message that called for it, when it was rendered
@@ -43,12 +43,12 @@ const (
 )
 
 // sizesOf returns the sizes that the snapshots of an index share.
-func sizesOf(s *sessioncore.Snapshot) *transcriptSizes {
-	return s.Shared(sizesKey{}, func() any { return &transcriptSizes{} }).(*transcriptSizes)
+func sizesOf(s *sessioncore.Snapshot) *sizeCache {
+	return s.Shared(sizesKey{}, func() any { return &sizeCache{} }).(*sizeCache)
 }
 
 // in returns the size of a part in a transcript.
-func (p *partSize) in(part transcriptPart, w *transcriptWriter) int64 {
+func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 	n := int64(p.body) + int64(p.blobs)*int64(len(w.links.Blobs))
 	if p.entries > 0 {
 		n += int64(p.entries) * int64(len(w.entryLink(part.entry)))
@@ -60,11 +60,11 @@ func (p *partSize) in(part transcriptPart, w *transcriptWriter) int64 {
 }
 
 // of returns the sizes of the entries of a path.
-func (t *transcriptSizes) of(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]partSize, error) {
+func (t *sizeCache) of(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := s.Len(); len(t.sizes) < n {
-		t.sizes = append(t.sizes, make([]partSize, n-len(t.sizes))...)
+		t.sizes = append(t.sizes, make([]entrySize, n-len(t.sizes))...)
 	}
 	var missing, askedBy []sessioncore.Entry
 	asked := sessioncore.NoEntry
@@ -78,10 +78,10 @@ func (t *transcriptSizes) of(s *sessioncore.Snapshot, path []sessioncore.Entry) 
 		}
 	}
 	err := s.ReadEntries(missing, func() func(int, rawjson.Value) error {
-		w := newTranscriptWriter(s, Links{})
+		w := newRenderer(s, Links{})
 		w.measuring = true
 		return func(i int, text rawjson.Value) error {
-			heading, body, size, err := w.write(missing[i], askedBy[i], text)
+			heading, body, size, err := w.render(missing[i], askedBy[i], text)
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (t *transcriptSizes) of(s *sessioncore.Snapshot, path []sessioncore.Entry) 
 	if err != nil {
 		return nil, err
 	}
-	sizes := make([]partSize, len(path))
+	sizes := make([]entrySize, len(path))
 	for i, e := range path {
 		sizes[i] = t.sizes[e]
 	}

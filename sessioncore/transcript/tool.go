@@ -26,7 +26,7 @@ const (
 const intentKey = "_i"
 
 // toolCall renders a call: the tool's name, what the model says that it is for, and the arguments.
-func (w *transcriptWriter) toolCall(call *contentBlock) {
+func (w *renderer) toolCall(call *contentBlock) {
 	w.begin()
 	w.body = append(w.body, "**"...)
 	name := w.line(call.name)
@@ -48,7 +48,7 @@ func (w *transcriptWriter) toolCall(call *contentBlock) {
 }
 
 // parameters renders arguments in a code block: a text as it is, several by name.
-func (w *transcriptWriter) parameters(v rawjson.Value) {
+func (w *renderer) parameters(v rawjson.Value) {
 	switch {
 	case v.Missing():
 		return
@@ -79,7 +79,7 @@ func (w *transcriptWriter) parameters(v rawjson.Value) {
 }
 
 // data renders a JSON value of any shape.
-func (w *transcriptWriter) data(v rawjson.Value) {
+func (w *renderer) data(v rawjson.Value) {
 	if v.Missing() {
 		return
 	}
@@ -92,7 +92,7 @@ func (w *transcriptWriter) data(v rawjson.Value) {
 
 // result renders what a tool answered. Where the message before it called several tools, it says which call
 // it answers.
-func (w *transcriptWriter) result(f *messageFields) {
+func (w *renderer) result(f *messageFields) {
 	w.begin()
 	w.body = append(w.body, "**Result**"...)
 	separate := func() { w.body = append(w.body, " · "...) }
@@ -121,7 +121,7 @@ func (w *transcriptWriter) result(f *messageFields) {
 }
 
 // resultContent renders the content of a result: texts as they are, and pictures.
-func (w *transcriptWriter) resultContent(v rawjson.Value) {
+func (w *renderer) resultContent(v rawjson.Value) {
 	switch {
 	case v.Missing():
 	case v.IsString():
@@ -140,7 +140,7 @@ func (w *transcriptWriter) resultContent(v rawjson.Value) {
 	}
 }
 
-func (w *transcriptWriter) resultBlock(v rawjson.Value) {
+func (w *renderer) resultBlock(v rawjson.Value) {
 	if v.IsString() {
 		w.output("", v)
 		return
@@ -157,7 +157,7 @@ func (w *transcriptWriter) resultBlock(v rawjson.Value) {
 
 // about returns the first argument of the call with an id, where the message that called for it called more
 // than one tool.
-func (w *transcriptWriter) about(id rawjson.Value) []byte {
+func (w *renderer) about(id rawjson.Value) []byte {
 	w.size.flags |= partAsked
 	w.size.asked = w.asked
 	if w.asked == sessioncore.NoEntry || !id.IsString() {

@@ -37,14 +37,14 @@ func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*tran
 	if err != nil {
 		return nil, nil, err
 	}
-	head, titled, err := transcriptHead(s, leaf)
+	head, titled, err := headOf(s, leaf)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !titled && !slices.ContainsFunc(sizes, func(p partSize) bool { return p.body > 0 }) {
+	if !titled && !slices.ContainsFunc(sizes, func(p entrySize) bool { return p.body > 0 }) {
 		head = nil
 	}
-	t := &transcript{writer: newTranscriptWriter(s, links), reader: sessioncore.NewEntryReader(s)}
+	t := &transcript{renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s)}
 	d := sessioncore.NewMadeDocument(s, t)
 	d.AddText(string(head))
 	t.layOut(d, path, sizes)
@@ -53,14 +53,14 @@ func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*tran
 
 // transcript is the body of an open document: what it is made of, in order.
 type transcript struct {
-	writer *transcriptWriter
-	reader sessioncore.EntryReader
-	parts  []transcriptPart
-	chunks []int32 // where each piece of the document begins in parts, and the end
+	renderer *renderer
+	reader   sessioncore.EntryReader
+	entries  []shownEntry
+	chunks   []int32 // where each piece of the document begins in parts, and the end
 }
 
-// transcriptPart is an entry that is shown.
-type transcriptPart struct {
+// shownEntry is an entry that is shown.
+type shownEntry struct {
 	entry  sessioncore.Entry
 	asked  sessioncore.Entry // of a tool's result: the message that called for it
 	begins bool              // a turn begins here: it has a heading
@@ -71,8 +71,8 @@ type transcriptPart struct {
 const chunkText = 128 << 10
 
 // layOut decides which entries begin a turn and divides them into pieces.
-func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, sizes []partSize) {
-	var turn partSize // at the top of which the heading stands
+func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, sizes []entrySize) {
+	var turn entrySize // at the top of which the heading stands
 	asked := sessioncore.NoEntry
 	size := int64(0)
 	end := func() {
@@ -82,8 +82,8 @@ func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, s
 		}
 	}
 	for i, e := range path {
-		part, it := transcriptPart{entry: e, asked: asked}, sizes[i]
-		if isAssistant(t.writer.s, e) {
+		part, it := shownEntry{entry: e, asked: asked}, sizes[i]
+		if isAssistant(t.renderer.s, e) {
 			asked = e
 		}
 		switch {
@@ -94,7 +94,7 @@ func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, s
 			part.begins = true
 			turn = it
 		}
-		n := it.in(part, t.writer)
+		n := it.in(part, t.renderer)
 		if n == 0 {
 			continue
 		}
@@ -102,24 +102,24 @@ func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, s
 			end()
 		}
 		if size == 0 {
-			t.chunks = append(t.chunks, int32(len(t.parts)))
+			t.chunks = append(t.chunks, int32(len(t.entries)))
 		}
 		part.size = n
-		t.parts = append(t.parts, part)
+		t.entries = append(t.entries, part)
 		size += n
 	}
 	end()
-	t.chunks = append(t.chunks, int32(len(t.parts)))
+	t.chunks = append(t.chunks, int32(len(t.entries)))
 }
 
 // Make renders a piece of the document.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
-	for _, part := range t.parts[t.chunks[piece-1]:t.chunks[piece]] {
+	for _, part := range t.entries[t.chunks[piece-1]:t.chunks[piece]] {
 		text, err := t.reader.Read(part.entry)
 		if err != nil {
 			return nil, err
 		}
-		heading, body, _, err := t.writer.write(part.entry, part.asked, text)
+		heading, body, _, err := t.renderer.render(part.entry, part.asked, text)
 		if err != nil {
 			return nil, err
 		}
@@ -138,9 +138,9 @@ func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 // maxTitleLine is how much of a title is shown, in characters.
 const maxTitleLine = 200
 
-// transcriptHead is what stands above the first turn: the title, and whose transcript this is. titled tells
+// headOf returns what stands above the first turn: the title, and whose transcript this is. titled tells
 // that the title will stay as it is when the branch goes on.
-func transcriptHead(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, titled bool, err error) {
+func headOf(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, titled bool, err error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {
 		return nil, false, err
@@ -230,15 +230,15 @@ func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, wh
 // Continues reports whether a transcript begins with all the entries of another one, shown as there.
 func (t *transcript) Continues(earlier sessioncore.Maker) bool {
 	old, ok := earlier.(*transcript)
-	if !ok || len(t.parts) < len(old.parts) {
+	if !ok || len(t.entries) < len(old.entries) {
 		return false
 	}
-	for i, before := range old.parts {
-		now := t.parts[i]
+	for i, before := range old.entries {
+		now := t.entries[i]
 		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
 		if now.begins != before.begins || now.size != before.size ||
-			!sessioncore.SameText(t.writer.s, now.entry, old.writer.s, before.entry) ||
-			!sessioncore.SameText(t.writer.s, now.asked, old.writer.s, before.asked) {
+			!sessioncore.SameText(t.renderer.s, now.entry, old.renderer.s, before.entry) ||
+			!sessioncore.SameText(t.renderer.s, now.asked, old.renderer.s, before.asked) {
 			return false
 		}
 	}

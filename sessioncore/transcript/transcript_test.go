@@ -26,7 +26,7 @@ func transcriptOf(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 	t.Helper()
 	made, d, err := render(s, leaf, links)
 	text = sessiontest.ReadExactly(t, d, err)
-	for _, part := range made.parts {
+	for _, part := range made.entries {
 		if part.begins {
 			turns++
 		}

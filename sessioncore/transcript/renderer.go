@@ -25,8 +25,8 @@ const (
 	maxWord = 100
 )
 
-// transcriptWriter renders entries. It is not for concurrent use.
-type transcriptWriter struct {
+// renderer renders entries. It is not for concurrent use.
+type renderer struct {
 	s     *sessioncore.Snapshot
 	links Links
 	// measuring: what depends on links is counted, not written.
@@ -36,7 +36,7 @@ type transcriptWriter struct {
 	asked   sessioncore.Entry
 	heading []byte
 	body    []byte
-	size    partSize
+	size    entrySize
 	excerpt excerpter
 	prose   []byte // running text that is yet to be written
 	cut     bool   // something was left out that no link tells of yet
@@ -48,16 +48,16 @@ type transcriptWriter struct {
 	callsOf sessioncore.Entry
 }
 
-func newTranscriptWriter(s *sessioncore.Snapshot, links Links) *transcriptWriter {
-	return &transcriptWriter{s: s, links: links, callsOf: sessioncore.NoEntry}
+func newRenderer(s *sessioncore.Snapshot, links Links) *renderer {
+	return &renderer{s: s, links: links, callsOf: sessioncore.NoEntry}
 }
 
 // write renders an entry: the heading that stands above it where a turn begins with it, and the rest. Both
 // are good until the next call.
-func (w *transcriptWriter) write(e, asked sessioncore.Entry, text rawjson.Value) (heading, body []byte, size partSize, err error) {
+func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (heading, body []byte, size entrySize, err error) {
 	w.entry, w.asked = e, asked
 	w.heading, w.body, w.prose = w.heading[:0], w.body[:0], w.prose[:0]
-	w.size, w.cut, w.err = partSize{asked: sessioncore.NoEntry}, false, nil
+	w.size, w.cut, w.err = entrySize{asked: sessioncore.NoEntry}, false, nil
 	w.proseLeft, w.outputLeft, w.blocksLeft = maxProse, maxOutput, maxBlocks
 	w.entryOf(text)
 	w.flush()
@@ -73,7 +73,7 @@ func (w *transcriptWriter) write(e, asked sessioncore.Entry, text rawjson.Value)
 }
 
 // turn makes the entry part of a turn. what is its heading, in Markdown.
-func (w *transcriptWriter) turn(flags partFlags, speaker, what string) {
+func (w *renderer) turn(flags partFlags, speaker, what string) {
 	w.size.flags |= partTurn | flags
 	w.size.speaker = speakerOf(speaker)
 	w.heading = append(append(w.heading, "\n## "...), what...)
@@ -84,7 +84,7 @@ func (w *transcriptWriter) turn(flags partFlags, speaker, what string) {
 }
 
 // afterHeading adds a name to the heading.
-func (w *transcriptWriter) afterHeading(name []byte) {
+func (w *renderer) afterHeading(name []byte) {
 	if len(name) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (w *transcriptWriter) afterHeading(name []byte) {
 }
 
 // time returns the entry's time, "" where it has none of its own.
-func (w *transcriptWriter) time(form string) string {
+func (w *renderer) time(form string) string {
 	t, ok := w.s.OwnTime(w.entry)
 	if !ok {
 		return ""
@@ -102,14 +102,14 @@ func (w *transcriptWriter) time(form string) string {
 }
 
 // begin begins a block that is not running text.
-func (w *transcriptWriter) begin() {
+func (w *renderer) begin() {
 	w.flush()
 	w.body = append(w.body, '\n')
 }
 
 // flush writes the running text that was gathered. What follows the rendering of another entry without a
 // heading begins at the left margin: else it could continue a list in it.
-func (w *transcriptWriter) flush() {
+func (w *renderer) flush() {
 	if text := trimBlankLines(w.prose); len(text) > 0 {
 		if len(w.body) == 0 && w.size.flags&partAlways == 0 {
 			text = bytes.TrimLeft(text, " \t")
@@ -132,7 +132,7 @@ func trimBlankLines(text []byte) []byte {
 }
 
 // proseOf takes running text apart, within the entry's limit.
-func (w *transcriptWriter) proseOf(v rawjson.Value) []byte {
+func (w *renderer) proseOf(v rawjson.Value) []byte {
 	x, squeezed := w.excerpt.of(v, excerptLimits{whole: w.proseLeft, head: w.proseLeft})
 	w.proseLeft -= min(len(v), w.proseLeft)
 	w.cut = w.cut || squeezed || x.left > 0
@@ -140,7 +140,7 @@ func (w *transcriptWriter) proseOf(v rawjson.Value) []byte {
 }
 
 // text adds running text.
-func (w *transcriptWriter) text(v rawjson.Value) {
+func (w *renderer) text(v rawjson.Value) {
 	if text := w.proseOf(v); len(text) > 0 {
 		if len(w.prose) > 0 {
 			w.prose = append(w.prose, "\n\n"...)
@@ -150,10 +150,10 @@ func (w *transcriptWriter) text(v rawjson.Value) {
 }
 
 // line returns a string as one line of text.
-func (w *transcriptWriter) line(v rawjson.Value) []byte { return shownLine(v, maxWord) }
+func (w *renderer) line(v rawjson.Value) []byte { return shownLine(v, maxWord) }
 
 // note writes a line about something that is not said by anybody: a label and some values.
-func (w *transcriptWriter) note(label string, values ...[]byte) {
+func (w *renderer) note(label string, values ...[]byte) {
 	w.begin()
 	w.body = append(append(append(w.body, '*'), label...), '*')
 	for _, v := range values {
@@ -165,7 +165,7 @@ func (w *transcriptWriter) note(label string, values ...[]byte) {
 }
 
 // more adds to the note that was written last.
-func (w *transcriptWriter) more(add func(out []byte) []byte) {
+func (w *renderer) more(add func(out []byte) []byte) {
 	line := append(bytes.TrimSuffix(w.body, []byte("\n")), ' ')
 	if w.body = add(line); len(w.body) == len(line) {
 		w.body = w.body[:len(line)-1] // nothing to add
@@ -174,7 +174,7 @@ func (w *transcriptWriter) more(add func(out []byte) []byte) {
 }
 
 // noteLink adds a link to the entry to the note that was written last.
-func (w *transcriptWriter) noteLink(text string) {
+func (w *renderer) noteLink(text string) {
 	w.more(func(out []byte) []byte {
 		w.body = out
 		w.linkEntry(text)
@@ -183,13 +183,13 @@ func (w *transcriptWriter) noteLink(text string) {
 }
 
 // fenced writes a code block.
-func (w *transcriptWriter) fenced(info string, text []byte) {
+func (w *renderer) fenced(info string, text []byte) {
 	w.begin()
 	w.body = markdown.AppendFenced(w.body, info, bytes.TrimRight(text, "\n"))
 }
 
 // output writes a text in code blocks: a long one cut, with a link to its entry between head and tail.
-func (w *transcriptWriter) output(info string, v rawjson.Value) {
+func (w *renderer) output(info string, v rawjson.Value) {
 	limits := outputLimits
 	if w.outputLeft < limits.whole {
 		limits = excerptLimits{whole: w.outputLeft, head: w.outputLeft}
@@ -212,7 +212,7 @@ func (w *transcriptWriter) output(info string, v rawjson.Value) {
 }
 
 // linkEntry writes a link to the file of the entry.
-func (w *transcriptWriter) linkEntry(text string) {
+func (w *renderer) linkEntry(text string) {
 	w.body = append(append(append(w.body, '['), text...), "]("...)
 	if w.measuring {
 		w.size.entries++
@@ -222,12 +222,12 @@ func (w *transcriptWriter) linkEntry(text string) {
 	w.body = append(w.body, ')')
 }
 
-func (w *transcriptWriter) entryLink(e sessioncore.Entry) []byte {
+func (w *renderer) entryLink(e sessioncore.Entry) []byte {
 	return append(markdown.AppendLinkPath([]byte(w.links.Entries), w.s.Name(e)), ".json"...)
 }
 
 // image writes a link to a blob.
-func (w *transcriptWriter) image(what []byte, hash string) {
+func (w *renderer) image(what []byte, hash string) {
 	w.begin()
 	w.body = append(markdown.AppendText(append(w.body, "![Image: "...), what), "]("...)
 	if w.measuring {
