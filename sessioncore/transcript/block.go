@@ -6,7 +6,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// content renders what a message holds: a text, a list of blocks, or whatever else is there.
+// content renders the content of a message: a text, a list of blocks, or any other value.
 func (w *renderer) content(v rawjson.Value) {
 	switch {
 	case v.Missing():
@@ -26,17 +26,17 @@ func (w *renderer) content(v rawjson.Value) {
 	}
 }
 
-// contentBlock are the members of a content block that a transcript shows.
+// contentBlock has the members of a content block that a transcript shows.
 type contentBlock struct {
 	kind                           string // its type, in camelCase
 	text, thinking                 rawjson.Value
 	id, name, parameters, intent   rawjson.Value // of a call
-	data, url, media, source       rawjson.Value // of a picture
+	data, url, media, source       rawjson.Value // of an image
 	content, tool, answers, failed rawjson.Value // of a result
 	to, inner                      rawjson.Value
 }
 
-// readBlock finds the members of a content block in one pass, in either spelling.
+// readBlock finds the members of a content block in one pass, in the spelling of either dialect.
 func readBlock(block rawjson.Value) (b contentBlock) {
 	block.EachMember(func(m rawjson.Member) bool {
 		switch m.Name() {
@@ -81,7 +81,7 @@ func readBlock(block rawjson.Value) (b contentBlock) {
 	return b
 }
 
-// The kinds of blocks, of all dialects and providers.
+// isText, isPicture and isCall know the block types of all dialects and providers.
 func (b *contentBlock) isText() bool {
 	return b.kind == "text" || b.kind == "inputText" || b.kind == "outputText"
 }
@@ -128,7 +128,7 @@ func (w *renderer) block(v rawjson.Value) {
 	}
 }
 
-// thinking renders what the model thought, as a quote.
+// thinking renders the model's thoughts as a block quote.
 func (w *renderer) thinking(v rawjson.Value) {
 	text := trimBlankLines(w.proseOf(v))
 	if len(text) == 0 {
@@ -139,7 +139,7 @@ func (w *renderer) thinking(v rawjson.Value) {
 	w.body = markdown.AppendQuote(w.body, text)
 }
 
-// picture renders an image: a link to its blob, or in words what there is in the entry.
+// picture renders an image: a link to its blob or, if the data is in the entry, a note and a link to the entry.
 func (w *renderer) picture(b *contentBlock) {
 	media, data := b.media, b.data
 	if b.source.IsObject() {

@@ -1,7 +1,7 @@
-// Package transcript renders a branch of a session as Markdown for a person (docs/design.md, transcript.md).
+// Package transcript renders a branch of a session as Markdown for people (docs/design.md, transcript.md).
 //
 //	doc, err := transcript.Render(snap, leaf, transcript.Links{Entries: "entries/", Blobs: "../blobs/"})
 //
-// Only the sizes of what is rendered are kept; the text is made when it is read. Whatever a session says, it changes
-// neither the structure of the document nor the state of a terminal. The package never reads a blob, and never writes.
+// Only the sizes of rendered entries are kept; the text is rendered when it is read. No content of a session can
+// change the structure of the document or the state of a terminal. The package never reads a blob, and never writes.
 package transcript

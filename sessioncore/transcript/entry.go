@@ -5,7 +5,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// entryOf renders an entry by its type. Types and fields are those of both dialects (docs/design.md section 9).
+// entryOf renders an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
 func (w *renderer) entryOf(text rawjson.Value) {
 	name := w.s.Kind(w.entry).String()
 	if name == "" {
@@ -24,14 +24,14 @@ func (w *renderer) entryOf(text rawjson.Value) {
 		"label", "mcp_tool_selection", "ttsr_injection", "session_init", "reset_boundary":
 		w.change(name, text)
 	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
-		// State of programs: nothing to read.
+		// Program state: nothing to show.
 	default:
 		w.note("An entry of type", markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
 		w.noteLink("the entry")
 	}
 }
 
-// change renders an entry that tells of a change of settings, in a line.
+// change renders an entry that changes settings, as one line.
 func (w *renderer) change(name string, text rawjson.Value) {
 	line := func(keys ...string) []byte { return w.line(text.AnyOf(keys...)) }
 	switch name {
@@ -80,7 +80,7 @@ func (w *renderer) noteOr(label string, v []byte, none string) {
 	w.note(label, v)
 }
 
-// scalar returns a string as a line, another value as JSON.
+// scalar returns a string as one line, and any other value as JSON.
 func (w *renderer) scalar(v rawjson.Value) []byte {
 	if v.IsString() || v.Missing() {
 		return w.line(v)
@@ -91,7 +91,7 @@ func (w *renderer) scalar(v rawjson.Value) []byte {
 // maxListed is how many names of a list are shown.
 const maxListed = 30
 
-// list returns a list of names as a line.
+// list returns a list of names as one line.
 func (w *renderer) list(v rawjson.Value) []byte {
 	var names []byte
 	n := 0
@@ -109,7 +109,7 @@ func (w *renderer) list(v rawjson.Value) []byte {
 	return names
 }
 
-// modelName puts a model's name together, "" where there is none.
+// modelName returns a model's name with its provider, "" if there is none.
 func modelName(provider, model rawjson.Value) []byte {
 	name := shownLine(model, maxWord)
 	if p := shownLine(provider, maxWord); len(p) > 0 && len(name) > 0 {
@@ -118,7 +118,7 @@ func modelName(provider, model rawjson.Value) []byte {
 	return name
 }
 
-// compaction renders what stands for the turns before it in what the model is sent.
+// compaction renders the summary that replaces earlier turns in what is sent to the model.
 func (w *renderer) compaction(text rawjson.Value) {
 	w.turn(partAlways, "compaction", "Compaction")
 	before := ""
@@ -134,7 +134,7 @@ func (w *renderer) compaction(text rawjson.Value) {
 	w.text(summary)
 }
 
-// branchSummary renders what is told of a branch that was left.
+// branchSummary renders the summary of an abandoned branch.
 func (w *renderer) branchSummary(text rawjson.Value) {
 	w.turn(partAlways, "branch", "Branch summary")
 	w.note("What happened on the branch that was left at entry", w.line(text.AnyOf("fromId", "from_id")))

@@ -9,28 +9,28 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// excerpt is a text as far as it is shown: the whole of it, or its head and its tail.
+// excerpt is what is shown of a text: all of it in head, or its head and tail.
 type excerpt struct {
 	head, tail []byte // visible text
-	left       int    // bytes of the stored text that are left out between them
+	left       int    // bytes of the stored text omitted between them
 }
 
-// excerptLimits say how much is shown, in bytes of the stored text.
+// excerptLimits say how much of a text is shown, in bytes of the stored text.
 type excerptLimits struct {
-	whole      int // up to here a text is shown whole
-	head, tail int // of a longer one
+	whole      int // texts up to this size are shown completely
+	head, tail int // of longer texts
 }
 
-// outputLimits: what a tool put out, or a long argument, is read for its beginning and its end.
+// outputLimits are for tool output and long arguments, of which people read the beginning and the end.
 var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
 
-// excerpter makes excerpts; each is good until the next one.
+// excerpter makes excerpts; each is valid until the next call of of.
 type excerpter struct {
 	decoded, squeezed, visible []byte
 }
 
-// of takes a string apart, reading no more of it than is shown. What looks like base64 is left out anywhere;
-// squeezed tells that some of that was found.
+// of returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64; squeezed
+// reports whether it found any.
 func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeezed bool) {
 	if !v.IsString() {
 		return e, false
@@ -48,7 +48,7 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeez
 	n := len(x.visible)
 	squeezed = x.show(body[to:], true) || squeezed
 	e.head, e.tail = x.visible[:n:n], x.visible[n:]
-	// Whole lines, where there are some near.
+	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
 		e.left += len(e.head) - i - 1
 		e.head = e.head[: i+1 : i+1]
@@ -60,7 +60,7 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeez
 	return e, squeezed
 }
 
-// show appends the visible text of the body of a JSON string, or of a piece that was cut out of it.
+// show appends the visible text of the body of a JSON string; cut says that body is only a piece of it.
 func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 	text := body
 	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
@@ -77,14 +77,14 @@ func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
 	return squeezed
 }
 
-// shownLine returns a string as a line for people, nothing for any other value.
+// shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
 func shownLine(v rawjson.Value, characters int) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
 	return markdown.AppendLine(nil, e.head, characters)
 }
 
-// trimSurrogates takes away the halves of a pair that a cut parted.
+// trimSurrogates removes half surrogate pairs at the ends of a piece.
 func trimSurrogates(text []byte) []byte {
 	if rawjson.IsSurrogate(text) && text[1] >= 0xB0 {
 		text = text[3:]
@@ -98,8 +98,8 @@ func trimSurrogates(text []byte) []byte {
 // longestEscape is the length of \uXXXX.
 const longestEscape = 6
 
-// escapeStart returns the offset at or before at where a string's body can be cut: not within an escape,
-// and not within a character.
+// escapeStart returns the largest offset up to at where a string's body can be cut: not within an escape, and not
+// within a character.
 func escapeStart(body []byte, at int) int {
 	for k := 1; k < longestEscape && k <= at; k++ {
 		start := at - k
@@ -126,9 +126,9 @@ func backslashesBefore(text []byte, at int) int {
 }
 
 const (
-	// shortest64 is the shortest run of base64's characters that is taken for base64, not for words.
+	// shortest64 is the length from which a run of base64 characters is taken for base64.
 	shortest64 = 1024
-	// kept64 is how much of it is shown.
+	// kept64 is how much of a run is shown.
 	kept64 = 48
 )
 
@@ -139,12 +139,12 @@ var alphabet64 = func() (t [256]bool) {
 	return t
 }()
 
-// appendSqueezed leaves the middle out of long runs of base64: nobody reads it, and it buries what they
-// read. Where there are none it appends nothing.
+// appendSqueezed appends text without the middle of long runs of base64, which nobody reads. If there are none, it
+// appends nothing and returns false.
 func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 	done := 0
 	for at := shortest64 - 1; at < len(text); at += shortest64 {
-		if !alphabet64[text[at]] { // every long run has a byte at one of these places
+		if !alphabet64[text[at]] { // every long run has a byte at one of these offsets
 			continue
 		}
 		start, end := at, at
@@ -155,7 +155,7 @@ func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 			end++
 		}
 		if end-start < shortest64 || longestRepeat(text[start:end]) > (end-start)/2 {
-			continue // a ruler of hyphens is none
+			continue // a line of hyphens, for example, is not base64
 		}
 		dst = append(dst, text[done:start+kept64]...)
 		dst = append(dst, "…{"+sizeText(end-start-kept64)+" of base64}"...)
@@ -167,7 +167,7 @@ func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 	return append(dst, text[done:]...), true
 }
 
-// longestRepeat returns the length of the longest run of one and the same byte.
+// longestRepeat returns the length of the longest run of equal bytes.
 func longestRepeat(text []byte) int {
 	longest := 0
 	for len(text) > 0 {
@@ -178,7 +178,7 @@ func longestRepeat(text []byte) int {
 	return longest
 }
 
-// sizeText tells a size for a person.
+// sizeText formats a size for people.
 func sizeText(n int) string {
 	switch {
 	case n < 1000:

@@ -5,7 +5,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// messageFields are the members of a message that a transcript shows.
+// messageFields has the members of a message that a transcript shows.
 type messageFields struct {
 	role, content                        rawjson.Value
 	provider, model, stop, problem       rawjson.Value // of an assistant
@@ -16,7 +16,7 @@ type messageFields struct {
 	synthetic                            rawjson.Value
 }
 
-// readMessage finds the members of a message in one pass, in either spelling.
+// readMessage finds the members of a message in one pass, in the spelling of either dialect.
 func readMessage(message rawjson.Value) (f messageFields) {
 	message.EachMember(func(m rawjson.Member) bool {
 		if to := f.named(m.Name()); to != nil {
@@ -75,13 +75,13 @@ func (f *messageFields) named(key string) *rawjson.Value {
 	return nil
 }
 
-// roleHeadings are the headings of turns, by role.
+// roleHeadings has the headings of turns by role.
 var roleHeadings = map[string]string{
 	"user": "User", "developer": "Developer", "system": "System",
 	"bashExecution": "User ran a command", "pythonExecution": "User ran Python", "fileMention": "Files that the user mentioned",
 }
 
-// message renders the value of an entry's key "message".
+// message renders the value of an entry's member "message".
 func (w *renderer) message(message rawjson.Value) {
 	if message.Missing() {
 		return
@@ -136,7 +136,7 @@ func (w *renderer) custom(f messageFields) {
 	w.content(f.content)
 }
 
-// assistant renders what the model said.
+// assistant renders a message of the model.
 func (w *renderer) assistant(f *messageFields) {
 	model := modelName(f.provider, f.model)
 	w.turn(partAssistant, "assistant "+string(model), "Assistant")
@@ -151,10 +151,10 @@ func (w *renderer) assistant(f *messageFields) {
 	w.more(func(out []byte) []byte { return markdown.AppendText(out, problem) })
 }
 
-// maxProblem is how much of an error message is shown, in characters.
+// maxProblem is how many characters of an error message are shown.
 const maxProblem = 500
 
-// execution renders what the user ran.
+// execution renders a command or code that the user ran.
 func (w *renderer) execution(role string, f *messageFields) {
 	if role == "bashExecution" {
 		w.output("sh", f.command)

@@ -8,28 +8,27 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file and the transcript….go files beside it render one entry of a transcript. What they write
-// depends on the entry alone, on where the transcript lies, and of a tool's result on the message that
-// called for it. Each block is preceded by a blank line and begins at the left margin, so that nothing that
-// stands before it, however it ends, takes it in.
+// The renderer renders one entry. Its output depends only on the entry, on the links' prefixes and, for a tool's
+// result, on the message that called the tool. Each block is preceded by a blank line and begins at the left margin,
+// so that it cannot become part of what precedes it, however that ends.
 
 const (
-	// maxProse is how much running text of an entry is shown, in bytes of the stored text. It is far more
-	// than anybody writes or reads, and keeps one line of a hostile file from taking the memory.
+	// maxProse is how many bytes of the stored running text of an entry are shown. That is far more than anybody
+	// writes or reads, and it keeps a line of a hostile file from filling the memory.
 	maxProse = 1 << 20
 	// maxBlocks is how many content blocks of an entry are shown.
 	maxBlocks = 1000
-	// maxOutput is how much of the excerpts of tool output an entry may show in all.
+	// maxOutput is how many bytes the excerpts of tool output in one entry may have together.
 	maxOutput = 256 << 10
-	// maxWord is how much is shown of a name: of a tool, a model, a mode. In characters.
+	// maxWord is how many characters are shown of a name: of a tool, a model, a mode.
 	maxWord = 100
 )
 
-// renderer renders entries. It is not for concurrent use.
+// renderer renders entries. It is not safe for concurrent use.
 type renderer struct {
 	s     *sessioncore.Snapshot
 	links Links
-	// measuring: what depends on links is counted, not written.
+	// measuring counts links instead of writing their targets.
 	measuring bool
 
 	entry   sessioncore.Entry
@@ -38,8 +37,8 @@ type renderer struct {
 	body    []byte
 	size    entrySize
 	excerpt excerpter
-	prose   []byte // running text that is yet to be written
-	cut     bool   // something was left out that no link tells of yet
+	prose   []byte // running text not yet written to body
+	cut     bool   // something was omitted that no link mentions yet
 	err     error
 
 	proseLeft, outputLeft, blocksLeft int
@@ -52,8 +51,8 @@ func newRenderer(s *sessioncore.Snapshot, links Links) *renderer {
 	return &renderer{s: s, links: links, callsOf: sessioncore.NoEntry}
 }
 
-// write renders an entry: the heading that stands above it where a turn begins with it, and the rest. Both
-// are good until the next call.
+// render renders an entry; heading is to be shown only if a turn begins with the entry. heading and body are valid
+// until the next call.
 func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (heading, body []byte, size entrySize, err error) {
 	w.entry, w.asked = e, asked
 	w.heading, w.body, w.prose = w.heading[:0], w.body[:0], w.prose[:0]
@@ -66,13 +65,13 @@ func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (headi
 		w.noteLink("the whole entry")
 	}
 	if len(w.body) == 0 {
-		w.heading = w.heading[:0] // an empty turn is none
+		w.heading = w.heading[:0] // an entry without a body is not part of a turn
 		w.size.flags &^= partOfTurn
 	}
 	return w.heading, w.body, w.size, w.err
 }
 
-// turn makes the entry part of a turn. what is its heading, in Markdown.
+// turn makes the entry part of a turn. what is the text of its heading, in Markdown.
 func (w *renderer) turn(flags partFlags, speaker, what string) {
 	w.size.flags |= partTurn | flags
 	w.size.speaker = speakerOf(speaker)
@@ -83,7 +82,7 @@ func (w *renderer) turn(flags partFlags, speaker, what string) {
 	w.heading = append(w.heading, '\n')
 }
 
-// afterHeading adds a name to the heading.
+// afterHeading appends a name to the heading.
 func (w *renderer) afterHeading(name []byte) {
 	if len(name) == 0 {
 		return
@@ -92,7 +91,7 @@ func (w *renderer) afterHeading(name []byte) {
 	w.heading = append(markdown.AppendCode(append(w.heading, " · "...), name), '\n')
 }
 
-// time returns the entry's time, "" where it has none of its own.
+// time formats the entry's time; it returns "" if the entry has no time of its own.
 func (w *renderer) time(form string) string {
 	t, ok := w.s.OwnTime(w.entry)
 	if !ok {
@@ -101,14 +100,14 @@ func (w *renderer) time(form string) string {
 	return t.UTC().Format(form)
 }
 
-// begin begins a block that is not running text.
+// begin starts a block that is not running text.
 func (w *renderer) begin() {
 	w.flush()
 	w.body = append(w.body, '\n')
 }
 
-// flush writes the running text that was gathered. What follows the rendering of another entry without a
-// heading begins at the left margin: else it could continue a list in it.
+// flush writes the collected running text. Where no heading precedes, the text begins at the left margin, since it
+// could otherwise continue a list of the entry before.
 func (w *renderer) flush() {
 	if text := trimBlankLines(w.prose); len(text) > 0 {
 		if len(w.body) == 0 && w.size.flags&partAlways == 0 {
@@ -119,7 +118,7 @@ func (w *renderer) flush() {
 	w.prose = w.prose[:0]
 }
 
-// trimBlankLines takes away blank lines at the start, and white space at the end.
+// trimBlankLines removes leading blank lines and trailing white space.
 func trimBlankLines(text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
 	for {
@@ -131,7 +130,7 @@ func trimBlankLines(text []byte) []byte {
 	}
 }
 
-// proseOf takes running text apart, within the entry's limit.
+// proseOf returns the visible running text of v, within the entry's limit.
 func (w *renderer) proseOf(v rawjson.Value) []byte {
 	x, squeezed := w.excerpt.of(v, excerptLimits{whole: w.proseLeft, head: w.proseLeft})
 	w.proseLeft -= min(len(v), w.proseLeft)
@@ -152,7 +151,7 @@ func (w *renderer) text(v rawjson.Value) {
 // line returns a string as one line of text.
 func (w *renderer) line(v rawjson.Value) []byte { return shownLine(v, maxWord) }
 
-// note writes a line about something that is not said by anybody: a label and some values.
+// note writes a line that is not part of the conversation: a label and values.
 func (w *renderer) note(label string, values ...[]byte) {
 	w.begin()
 	w.body = append(append(append(w.body, '*'), label...), '*')
@@ -164,7 +163,7 @@ func (w *renderer) note(label string, values ...[]byte) {
 	w.body = append(w.body, '\n')
 }
 
-// more adds to the note that was written last.
+// more appends to the last note.
 func (w *renderer) more(add func(out []byte) []byte) {
 	line := append(bytes.TrimSuffix(w.body, []byte("\n")), ' ')
 	if w.body = add(line); len(w.body) == len(line) {
@@ -173,7 +172,7 @@ func (w *renderer) more(add func(out []byte) []byte) {
 	w.body = append(w.body, '\n')
 }
 
-// noteLink adds a link to the entry to the note that was written last.
+// noteLink appends a link to the entry to the last note.
 func (w *renderer) noteLink(text string) {
 	w.more(func(out []byte) []byte {
 		w.body = out
@@ -188,7 +187,7 @@ func (w *renderer) fenced(info string, text []byte) {
 	w.body = markdown.AppendFenced(w.body, info, bytes.TrimRight(text, "\n"))
 }
 
-// output writes a text in code blocks: a long one cut, with a link to its entry between head and tail.
+// output writes a text in a code block. A long text is shown as head and tail, with a link to the entry between them.
 func (w *renderer) output(info string, v rawjson.Value) {
 	limits := outputLimits
 	if w.outputLeft < limits.whole {
@@ -211,7 +210,7 @@ func (w *renderer) output(info string, v rawjson.Value) {
 	}
 }
 
-// linkEntry writes a link to the file of the entry.
+// linkEntry writes a link to the entry's file.
 func (w *renderer) linkEntry(text string) {
 	w.body = append(append(append(w.body, '['), text...), "]("...)
 	if w.measuring {

@@ -7,25 +7,25 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// sizesKey is the key of the sizeCache that snapshots share.
+// sizesKey is the key under which the snapshots of an index share a sizeCache.
 type sizesKey struct{}
 
-// sizeCache remembers how long the rendering of each entry is, 20 bytes an entry, so that a stat of
-// a transcript renders each entry once and after growth only the new ones. The snapshots of one index
-// share it: an entry of theirs never changes.
+// sizeCache has the size of each rendered entry, 20 bytes per entry, so that a stat of a transcript renders each
+// entry once, and after growth only the new ones. The snapshots of an index share it, since their entries never
+// change.
 type sizeCache struct {
 	mu    sync.Mutex  // guards sizes; held while entries are rendered
-	sizes []entrySize // by entry; the zero value for one that was not rendered yet
+	sizes []entrySize // by entry; zero if not rendered yet
 }
 
-// entrySize is what a transcript knows of an entry without rendering it.
+// entrySize describes a rendered entry.
 type entrySize struct {
-	body    uint32            // bytes, but for what depends on where the transcript lies
-	speaker uint32            // who speaks, in a turn
-	asked   sessioncore.Entry // with partAsked: the message that called for it, when it was rendered
-	heading uint16            // bytes of the heading of a turn
-	entries uint16            // links to the entry's file
-	blobs   uint16            // links to blobs
+	body    uint32            // bytes, without the prefixes of links
+	speaker uint32            // who speaks, if in a turn (speakerOf)
+	asked   sessioncore.Entry // if partAsked: the message that called for it when it was rendered
+	heading uint16            // bytes of the heading, shown if a turn begins here
+	entries uint16            // number of links to the entry's file
+	blobs   uint16            // number of links to blobs
 	flags   partFlags
 }
 
@@ -33,21 +33,21 @@ type partFlags uint8
 
 const (
 	partKnown     partFlags = 1 << iota
-	partTurn                // it is a part of a turn
-	partAlways              // it begins one, whatever stands before it
-	partJoins               // it belongs to the assistant's turn before it, if there is one
-	partAssistant           // it is the assistant's
-	partAsked               // it shows something of the message that called for it
+	partTurn                // it belongs to a turn
+	partAlways              // it begins a turn whatever precedes it
+	partJoins               // it belongs to a preceding turn of the assistant, if there is one
+	partAssistant           // it is a message of the assistant
+	partAsked               // it depends on the message that called for it
 
 	partOfTurn = partTurn | partAlways | partJoins | partAssistant
 )
 
-// sizesOf returns the sizes that the snapshots of an index share.
+// sizesOf returns the sizeCache of the snapshot's index.
 func sizesOf(s *sessioncore.Snapshot) *sizeCache {
 	return s.Shared(sizesKey{}, func() any { return &sizeCache{} }).(*sizeCache)
 }
 
-// in returns the size of a part in a transcript.
+// in returns how many bytes the entry takes in a transcript.
 func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 	n := int64(p.body) + int64(p.blobs)*int64(len(w.links.Blobs))
 	if p.entries > 0 {
@@ -59,7 +59,7 @@ func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 	return n
 }
 
-// of returns the sizes of the entries of a path.
+// of returns the sizes of the entries of a path. It renders those that are not cached.
 func (t *sizeCache) of(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

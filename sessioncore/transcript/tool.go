@@ -9,23 +9,23 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// toolCall is a call in an assistant's message, as its result names it.
+// toolCall is a call in an assistant's message, as results refer to it.
 type toolCall struct {
 	id    string
-	about []byte // its first argument
+	about []byte // the first argument
 }
 
 const (
-	// maxCalls is how many calls of a message their results are found among.
+	// maxCalls is how many calls of one message results can refer to.
 	maxCalls = 200
-	// maxAbout is how much of a call's first argument its result repeats, in characters.
+	// maxAbout is how many characters of a call's first argument its result repeats.
 	maxAbout = 60
 )
 
-// intentKey is the argument in which the client has the model say what a call is for.
+// intentKey is the argument in which the model says what a call is for; the client adds it to the tool's schema.
 const intentKey = "_i"
 
-// toolCall renders a call: the tool's name, what the model says that it is for, and the arguments.
+// toolCall renders a call: the tool's name, the intent, and the arguments.
 func (w *renderer) toolCall(call *contentBlock) {
 	w.begin()
 	w.body = append(w.body, "**"...)
@@ -47,7 +47,7 @@ func (w *renderer) toolCall(call *contentBlock) {
 	w.parameters(call.parameters)
 }
 
-// parameters renders arguments in a code block: a text as it is, several by name.
+// parameters renders arguments in a code block: a single text as it is, others with their names.
 func (w *renderer) parameters(v rawjson.Value) {
 	switch {
 	case v.Missing():
@@ -78,7 +78,7 @@ func (w *renderer) parameters(v rawjson.Value) {
 	}
 }
 
-// data renders a JSON value of any shape.
+// data renders any JSON value.
 func (w *renderer) data(v rawjson.Value) {
 	if v.Missing() {
 		return
@@ -90,8 +90,7 @@ func (w *renderer) data(v rawjson.Value) {
 	w.fenced("", t.out)
 }
 
-// result renders what a tool answered. Where the message before it called several tools, it says which call
-// it answers.
+// result renders a tool's result. If the message before called several tools, it says which call the result answers.
 func (w *renderer) result(f *messageFields) {
 	w.begin()
 	w.body = append(w.body, "**Result**"...)
@@ -120,7 +119,7 @@ func (w *renderer) result(f *messageFields) {
 	}
 }
 
-// resultContent renders the content of a result: texts as they are, and pictures.
+// resultContent renders the content of a result: texts unchanged, and images.
 func (w *renderer) resultContent(v rawjson.Value) {
 	switch {
 	case v.Missing():
@@ -155,8 +154,7 @@ func (w *renderer) resultBlock(v rawjson.Value) {
 	}
 }
 
-// about returns the first argument of the call with an id, where the message that called for it called more
-// than one tool.
+// about returns the first argument of the call id, if the message called more than one tool.
 func (w *renderer) about(id rawjson.Value) []byte {
 	w.size.flags |= partAsked
 	w.size.asked = w.asked
@@ -182,7 +180,7 @@ func (w *renderer) about(id rawjson.Value) []byte {
 	return nil
 }
 
-// callsIn finds the calls in an assistant's content.
+// callsIn returns the calls in an assistant's content, at most maxCalls.
 func callsIn(content rawjson.Value) (calls []toolCall) {
 	content.EachElement(func(v rawjson.Value, _ int) bool {
 		if b := readBlock(v); b.isCall() {
@@ -201,7 +199,8 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 	return calls
 }
 
-// shownEnd returns a call's argument as a line: of a long path its end, which tells more than its beginning.
+// shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more than the
+// beginning.
 func shownEnd(v rawjson.Value) []byte {
 	line := shownLine(v, 10*maxAbout)
 	if n := utf8.RuneCount(line); n <= maxAbout {

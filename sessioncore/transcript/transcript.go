@@ -10,24 +10,24 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Links say where a transcript lies: what its links begin with.
+// Links are the prefixes of the links in a transcript, which depend on where it lies.
 type Links struct {
-	Entries string // the way to entries/, with the slash at its end
-	Blobs   string // the way to the blob store
+	Entries string // path to entries/, with a slash at its end
+	Blobs   string // path to the blob store, with a slash at its end
 }
 
-// Render renders the branch that ends in leaf (NoEntry: before the first entry) to be read by
-// a person: Markdown with a heading for each turn (docs/design.md, transcript.md). It is the renderings of the
-// branch's entries one after the other, of which only the sizes are kept: the text is made when it is read.
+// Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a heading for each
+// turn (docs/design.md, transcript.md). The document is the concatenation of its rendered entries. Render determines
+// only their sizes; the text is rendered when the document is read.
 //
-// As the branch goes on, so does the text: nothing in it tells where the branch ends. The title stands at the
-// top; in an untitled session that is the first prompt, so there is no text as long as nothing is shown.
+// When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
+// in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
 func Render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*sessioncore.Document, error) {
 	_, d, err := render(s, leaf, links)
 	return d, err
 }
 
-// render is Render, which also tells what the document is made of.
+// render is Render, which also returns the document's Maker.
 func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *sessioncore.Document, error) {
 	var path []sessioncore.Entry
 	if leaf != sessioncore.NoEntry {
@@ -51,28 +51,28 @@ func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*tran
 	return t, d, nil
 }
 
-// transcript is the body of an open document: what it is made of, in order.
+// transcript is the Maker of a document: the entries that it shows, in order.
 type transcript struct {
 	renderer *renderer
 	reader   sessioncore.EntryReader
 	entries  []shownEntry
-	chunks   []int32 // where each piece of the document begins in parts, and the end
+	chunks   []int32 // index in entries where each piece of the document begins, and the end
 }
 
-// shownEntry is an entry that is shown.
+// shownEntry is an entry that a transcript shows.
 type shownEntry struct {
 	entry  sessioncore.Entry
-	asked  sessioncore.Entry // of a tool's result: the message that called for it
-	begins bool              // a turn begins here: it has a heading
+	asked  sessioncore.Entry // for a tool's result, the message that called the tool
+	begins bool              // a turn begins here, with a heading
 	size   int64             // of its text, in bytes
 }
 
-// chunkText is how much text is made at once, in bytes: about what a reader asks for in one read.
+// chunkText is how many bytes of text are rendered at once: about what a reader requests in one read.
 const chunkText = 128 << 10
 
-// layOut decides which entries begin a turn and divides them into pieces.
+// layOut decides which entries begin a turn, and divides the entries into pieces.
 func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, sizes []entrySize) {
-	var turn entrySize // at the top of which the heading stands
+	var turn entrySize // the current turn's first entry
 	asked := sessioncore.NoEntry
 	size := int64(0)
 	end := func() {
@@ -112,7 +112,7 @@ func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, s
 	t.chunks = append(t.chunks, int32(len(t.entries)))
 }
 
-// Make renders a piece of the document.
+// Make implements sessioncore.Maker: it renders a piece of the document.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	for _, part := range t.entries[t.chunks[piece-1]:t.chunks[piece]] {
 		text, err := t.reader.Read(part.entry)
@@ -135,11 +135,11 @@ func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
 }
 
-// maxTitleLine is how much of a title is shown, in characters.
+// maxTitleLine is how many characters of a title are shown.
 const maxTitleLine = 200
 
-// headOf returns what stands above the first turn: the title, and whose transcript this is. titled tells
-// that the title will stay as it is when the branch goes on.
+// headOf renders what precedes the first turn: the title and a line about the session. titled reports that the title
+// will not change when the branch grows.
 func headOf(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, titled bool, err error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {
@@ -173,17 +173,17 @@ func headOf(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, title
 	return append(out, ".\n"...), titled, nil
 }
 
-// shownTime is how times are written: to the second, UTC.
+// shownTime is the layout of times: seconds, UTC.
 const shownTime = "2006-01-02 15:04:05"
 
 const (
-	// maxFirstWords is how much of the first prompt stands for a title, in characters.
+	// maxFirstWords is how many characters of the first prompt serve as a title.
 	maxFirstWords = 80
-	// maxWordless is how many prompts without words, such as mere pictures, are passed over for it.
+	// maxWordless is how many prompts without words, such as mere images, are skipped to find it.
 	maxWordless = 20
 )
 
-// firstWords returns the beginning of the first thing that the user says on the branch.
+// firstWords returns the beginning of the first text of the user on the branch.
 func firstWords(s *sessioncore.Snapshot, leaf sessioncore.Entry) ([]byte, error) {
 	if leaf == sessioncore.NoEntry {
 		return nil, nil
@@ -213,7 +213,7 @@ func firstWords(s *sessioncore.Snapshot, leaf sessioncore.Entry) ([]byte, error)
 	return nil, nil
 }
 
-// firstLine returns the first line of a text that is not blank.
+// firstLine returns the first line of v that is not blank.
 func firstLine(v rawjson.Value) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * maxFirstWords, head: 16 * maxFirstWords})
@@ -221,13 +221,13 @@ func firstLine(v rawjson.Value) []byte {
 	return markdown.AppendLine(nil, line, maxFirstWords)
 }
 
-// speakerSeed is drawn anew in each process.
+// speakerSeed differs in each process.
 var speakerSeed = maphash.MakeSeed()
 
-// speakerOf makes the number that stands for who speaks in a turn.
+// speakerOf returns a hash that identifies the speaker of a turn.
 func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, who)) }
 
-// Continues reports whether a transcript begins with all the entries of another one, shown as there.
+// Continues reports whether t begins with all entries of earlier, shown in the same way.
 func (t *transcript) Continues(earlier sessioncore.Maker) bool {
 	old, ok := earlier.(*transcript)
 	if !ok || len(t.entries) < len(old.entries) {
@@ -235,7 +235,7 @@ func (t *transcript) Continues(earlier sessioncore.Maker) bool {
 	}
 	for i, before := range old.entries {
 		now := t.entries[i]
-		// The size tells of a link to the entry, whose name changes where a later entry takes its id.
+		// The size covers a link to the entry, whose name changes if a later entry has the same id.
 		if now.begins != before.begins || now.size != before.size ||
 			!sessioncore.SameText(t.renderer.s, now.entry, old.renderer.s, before.entry) ||
 			!sessioncore.SameText(t.renderer.s, now.asked, old.renderer.s, before.asked) {

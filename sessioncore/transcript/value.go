@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxValue is how much of a JSON value is shown, in bytes.
+	// maxValue is how many bytes of a JSON value are shown.
 	maxValue = 32 << 10
-	// maxCompact is how much of a nested value is shown, in bytes.
+	// maxCompact is how many bytes of a nested value are shown.
 	maxCompact = 4 << 10
-	// maxKey is how much of a key is shown, in characters.
+	// maxKey is how many characters of a key are shown.
 	maxKey = 100
 )
 
-// valueText renders a JSON value for people: the members of an object as "key: value" or, where the value is
-// a text of several lines, as a key with an indented block below it. A list of objects, which is how editing
-// tools take their edits, is shown in the same way, one element after the other; anything else is JSON.
+// valueText renders a JSON value for people: the members of an object as "key: value", or as a key with an indented
+// block below it if the value is a text of several lines. A list of objects, as editing tools take it, is rendered in
+// the same way, one element after the other; other values are JSON.
 type valueText struct {
 	excerpt *excerpter
 
 	out  []byte
-	left int  // bytes that may still be written
-	cut  bool // something was left out
+	left int  // maximum size of out
+	cut  bool // something was omitted
 }
 
 func (t *valueText) write(v rawjson.Value) {
@@ -38,7 +38,7 @@ func (t *valueText) write(v rawjson.Value) {
 	}
 }
 
-// members writes the members of an object: the first one behind first, the others indented.
+// members writes the members of an object, the first one after the text first, the others after indent.
 func (t *valueText) members(v rawjson.Value, first, indent string) {
 	before, n := first, 0
 	v.EachMember(func(m rawjson.Member) bool {
@@ -53,7 +53,7 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 	}
 }
 
-// member writes a member's value behind its key.
+// member writes a member's value after its key.
 func (t *valueText) member(v rawjson.Value, indent string) {
 	switch {
 	case v.IsString():
@@ -80,7 +80,7 @@ func isListOfObjects(v rawjson.Value) bool {
 	return all && n > 0
 }
 
-// room reports whether there is room for more; where there is none, it says so once.
+// room reports whether more may be written. If not, it writes an ellipsis once.
 func (t *valueText) room() bool {
 	if len(t.out) <= t.left {
 		return true
@@ -92,7 +92,7 @@ func (t *valueText) room() bool {
 	return false
 }
 
-// block writes a text behind its key, or below it where it has several lines.
+// block writes a text after its key, or below it if it has several lines.
 func (t *valueText) block(text []byte, indent string) {
 	if bytes.IndexByte(text, '\n') < 0 {
 		t.out = append(append(append(t.out, ' '), text...), '\n')
@@ -108,7 +108,7 @@ func (t *valueText) block(text []byte, indent string) {
 	t.out = append(t.out, '\n')
 }
 
-// text returns a string's visible text, of a long one the head and the tail.
+// text returns a string's visible text, for a long string its head and tail.
 func (t *valueText) text(v rawjson.Value) []byte {
 	x, squeezed := t.excerpt.of(v, outputLimits)
 	t.cut = t.cut || squeezed || x.left > 0
@@ -120,7 +120,7 @@ func (t *valueText) text(v rawjson.Value) []byte {
 	return bytes.TrimRight(text, "\n")
 }
 
-// compact writes a value as JSON on one line, without the white space of the file.
+// compact writes a value as JSON on one line.
 func (t *valueText) compact(v rawjson.Value) {
 	text := compactJSON(nil, v[:min(len(v), maxCompact)])
 	t.cut = t.cut || len(v) > maxCompact
