@@ -12,16 +12,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// hashLen is the length of a blob's name: a SHA-256 in hex.
+// hashLen is the length of a blob's name: a SHA-256 in hexadecimal.
 const hashLen = 64
 
-// IsBlobHash reports whether name can be a blob's: 64 lower-case hex digits. Anything else behind the
-// reference prefix is left alone and opens no file (docs/format.md, Context).
+// IsBlobHash reports whether name has the form of a blob's name: 64 lower-case hexadecimal digits. A reference with
+// any other text after its prefix is left alone and opens no file (docs/format.md, Context).
 func IsBlobHash(name string) bool {
 	return len(name) == hashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// BlobHash returns the hash of a blob reference, ok being false where v is none.
+// BlobHash returns the hash in a blob reference. ok is false if v is not a blob reference.
 func BlobHash(v rawjson.Value) (hash string, ok bool) {
 	if len(v) < hashLen || len(v) > 6*(hashLen+len(rawjson.BlobPrefix))+2 {
 		return "", false
@@ -34,14 +34,14 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 	return hash, IsBlobHash(hash)
 }
 
-// resolver finds the edits that make a persisted text what the model would be sent: references
-// replaced by blobs, ill-formed bytes by U+FFFD, numbers beyond a double by null.
+// resolver finds the edits that turn persisted text into what the model would be sent: references become blobs,
+// ill-formed bytes become U+FFFD, and numbers that overflow a double become null.
 type resolver struct {
 	blobs Blobs // nil leaves references as they are
 }
 
-// imageEdits resolves the image blocks of a content array (docs/format.md, Context). base is the array's
-// offset in the edited text.
+// imageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
+// array's offset in the edited text.
 func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {
 		return edits
@@ -74,8 +74,8 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 	return edits
 }
 
-// textEdits finds what is replaced anywhere in a text: references under the key image_url, ill-formed
-// bytes and numbers beyond a double. It goes through the tokens one by one, however deep they nest.
+// textEdits adds the edits that may occur anywhere in a text: for references under the key image_url, ill-formed
+// bytes and numbers that overflow a double. It scans token by token, so it has no depth limit.
 func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
 	var s rawjson.Scanner
 	key := false // the last string was the key image_url
@@ -104,7 +104,7 @@ func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
 			i, key = i+1, false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
-			// A value over several lines becomes one line.
+			// A value that spans several lines is put on one line.
 			edits = append(edits, rawjson.Edit{Start: base + i, End: base + i + 1, Text: " "})
 			i++
 		default:
@@ -114,7 +114,7 @@ func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 	return edits, nil
 }
 
-// overflows reports whether a number is none as a double: JSON.stringify writes it as null.
+// overflows reports whether a number is infinite as a double. JSON.stringify writes such a number as null.
 func overflows(number []byte) bool {
 	if len(number) < rawjson.BigNumberLen && !strings.ContainsAny(string(number), "eE") {
 		return false
@@ -123,7 +123,8 @@ func overflows(number []byte) bool {
 	return math.IsInf(f, 0)
 }
 
-// IllFormedEdits replaces bytes that are no UTF-8.
+// IllFormedEdits appends to edits the replacement of each ill-formed UTF-8 sequence in text by U+FFFD. base is the
+// offset of text in the edited text.
 func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	for at := 0; ; {
 		at += rawjson.ValidPrefix(text[at:])
@@ -136,12 +137,12 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	}
 }
 
-// maxInlineText is the longest blob that is rewritten where it stands for text with characters that
-// JSON escapes, in bytes. Data URLs, which is what these blobs are, have none; a larger blob of
-// another kind stays a reference.
+// maxInlineText is the maximum size in bytes of a blob that is copied into the text because it has characters that
+// JSON escapes. Data URLs, which these blobs normally are, have none; a larger blob with such characters stays a
+// reference.
 const maxInlineText = 16 << 20
 
-// stringEdits resolves a string under the key image_url: the blob's content is text there.
+// stringEdits adds the edit that resolves a string under the key image_url, where the blob's content is text.
 func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
 	if !imageURL || r.blobs == nil {
 		return edits, nil
@@ -177,7 +178,7 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	return append(edits, e), nil
 }
 
-// isPlainText reports whether a blob is UTF-8 that JSON shows as it is.
+// isPlainText reports whether a blob consists of ASCII characters that JSON does not escape.
 func (r *resolver) isPlainText(hash string, size int64) (bool, error) {
 	obj, err := r.blobs.Open(hash)
 	if err != nil {

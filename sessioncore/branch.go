@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Branch is the path from a root to an entry, as branches/<id>/ shows it. It is the snapshot's, and of use
-// as long as that is held.
+// Branch is the path from a root to an entry, as branches/<id>/ shows it. It belongs to a snapshot and is valid
+// until that is released. It is safe for concurrent use.
 type Branch struct {
 	snap    *Snapshot
 	entries []Entry
@@ -15,12 +15,11 @@ type Branch struct {
 	layout *branchLayout
 }
 
-// maxBranches is how many paths a snapshot keeps: those that were looked at last, so that looking up each
-// name in path/ does not walk the path each time. They take 4 bytes an entry each, and together less than
-// the records of the same entries.
+// maxBranches is the number of paths that a snapshot caches, so that looking up each name in path/ does not walk
+// the path again. They take 4 bytes per entry each, together less than the records of the same entries.
 const maxBranches = 4
 
-// Branch returns the path to an entry. Those asked for last are kept.
+// Branch returns the path to an entry, which must not be NoEntry. The paths used last are cached.
 func (s *Snapshot) Branch(e Entry) *Branch {
 	s.branchMu.Lock()
 	defer s.branchMu.Unlock()
@@ -38,5 +37,5 @@ func (s *Snapshot) Branch(e Entry) *Branch {
 	return b
 }
 
-// Entries returns the entries from the root on; the caller does not change them.
+// Entries returns the entries in order from the root. Callers must not modify the slice.
 func (b *Branch) Entries() []Entry { return b.entries }

@@ -9,36 +9,37 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// branches/<id>/entries.jsonl is the entries of a branch one behind the other, with the bytes that their
-// files in entries/ have. It is never held: what lies together in the session file is read with one call.
+// branches/<id>/entries.jsonl is the concatenation of the files in entries/ of a branch's entries. It is never held
+// in memory: adjacent entries of the session file are read with one call.
 
-// branchLayout is where the content of entries.jsonl comes from.
+// branchLayout describes where the content of entries.jsonl comes from.
 type branchLayout struct {
 	runs  []branchRun
 	state BranchState
 }
 
-// branchRun is a piece of entries.jsonl, up to the next one: entries that follow each other in the path
-// and in the session file, newline and all; or one entry alone that does not end its line or is rendered.
+// branchRun is a piece of entries.jsonl that ends where the next one begins. It is either a sequence of entries
+// that follow each other both in the path and in the session file, with their newlines, or a single entry that does
+// not end its line or is rendered.
 type branchRun struct {
-	at    int64 // where it begins in the document
-	first int32 // the place of its first entry in the path
+	at    int64 // offset in the document
+	first int32 // index in the path of its first entry
 }
 
-// BranchState is what tells one content of a branch's entries.jsonl from another.
+// BranchState tells one content of a branch's entries.jsonl from another by size and checksum.
 type BranchState struct {
 	Size int64  // in bytes
-	Sum  uint64 // made of the checksums of the entries
+	Sum  uint64 // derived from the checksums of the entries
 }
 
-// add takes in the state of the next entry.
+// add adds the state of the next entry.
 func (s *BranchState) add(e EntryState) {
 	s.Size += e.Size
 	s.Sum = mixSum(mixSum(s.Sum, uint64(e.Size)), uint64(e.Sum))
 }
 
-// EntriesState returns the state of a branch's entries.jsonl. Entries are read only where a migration
-// changes them.
+// EntriesState returns the state of the branch's entries.jsonl. Only entries that a migration changes are read for
+// that.
 func (b *Branch) EntriesState() (BranchState, error) {
 	l, err := b.laidOut()
 	if err != nil {
@@ -52,7 +53,7 @@ func (b *Branch) laidOut() (*branchLayout, error) {
 	defer b.mu.Unlock()
 	if b.layout == nil {
 		l := &branchLayout{}
-		end := int64(-1) // of the run, in the file; -1: it cannot go on
+		end := int64(-1) // end of the run in the file; -1 if the next entry begins a new run
 		for place, e := range b.entries {
 			state, err := b.snap.EntryState(e)
 			if err != nil {
@@ -72,26 +73,26 @@ func (b *Branch) laidOut() (*branchLayout, error) {
 	return b.layout, nil
 }
 
-// mixSum takes a number into a sum for which order counts (FNV-1a, 8 bytes at a time).
+// mixSum adds a number to a sum that depends on the order (FNV-1a, 8 bytes at a time).
 func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 
-// BranchEntries reads a branch's entries.jsonl. It shows one snapshot, which it keeps until Close. It is safe
+// BranchEntries reads a branch's entries.jsonl. It shows one snapshot, which it references until Close. It is safe
 // for concurrent use.
 type BranchEntries struct {
 	snap   *Snapshot
 	path   []Entry
 	layout *branchLayout
 
-	mu sync.Mutex // guards what follows
-	// rendered is the text of the entry that was rendered last, newline and all.
+	mu sync.Mutex // guards the fields below
+	// rendered is the text, with its newline, of the entry rendered last.
 	rendered   []byte
 	renderedOf Entry
-	// checked is the entry that was last found to be as indexed in a later state of the file.
+	// checked is the entry that was last found unchanged in a later state of the file.
 	checked   Entry
 	checkedIn storage.Token
 }
 
-// OpenEntries opens entries.jsonl.
+// OpenEntries opens the branch's entries.jsonl. Callers must call Close.
 func (b *Branch) OpenEntries() (*BranchEntries, error) {
 	layout, err := b.laidOut()
 	if err != nil {
@@ -104,10 +105,10 @@ func (b *Branch) OpenEntries() (*BranchEntries, error) {
 // Size returns the size in bytes.
 func (r *BranchEntries) Size() int64 { return r.layout.state.Size }
 
-// Close lets the snapshot go.
+// Close releases the snapshot.
 func (r *BranchEntries) Close() { r.snap.Release() }
 
-// ReadAt implements io.ReaderAt. Errors: ErrStale where what it shows is not there any more.
+// ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content no longer exists.
 func (r *BranchEntries) ReadAt(p []byte, off int64) (n int, err error) {
 	want := len(p)
 	p = p[:min(int64(want), max(0, r.Size()-off))]
@@ -128,12 +129,12 @@ func (r *BranchEntries) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// runAt returns the run that an offset lies in.
+// runAt returns the index of the run that contains an offset.
 func (r *BranchEntries) runAt(off int64) int {
 	return sort.Search(len(r.layout.runs), func(i int) bool { return r.layout.runs[i].at > off }) - 1
 }
 
-// endOf returns where a run ends in the document.
+// endOf returns the offset in the document at which a run ends.
 func (r *BranchEntries) endOf(run int) int64 {
 	if run+1 < len(r.layout.runs) {
 		return r.layout.runs[run+1].at
@@ -141,7 +142,7 @@ func (r *BranchEntries) endOf(run int) int64 {
 	return r.Size()
 }
 
-// readRun fills p from a run, from off on.
+// readRun fills p from a run, starting at off within it.
 func (r *BranchEntries) readRun(run int, p []byte, off int64) error {
 	e := r.path[r.layout.runs[run].first]
 	rec := &r.snap.records[e]
@@ -172,8 +173,8 @@ func (r *BranchEntries) readRendered(e Entry, p []byte, off int64) error {
 	return nil
 }
 
-// check makes sure of what was read from off on, where the file changed since it was indexed: each entry
-// that p shows must have the text that it had (see Snapshot.ReadEntry).
+// check checks what was read into p from off on, if the file changed since it was indexed: each entry that p shows
+// must still have its text (see Snapshot.ReadEntry).
 func (r *BranchEntries) check(p []byte, off int64) error {
 	st, err := r.snap.pin.obj.Stat()
 	if err != nil || st.Token == r.snap.stat.Token || len(p) == 0 {
@@ -217,8 +218,8 @@ func (r *BranchEntries) checkRun(run int, p []byte, off int64, now storage.Token
 	return nil
 }
 
-// checkEntry makes sure of an entry that a read shows a part of, once for a state of the file as long as
-// reads go on in it.
+// checkEntry checks an entry that a read shows a part of. The last entry checked is cached, for reads that go on in
+// it.
 func (r *BranchEntries) checkEntry(e Entry, now storage.Token) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

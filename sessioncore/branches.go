@@ -10,11 +10,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// branchNames are the names in branches/ that are no ids and that an id could look like.
+// branchNames are the names in branches/ that are not ids but that an id could equal.
 var branchNames = []string{"current"}
 
-// BranchName returns the name that branches/ has for the path to an entry: that of its file in entries/,
-// with fixed names out of the way.
+// BranchName returns the name in branches/ of the path to an entry: that of the entry's file in entries/ without
+// the suffix, with its first byte encoded if branches/ has another use for the name.
 func (s *Snapshot) BranchName(e Entry) string {
 	name := s.Name(e)
 	if slices.Contains(branchNames, name) {
@@ -23,7 +23,7 @@ func (s *Snapshot) BranchName(e Entry) string {
 	return name
 }
 
-// FindBranchName returns the entry whose path branches/ has under a name, or ErrNotFound.
+// FindBranchName returns the entry for which BranchName returns name. The error wraps ErrNotFound.
 func (s *Snapshot) FindBranchName(name string) (Entry, error) {
 	for _, fixed := range branchNames {
 		switch name {
@@ -36,8 +36,9 @@ func (s *Snapshot) FindBranchName(name string) (Entry, error) {
 	return s.FindBranch(name)
 }
 
-// FindBranch returns the entry whose path branches/.by-id/ has under a name: that of its file in entries/.
-// An entry without an id is in no path (docs/format.md, Loading): ErrNotFound.
+// FindBranch returns the entry whose path has that name in branches/.by-id/, which is the name of its file in
+// entries/ without the suffix. Entries without an id are in no path (docs/format.md, Loading). The error wraps
+// ErrNotFound.
 func (s *Snapshot) FindBranch(name string) (Entry, error) {
 	e, err := s.FindName(name)
 	if err == nil && s.records[e].id == 0 {
@@ -46,8 +47,8 @@ func (s *Snapshot) FindBranch(name string) (Entry, error) {
 	return e, err
 }
 
-// Tips returns the ends of all branches, newest first: the nodes of the tree that have no children. A
-// recorded move of the leaf that nothing hangs under is none (docs/design.md, leaf).
+// Tips returns the nodes of the tree that have no children, which are the ends of all branches, newest first. A
+// recorded move of the leaf that has no children is not a tip (docs/design.md, leaf).
 func (s *Snapshot) Tips() []Entry {
 	tree := s.Tree()
 	var tips []Entry
@@ -60,14 +61,13 @@ func (s *Snapshot) Tips() []Entry {
 	return tips
 }
 
-// newestFirst orders entries by time; of equal times the later one in the file is the newer.
+// newestFirst compares entries by time, newest first. Of equal times, the later entry in the file is the newer.
 func (s *Snapshot) newestFirst(a, b Entry) int {
 	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
 }
 
-// CurrentTip returns the tip of the current branch: the leaf itself where that is a tip, and where it stands
-// in the middle of branches, the newest of the tips that come after it, which is where the conversation went
-// on last. NoEntry where the leaf is before the first entry.
+// CurrentTip returns the tip of the current branch: the leaf if it is a tip, otherwise the newest of the tips below
+// it, which is where the conversation went on last. It returns NoEntry if the leaf is before the first entry.
 func (s *Snapshot) CurrentTip() (Entry, error) {
 	leaf, err := s.Leaf()
 	if err != nil || leaf == NoEntry {
@@ -75,7 +75,7 @@ func (s *Snapshot) CurrentTip() (Entry, error) {
 	}
 	tree := s.Tree()
 	at := NoEntry
-	for _, e := range slices.Backward(s.Path(leaf)) { // the leaf can be the record of a move, which is no node
+	for _, e := range slices.Backward(s.Path(leaf)) { // the leaf can be the record of a move, which is not a node
 		if tree.Has(e) {
 			at = e
 			break
@@ -94,10 +94,10 @@ func (s *Snapshot) CurrentTip() (Entry, error) {
 	return tip, nil
 }
 
-// pathLengths returns how many entries the path to each of those entries has, without walking what paths
-// share more than once: the length at each entry that is on one of them, 0 elsewhere.
+// pathLengths returns the number of entries in the path to each of the entries ends. The result is indexed by
+// entry; it is 0 for entries on none of the paths. What paths share is walked once.
 func (s *Snapshot) pathLengths(ends []Entry) []int32 {
-	length := make([]int32, len(s.records)) // below 0: on this walk, at -1 - its place
+	length := make([]int32, len(s.records)) // below 0: on this walk, with index -1 - length
 	var walk []Entry
 	for _, e := range ends {
 		walk = walk[:0]
@@ -110,7 +110,7 @@ func (s *Snapshot) pathLengths(ends []Entry) []int32 {
 			n = length[e]
 		}
 		rest := len(walk)
-		if n < 0 { // the walk closed a circle: from each entry of it a path goes around once
+		if n < 0 { // the walk closed a cycle: the path to each entry of it goes around once
 			rest = int(-n) - 1
 			n = int32(len(walk) - rest)
 			for _, e := range walk[rest:] {
@@ -125,8 +125,8 @@ func (s *Snapshot) pathLengths(ends []Entry) []int32 {
 	return length
 }
 
-// BranchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, else that
-// of the nearest entry before it that has one and that no other branch goes through; "" for none.
+// BranchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, otherwise that of
+// its nearest labelled ancestor that no other branch goes through, or "".
 func (s *Snapshot) BranchLabel(tip Entry) string {
 	tree := s.Tree()
 	for e := tip; e != NoEntry; e = tree.Parent(e) {
@@ -141,12 +141,11 @@ func (s *Snapshot) BranchLabel(tip Entry) string {
 }
 
 // BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
-// branches/). The columns: the tip's name in branches/, how many entries its path has, its time (ISO 8601,
-// UTC, milliseconds), its branch's label with the escapes of the file labels ("-" for none), and whether
-// it is the current branch ("yes" or "no").
+// branches/). The columns are the tip's name in branches/, the number of entries in its path, its time (ISO 8601,
+// UTC, milliseconds), the label of its branch escaped as in the file labels ("-" for none), and whether it is the
+// current branch ("yes" or "no").
 //
-// One row says yes, whether the leaf stands at the tip of its branch or in the middle of it (CurrentTip),
-// and none where the leaf is before the first entry.
+// The row of CurrentTip says yes. If the leaf is before the first entry, no row does.
 func (s *Snapshot) BranchesDocument() (*Document, error) {
 	current, err := s.CurrentTip()
 	if err != nil {

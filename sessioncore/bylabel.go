@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Labelled is a name in by-label/: a label in effect on an entry of the session.
+// Labelled is a name in by-label/: a label that is in effect on an entry of the session.
 type Labelled struct {
 	Name  string
 	Entry Entry
 	Time  time.Time // when the label was set
 }
 
-// labelNames are the names in by-label/, made when first asked for.
+// labelNames are the names in by-label/, made on first use.
 type labelNames struct {
 	once sync.Once
 	list []Labelled
 	at   map[string]int
 }
 
-// ByLabel returns what is in by-label/, in the order in which the labels were set. Of entries with the same
-// label the one that got it last has the name. A label whose target is not in the file is not here.
+// ByLabel returns the content of by-label/, in the order in which the labels were set. If entries have the same
+// label, the name belongs to the one labelled last. Labels whose target is not in the file are left out.
 func (s *Snapshot) ByLabel() []Labelled {
 	s.byLabel.once.Do(s.nameLabels)
 	return s.byLabel.list
 }
 
-// FindLabelName returns what by-label/ has under a name, or ErrNotFound.
+// FindLabelName returns the element of ByLabel with that name. The error wraps ErrNotFound.
 func (s *Snapshot) FindLabelName(name string) (Labelled, error) {
 	s.byLabel.once.Do(s.nameLabels)
 	if i, ok := s.byLabel.at[name]; ok {
@@ -39,7 +39,7 @@ func (s *Snapshot) FindLabelName(name string) (Labelled, error) {
 func (s *Snapshot) nameLabels() {
 	names := &s.byLabel
 	names.at = map[string]int{}
-	last := map[string]uint32{} // the label entry that gave a label last
+	last := map[string]uint32{} // the label entry that set each label last
 	inEffect := s.labelsInEffect()
 	for _, l := range inEffect {
 		if s.newest(l.target) != NoEntry {

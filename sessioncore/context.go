@@ -7,10 +7,10 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Context renders what the model would be sent from an entry (NoEntry: before the first one), as the
+// Context returns what the model would be sent at an entry, or before the first entry if at is NoEntry, as the
 // client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
-// Context). Blob references are resolved through blobs, or left alone where blobs is nil. The document
-// keeps the snapshot until it is closed.
+// Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
+// holds a reference to the snapshot until it is closed.
 func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
 	c := &contextBuilder{s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
 	if at != NoEntry {
@@ -32,8 +32,8 @@ type contextBuilder struct {
 	doc      *Document
 	resolver resolver
 	path     []Entry
-	messages int  // written so far
-	blobs    bool // something on the path looks like a blob reference
+	messages int  // number written so far
+	blobs    bool // an entry on the path may have a blob reference
 }
 
 func (c *contextBuilder) build() error {
@@ -49,8 +49,8 @@ func (c *contextBuilder) build() error {
 	return nil
 }
 
-// writeMessages writes the messages of the path: of what lies before the last compaction only its
-// summary and what it kept.
+// writeMessages writes the messages of the path. Of the entries before the last compaction it writes only the
+// summary and those that were kept.
 func (c *contextBuilder) writeMessages() error {
 	at := c.last(TypeCompaction)
 	if at < 0 {
@@ -72,7 +72,7 @@ func (c *contextBuilder) writeMessages() error {
 	return c.writeEntries(c.path[at+1:])
 }
 
-// last returns the place of the last entry of a type on the path, or -1.
+// last returns the index in the path of the last entry of a type, or -1.
 func (c *contextBuilder) last(kind EntryType) int {
 	for i := len(c.path) - 1; i >= 0; i-- {
 		if c.s.records[c.path[i]].kind == kind {
@@ -82,8 +82,8 @@ func (c *contextBuilder) last(kind EntryType) int {
 	return -1
 }
 
-// kept returns the entries before the compaction at that place of the path that it keeps: those from
-// its first kept entry on, none where that one is not before it.
+// kept returns the entries that the compaction at path[at] keeps: those before it from its first kept entry on,
+// none if that entry is not before it.
 func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
 	var first symbol
 	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
@@ -122,7 +122,7 @@ func (c *contextBuilder) writeEntries(entries []Entry) error {
 	return nil
 }
 
-// separate begins the next message.
+// separate starts the next message.
 func (c *contextBuilder) separate() {
 	if c.messages > 0 {
 		c.doc.text(",")
@@ -130,14 +130,14 @@ func (c *contextBuilder) separate() {
 	c.messages++
 }
 
-// touched are the flags of entries whose bytes are not simply what the model is sent.
+// touched is the set of flags of entries whose bytes may differ from what the model is sent.
 const touched = recBlob | recIllFormed | recBigNumber | recManyLines
 
-// writeMessage writes the value of an entry's key "message", in the common case without reading it.
+// writeMessage writes the value of an entry's key "message", usually without reading it.
 func (c *contextBuilder) writeMessage(e Entry) error {
 	rec := &c.s.records[e]
 	if rec.msgSize == 0 {
-		return nil // the client fails on it; there is nothing to send
+		return nil // the client fails on such an entry, so there is nothing to send
 	}
 	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
 	hook := rec.role == RoleHookMessage && c.s.version < 3
@@ -175,8 +175,8 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	return nil
 }
 
-// payloadEdits: an assistant message with an openaiResponsesHistory payload is loaded without it and
-// without the signatures of its thinking blocks (docs/format.md, Context).
+// payloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
+// its thinking blocks (docs/format.md, Context). Messages without such a payload keep both.
 func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
@@ -194,13 +194,13 @@ func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	return edits
 }
 
-// field is a member of a message that is put together: its key and where its value comes from.
+// field is a member of a composed message: its key and the value from the entry.
 type field struct {
 	key   string
-	value rawjson.Value // nil: the member is left out
+	value rawjson.Value // nil: the member is omitted
 }
 
-// writeFields writes `"key":value` for each field that has a value, after what stands there already.
+// writeFields writes `,"key":value` for each field that has a value.
 func (c *contextBuilder) writeFields(e Entry, text rawjson.Value, fields ...field) error {
 	for _, f := range fields {
 		if len(f.value) == 0 {
@@ -214,7 +214,7 @@ func (c *contextBuilder) writeFields(e Entry, text rawjson.Value, fields ...fiel
 	return nil
 }
 
-// writeKeys is writeFields for members that keep their keys.
+// writeKeys calls writeFields for members of text that keep their keys.
 func (c *contextBuilder) writeKeys(e Entry, text rawjson.Value, keys []string) error {
 	for _, key := range keys {
 		if err := c.writeFields(e, text, field{key, text.Member(key)}); err != nil {
@@ -224,7 +224,7 @@ func (c *contextBuilder) writeKeys(e Entry, text rawjson.Value, keys []string) e
 	return nil
 }
 
-// writeValue writes v, a part of entry e's text.
+// writeValue writes v, which is a part of entry e's text.
 func (c *contextBuilder) writeValue(e Entry, text, v rawjson.Value) error {
 	rec := &c.s.records[e]
 	c.blobs = c.blobs || rec.flags&recBlob != 0
@@ -240,7 +240,8 @@ func (c *contextBuilder) writeValue(e Entry, text, v rawjson.Value) error {
 	return nil
 }
 
-// contentOf returns v where it is the content of a custom_message, in which image blocks are resolved.
+// contentOf returns v if it is the content of a custom_message, in which image blocks are resolved, and nil
+// otherwise.
 func contentOf(rec *record, text, v rawjson.Value) rawjson.Value {
 	if rec.kind == TypeCustomMessage && v.OffsetIn(text) == text.Member("content").OffsetIn(text) {
 		return v
@@ -248,8 +249,7 @@ func contentOf(rec *record, text, v rawjson.Value) rawjson.Value {
 	return nil
 }
 
-// writeTime writes the end of a message that is put together: the entry's time in ms, null where it
-// cannot be read.
+// writeTime writes the end of a composed message: the entry's time in ms, null if it cannot be read.
 func (c *contextBuilder) writeTime(e Entry) {
 	ms := "null"
 	if rec := &c.s.records[e]; rec.flags&recTimed != 0 {
@@ -282,8 +282,8 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 	return err
 }
 
-// writeCompaction writes the summary that stands for what was compacted. remote tells that a provider
-// keeps the history: then nothing before the compaction is sent.
+// writeCompaction writes the summary of what was compacted. remote reports whether a provider keeps the history;
+// nothing before the compaction is sent then.
 func (c *contextBuilder) writeCompaction(e Entry, text rawjson.Value) (remote bool, err error) {
 	c.separate()
 	c.doc.text(`{"role":"` + c.words.compactionRole + `"`)

@@ -2,11 +2,11 @@ package sessioncore
 
 import "strings"
 
-// A file that was opened goes on with a newer version of what it shows only where that begins with all that
-// the older one holds. Both are compared by what they are made of: neither is rendered for it.
+// An open file switches to a newer version of its content only if that begins with the whole older content. The two
+// are compared by what they are made of; neither is rendered for that.
 
-// Continues reports whether d begins with all of old. It is made for documents of text, and transcripts;
-// others continue nothing but the empty document.
+// Continues reports whether the content of d begins with that of old. It supports documents of text and of made
+// pieces; it returns false for other documents unless old is empty.
 func (d *Document) Continues(old *Document) bool {
 	if d.size < old.size {
 		return false
@@ -17,7 +17,7 @@ func (d *Document) Continues(old *Document) bool {
 		}
 		now, last := d.pieces[i], i+1 == len(old.pieces)
 		switch {
-		case before.made != 0: // and so is all that follows
+		case before.made != 0: // and all that follow are made too
 			return now.made != 0 && now.at == before.at && d.maker.Continues(old.maker)
 		case before.text == "" || now.text == "":
 			return false
@@ -28,8 +28,8 @@ func (d *Document) Continues(old *Document) bool {
 	return true
 }
 
-// SameText reports whether two entries, each of its snapshot, have one text. In snapshots of one index an
-// entry never changes.
+// SameText reports whether entry e of s and entry f of t have the same text. In snapshots of one index, an entry
+// never changes.
 func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	if e == NoEntry || f == NoEntry {
 		return e == f
@@ -41,7 +41,7 @@ func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	return a.size == b.size && a.crc == b.crc
 }
 
-// Continues reports whether r begins with all of old.
+// Continues reports whether the content of r begins with that of old.
 func (r *BranchEntries) Continues(old *BranchEntries) bool {
 	n := len(old.path)
 	if len(r.path) < n {
@@ -58,8 +58,7 @@ func (r *BranchEntries) Continues(old *BranchEntries) bool {
 	return state == old.layout.state
 }
 
-// EndsBranch reports whether a branch ends in an entry: it is a tip, or the leaf, under which the session
-// goes on.
+// EndsBranch reports whether a branch ends in e: e is a tip, or it is the leaf, below which the session goes on.
 func (s *Snapshot) EndsBranch(e Entry) bool {
 	if leaf, err := s.Leaf(); err == nil && leaf == e {
 		return true
@@ -68,8 +67,8 @@ func (s *Snapshot) EndsBranch(e Entry) bool {
 	return tree.Has(e) && len(tree.Children(e)) == 0
 }
 
-// BranchBelow returns where the branch that ended in an entry has got to: the leaf, where that is the entry
-// or comes after it, else the entry.
+// BranchBelow returns the end of the branch that ended in e in an earlier snapshot: the leaf if that is below e,
+// otherwise e.
 func (s *Snapshot) BranchBelow(e Entry) Entry {
 	leaf, err := s.Leaf()
 	if err != nil || leaf == NoEntry || leaf == e {

@@ -7,48 +7,50 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Dialect is the words in which a program writes the one model that sessioncore has (docs/design.md section 9). The
-// header decides the dialect of a file from its first line to its last. A Dialect is data: code that differs between
-// dialects asks it, or compares it with OMP and Operator.
+// Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The header decides the
+// dialect of the whole file. A Dialect is data: code that differs between dialects reads its fields or compares it
+// with OMP and Operator. Dialects are immutable.
 type Dialect struct {
-	HeaderType string // the type of headers
+	HeaderType string // the type of a header
 	types      map[string]EntryType
 	Spelling   jsonl.Spelling // of keys
 
-	// The keys of members that every dialect has.
+	// Keys of members that every dialect has.
 	ParentKey, TargetKey, FromKey, KeptKey, thinkingLevel, ParentSessionKey string
 
-	// Versioned: the header has a version, by which old files are migrated, and a title slot may stand before it.
+	// Versioned reports whether the header has a version, by which old files are migrated, and may follow a title
+	// slot.
 	Versioned bool
-	// TitleEntry: the session's title is the name of the last session_info entry, not the header's.
+	// TitleEntry reports whether the title is in the last session_info entry instead of the header.
 	TitleEntry bool
-	// Form is the form of timestamps in a file that has none to go by.
+	// Form is the form of timestamps in a file that has none yet.
 	Form rawjson.TimeForm
 
-	// MoveType is the type of entries that can move the leaf.
+	// MoveType is the type of the entries that can move the leaf.
 	MoveType EntryType
-	// OwnLeaf: a move to nowhere makes itself the leaf; else it is as if it were not there.
+	// OwnLeaf reports whether a move to an unknown entry makes the move itself the leaf. Otherwise such a move is
+	// ignored.
 	OwnLeaf bool
 
 	context contextWords
 
-	// DataFirst: custom entries and messages begin with their own fields.
+	// DataFirst reports whether custom entries and messages begin with their own fields.
 	DataFirst bool
-	// NullLabel: a label entry that clears says so with null; else it has no label.
+	// NullLabel reports whether a label entry that clears a label has the label null. Otherwise it has no label.
 	NullLabel bool
-	// FileTime is the layout of the time that file names begin with.
+	// FileTime is the time.Format layout of the time at the start of file names.
 	FileTime string
 }
 
-// contextWords are how a context is worded (docs/format.md, Context).
+// contextWords is the vocabulary of a context (docs/format.md, Context).
 type contextWords struct {
 	branchRole     string
 	branchKeys     []string
 	compactionRole string
 	compactionKeys []string
-	// customMessages: custom_message entries are for the model, not for the user interface alone.
+	// customMessages reports whether custom_message entries are for the model too, not only for the user interface.
 	customMessages bool
-	// providerHistory: a provider may keep the history, and messages carry it as a payload.
+	// providerHistory reports whether a provider may keep the history, so that messages carry it as a payload.
 	providerHistory bool
 }
 
@@ -82,7 +84,8 @@ var (
 	}
 )
 
-// Time reads a timestamp: milliseconds since the epoch, and the form that it has. ok is false where it cannot be read.
+// Time parses a timestamp. It returns milliseconds since the epoch and the form in which the timestamp is written.
+// ok is false if it cannot be read.
 func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok bool) {
 	if d == Operator {
 		return rawjson.ReadOperatorTimestamp(v)
@@ -90,8 +93,8 @@ func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 	return rawjson.ReadTimestamp(v)
 }
 
-// DialectOf returns the dialect that a header is of, nil where a value is no header: an object with one
-// of the types of headers and a string id, which may be empty (docs/format.md, Loading).
+// DialectOf returns the dialect of a header. It returns nil if v is not a header: an object with one of the header
+// types and a string id, which may be empty (docs/format.md, Loading).
 func DialectOf(v rawjson.Value) *Dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
 		return DialectOfType(typ)
@@ -99,7 +102,7 @@ func DialectOf(v rawjson.Value) *Dialect {
 	return nil
 }
 
-// DialectOfType returns the dialect whose headers are of a type, nil for none.
+// DialectOfType returns the dialect whose headers have the type typ, nil if there is none.
 func DialectOfType(typ string) *Dialect {
 	switch typ {
 	case OMP.HeaderType:
@@ -110,7 +113,7 @@ func DialectOfType(typ string) *Dialect {
 	return nil
 }
 
-// TypeOf returns the type that a JSON value names.
+// TypeOf returns the entry type that a JSON value names, TypeUnknown if v is not a string or not a known type.
 func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	if !v.IsString() {
 		return TypeUnknown
@@ -122,13 +125,13 @@ func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	return d.types[text]
 }
 
-// Dialect returns the dialect that the session is of.
+// Dialect returns the dialect of the session.
 func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 
-// TimeForm returns how times are written that are added to the session: as its last timestamp.
+// TimeForm returns the form for times that are added to the session, which is that of its last timestamp.
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
-// Dialect returns the dialect that the session is of.
+// Dialect acquires a snapshot and returns its dialect. Errors are those of Acquire.
 func (s *Session) Dialect() (*Dialect, error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -138,12 +141,12 @@ func (s *Session) Dialect() (*Dialect, error) {
 	return snap.dialect, nil
 }
 
-// recentLook is how long ago a look at a session's file is at most that tells its dialect in all likelihood. A file that
-// was replaced since then is read while the lock is held.
+// recentLook is the maximum age of a snapshot whose dialect RecentDialect returns. It is short, so that the file is
+// unlikely to have been replaced since; if it was, it is read while the lock is held.
 const recentLook = time.Second
 
-// RecentDialect returns the dialect that the session was of when its file changed or was read a moment ago, nil where
-// that is longer ago.
+// RecentDialect returns the dialect of the current snapshot if its file was read within the last second, nil
+// otherwise.
 func (s *Session) RecentDialect() *Dialect {
 	cur := s.current.Load()
 	if cur == nil || time.Now().UnixNano()-cur.readAt > int64(recentLook) {

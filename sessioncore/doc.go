@@ -1,11 +1,11 @@
-// Package sessioncore is the model of a coding agent's sessions. A session is a file to which entries are
-// appended, a JSON object each; entries name their parent and so form a tree; the leaf is the entry at which
-// the conversation stands. docs/format.md describes the files.
+// Package sessioncore is the model of a coding agent's sessions. A session is a file to which entries are appended,
+// one JSON object each. Entries name their parent and so form a tree; the leaf is the entry at which the
+// conversation stands. docs/format.md describes the files.
 //
 // # Reading
 //
-// A [Store] hands out the sessions of a [Storage]. [Session.Acquire] returns a [Snapshot]: what the file is
-// at that moment. It costs a stat if the file is as it was, and reads what was added if it has grown.
+// A [Store] hands out the sessions of a [storage.Storage]. [Session.Acquire] returns a [Snapshot] of the file as it
+// is now. This costs one stat if the file has not changed; if it has grown, only the new part is read.
 //
 //	snap, err := store.Session("project/2026-02-16T10-20-30-000Z_1f9d.jsonl").Acquire()
 //	if err != nil {
@@ -24,21 +24,21 @@
 //	_, err = io.Copy(os.Stdout, io.NewSectionReader(doc, 0, doc.Size()))
 //
 // A snapshot is immutable and safe for concurrent use. It is an index of an open file and holds no content, so a
-// session of any size takes some tens of bytes for each entry. An [Entry] is a number in it. What is rendered
-// (a context, a list of problems) is a [Document], whose size is known and whose bytes are read from the
-// file when somebody reads them.
+// session of any size takes some tens of bytes of memory per entry. An [Entry] is a number in that index. What is
+// rendered (a context, a list of problems) is a [Document]: its size is known in advance, and its bytes are read
+// from the file on demand.
 //
-// The file may change while it is read. What only grew goes on to be read as it was; what was overwritten in
-// place gives [ErrStale], never a mixture of two versions.
+// The file may change while it is read. If it only grew, readers of a snapshot go on reading the old part. If it
+// was overwritten in place, they get [storage.ErrStale], never a mixture of two versions.
 //
 // # What builds on it
 //
-// Package writer changes sessions, package listing finds them, package transcript renders one for a person, and package
-// clients tells who has one open. Package storage says where files lie.
+// Package writer changes sessions, package listing finds them, package transcript renders them for people, and
+// package clients reports which clients have one open. Package storage says where the files lie.
 //
 // # What it never does
 //
-// It never imports FUSE, follows a symbolic link below a storage's root, changes a file in order to read it,
-// or keeps the content of a session that is on disk. Errors wrap the sentinels of this package, or what the storage
-// says.
+// It never imports FUSE, follows a symbolic link below a storage's root, changes a file in order to read it, or
+// keeps the content of a session that is on disk. Errors wrap the sentinel errors of this package or those of the
+// storage.
 package sessioncore

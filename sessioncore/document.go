@@ -11,9 +11,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Document is a generated file: a list of pieces, most of which lie in the session file or in blobs
-// and are read when they are asked for, or are made then. So its size is exact and its content is never held. It shows
-// one snapshot, which it keeps until Close.
+// Document is a generated file: a list of pieces, most of which are ranges of the session file, blobs, or texts
+// made on demand. Its size is exact, and its content is never held. It shows one snapshot, which it references
+// until Close. It is safe for concurrent use.
 type Document struct {
 	snap   *Snapshot
 	blobs  Blobs
@@ -23,21 +23,21 @@ type Document struct {
 	hasBlobs bool
 
 	maker  Maker
-	making sync.Mutex // guards what follows
-	made   []byte     // the piece that was made last
-	madeAt int64      // where in the document it begins
+	making sync.Mutex // guards the fields below
+	made   []byte     // text of the last piece that was made
+	madeAt int64      // offset of that piece in the document
 }
 
-// Maker makes the pieces of a Document of which only the sizes are kept.
+// Maker makes the pieces of a Document that are not in a file.
 type Maker interface {
-	// Make appends the text of a piece to dst. The first piece that AddMade added is 1. The text of a piece is always
-	// the same.
+	// Make appends the text of a piece to dst. piece is the number that AddMade was given. The text of a piece is
+	// the same on each call.
 	Make(dst []byte, piece int32) ([]byte, error)
-	// Continues reports whether the text of all pieces begins with all that earlier makes.
+	// Continues reports whether the concatenation of all pieces begins with that of all pieces of earlier.
 	Continues(earlier Maker) bool
 }
 
-// Blobs is the blob store as documents read it. hash is 64 lower-case hex digits.
+// Blobs is the blob store as documents read it. A hash is 64 lower-case hexadecimal digits.
 type Blobs interface {
 	// Size returns a blob's size in bytes, or an error that wraps fs.ErrNotExist.
 	Size(hash string) (int64, error)
@@ -45,15 +45,14 @@ type Blobs interface {
 	Open(hash string) (storage.Object, error)
 }
 
-// piece is a part of a document: text of its own, or a range of the session file, or a blob, or what the
-// maker makes.
+// piece is a part of a document: literal text, a range of the session file, a blob, or text that the maker makes.
 type piece struct {
-	at   int64  // where it begins in the document
-	off  int64  // of a range: where it begins in the session file
+	at   int64  // offset in the document
+	off  int64  // of a range: its offset in the session file
 	size int64  // in the document, in bytes
-	text string // text of its own, "" for a range or a blob
+	text string // literal text, "" for other pieces
 	blob *rawjson.Blob
-	made int32 // the maker's number for it, 0 for none
+	made int32 // the number that the maker knows it by, 0 for other pieces
 }
 
 func newDocument(s *Snapshot, blobs Blobs) *Document {
@@ -61,21 +60,22 @@ func newDocument(s *Snapshot, blobs Blobs) *Document {
 	return &Document{snap: s, blobs: blobs}
 }
 
-// NewMadeDocument returns a document of a snapshot to which AddText and AddMade add pieces, before anybody reads it.
-// maker makes those that AddMade adds.
+// NewMadeDocument returns an empty document of a snapshot. The caller adds pieces with AddText and AddMade before
+// the document is read. maker makes the pieces of AddMade.
 func NewMadeDocument(s *Snapshot, maker Maker) *Document {
 	d := newDocument(s, nil)
 	d.maker = maker
 	return d
 }
 
-// AddText adds a text to the end of a document.
+// AddText adds text to the end of the document.
 func (d *Document) AddText(text string) { d.text(text) }
 
-// AddMade adds a piece of size bytes to the end of a document, which its Maker makes.
+// AddMade adds a piece of size bytes, which the Maker makes, to the end of the document. n is the piece's number
+// for the Maker, at least 1.
 func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
 
-// textDocument is a document of text alone.
+// textDocument returns a document of literal text.
 func textDocument(s *Snapshot, text []byte) *Document {
 	d := newDocument(s, nil)
 	d.text(string(text))
@@ -104,13 +104,14 @@ func (d *Document) blob(b *rawjson.Blob)      { d.add(piece{size: b.Size(), blob
 // Size returns the document's size in bytes.
 func (d *Document) Size() int64 { return d.size }
 
-// HasBlobs reports whether the document depends on blobs, also on such as are not there.
+// HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }
 
-// Close lets the snapshot go.
+// Close releases the snapshot.
 func (d *Document) Close() { d.snap.Release() }
 
-// ReadAt implements io.ReaderAt. Errors: ErrStale where what it shows is not there any more.
+// ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content that the document shows no longer
+// exists.
 func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 	first := sort.Search(len(d.pieces), func(i int) bool { return d.pieces[i].at+d.pieces[i].size > off })
 	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
@@ -157,14 +158,15 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	return readBase64(obj, piece.blob.Bytes, p, off)
 }
 
-// readMade fills p from a piece that is made; readers ask for its parts one after the other.
+// readMade fills p from a piece that is made. The last piece is cached, since readers usually ask for parts of a
+// piece in order.
 func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	d.making.Lock()
 	defer d.making.Unlock()
 	if d.madeAt != piece.at || len(d.made) == 0 {
 		text, err := d.maker.Make(d.made[:0], piece.made)
 		if err == nil && int64(len(text)) != piece.size {
-			// Entries are compared with their checksums, so this tells of a bug.
+			// The checksums of the entries matched, so this is a bug.
 			err = fmt.Errorf("a part of a document has %d bytes and was measured as %d", len(text), piece.size)
 		}
 		if err != nil {
@@ -177,7 +179,7 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	return nil
 }
 
-// readBase64 fills p with the base64 of obj, a file of that many bytes, from off on.
+// readBase64 fills p with the base64 encoding of obj, which has size bytes, from offset off of the encoding on.
 func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	start := off / 4 * 3
 	end := min((off+int64(len(p))+3)/4*3, size)
@@ -191,7 +193,7 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	return nil
 }
 
-// edited adds a range of the session file, of which text is the content, with edits made to it.
+// edited adds the range of the session file at off, whose content is text, with edits applied to it.
 func (d *Document) edited(off int64, text []byte, edits rawjson.Edits) {
 	at := 0
 	for _, e := range edits.InOrder() {

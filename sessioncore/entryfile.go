@@ -7,44 +7,44 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// recRendered are the flags of entries that are not shown with the bytes of the file.
+// recRendered is the set of flags of entries that are not shown with the bytes of the file.
 const recRendered = recMigrated | recManyLines
 
-// FileRange is a piece of the backing file.
+// FileRange is a range of the backing file, in bytes.
 type FileRange struct{ Offset, Size int64 }
 
-// EntryRange returns where in the backing file the content of an entry's file lies, newline and all; ok
-// is false for the few entries that are rendered.
+// EntryRange returns the range in the backing file of an entry's file, with its newline. ok is false for the few
+// entries that are rendered or do not end their line.
 func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
 }
 
-// MigratedRange returns where in the backing file the text of an entry lies that a migration changes; ok is
-// false for other entries.
+// MigratedRange returns the range in the backing file of the text of an entry that a migration changes. ok is false
+// for other entries.
 func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{rec.off, int64(rec.size)}, rec.flags&recMigrated != 0
 }
 
-// EntryState is what tells one content of an entry's file from another.
+// EntryState tells one content of an entry's file from another by size and checksum.
 type EntryState struct {
-	Size int64  // in bytes
+	Size int64  // of the file, in bytes
 	Sum  uint32 // CRC-32C of the text that is shown
 }
 
-// EntryState returns the state of an entry's file in entries/. Only for entries that a migration changes
-// is the file read.
+// EntryState returns the state of an entry's file in entries/. The entry is read only if a migration changes it.
 func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	rec := &s.records[e]
 	if rec.flags&recMigrated == 0 {
-		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside become blanks, one for one
+		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside are replaced by as many blanks
 	}
 	text, err := s.ShownText(e)
 	return EntryState{int64(len(text)) + 1, jsonl.Checksum(text)}, err
 }
 
-// EntryDocument returns an entry's file: the text as persisted and a newline (docs/design.md, entries/).
+// EntryDocument returns an entry's file in entries/: the text as persisted and a newline (docs/design.md,
+// entries/).
 func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	rec := &s.records[e]
 	if rec.flags&recRendered == 0 {
@@ -64,7 +64,7 @@ func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	return textDocument(s, append(text, '\n')), nil
 }
 
-// ShownText returns an entry's text as its file shows it, migrated and on one line.
+// ShownText returns an entry's text as its file in entries/ shows it: migrated, on one line, without the newline.
 func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	text, err := s.EntryText(e)
@@ -77,7 +77,7 @@ func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	return OneLine(text), nil
 }
 
-// OneLine turns the line breaks inside a text into blanks, byte for byte.
+// OneLine replaces the line breaks in text by as many blanks.
 func OneLine(text rawjson.Value) rawjson.Value {
 	if !manyLines(text) {
 		return text

@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// EntryReader reads entries one after the other into the same memory.
+// EntryReader reads entries one after the other into the same buffer. It is not safe for concurrent use.
 type EntryReader struct {
 	s   *Snapshot
 	buf []byte
@@ -20,7 +20,8 @@ type EntryReader struct {
 // NewEntryReader returns a reader of a snapshot's entries.
 func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 
-// Read returns an entry's text, compared with its checksum; it is good until the next read.
+// Read returns an entry's text, which is valid until the next Read. The error wraps storage.ErrStale if the text
+// does not match its checksum.
 func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {
@@ -33,11 +34,12 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	return text, r.s.check(e, text)
 }
 
-// readBatch is how many entries a goroutine takes at once.
+// readBatch is the number of entries that a goroutine takes at once.
 const readBatch = 16
 
-// ReadEntries reads entries with several goroutines. Each gets a function of its own from worker, and calls it
-// with the number of an entry in entries and its text, in no particular order. The first error ends it.
+// ReadEntries reads entries in several goroutines. Each goroutine calls worker once, and calls the function that it
+// returns with the text of entries[i], in no particular order. The text is valid during the call only. ReadEntries
+// stops at the first error and returns it.
 func (s *Snapshot) ReadEntries(entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)

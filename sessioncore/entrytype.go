@@ -1,7 +1,7 @@
 package sessioncore
 
-// EntryType is an entry's type as far as the model treats it in a way of its own. Unknown types are
-// entries like any other (docs/format.md, Entry types).
+// EntryType is the type of an entry, as far as the model distinguishes types. Entries of unknown types are entries
+// like any other (docs/format.md, Entry types).
 type EntryType uint8
 
 // The entry types that the model knows.
@@ -21,11 +21,11 @@ const (
 	TypeServiceTierChange
 	TypeMCPToolSelection
 	TypeTitleChange
-	// Of the operator dialect alone, which says branch for TypeBranchSummary and custom_info for TypeCustom.
+	// Only in the operator dialect, which writes branch for TypeBranchSummary and custom_info for TypeCustom.
 	TypeLeaf        // a move of the leaf
 	TypeSessionInfo // the session's title
 
-	typeHeader // no entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
+	typeHeader // not an entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
 )
 
 var typeNames = [...]string{
@@ -49,11 +49,10 @@ var typeNames = [...]string{
 	typeHeader:              "session",
 }
 
-// String returns the type as files write it, "" for an unknown one; where dialects have two words for
-// one type, omp's.
+// String returns the type as files write it, in omp's words if dialects differ, or "" for TypeUnknown.
 func (t EntryType) String() string { return typeNames[t] }
 
-// ompTypes are the types by the words of omp.
+// ompTypes maps the types that omp writes.
 var ompTypes = func() map[string]EntryType {
 	m := map[string]EntryType{"session": typeHeader}
 	for t := TypeMessage; t <= TypeTitleChange; t++ {
@@ -62,7 +61,7 @@ var ompTypes = func() map[string]EntryType {
 	return m
 }()
 
-// operatorTypes are the types by the words of operator (docs/format.md, Operator dialect).
+// operatorTypes maps the types that operator writes (docs/format.md, Operator dialect).
 var operatorTypes = map[string]EntryType{
 	"session": typeHeader, "session_header": typeHeader,
 	"message":               TypeMessage,
@@ -77,5 +76,5 @@ var operatorTypes = map[string]EntryType{
 	"custom_message":        TypeCustomMessage,
 }
 
-// TitleType is the type of a title slot, which is no entry.
+// TitleType is the type of a title slot, which is not an entry.
 const TitleType = "title"

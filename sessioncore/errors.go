@@ -2,22 +2,22 @@ package sessioncore
 
 import "errors"
 
-// The domain errors. Everything that sessioncore returns wraps one of these or an error of the
-// backing storage; package nodes turns them into errnos in one place (docs/design.md section 7).
+// The errors of this package. Every error that it returns wraps one of these or an error of the backing storage;
+// package nodes maps them to errnos (docs/design.md section 7).
 var (
-	// ErrNotSession: the file has no valid header, so it is shown as a raw file only.
+	// ErrNotSession means that the file has no valid header, so it is shown as a raw file only.
 	ErrNotSession = errors.New("not a session file")
-	// ErrNotFound: an entry id, label target or branch point is not in the session.
+	// ErrNotFound means that an entry id, label target or branch point is not in the session.
 	ErrNotFound = errors.New("no such entry in the session")
-	// ErrInvalid: what was to be written is no entry that the format knows. A writer.FieldError says which
-	// field is at fault.
+	// ErrInvalid means that a line to be written is not an entry that the format allows. A writer.FieldError says
+	// which field is wrong.
 	ErrInvalid = errors.New("not a valid entry")
-	// ErrExists: an id that was given is in the session already.
+	// ErrExists means that the id given for a new entry is already in the session.
 	ErrExists = errors.New("the id exists in the session")
-	// ErrBusy: a live client holds the session open for writing (docs/design.md section 4).
+	// ErrBusy means that a live client holds the session open for writing (docs/design.md section 4).
 	ErrBusy = errors.New("a live client holds the session")
-	// ErrTooBig: a line is longer than writer.MaxLine.
+	// ErrTooBig means that a line is longer than writer.MaxLine.
 	ErrTooBig = errors.New("the line is too long")
-	// ErrReadOnly: nothing may be written.
+	// ErrReadOnly means that writing is not allowed.
 	ErrReadOnly = errors.New("read-only")
 )

@@ -12,8 +12,8 @@ import (
 
 // Fingerprints of both ends of what was indexed tell whether a file only grew.
 
-// takeFingerprints hashes both ends of a file that was read as a whole, for the next refresh to compare. The file's
-// state was taken no earlier than lookedAt.
+// takeFingerprints hashes both ends of a file that was read as a whole, for the next refresh to compare. The state
+// of the file is from no earlier than lookedAt.
 func (s *Snapshot) takeFingerprints(lookedAt time.Time) (err error) {
 	s.readAt = lookedAt.UnixNano()
 	if s.headSum, err = hashAt(s.pin.obj, 0, min(headCheck, s.stat.Size)); err != nil {

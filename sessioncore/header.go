@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// addHeader takes the file's first values: a title slot, if it is the very first line, and the header.
+// addHeader handles the first values of the file: a title slot if it is on the very first line, and the header.
 func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
@@ -47,8 +47,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	return nil
 }
 
-// versionOf reads a header's version: absent or null is 1 (docs/format.md, Loading). Anything else counts as
-// the number that the client's comparison makes of it.
+// versionOf returns a header's version. An absent or null version is 1 (docs/format.md, Loading). Any other value
+// counts as the number to which the client's comparison converts it.
 func versionOf(v rawjson.Value) int {
 	n := math.NaN()
 	switch text, isText := v.Text(); {
@@ -66,15 +66,15 @@ func versionOf(v rawjson.Value) int {
 		}
 	}
 	if math.IsNaN(n) {
-		return CurrentVersion // no comparison with it holds, so nothing migrates
+		return CurrentVersion // every comparison with NaN is false, so nothing is migrated
 	}
 	return int(math.Floor(math.Max(-1, math.Min(n, 1<<20))))
 }
 
-// CurrentVersion is the version that migrations lead to (docs/format.md, Old versions).
+// CurrentVersion is the version that migrations produce (docs/format.md, Old versions).
 const CurrentVersion = 3
 
-// IsTitleSlot: see docs/format.md, Title slot.
+// IsTitleSlot reports whether v is a title slot (docs/format.md, Title slot).
 func IsTitleSlot(v rawjson.Value) bool {
 	if !v.Member("type").Is(TitleType) {
 		return false
@@ -92,15 +92,16 @@ func IsTitleSlot(v rawjson.Value) bool {
 	return len(source) == 0 || source.Is("auto") || source.Is("user")
 }
 
-// HeaderRange returns where in the backing file the header's text lies.
+// HeaderRange returns the range of the header's text in the backing file.
 func (s *Snapshot) HeaderRange() FileRange { return FileRange{s.header.off, s.header.size} }
 
-// SlotRange returns where the title slot's text lies; ok is false where the file has none.
+// SlotRange returns the range of the title slot's text in the backing file. ok is false if there is no slot.
 func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 	return FileRange{s.header.slotOff, s.header.slot}, s.header.slot > 0
 }
 
-// ReadHeader reads the header and, where there is one, the title slot.
+// ReadHeader reads the header and the title slot, nil if there is none. The error wraps storage.ErrStale if either
+// was overwritten in place.
 func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	if header, err = s.read(s.header.off, s.header.size); err != nil {
 		return nil, nil, err
@@ -116,16 +117,16 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	return header, slot, nil
 }
 
-// SessionID returns the id in the header, WTF-8.
+// SessionID returns the id in the header as WTF-8 text.
 func (s *Snapshot) SessionID() (string, error) {
 	header, _, err := s.ReadHeader()
 	id, _ := header.Member("id").Text()
 	return id, err
 }
 
-// Title returns the session's title, WTF-8, "" for none. A title slot overrides the header (docs/format.md,
-// Title slot); operator's title is the name in the last session_info entry, and null, an empty name and
-// none at all mean that there is no title.
+// Title returns the session's title as WTF-8 text, "" if it has none. A title slot overrides the header
+// (docs/format.md, Title slot). The title of an operator session is the name in the last session_info entry; null,
+// an empty name and no such entry all mean that there is no title.
 func (s *Snapshot) Title() (string, error) {
 	if s.dialect.TitleEntry {
 		return s.name()
@@ -142,7 +143,7 @@ func (s *Snapshot) Title() (string, error) {
 	return title, nil
 }
 
-// name is the name in the last session_info entry.
+// name returns the name in the last session_info entry, "" if there is none.
 func (s *Snapshot) name() (string, error) {
 	if s.titleEntry == 0 {
 		return "", nil
@@ -152,8 +153,8 @@ func (s *Snapshot) name() (string, error) {
 	return name, err
 }
 
-// TitleDocument returns the file title: the title and a newline, nothing where there is none. Control characters
-// and lone surrogates are escaped as in the file labels.
+// TitleDocument returns the file title: the title and a newline, or nothing if there is no title. Control
+// characters and lone surrogates are escaped as in the file labels.
 func (s *Snapshot) TitleDocument() (*Document, error) {
 	title, err := s.Title()
 	if err != nil {
@@ -166,7 +167,7 @@ func (s *Snapshot) TitleDocument() (*Document, error) {
 	return textDocument(s, line), nil
 }
 
-// TitleLine is a title as it is shown. A backslash stays one: titles that are written have no control
+// TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
 // characters, and people write paths.
 func TitleLine(title string) (line []byte) {
 	for b := []byte(title); len(b) > 0; {
@@ -177,8 +178,8 @@ func TitleLine(title string) (line []byte) {
 	return line
 }
 
-// HeaderDocument returns header.json: the header as loaded, that is with the title slot merged and of
-// version 3 where it was older, and a newline (docs/design.md, context.json).
+// HeaderDocument returns header.json: the header as loaded, that is with the title slot merged into it and of
+// version 3 if it was older, and a newline (docs/design.md, context.json).
 func (s *Snapshot) HeaderDocument() (*Document, error) {
 	header, slot, err := s.ReadHeader()
 	if err != nil {
@@ -210,7 +211,8 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	return textDocument(s, append(edits.Apply(header), '\n')), nil
 }
 
-// ReadHeaderOf reads the header of a file without indexing it; nil where the file is no session.
+// ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is
+// ErrNotSession if there is another value instead, or one of the storage.
 func ReadHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
 	obj, err := files.Open(name)
 	if err != nil {

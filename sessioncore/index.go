@@ -9,16 +9,16 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// record is what the index keeps of an entry: where it lies and what links it, never its content.
+// record is what the index keeps of an entry: its position and its links, never its content.
 type record struct {
 	off    int64  // of the entry's text in the file
-	time   int64  // its timestamp, or what stands in for one (docs/design.md, entries/); ms since the epoch
+	time   int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
 	size   uint32 // of the text in bytes
 	line   uint32 // number of its first line, from 1
 	crc    uint32 // CRC-32C of the text
 	id     symbol // 0: none
 	parent symbol // 0: none
-	// before is 1 + the number of the entry before this one with the same id, 0 for none.
+	// before is 1 + the number of the previous entry with the same id, 0 for none.
 	before    uint32
 	msgOff    uint32 // of the value of the key "message" in the text
 	msgSize   uint32 // 0: there is none
@@ -28,11 +28,12 @@ type record struct {
 	flags     recordFlags
 }
 
-// Role is a message's role as far as the model needs it.
+// Role is a message's role, as far as the model distinguishes roles.
 type Role uint8
 
+// The roles that the model distinguishes.
 const (
-	RoleOther Role = iota
+	RoleOther Role = iota // any other role, or not a message
 	RoleUser
 	RoleAssistant
 	RoleToolResult
@@ -44,72 +45,71 @@ type recordFlags uint16
 const (
 	recTimed     recordFlags = 1 << iota // the timestamp could be read
 	recBlob                              // a string begins with the blob prefix
-	recIllFormed                         // some bytes are no UTF-8
+	recIllFormed                         // the text is not valid UTF-8
 	recBigNumber                         // a number may overflow a double
 	recPayload                           // the message has a providerPayload
-	recManyLines                         // the text runs over several lines
-	recLeafMove                          // it records a move of the leaf
+	recManyLines                         // the text spans several lines
+	recLeafMove                          // the entry records a move of the leaf
 	recMigrated                          // a migration changes the entry
-	recEndsLine                          // the byte behind the text is a newline
+	recEndsLine                          // the byte after the text is a newline
 )
 
-// labelRecord is a label entry: the newest of a target decides.
+// labelRecord is a label entry. The newest one for a target is in effect.
 type labelRecord struct {
 	target symbol
 	entry  uint32
 	label  string // "" clears
 }
 
-// index is all that is known of one file. It only grows at its ends; a snapshot holds the lengths
-// that were current when it was made. All writing is done by the goroutine that holds the session's
-// refresh lock.
+// index is what is kept of one file. It only grows at its ends; a snapshot holds the lengths that were current when
+// it was made. It is written only by the goroutine that holds Session.mu.
 type index struct {
 	symbols      symbolTable
 	records      []record
 	pathLabels   commonPathLabels
 	labels       []labelRecord
 	problems     []Problem
-	problemCount int64    // all of them, also those beyond maxProblems
-	longIDs      []symbol // ids too long to be shown as they are
+	problemCount int64    // number of all problems, including those beyond maxProblems
+	longIDs      []symbol // ids whose names are cut
 	odd          []uint32 // entries that have no id
-	// ordinals: of version 1 files, the number of each entry among the values read (docs/format.md, Old versions).
+	// ordinals holds, for version 1 files, the number of each entry among the values read (docs/format.md, Old
+	// versions).
 	ordinals []uint32
 
 	header  headerRef
 	dialect *Dialect
-	values  int64  // values read, the header being 0, a title slot not counted
+	values  int64  // values read, counting the header but not a title slot
 	lastID  uint32 // 1 + the number of the last entry with an id, 0 for none
 	leaf    symbol // the id of the leaf, 0 for none
-	title   uint32 // 1 + the number of the entry that has the title, 0 for none
-	lastNow int64  // the time of the entry before, for entries without one
+	title   uint32 // 1 + the number of the entry that holds the title, 0 for none
+	lastNow int64  // the time of the previous entry, for entries without one
 	form    rawjson.TimeForm
 	version int
-	seed    string // of version 1: the header's id, from which ids are made
+	seed    string // of version 1: the header's id, from which entry ids are derived
 
 	shared *sharedFacts
 
 	blobUses     []blobUse
-	blobUsesMore bool // there are more than maxBlobUses
+	blobUsesMore bool // there are more references than maxBlobUses
 }
 
-// headerRef is where the header and the title slot lie.
+// headerRef is the position of the header and of the title slot.
 type headerRef struct {
 	found   bool
 	off     int64
 	size    int64
 	slotOff int64
-	slot    int64 // size of the slot's value in bytes, 0: none
+	slot    int64 // size of the slot's value in bytes, 0 for none
 
-	leaseName string // what the client names the session's lease by, "" where that is not known
-	end       int64  // offset behind the header
+	leaseName string // the name that the client gives to the session's lease, "" if not known
+	end       int64  // offset after the header
 	time      int64  // its timestamp in ms since the epoch
 }
 
-// maxEntries is the most entries that a session may have: numbers of entries are 32 bits.
+// maxEntries is the maximum number of entries in a session: entry numbers have 32 bits.
 const maxEntries = math.MaxInt32
 
-// add takes a unit of the file into the index. It returns ErrNotSession when the first value is no
-// header.
+// add adds a unit of the file to the index. It returns ErrNotSession if the first value is not a header.
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
 		x.problem(Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing, What: ProblemSkipped, Why: jsonl.ReasonTrailing})
@@ -182,12 +182,12 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 		return
 	}
 	x.lastID = n + 1
-	// Published last: a reader that sees the new number passes over it unless its snapshot has it.
+	// Stored last: a reader that sees the new number ignores it unless its snapshot has that entry.
 	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
 }
 
-// moveLeaf notes the leaf that a record which is about to be added leads to: its own entry, or the target
-// of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
+// moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the target of a move
+// (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
 func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.MoveType {
@@ -252,7 +252,7 @@ func roleOf(v rawjson.Value) Role {
 	return RoleOther
 }
 
-// link notes an entry's id and parent as the file gives them.
+// link sets an entry's id and parent as the file gives them.
 func (x *index) link(rec *record, u *jsonl.Unit) {
 	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
 		x.setID(rec, id)
@@ -262,7 +262,7 @@ func (x *index) link(rec *record, u *jsonl.Unit) {
 	}
 }
 
-// setID makes id the id of a record that is about to be added.
+// setID sets the id of a record that is about to be added.
 func (x *index) setID(rec *record, id []byte) {
 	rec.id = x.symbols.intern(id)
 	if rec.before = x.symbols.symbols[rec.id].last; rec.before != 0 {
@@ -276,7 +276,7 @@ func (x *index) setID(rec *record, id []byte) {
 	}
 }
 
-// addLabel notes a label entry (docs/format.md, Loading: an absent, null or empty label clears).
+// addLabel records a label entry (docs/format.md, Loading: an absent, null or empty label clears).
 func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	v := rawjson.Value(u.Text)
 	target, ok := v.Member(x.dialect.TargetKey).Text()

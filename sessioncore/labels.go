@@ -13,14 +13,14 @@ type Label struct {
 	Label  string // WTF-8
 }
 
-// Labels returns the labels in effect in file order of the entries that set them: the last label entry
-// of a target decides, wherever it hangs (docs/format.md, Loading).
+// Labels returns the labels in effect, in the file order of the entries that set them. The last label entry of a
+// target counts, wherever it is in the tree (docs/format.md, Loading).
 func (s *Snapshot) Labels() []Label {
 	s.labelOnce.Do(s.findLabels)
 	return s.labels
 }
 
-// LabelOf returns the label of an entry, "" for none.
+// LabelOf returns the label in effect of an entry, "" for none.
 func (s *Snapshot) LabelOf(e Entry) string {
 	s.labelOnce.Do(s.findLabels)
 	return s.labelOf[s.records[e].id]
@@ -34,7 +34,7 @@ func (s *Snapshot) findLabels() {
 	}
 }
 
-// labelsInEffect returns the label entries that decide, in file order.
+// labelsInEffect returns the label entries that are in effect, in file order.
 func (s *Snapshot) labelsInEffect() []labelRecord {
 	deciding := make(map[symbol]int, len(s.labelRecords))
 	for i, l := range s.labelRecords {
@@ -49,7 +49,8 @@ func (s *Snapshot) labelsInEffect() []labelRecord {
 	return list
 }
 
-// LabelsDocument returns the file labels: "<id>\t<label>" a line (docs/design.md section 2).
+// LabelsDocument returns the file labels: a line "<id>\t<label>" for each label in effect (docs/design.md section
+// 2).
 func (s *Snapshot) LabelsDocument() *Document {
 	var out []byte
 	for _, l := range s.Labels() {
@@ -61,7 +62,8 @@ func (s *Snapshot) LabelsDocument() *Document {
 	return textDocument(s, out)
 }
 
-// AppendLabelField escapes what would break a line or could not be written back, and what a terminal obeys.
+// AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
+// surrogates: those could break the line, could not be written back, or have an effect on a terminal.
 func AppendLabelField(dst []byte, text string) []byte {
 	for b := []byte(text); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
@@ -75,7 +77,7 @@ func AppendLabelField(dst []byte, text string) []byte {
 	return dst
 }
 
-// LabelOfID returns the label in effect of an id, which need not be an entry's.
+// LabelOfID returns the label in effect of an id, which need not be that of an entry, "" for none.
 func (s *Snapshot) LabelOfID(id string) string {
 	target := s.symbols.find([]byte(id))
 	if target == 0 {
@@ -89,8 +91,8 @@ func (s *Snapshot) LabelOfID(id string) string {
 	return ""
 }
 
-// LabelsInOrderSet returns the labels in effect in the order in which their targets first got one, as
-// the client's table has them; a label that was cleared begins anew.
+// LabelsInOrderSet returns the labels in effect in the order in which their targets got one, which is the order of
+// the client's table. Clearing a label removes its target from the order.
 func (s *Snapshot) LabelsInOrderSet() []Label {
 	var order []Label
 	at := map[symbol]int{}
@@ -112,8 +114,8 @@ func (s *Snapshot) LabelsInOrderSet() []Label {
 	return slices.DeleteFunc(order, func(l Label) bool { return l.Label == "" })
 }
 
-// appendVisibly appends a character, of which text is the encoding: a control character or a lone surrogate as an
-// escape.
+// appendVisibly appends the character r, whose encoding is text. Control characters and lone surrogates are
+// escaped.
 func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	switch {
 	case r == '\t':
@@ -128,5 +130,5 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// IsControl reports whether a character is one of C0, DEL and C1.
+// IsControl reports whether r is a C0 or C1 control character or DEL.
 func IsControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }

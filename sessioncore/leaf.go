@@ -2,22 +2,25 @@ package sessioncore
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// LeafMoveType is the customType of omp's entries that record a move of the leaf (docs/design.md, leaf).
+// LeafMoveType is the customType of the entries that record a move of the leaf in an omp session (docs/design.md,
+// leaf).
 const LeafMoveType = "sessionfs/leaf"
 
-// MoveTarget returns where an entry of the type moveType moves the leaf to, and whether it moves it at all.
+// MoveTarget returns the target id of a move of the leaf, JSON null for a move before the first entry. text is an
+// entry of type MoveType. isMove is false if the entry does not move the leaf.
 func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
-	if d == Operator { // its leaf entry is nothing but a move (docs/format.md, Operator dialect)
+	if d == Operator { // every leaf entry is a move (docs/format.md, Operator dialect)
 		return text.Member("target_id"), true
 	}
-	// omp has no entry for it: a custom one of ours.
+	// omp has no entry for it, so sessionfs writes a custom one.
 	if !text.Member("customType").Is(LeafMoveType) {
 		return nil, false
 	}
 	return text.Member("data").Member("targetId"), true
 }
 
-// Moves reports whether a target is another position than the current one.
+// Moves reports whether target, an id or nil for the position before the first entry, is not the current leaf. The
+// error wraps ErrNotFound if there is no such entry.
 func (s *Snapshot) Moves(target *string) (bool, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
@@ -32,7 +35,7 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 	return e != leaf, nil
 }
 
-// MovesTo is moves for what the session is now.
+// MovesTo calls Snapshot.Moves on a snapshot of the session as it is now.
 func (s *Session) MovesTo(target *string) (bool, error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -42,19 +45,19 @@ func (s *Session) MovesTo(target *string) (bool, error) {
 	return snap.Moves(target)
 }
 
-// leafMove is a position that is held in memory, for as long as the file's last entry stays the last.
+// leafMove is a position of the leaf that is kept in memory. It is in effect until an entry is added to the file.
 type leafMove struct {
-	last   uint32 // the snapshot's lastID when the leaf was moved
+	last   uint32 // lastID of the snapshot when the leaf was moved
 	lastID string
 	target *string // nil: before the first entry
 }
 
-// holds reports whether nothing was added to the session since the move.
+// holds reports whether no entry was added to the session since the move.
 func (m *leafMove) holds(s *Snapshot) bool {
 	return m.last == s.lastID && m.lastID == s.lastText()
 }
 
-// lastText is the id of the last entry that has one, "" without entries.
+// lastText returns the id of the last entry that has one, "" if there is none.
 func (s *Snapshot) lastText() string {
 	if s.lastID == 0 {
 		return ""
@@ -62,7 +65,9 @@ func (s *Snapshot) lastText() string {
 	return s.idText(s.records[s.lastID-1].id)
 }
 
-// TryMove is not done where the session was added to in between.
+// TryMove moves the leaf to target, an id or nil for the position before the first entry, in memory only. The
+// position is in effect until an entry is added to the session. done is false if an entry was added during the
+// call; the caller may try again. Errors are those of Acquire and Snapshot.Moves.
 func (s *Session) TryMove(target *string) (done bool, err error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -77,7 +82,7 @@ func (s *Session) TryMove(target *string) (done bool, err error) {
 	move := &leafMove{last: snap.lastID, lastID: snap.lastText(), target: target}
 	cur := s.current.Load()
 	if cur == nil || s.index == nil {
-		s.move = move // whoever reads the file next takes it into account
+		s.move = move // the next refresh applies it
 		return true, nil
 	}
 	if !move.holds(cur) {
@@ -92,8 +97,8 @@ func (s *Session) TryMove(target *string) (done bool, err error) {
 	return true, nil
 }
 
-// takeMove gives a new snapshot the position that is held in memory, or forgets that one. The caller
-// holds s.mu.
+// takeMove applies the position that is kept in memory to a new snapshot, or drops it if an entry was added since.
+// Callers must hold s.mu.
 func (s *Session) takeMove(snap *Snapshot) {
 	if s.move != nil && !s.move.holds(snap) {
 		s.move = nil
@@ -101,8 +106,9 @@ func (s *Session) takeMove(snap *Snapshot) {
 	snap.move = s.move
 }
 
-// Leaf returns the current position of the conversation, NoEntry before the first entry: the last
-// entry with an id, or where that one records a move of the leaf, its target (docs/design.md, leaf).
+// Leaf returns the current position of the conversation, NoEntry before the first entry. It is the last entry with
+// an id or, if that entry records a move of the leaf, its target (docs/design.md, leaf). A position set with
+// TryMove takes precedence.
 func (s *Snapshot) Leaf() (Entry, error) {
 	switch {
 	case s.move == nil:

@@ -1,14 +1,14 @@
 package sessioncore
 
 const (
-	// maxLeaseName is how long an id is at most that names its lease.
+	// maxLeaseName is the maximum length of an id that is the name of its lease.
 	maxLeaseName = 128
-	// maxLeaseText is how long such an id is at most as JSON, escaped throughout.
+	// maxLeaseText is the maximum length of such an id as JSON, if every character is escaped.
 	maxLeaseText = 6*maxLeaseName + 2
 )
 
-// isLeaseName reports whether the client names the lease of an id by the id itself. For other ids it takes a hash of the
-// id; those leases are not looked for.
+// isLeaseName reports whether the client uses an id itself as the name of its lease. For other ids it uses a hash
+// of the id; those leases are not looked for.
 func isLeaseName(id string) bool {
 	if id == "" || len(id) > maxLeaseName {
 		return false
@@ -23,6 +23,5 @@ func isLeaseName(id string) bool {
 	return true
 }
 
-// LeaseName returns the name of the lease that a client of the session holds, "" where it is not one that can be looked
-// for.
+// LeaseName returns the name of the lease that a client of the session holds, "" if the name is not known.
 func (s *Snapshot) LeaseName() string { return s.header.leaseName }

@@ -11,11 +11,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Old files are shown migrated and never changed by reading (docs/design.md section 3). Version 1 has no
-// ids: entries get ids made from the file's content and hang in a chain in file order. Version 2 says
-// hookMessage where later versions say custom.
+// Old files are shown migrated; reading never changes them (docs/design.md section 3). Version 1 has no ids:
+// entries get ids derived from the file's content and form a chain in file order. Version 2 has the role
+// hookMessage instead of custom.
 
-// migrateLinks gives an entry of a version 1 file its id and its parent.
+// migrateLinks sets the id and the parent of an entry of a version 1 file.
 func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
 	rec.flags |= recMigrated
 	x.ordinals = append(x.ordinals, uint32(x.values-1))
@@ -31,8 +31,8 @@ func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
 	}
 }
 
-// migratedID makes the id of the entry that is value number ordinal of a version 1 file: 8 hex digits
-// like the client's, a function of the file's content alone. try counts on where one was taken.
+// migratedID returns the id of the entry that is value number ordinal of a version 1 file: 8 hexadecimal digits
+// like the client's, derived from the file's content alone. try is increased while the id is taken.
 func migratedID(seed string, ordinal int64, text []byte, try int) (id [8]byte) {
 	h := sha256.New()
 	h.Write([]byte("sessionfs v1 " + seed + "\x00" + strconv.FormatInt(ordinal, 10) + "\x00" + strconv.Itoa(try) + "\x00"))
@@ -41,15 +41,15 @@ func migratedID(seed string, ordinal int64, text []byte, try int) (id [8]byte) {
 	return id
 }
 
-// Version 1 names a compaction's first kept entry by its number among the values read; later versions
-// by its id.
+// Version 1 identifies a compaction's first kept entry by its number among the values read, later versions by its
+// id.
 const (
 	oldKeptKey = "firstKeptEntryIndex"
 	keptKey    = "firstKeptEntryId"
 )
 
-// keptByIndex returns the id that a version 1 compaction's firstKeptEntryIndex stands for. ok is false
-// where it names the header, no entry, or no whole number: then nothing is kept.
+// keptByIndex returns the id of the entry that a version 1 compaction's firstKeptEntryIndex refers to. ok is false
+// if the index is that of the header, of no entry, or not a whole number; nothing is kept then.
 func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || n != math.Floor(n) || n < 1 || n > math.MaxUint32 {
@@ -62,8 +62,8 @@ func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	return s.records[at].id, true
 }
 
-// migrated renders an entry that a migration changes, from its text in the file: the members that the
-// client's migrations set are replaced, all others keep their bytes and order.
+// migrated returns the migrated text of an entry. The members that the client's migrations set are replaced; all
+// others keep their bytes and order.
 func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
 	var edits rawjson.Edits
 	if s.version < 2 {
@@ -76,7 +76,7 @@ func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
 	return edits.Apply(text)
 }
 
-// linkEdits replaces id, parentId and the first kept entry of a version 1 entry.
+// linkEdits adds the edits that replace id, parentId and the first kept entry of a version 1 entry.
 func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *record, text rawjson.Value) rawjson.Edits {
 	add := append(rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
 	add = s.appendID(add, rec.parent)
@@ -93,7 +93,7 @@ func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *record, text rawjson.Valu
 	})
 }
 
-// appendID appends an id as JSON: null for none.
+// appendID appends an id as JSON, null for 0.
 func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	if id == 0 {
 		return append(dst, "null"...)
@@ -101,7 +101,7 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	return rawjson.AppendQuoted(dst, s.idText(id))
 }
 
-// hookEdit: version 2 says hookMessage where later versions say custom. base is the message's offset in
+// hookEdit adds the edit that replaces the role hookMessage of version 2 by custom. base is the message's offset in
 // the edited text.
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	message.EachMember(func(m rawjson.Member) bool {

@@ -12,17 +12,18 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// blobUse is a reference of an entry to a blob.
+// blobUse is an entry's reference to a blob.
 type blobUse struct {
 	entry uint32
 	hash  [hashLen / 2]byte
 }
 
-// maxBlobUses is how many references of a session are looked after, each of which costs 36 bytes and a stat when the
-// blobs have changed.
+// maxBlobUses is the maximum number of references per session that are checked. Each costs 36 bytes, and a stat
+// whenever the blobs have changed.
 const maxBlobUses = 20_000
 
-// addBlobUses notes the references of an entry in which a string begins as they do.
+// addBlobUses records the blob references of an entry. It is called only for entries in which a string has the blob
+// prefix.
 func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 	before := len(x.blobUses)
 	eachBlobReference(text, func(hash string) {
@@ -38,8 +39,8 @@ func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 	})
 }
 
-// eachBlobReference calls f for each reference to a blob in an entry: a string under the key data, as image blocks
-// have it, or image_url.
+// eachBlobReference calls f for each blob reference in an entry: a string under the key data, as in image blocks,
+// or image_url.
 func eachBlobReference(text rawjson.Value, f func(hash string)) {
 	var s rawjson.Scanner
 	key := false // the last string was one of the keys
@@ -62,24 +63,24 @@ func eachBlobReference(text rawjson.Value, f func(hash string)) {
 	}
 }
 
-// blobState is a store of blobs that can tell when blobs came or went: then its token is another one.
+// blobState is implemented by blob stores that can tell when blobs were added or removed: the token changes.
 type blobState interface {
 	State() (storage.Token, error)
 }
 
-// missingBlobs remembers which references of a session lead to no blob, for as long as no blob comes or goes. The
-// snapshots of one index share it.
+// missingBlobs caches which references of a session have no blob, until the store changes. The snapshots of one
+// index share it.
 type missingBlobs struct {
-	mu     sync.Mutex    // guards what follows
-	state  storage.Token // of the store when it was looked at
-	looked int           // how many of the references were
-	gone   []int         // numbers of those that lead nowhere
+	mu     sync.Mutex    // guards the fields below
+	state  storage.Token // of the store when the references were checked
+	looked int           // number of references that were checked
+	gone   []int         // numbers of those without a blob
 }
 
-// missingBlobsKey is the key of a session's missingBlobs among what its snapshots share.
+// missingBlobsKey is the key of the missingBlobs in Snapshot.Shared.
 type missingBlobsKey struct{}
 
-// of returns the references of a snapshot to blobs that are not there.
+// of returns the references of a snapshot whose blobs are missing.
 func (m *missingBlobs) of(s *Snapshot, blobs Blobs) ([]blobUse, error) {
 	if len(s.blobUses) == 0 || blobs == nil {
 		return nil, nil
@@ -105,8 +106,7 @@ func (m *missingBlobs) of(s *Snapshot, blobs Blobs) ([]blobUse, error) {
 	return gone, err
 }
 
-// compare forgets what was found out if the store is another one now, and reports whether what is found out now
-// can be kept.
+// compare clears the cache if the store has changed. keep reports whether the results of this check may be cached.
 func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 	now := time.Now().UnixNano()
 	var state storage.Token
@@ -122,7 +122,7 @@ func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 	return ok && !state.Racy(now), nil
 }
 
-// look looks for the blobs of references that were not looked at.
+// look checks the references that have not been checked yet.
 func (m *missingBlobs) look(uses []blobUse, blobs Blobs) error {
 	there := map[[hashLen / 2]byte]bool{}
 	for ; m.looked < len(uses); m.looked++ {
@@ -143,7 +143,7 @@ func (m *missingBlobs) look(uses []blobUse, blobs Blobs) error {
 	return nil
 }
 
-// missingProblems returns a problem for each reference to a blob that is not there.
+// missingProblems returns a problem for each reference to a missing blob.
 func (s *Snapshot) missingProblems(blobs Blobs) ([]Problem, error) {
 	known := s.Shared(missingBlobsKey{}, func() any { return &missingBlobs{} }).(*missingBlobs)
 	gone, err := known.of(s, blobs)

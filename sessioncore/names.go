@@ -11,17 +11,18 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file turns ids, labels and titles into file names and back (docs/design.md section 1, Names).
+// This file converts ids, labels and titles to file names and back (docs/design.md section 1, Names).
 
-// MaxName is the longest encoded name in bytes: it leaves room for what is added to it below the 255
-// bytes that file systems allow.
+// MaxName is the maximum length of an encoded name in bytes. It leaves room for suffixes within the 255 bytes that
+// file systems allow.
 const MaxName = 200
 
-// HashLength is how many hex digits of the SHA-256 stand behind a name that was cut.
+// HashLength is the number of hexadecimal digits of the SHA-256 after a name that was cut.
 const HashLength = 16
 
-// FileName returns the name that a WTF-8 text is shown under. It depends on the text alone, and two
-// texts never share a name.
+// FileName returns the file name for a WTF-8 text: the text, percent-encoded where needed. If that is longer than
+// MaxName bytes, it is cut there, and a tilde and a hash are appended. The name depends on the text alone, and
+// different texts have different names.
 func FileName(text string) string {
 	enc := encodeName(text)
 	if len(enc) <= MaxName {
@@ -35,7 +36,7 @@ func nameHash(text []byte) string {
 	return hex.EncodeToString(sum[:])[:HashLength]
 }
 
-// encodeName percent-encodes what a plain name cannot have.
+// encodeName percent-encodes the characters that a plain name cannot have.
 func encodeName(text string) string {
 	if isPlainName(text) {
 		return text
@@ -60,8 +61,8 @@ func encodeName(text string) string {
 	return string(out)
 }
 
-// isPlainName is the common case, decided without allocation: a name that is shown as it is, of any
-// length.
+// isPlainName reports whether a text of any length is its own encoding. It decides the common case without
+// allocating.
 func isPlainName(text string) bool {
 	if text == "" || text[0] == '.' || text[0] == '-' {
 		return false
@@ -91,7 +92,8 @@ func plainASCII(c byte) bool {
 	return c >= 0x20 && c != 0x7F && c != '/' && c != '%' && c != '~'
 }
 
-// plainRune: control characters are those of C0, DEL and C1; a surrogate is no UTF-8.
+// plainRune reports whether a name may have the code point r, whose encoding has size bytes. C0 controls, DEL, C1
+// controls, surrogates and ill-formed bytes are encoded.
 func plainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -110,18 +112,18 @@ func appendPercent(dst []byte, raw string) []byte {
 	return dst
 }
 
-// escapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names win).
+// escapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names
+// win).
 func escapeFirst(name string) string {
 	return string(appendPercent(nil, name[:1])) + name[1:]
 }
 
-// NameTooLong reports whether an id is shown cut, so that its name alone does not tell it.
+// NameTooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore the id.
 func NameTooLong(id []byte) bool {
 	return 3*len(id) > MaxName && len(encodeName(string(id))) > MaxName
 }
 
-// DecodeName returns the text that a name stands for; ok is false where no text has that name or the
-// name is cut.
+// DecodeName returns the text whose FileName is name. ok is false if there is no such text or the name is cut.
 func DecodeName(name string) (text string, ok bool) {
 	if strings.IndexByte(name, '%') < 0 {
 		return name, len(name) <= MaxName && isPlainName(name)
@@ -149,12 +151,13 @@ func DecodeName(name string) (text string, ok bool) {
 	return text, len(name) <= MaxName && encodeName(text) == name
 }
 
-// DecodeNameAmong is decodeName in a directory where some names are fixed.
+// DecodeNameAmong returns the text whose FileNameAmong is name in a directory with those fixed names. ok is false
+// if there is no such text or the name is cut.
 func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	if text, ok = DecodeName(name); ok {
 		for _, f := range fixed {
 			if text == f {
-				return "", false // shown with its first byte encoded
+				return "", false // the text's name has its first byte encoded
 			}
 		}
 		return text, true
@@ -167,7 +170,8 @@ func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	return "", false
 }
 
-// FileNameAmong is FileName in a directory where some names are fixed.
+// FileNameAmong returns the file name for a text in a directory with those fixed names: its FileName, with the
+// first byte encoded if that equals a fixed name.
 func FileNameAmong(text string, fixed []string) string {
 	name := FileName(text)
 	for _, f := range fixed {
@@ -178,7 +182,7 @@ func FileNameAmong(text string, fixed []string) string {
 	return name
 }
 
-// CutName splits a cut name into what is shown of the text and the hash.
+// CutName returns the hash at the end of a name that FileName cut. ok is false if name does not have that form.
 func CutName(name string) (hash string, ok bool) {
 	if len(name) != MaxName+1+HashLength || name[MaxName] != '~' {
 		return "", false
@@ -201,7 +205,7 @@ func lineSuffix(name string) (base string, line int64, ok bool) {
 	return name[:at], line, true
 }
 
-// TextUTF8 returns WTF-8 text as UTF-8 for people and tools: lone surrogates become U+FFFD.
+// TextUTF8 converts WTF-8 text to UTF-8. Lone surrogates become U+FFFD.
 func TextUTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text

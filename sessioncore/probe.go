@@ -8,14 +8,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// probed is what Probe found of one state of a file.
+// probed is the result of Probe for one state of a file.
 type probed struct {
 	token     storage.Token
 	isSession bool
 }
 
-// Probe tells whether the file is a session, without indexing it: nil, or ErrNotSession, or what Acquire
-// returns. What it finds is remembered until the file changes.
+// Probe returns the file's state if the file is a session, without indexing it. Otherwise the error is
+// ErrNotSession or one that Acquire returns. The result is cached until the file changes.
 func (s *Session) Probe() (storage.Stat, error) {
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Session) Probe() (storage.Stat, error) {
 	}
 	known := s.probed.Load()
 	if known == nil || known.token != st.Token {
-		// Growth leaves the first value as it is; where there was none, growth may bring it.
+		// Growth does not change the first value. If there was none, growth may add it.
 		if known != nil && known.isSession && known.token.SameObject(st.Token) && st.Size > known.token.Size {
 			known = &probed{st.Token, true}
 		} else {
@@ -44,7 +44,7 @@ func (s *Session) Probe() (storage.Stat, error) {
 	return st, nil
 }
 
-// findHeader reads the file up to its first value.
+// findHeader reports whether the file has a header. It reads up to the first value.
 func (s *Session) findHeader() (bool, error) {
 	header, err := ReadHeaderOf(s.store.storage, s.name)
 	if errors.Is(err, ErrNotSession) {
@@ -53,26 +53,27 @@ func (s *Session) findHeader() (bool, error) {
 	return header != nil, err
 }
 
-// FileEnding is what the names of session files end in.
+// FileEnding is the suffix of the names of session files.
 const FileEnding = ".jsonl"
 
-// IsSessionName tells session files from what else lies beside them (docs/format.md, Files).
+// IsSessionName reports whether a file of that name is a session file by its name (docs/format.md, Files).
 func IsSessionName(name string) bool {
 	return strings.HasSuffix(name, FileEnding) && !strings.HasPrefix(name, ".")
 }
 
-// MaxPath is the longest path in bytes: PATH_MAX, less the NUL at its end. parentSession is a path or an id.
+// MaxPath is the maximum length in bytes of a path in parentSession: PATH_MAX without the NUL at its end. A
+// parentSession is a path or an id.
 const MaxPath = 4095
 
-// parentRef is what a session's header says of its parent, in one state of the file.
+// parentRef is the parent that a session's header names, in one state of the file.
 type parentRef struct {
 	token  storage.Token
 	readAt int64
 	text   string
 }
 
-// ParentText returns what the header says of the parent, "" for nothing. It is read once for each state
-// of the file.
+// ParentText returns the parent that the header names, a path or an id, or "" if it names none. The header is read
+// once per state of the file.
 func (s *Session) ParentText() (string, error) {
 	st, err := s.Probe()
 	if err != nil {

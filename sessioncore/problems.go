@@ -8,43 +8,44 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// ProblemKind is a word for what is wrong with a piece of a session file.
+// ProblemKind is the kind of a problem in a session file, as problems.jsonl names it.
 type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemSkipped  ProblemKind = "skipped"    // text that is no value
-	ProblemNoObject ProblemKind = "no-object"  // a value that is no object
+	ProblemSkipped  ProblemKind = "skipped"    // text that is not a JSON value
+	ProblemNoObject ProblemKind = "no-object"  // a value that is not an object
 	ProblemHeader   ProblemKind = "header"     // a second header
 	ProblemNoID     ProblemKind = "no-id"      // an entry without an id
 	ProblemRepeated ProblemKind = "repeated"   // an id that was used before
 	ProblemOrphan   ProblemKind = "orphan"     // a parent that is not in the file
 	ProblemSelf     ProblemKind = "own-parent" // an entry that is its own parent
-	ProblemCycle    ProblemKind = "cycle"      // parents that lead in a circle
-	ProblemBlob     ProblemKind = "blob"       // a blob that an entry refers to is not there
+	ProblemCycle    ProblemKind = "cycle"      // a cycle of parents
+	ProblemBlob     ProblemKind = "blob"       // a reference to a missing blob
 )
 
-// Problem is one thing that could not be read or joined, a line of problems.jsonl (docs/design.md section 1).
+// Problem is a piece of a session file that could not be read or linked. It is a line of problems.jsonl
+// (docs/design.md section 1).
 type Problem struct {
-	Line   int64        `json:"line"`         // number of the line, from 1
+	Line   int64        `json:"line"`         // line number, from 1
 	Offset int64        `json:"offset"`       // in the file, in bytes
-	Size   int64        `json:"bytes"`        //
-	What   ProblemKind  `json:"problem"`      //
-	ID     rawjson.Text `json:"id,omitempty"` // of the entry, where it has one
+	Size   int64        `json:"bytes"`        // of the text, in bytes
+	What   ProblemKind  `json:"problem"`      // its kind
+	ID     rawjson.Text `json:"id,omitempty"` // of the entry, if it has one
 	Why    rawjson.Text `json:"why"`          // for a person
 }
 
-// problemNote is a line of problems.jsonl about the lines before it.
+// problemNote is a line of problems.jsonl that is not about one piece of the file.
 type problemNote struct {
 	What ProblemKind  `json:"problem"`
 	Why  rawjson.Text `json:"why"`
 }
 
-// problemMore is the kind of a note that there are more problems.
+// problemMore is the kind of a note that more problems exist than are listed.
 const problemMore ProblemKind = "more"
 
-// maxProblems is how many problems of a file are kept one by one. A file of nothing but garbage would
-// else take memory as it likes; what is beyond is counted.
+// maxProblems is the maximum number of problems of a file that are kept. It bounds the memory for a file of
+// garbage; further problems are only counted.
 const maxProblems = 100_000
 
 func (x *index) problem(p Problem) {
@@ -54,8 +55,8 @@ func (x *index) problem(p Problem) {
 	}
 }
 
-// forgetProblems takes back what was noted from off on: that part of the file is read again, and what
-// was cut off may be whole now. Older snapshots keep theirs.
+// forgetProblems removes the problems from offset off on. That part of the file is read again, and a value that was
+// cut off may be complete now. Older snapshots keep theirs.
 func (x *index) forgetProblems(off int64) {
 	n := len(x.problems)
 	for n > 0 && x.problems[n-1].Offset >= off {
@@ -65,8 +66,8 @@ func (x *index) forgetProblems(off int64) {
 	x.problems = x.problems[:n:n]
 }
 
-// Problems returns what could not be read or joined, in file order, up to maxProblems of each kind of
-// look; count is how many there are.
+// Problems returns what could not be read or linked, in file order. Of the problems of reading, list has at most
+// the first 100,000; count is the number of all problems.
 func (s *Snapshot) Problems() (list []Problem, count int64) {
 	tree := s.Tree()
 	list = append(slices.Clone(s.problems), tree.problems...)
@@ -74,8 +75,8 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 	return list, s.problemCount + int64(len(tree.problems))
 }
 
-// ProblemsDocument returns problems.jsonl: an object a line, nothing where all is well. blobs is where the blobs of
-// references should be; nil: they are not looked for.
+// ProblemsDocument returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
+// blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 	list, count := s.Problems()
 	missing, blobErr := s.missingProblems(blobs)
@@ -104,7 +105,7 @@ func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
 	return doc
 }
 
-// shortID keeps a line about an entry from growing with a hostile id.
+// shortID cuts an id to MaxName bytes, so that a hostile id does not make the line long.
 func shortID(id string) string {
 	if len(id) <= MaxName {
 		return id

@@ -12,38 +12,38 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Session is a session file, looked at whenever somebody asks: Acquire compares the file's state with
-// that of the last snapshot and reads what changed.
+// Session is a session file. Acquire compares the file's state with that of the last snapshot and reads what
+// changed. A Session is safe for concurrent use.
 type Session struct {
 	store *Store
 	name  string
 
 	current  atomic.Pointer[Snapshot]
 	probed   atomic.Pointer[probed]
-	parent   atomic.Pointer[parentRef] // breadcrumb.go
-	lastUsed atomic.Int64              // the store's clock when last acquired
+	parent   atomic.Pointer[parentRef] // see ParentText
+	lastUsed atomic.Int64              // the store's clock at the last Acquire
 
-	// mu is held while the file is read. It guards what follows. Lock order: Session.mu, Store.mu.
+	// mu guards the fields below. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu     sync.Mutex
 	index  *index
 	resume jsonl.Position
-	move   *leafMove // where the leaf was moved to in memory; nil: nowhere
+	move   *leafMove // position of the leaf that is kept in memory; nil if there is none
 }
 
 const (
-	// headCheck and tailCheck are how many bytes at both ends of what was indexed are compared before
-	// growth is taken as growth, not as another file in the same place.
+	// headCheck and tailCheck are the numbers of bytes at both ends of what was indexed that are compared to tell
+	// growth from another file of the same name.
 	headCheck = 4 << 10
 	tailCheck = 4 << 10
-	// readTries: how often reading is begun anew when the file is changed under it.
+	// readTries is how often reading is started over because the file changed meanwhile.
 	readTries = 5
 )
 
 // Name returns the file's name in the storage.
 func (s *Session) Name() string { return s.name }
 
-// Acquire returns a snapshot of what the file is now; the caller gives it back with Release. Errors:
-// ErrNotSession, fs.ErrNotExist, ErrNotRegular, those of the storage.
+// Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
+// ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 func (s *Session) Acquire() (*Snapshot, error) {
 	cur := s.current.Load()
 	lookedAt := time.Now()
@@ -63,13 +63,13 @@ func (s *Session) Acquire() (*Snapshot, error) {
 	return s.refresh(cur, st, lookedAt)
 }
 
-// isOf reports whether the snapshot shows the state that st tells of.
+// isOf reports whether the snapshot shows the state st of the file.
 func (s *Snapshot) isOf(st storage.Stat) bool {
 	return s.stat == st && !s.shared.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
 }
 
-// headUnchanged looks at the one place that is overwritten without the file's size telling: the title
-// slot. Only for files changed just before they were read.
+// headUnchanged compares the title slot, the one part of a file that is overwritten without a change of size. It
+// reads only if the file was changed just before it was read.
 func (s *Snapshot) headUnchanged() bool {
 	if s.settled.Load() || s.header.slot == 0 {
 		return true
@@ -85,8 +85,8 @@ func (s *Snapshot) headUnchanged() bool {
 	return true
 }
 
-// refresh reads the file, or what was added to it. seen is what it was at or after lookedAt, when cur was the
-// current snapshot.
+// refresh reads the file, or what was added to it. seen is a Stat taken no earlier than lookedAt, while cur was
+// still the current snapshot.
 func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) 
 	return nil, err
 }
 
-// readOnce returns a snapshot with one reference for the caller.
+// readOnce returns a snapshot with one reference for the caller. Callers must hold s.mu.
 func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, error) {
 	if st.Kind != storage.KindFile {
 		return nil, storage.ErrNotRegular
@@ -129,7 +129,7 @@ func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, erro
 	return s.readWhole()
 }
 
-// readWhole indexes the file from its start.
+// readWhole indexes the file from its start. Callers must hold s.mu.
 func (s *Session) readWhole() (*Snapshot, error) {
 	obj, err := s.store.storage.Open(s.name)
 	if err != nil {
@@ -170,15 +170,15 @@ func newIndex() *index {
 	return &index{symbols: newSymbolTable(), shared: &sharedFacts{}}
 }
 
-// grow indexes what was added to the file of a snapshot; st is what it was at or after lookedAt. ok is false
-// where the file has to be read as a whole.
+// grow indexes what was added to the file of a snapshot. st is a Stat taken no earlier than lookedAt. ok is false
+// if the file has to be read as a whole. Callers must hold s.mu.
 func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
 	if st.Size <= cur.stat.Size || s.resume.Guessed {
 		return nil, false, nil
 	}
 	w, err := jsonl.NewWindow(cur.pin.obj, max(cur.stat.Size-tailCheck, 0), st.Size)
 	if err != nil {
-		return nil, false, nil // reading the whole finds out what it is
+		return nil, false, nil // reading the file as a whole reports the error
 	}
 	defer w.Close()
 	if !cur.fingerprintsMatch(w) {
@@ -191,13 +191,13 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 	s.index.forgetProblems(from.Off)
 	resume, err := jsonl.Load(context.Background(), w, from, st.Size, s.index.add)
 	if err != nil {
-		s.index = nil // it may have taken a part
+		s.index = nil // it may hold a part of the growth
 		return nil, false, err
 	}
 	cur.pin.refs.Add(1)
 	snap = s.index.view(cur.pin, st)
 	if err := snap.updateFingerprints(lookedAt, cur, w); err != nil {
-		s.index = nil // it has what no snapshot shows
+		s.index = nil // it holds entries that no snapshot shows
 		cur.pin.release()
 		return nil, false, err
 	}
@@ -205,8 +205,8 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 	return snap, true, nil
 }
 
-// growthStart returns where to go on. After a last line without its newline, the growth must begin
-// with the end of that line, for else the line's value is another one now.
+// growthStart returns where to go on reading. If the last line has no newline, the growth must begin with the end
+// of that line; otherwise the line's value has changed, and ok is false.
 func (s *Session) growthStart(obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
 	from := s.resume
 	if !from.MidLine {
@@ -231,13 +231,13 @@ func (s *Session) growthStart(obj io.ReaderAt, size int64) (jsonl.Position, bool
 	return from, false, nil
 }
 
-// finish notes what a snapshot was made from.
+// finish stores the index that snap was made from. Callers must hold s.mu.
 func (s *Session) finish(x *index, resume jsonl.Position, snap *Snapshot) {
 	s.index, s.resume = x, resume
 	s.takeMove(snap)
 }
 
-// install makes snap the current snapshot, with a reference of its own.
+// install makes snap the current snapshot and adds a reference for that.
 func (s *Session) install(snap *Snapshot) {
 	if old := s.current.Load(); old != snap {
 		snap.Retain()
@@ -249,7 +249,7 @@ func (s *Session) install(snap *Snapshot) {
 	s.store.cached(s, len(snap.records))
 }
 
-// Drop lets go of what is cached, where the file is no session any more.
+// Drop releases what is cached. It is for a file that is no longer a session.
 func (s *Session) Drop() {
 	if s.current.Load() == nil {
 		return

@@ -4,7 +4,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// writeSettings writes the state that the settings entries of the path lead to (docs/format.md, Context).
+// writeSettings writes the state that results from the settings entries of the path (docs/format.md, Context).
 func (c *contextBuilder) writeSettings() error {
 	for _, write := range c.settings() {
 		if err := write(); err != nil {
@@ -14,7 +14,7 @@ func (c *contextBuilder) writeSettings() error {
 	return nil
 }
 
-// settings are what follows the messages in the session's dialect, in order.
+// settings returns the functions that write the settings after the messages in the session's dialect, in order.
 func (c *contextBuilder) settings() []func() error {
 	if c.s.dialect == Operator {
 		return []func() error{c.writeThinkingLevel, c.writeModelID}
@@ -45,8 +45,8 @@ func (c *contextBuilder) writeThinkingLevel() error {
 	return nil
 }
 
-// writeModelID writes the model of the operator dialect, which has one for all roles; nothing where the
-// path chooses none.
+// writeModelID writes the model in the operator dialect, which has one model for all roles. It writes nothing if
+// the path chooses none.
 func (c *contextBuilder) writeModelID() error {
 	e, text, err := c.lastText(TypeModelChange)
 	if model := text.Member("model_id"); err == nil && !model.Missing() {
@@ -63,7 +63,7 @@ func (c *contextBuilder) writeServiceTier() error {
 	return err
 }
 
-// chosenModel is where a role's model stands: in an entry, or put together from two names.
+// chosenModel is a role's model: either a value in an entry, or a name made of two.
 type chosenModel struct {
 	role  string
 	entry Entry
@@ -72,8 +72,8 @@ type chosenModel struct {
 	named string
 }
 
-// writeModels writes the model of each role: from model changes, and for the role default, until one
-// names it, from assistant messages and old model changes.
+// writeModels writes the model of each role. It comes from model changes. Until one of them names the role default,
+// the model of that role comes from assistant messages and old model changes.
 func (c *contextBuilder) writeModels() error {
 	const defaultRole = "default"
 	var chosen []chosenModel
@@ -139,7 +139,7 @@ func (c *contextBuilder) writeModels() error {
 	return nil
 }
 
-// modelNamed returns "provider/model" of an assistant message or an old model change.
+// modelNamed returns "provider/model" from an assistant message or an old model change.
 func (c *contextBuilder) modelNamed(e Entry) (string, error) {
 	text, err := c.s.EntryText(e)
 	if err != nil {
@@ -152,8 +152,8 @@ func (c *contextBuilder) modelNamed(e Entry) (string, error) {
 	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey(), nil
 }
 
-// eachName calls f for what a client's loop over a list of names meets: the elements of an array, the
-// characters of a string, nothing for anything else.
+// eachName calls f for each value that a client's loop over a list of names visits: the elements of an array or the
+// characters of a string. Other values have none.
 func eachName(list rawjson.Value, f func(v rawjson.Value)) {
 	if list.IsArray() {
 		list.EachElement(func(v rawjson.Value, _ int) bool {
@@ -170,7 +170,7 @@ func eachName(list rawjson.Value, f func(v rawjson.Value)) {
 	}
 }
 
-// writeRules writes the rules of all ttsr_injection entries, each once.
+// writeRules writes the rules of all ttsr_injection entries, without duplicates.
 func (c *contextBuilder) writeRules() error {
 	var rules []byte
 	seen := map[string]bool{}

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// sharedFacts holds what readers found out about entries beyond the index. All snapshots of one index share
-// it, since an entry that two of them show is the same in both.
+// sharedFacts holds what readers found out about entries beyond the index. All snapshots of one index share it: an
+// entry that two of them show is the same in both.
 type sharedFacts struct {
 	// overwritten: an entry was found not to be what was indexed, so the file must be read as a whole.
 	overwritten atomic.Bool
@@ -15,9 +15,9 @@ type sharedFacts struct {
 	facts map[any]any
 }
 
-// Shared returns what a reader of snapshots keeps for the index that s is a view of, made by create the first
-// time. As in a context.Context, key is of a type of the reader's own. The fact is used by several goroutines,
-// and lives as long as the index does.
+// Shared returns the value that a reader of snapshots keeps under key for the index that s is a view of. It calls
+// create to make the value on first use. As in a context.Context, key must be of a type of the reader's own. The
+// value must be safe for concurrent use; it lives as long as the index.
 func (s *Snapshot) Shared(key any, create func() any) any {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Entry is the number of an entry in a snapshot, counted in file order from 0.
+// Entry is the number of an entry in a snapshot, in file order from 0.
 type Entry int32
 
-// NoEntry stands for no entry: the leaf before the first entry, the parent of a root.
+// NoEntry stands for no entry, such as the leaf before the first entry or the parent of a root.
 const NoEntry Entry = -1
 
-// Snapshot is one state of a session: an index of where everything lies in a pinned file. It never
-// changes, and it is safe for concurrent use. It is held from Session.Acquire to Release.
+// Snapshot is one state of a session: an index of a pinned file. It is immutable and safe for concurrent use. It is
+// valid from Session.Acquire until Release.
 type Snapshot struct {
 	pin  *pin
 	refs atomic.Int32
@@ -39,22 +39,22 @@ type Snapshot struct {
 	dialect      *Dialect
 	version      int
 	lastID       uint32
-	leafID       symbol           // the leaf as the file says, 0 for none
-	titleEntry   uint32           // 1 + the number of the entry that has the title, 0 for none
+	leafID       symbol           // the leaf according to the file, 0 for none
+	titleEntry   uint32           // 1 + the number of the entry that holds the title, 0 for none
 	form         rawjson.TimeForm // of the last timestamp
 	shared       *sharedFacts
 	blobUses     []blobUse
 	blobUsesMore bool
-	move         *leafMove // where the leaf was moved to in memory; nil: nowhere
+	move         *leafMove // position of the leaf that is kept in memory; nil if there is none
 
-	readAt       int64     // when the file was looked at, ns since the epoch
-	headSum      uint64    // hash of its first bytes
+	readAt       int64     // when the state of the file was taken, ns since the epoch
+	headSum      uint64    // hash of the file's first bytes
 	fingerprints [2]uint64 // hashes of the header and of the last bytes of what was indexed
-	// endsLine: what was indexed is empty or ends in a newline.
+	// endsLine reports whether what was indexed is empty or ends in a newline.
 	endsLine bool
-	serial   int64                         // a number of its own among all snapshots of the process
-	grown    atomic.Pointer[storage.Token] // a later state of the file in which both are as they were
-	settled  atomic.Bool                   // it was looked at again once its times tell of changes
+	serial   int64                         // unique among all snapshots of the process
+	grown    atomic.Pointer[storage.Token] // a later state of the file in which both ends are unchanged
+	settled  atomic.Bool                   // the head was compared when the file's times no longer hid changes
 
 	treeOnce  sync.Once
 	tree      *Tree
@@ -64,7 +64,7 @@ type Snapshot struct {
 	byLabel   labelNames
 
 	branchMu sync.Mutex // guards branches
-	branches []*Branch  // those asked for last, the newest last
+	branches []*Branch  // least recently used first
 }
 
 // pin is an open file that several snapshots share.
@@ -87,7 +87,7 @@ func (p *pin) release() {
 
 var serials atomic.Int64
 
-// view makes a snapshot of the index; it takes over one reference to the pin.
+// view returns a snapshot of the index. The snapshot takes over one reference to the pin.
 func (x *index) view(p *pin, st storage.Stat) *Snapshot {
 	s := &Snapshot{
 		pin: p, stat: st,
@@ -103,7 +103,7 @@ func (x *index) view(p *pin, st storage.Stat) *Snapshot {
 	return s
 }
 
-// retain adds a reference unless the snapshot is let go of already.
+// retain adds a reference and reports true, unless the snapshot was already released.
 func (s *Snapshot) retain() bool {
 	for {
 		n := s.refs.Load()
@@ -116,28 +116,28 @@ func (s *Snapshot) retain() bool {
 	}
 }
 
-// Retain adds a reference; each needs its Release. The caller holds one already.
+// Retain adds a reference, which needs its own Release. Callers must already hold a reference.
 func (s *Snapshot) Retain() { s.refs.Add(1) }
 
-// Release gives a reference back.
+// Release drops a reference. The last one closes the pinned file unless other snapshots share it.
 func (s *Snapshot) Release() {
 	if s.refs.Add(-1) == 0 {
 		s.pin.release()
 	}
 }
 
-// Stat returns what the backing file was when the snapshot was made.
+// Stat returns the state of the backing file when the snapshot was made.
 func (s *Snapshot) Stat() storage.Stat { return s.stat }
 
-// Serial is a number that no other snapshot of this process has.
+// Serial returns a number that is unique among the snapshots of this process.
 func (s *Snapshot) Serial() int64 { return s.serial }
 
-// File returns the pinned file.
+// File returns the pinned file. It must not be used after Release.
 func (s *Snapshot) File() storage.Object { return s.pin.obj }
 
-// unchanged returns ErrStale where the pinned file is not what was indexed with more at its end: somebody
-// overwrote it in place, which no client does but with the title slot, and what is read of it could be of
-// two versions. It looks at both ends, once for each state of the file.
+// unchanged returns ErrStale if the pinned file does not begin with what was indexed. Then it was overwritten in
+// place, which clients do only with the title slot, and what is read of it could mix two versions. Both ends are
+// compared, once per state of the file.
 func (s *Snapshot) unchanged() error {
 	st, err := s.pin.obj.Stat()
 	if err != nil || st.Token == s.stat.Token {
@@ -173,9 +173,9 @@ func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
 	return hashAt(obj, s.stat.Size-n, n)
 }
 
-// ReadEntry fills p from an entry's range (EntryRange), from off on. Where the file changed since it was
-// indexed, the entry's text is looked at first: ErrStale where it is another one now. known is for the next
-// call of the same reader.
+// ReadEntry fills p from an entry's range (see EntryRange), beginning at off within it. If the file changed since
+// it was indexed, the entry's text is checked as well, and the error wraps storage.ErrStale if it is different now.
+// known caches the state last checked; pass the same variable on the next call of the same reader.
 func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token) error {
 	if err := storage.ReadFull(s.pin.obj, p, s.records[e].off+off); err != nil {
 		return err
@@ -197,12 +197,12 @@ func (s *Snapshot) EndsLine() bool { return s.endsLine }
 // Len returns the number of entries.
 func (s *Snapshot) Len() int { return len(s.records) }
 
-// Version returns the version that the file has on disk.
+// Version returns the version of the file on disk.
 func (s *Snapshot) Version() int { return s.version }
 
 func (s *Snapshot) idText(id symbol) string { return string(s.symbols.text(id)) }
 
-// ID returns an entry's id as WTF-8 text; ok is false where it has none.
+// ID returns an entry's id as WTF-8 text. ok is false if it has none.
 func (s *Snapshot) ID(e Entry) (id string, ok bool) {
 	sym := s.records[e].id
 	if sym == 0 {
@@ -214,29 +214,29 @@ func (s *Snapshot) ID(e Entry) (id string, ok bool) {
 // Kind returns an entry's type.
 func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
 
-// Time returns an entry's timestamp; where it cannot be read, that of the entry before it or the
+// Time returns an entry's timestamp. If it cannot be read, Time returns that of the entry before it, or the
 // header's (docs/design.md, entries/).
 func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
 
-// OwnTime returns an entry's timestamp; ok is false where it has none that can be read.
+// OwnTime returns an entry's timestamp. ok is false if there is none or it cannot be read.
 func (s *Snapshot) OwnTime(e Entry) (t time.Time, ok bool) {
 	rec := &s.records[e]
 	return time.UnixMilli(rec.time), rec.flags&recTimed != 0
 }
 
-// Role returns the role of an entry's message, RoleOther for entries that are no messages.
+// Role returns the role of an entry's message, RoleOther for entries that are not messages.
 func (s *Snapshot) Role(e Entry) Role { return s.records[e].role }
 
-// Message returns the value of the key "message" in an entry's text, nil where there is none.
+// Message returns the value of the key "message" in an entry's text, nil if there is none.
 func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 	rec := &s.records[e]
 	return text[rec.msgOff : rec.msgOff+rec.msgSize]
 }
 
-// HeaderTime returns the header's timestamp, the epoch where it cannot be read.
+// HeaderTime returns the header's timestamp, the epoch if it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
 
-// newest returns the last entry with an id: the one that counts (docs/format.md, Loading).
+// newest returns the last entry with an id, which is the one that counts (docs/format.md, Loading).
 func (s *Snapshot) newest(id symbol) Entry {
 	if id == 0 || int(id) >= len(s.symbols.symbols) {
 		return NoEntry
@@ -245,7 +245,7 @@ func (s *Snapshot) newest(id symbol) Entry {
 	if int(last) <= len(s.records) {
 		return Entry(last) - 1
 	}
-	// The id came again after this snapshot was made.
+	// The id was repeated after this snapshot was made.
 	for e := len(s.records) - 1; e >= 0; e-- {
 		if s.records[e].id == id {
 			return Entry(e)
@@ -254,8 +254,7 @@ func (s *Snapshot) newest(id symbol) Entry {
 	return NoEntry
 }
 
-// Find returns the entry with an id (WTF-8 text), the last one where the file repeats it, or
-// ErrNotFound.
+// Find returns the entry with an id (WTF-8 text), the last one if the file repeats it. The error wraps ErrNotFound.
 func (s *Snapshot) Find(id string) (Entry, error) {
 	if e := s.newest(s.symbols.find([]byte(id))); e != NoEntry {
 		return e, nil
@@ -280,10 +279,11 @@ func (s *Snapshot) Verify(id string) (Entry, error) {
 	return e, err
 }
 
-// Parent returns the entry that an entry's parentId names, itself where it is its own, or NoEntry.
+// Parent returns the entry that an entry's parentId names, or NoEntry. It is the entry itself if that is its own
+// parent.
 func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
 
-// Name returns the name of an entry's file in entries/ without its ending (docs/design.md section 1, Names).
+// Name returns the name of an entry's file in entries/, without the suffix (docs/design.md section 1, Names).
 func (s *Snapshot) Name(e Entry) string {
 	rec := &s.records[e]
 	if rec.id == 0 {
@@ -296,7 +296,7 @@ func (s *Snapshot) Name(e Entry) string {
 	return name
 }
 
-// FindName returns the entry whose file in entries/ has that name, or ErrNotFound.
+// FindName returns the entry whose file in entries/ has that name, without the suffix. The error wraps ErrNotFound.
 func (s *Snapshot) FindName(name string) (Entry, error) {
 	if e, err := s.FindIDName(name); err == nil {
 		return e, nil
@@ -309,13 +309,13 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
-// IDName returns the file name of an entry's id in a directory where some names are taken: an id that looks like one
-// of these has its first byte encoded.
+// IDName returns the file name of an entry's id in a directory where the names taken have another meaning: an id
+// that looks like one of them has its first byte encoded.
 func (s *Snapshot) IDName(e Entry, taken ...string) string {
 	return FileNameAmong(s.idText(s.records[e].id), taken)
 }
 
-// FindIDName returns the entry, the last one where the file repeats its id, that has a name by IDName, or
+// FindIDName returns the entry that IDName gives that name, the last one if the file repeats its id. The error is
 // ErrNotFound.
 func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
 	if e := s.newest(s.findID(name, taken)); e != NoEntry {
@@ -324,7 +324,7 @@ func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
 	return NoEntry, ErrNotFound
 }
 
-// findID returns the id that is shown under a name in a directory with those fixed names, or 0.
+// findID returns the id that is shown as name in a directory with those fixed names, or 0.
 func (s *Snapshot) findID(name string, fixed []string) symbol {
 	if id, ok := DecodeNameAmong(name, fixed); ok {
 		return s.symbols.find([]byte(id))
@@ -341,7 +341,7 @@ func (s *Snapshot) findID(name string, fixed []string) symbol {
 	return 0
 }
 
-// atLine returns the entry that begins on a line.
+// atLine returns the entry that begins on a line, or NoEntry.
 func (s *Snapshot) atLine(line int64) Entry {
 	low, high := 0, len(s.records)
 	for low < high {
@@ -357,7 +357,7 @@ func (s *Snapshot) atLine(line int64) Entry {
 	return NoEntry
 }
 
-// raw reads an entry's text from the file.
+// raw reads an entry's text from the file without checking it.
 func (s *Snapshot) raw(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	return s.read(rec.off, int64(rec.size))
@@ -371,8 +371,8 @@ func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	return b, nil
 }
 
-// EntryText reads an entry's text and makes sure that it is what was indexed: everything that takes a
-// text apart relies on its being valid JSON, and a file can be overwritten in place under us.
+// EntryText reads an entry's text and checks that it is what was indexed; the error wraps storage.ErrStale if it is
+// not. Code that takes a text apart relies on its being valid JSON, and a file can be overwritten in place.
 func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	v, err := s.raw(e)
 	if err == nil {
@@ -381,7 +381,7 @@ func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	return v, err
 }
 
-// check compares an entry's text with what was indexed.
+// check compares an entry's text with the checksum in the index.
 func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	if jsonl.Checksum(v) != s.records[e].crc {
 		return s.overwritten("entry " + s.Name(e))
@@ -389,7 +389,8 @@ func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	return nil
 }
 
-// Path returns the entries from the root to e. A walk stops at the first entry that comes again.
+// Path returns the entries from the root to e. In a cycle of parents, the walk stops at the first entry that
+// repeats.
 func (s *Snapshot) Path(e Entry) []Entry {
 	var path []Entry
 	seen := newBitset(len(s.records))
@@ -412,8 +413,8 @@ func (b bitset) has(e Entry) bool { return b[e>>6]&(1<<(e&63)) != 0 }
 func (b bitset) add(e Entry)      { b[e>>6] |= 1 << (e & 63) }
 func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }
 
-// LastLine returns what stands behind the file's last newline, the end of it where that is longer than
-// any line that is read.
+// LastLine returns the text after the file's last newline. If that is longer than any line that is read, LastLine
+// returns the end of it.
 func (s *Snapshot) LastLine() ([]byte, error) {
 	for n := int64(jsonl.ChunkSize); ; n *= 2 {
 		n = min(n, s.stat.Size)

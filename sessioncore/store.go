@@ -7,34 +7,35 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Store hands out the sessions of a storage and bounds what is kept of them in memory.
+// Store hands out the sessions of a storage and bounds how much of them is kept in memory. It is safe for
+// concurrent use.
 type Store struct {
 	storage storage.Storage
-	clock   atomic.Int64 // counts acquisitions, to tell which session was used last
+	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
-	kept     map[*Session]int // entries of the snapshot that each keeps
-	entries  int              // their sum
+	kept     map[*Session]int // number of entries of each session's snapshot
+	entries  int              // sum of kept
 }
 
 const (
-	// maxKept is how many sessions keep a snapshot and with it an open file.
+	// maxKept is the maximum number of sessions that keep a snapshot and with it an open file.
 	maxKept = 128
-	// maxKeptEntries bounds the memory of kept snapshots, at about 100 bytes an entry. The session used
-	// last keeps its own whatever its size.
+	// maxKeptEntries bounds the memory of kept snapshots, at about 100 bytes per entry. The session used last keeps
+	// its snapshot whatever its size.
 	maxKeptEntries = 400_000
 )
 
-// NewStore returns the sessions of a storage.
+// NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Storage) *Store {
 	return &Store{storage: files, sessions: map[string]*Session{}, kept: map[*Session]int{}}
 }
 
-// Storage returns where the sessions lie.
+// Storage returns the storage that holds the sessions.
 func (st *Store) Storage() storage.Storage { return st.storage }
 
-// Session returns the session of a file, the same one each time. The file need not be there.
+// Session returns the session of a file, the same one on each call. The file need not exist.
 func (st *Store) Session(name string) *Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -46,7 +47,8 @@ func (st *Store) Session(name string) *Session {
 	return s
 }
 
-// cached notes that s keeps a snapshot of n entries, and lets the sessions used longest ago go.
+// cached records that s keeps a snapshot of n entries, and evicts the least recently used sessions if there are too
+// many.
 func (st *Store) cached(s *Session, n int) {
 	st.mu.Lock()
 	st.entries += n - st.kept[s]
@@ -76,8 +78,7 @@ func (st *Store) dropped(s *Session) {
 	delete(st.kept, s)
 }
 
-// evict lets go of the kept snapshot. A session that is being read just now keeps it; it reports again
-// when it is done.
+// evict releases the kept snapshot. A session that is being read keeps it, and calls cached again when it is done.
 func (s *Session) evict() {
 	if !s.mu.TryLock() {
 		return
@@ -89,7 +90,7 @@ func (s *Session) evict() {
 	}
 }
 
-// Close lets go of all that is kept.
+// Close releases all snapshots that are kept.
 func (st *Store) Close() {
 	st.mu.Lock()
 	kept := st.kept

@@ -5,27 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// symbol stands for a distinct id text of a session; 0 for none. Entry ids, parentIds and label
-// targets share the table, so that each text is kept once.
+// symbol is a number for a distinct text of a session, 0 for none. Entry ids, parentIds and label targets share the
+// table, so that each text is stored once.
 type symbol uint32
 
-// symbolInfo is a symbol's text, in the table's arena, and the last entry that has it as its id.
+// symbolInfo is a symbol's text in the arena, and the last entry with it as its id.
 type symbolInfo struct {
 	off, length uint32
-	// last is 1 + the number of the newest entry with this id, 0 for none. Written by the one indexer
-	// and read by the readers of older snapshots, which pass over entries they do not know.
+	// last is 1 + the number of the newest entry with this id, 0 for none. It is written by the one indexer and
+	// read by readers of older snapshots, which ignore entries beyond theirs.
 	last uint32
 }
 
-// symbolTable grows at its end only: what a snapshot saw stays where it is, so that older snapshots
-// go on reading while the indexer adds. One indexer at a time; readers take no lock.
+// symbolTable is append-only: what a snapshot saw does not move, so readers of older snapshots continue while the
+// indexer adds. There is one indexer at a time; readers take no lock.
 type symbolTable struct {
 	arena   []byte
-	symbols []symbolInfo // the first one is unused
-	slots   []uint32     // open addressing; a symbol, or 0
+	symbols []symbolInfo // symbols[0] is unused
+	slots   []uint32     // open addressing; a symbol or 0
 }
 
-// hashSeed is drawn anew in each process, so that no file can be made to collide.
+// hashSeed is random in each process, so that no file can be made to have collisions.
 var hashSeed = maphash.MakeSeed()
 
 const firstSlots = 64
@@ -34,7 +34,7 @@ func newSymbolTable() symbolTable {
 	return symbolTable{symbols: make([]symbolInfo, 1), slots: make([]uint32, firstSlots)}
 }
 
-// text returns a symbol's text; the caller does not change it.
+// text returns a symbol's text. Callers must not modify it.
 func (t *symbolTable) text(s symbol) []byte {
 	info := &t.symbols[s]
 	return t.arena[info.off : info.off+info.length]
@@ -48,14 +48,14 @@ func (t *symbolTable) find(text []byte) symbol {
 		if s == 0 {
 			return 0
 		}
-		// A snapshot's view may be shorter than the slots that it shares: younger symbols are not its.
+		// A snapshot's view may be older than the slots that it shares: newer symbols do not belong to it.
 		if int(s) < len(t.symbols) && string(t.text(symbol(s))) == string(text) {
 			return symbol(s)
 		}
 	}
 }
 
-// intern returns the symbol of a text, a new one if need be.
+// intern returns the symbol of a text, adding it if necessary.
 func (t *symbolTable) intern(text []byte) symbol {
 	if s := t.find(text); s != 0 {
 		return s
@@ -70,6 +70,7 @@ func (t *symbolTable) intern(text []byte) symbol {
 	return s
 }
 
+// place adds a symbol to the slots.
 func (t *symbolTable) place(s symbol) {
 	mask := uint64(len(t.slots) - 1)
 	at := maphash.Bytes(hashSeed, t.text(s)) & mask
@@ -79,7 +80,7 @@ func (t *symbolTable) place(s symbol) {
 	atomic.StoreUint32(&t.slots[at], uint32(s))
 }
 
-// grow makes new slots; older snapshots keep the old ones, which know all that is theirs.
+// grow allocates new slots. Older snapshots keep the old ones, which have all of their symbols.
 func (t *symbolTable) grow() {
 	t.slots = make([]uint32, 2*len(t.slots))
 	for s := 1; s < len(t.symbols); s++ {
@@ -87,8 +88,8 @@ func (t *symbolTable) grow() {
 	}
 }
 
-// maxArena is the most text that ids may take, in bytes: offsets into it are 32 bits. A file with
-// more is not indexed further.
+// maxArena is the maximum total size of texts in bytes: offsets into the arena have 32 bits. A file with more is
+// not indexed.
 const maxArena = 1 << 31
 
 func (t *symbolTable) full() bool { return len(t.arena) > maxArena }

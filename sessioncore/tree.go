@@ -7,11 +7,12 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Tree is how the entries of a snapshot hang together: one node for each id, its last entry
-// (docs/format.md, Loading). Moves of the leaf that nothing hangs under are in no tree (docs/design.md, leaf).
+// Tree is the tree of a snapshot's entries, with one node per id: its last entry (docs/format.md, Loading). Moves
+// of the leaf without children are not nodes (docs/design.md, leaf). A Tree is immutable; callers must not modify
+// the slices that it returns.
 type Tree struct {
 	roots    []Entry
-	parent   []Entry // NoEntry for roots; notInTree for entries that are no nodes
+	parent   []Entry // NoEntry for roots; notInTree for entries that are not nodes
 	first    []int32 // children of e are kids[first[e]:first[e+1]]
 	kids     []Entry
 	problems []Problem
@@ -19,13 +20,13 @@ type Tree struct {
 
 const notInTree Entry = -2
 
-// Roots returns the entries without a parent in the tree, in file order.
+// Roots returns the nodes without a parent, in file order.
 func (t *Tree) Roots() []Entry { return t.roots }
 
-// Children returns an entry's children in order of timestamp.
+// Children returns a node's children in order of time.
 func (t *Tree) Children(e Entry) []Entry { return t.kids[t.first[e]:t.first[e+1]] }
 
-// Parent returns the node that e hangs under, NoEntry for a root.
+// Parent returns the parent of node e, NoEntry for a root.
 func (t *Tree) Parent(e Entry) Entry {
 	if p := t.parent[e]; p >= 0 {
 		return p
@@ -36,7 +37,7 @@ func (t *Tree) Parent(e Entry) Entry {
 // Has reports whether e is a node of the tree.
 func (t *Tree) Has(e Entry) bool { return t.parent[e] != notInTree }
 
-// Tree returns the snapshot's tree, made when first asked for.
+// Tree returns the snapshot's tree. It is built on first use.
 func (s *Snapshot) Tree() *Tree {
 	s.treeOnce.Do(func() { s.tree = s.buildTree() })
 	return s.tree
@@ -52,7 +53,7 @@ func (s *Snapshot) buildTree() *Tree {
 	return t
 }
 
-// joinParents finds each node's parent and notes what cannot be joined.
+// joinParents sets each node's parent and records the entries that cannot be linked.
 func (s *Snapshot) joinParents(t *Tree) {
 	newest := make([]int32, len(s.symbols.symbols)) // 1 + entry
 	for e := range s.records {
@@ -83,7 +84,7 @@ func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
 	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}
 }
 
-// cutCycles makes the first entry in file order of each circle of parents a root (docs/design.md, tree/).
+// cutCycles makes the first entry in file order of each cycle of parents a root (docs/design.md, tree/).
 func (s *Snapshot) cutCycles(t *Tree) {
 	const seen, done = 1, 2
 	state := make([]uint8, len(s.records))
@@ -108,7 +109,7 @@ func (s *Snapshot) cutCycles(t *Tree) {
 	}
 }
 
-// hideLeafMoves takes records of leaf moves without children out of the tree.
+// hideLeafMoves removes moves of the leaf without children from the tree.
 func (s *Snapshot) hideLeafMoves(t *Tree) {
 	count := make([]int32, len(s.records))
 	var moves []Entry
@@ -136,7 +137,7 @@ func (s *Snapshot) hideLeafMoves(t *Tree) {
 	}
 }
 
-// gatherChildren lists roots and children.
+// gatherChildren fills roots and children from the parents.
 func (s *Snapshot) gatherChildren(t *Tree) {
 	for e, p := range t.parent {
 		if p >= 0 {
@@ -163,8 +164,8 @@ func (s *Snapshot) gatherChildren(t *Tree) {
 	}
 }
 
-// sortByTime sorts siblings by timestamp; an unreadable one compares as equal to all (docs/format.md, Loading: file
-// order; stable).
+// sortByTime sorts siblings by timestamp. The sort is stable in file order, and an unreadable timestamp compares as
+// equal to all others (docs/format.md, Loading).
 func (s *Snapshot) sortByTime(kids []Entry) {
 	compare := func(a, b Entry) int {
 		ra, rb := &s.records[a], &s.records[b]

@@ -10,46 +10,46 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// What a session cost, as the client counts it: the usage of each assistant message, of the subagents that
-// a task tool's result tells of, and of the calls beside the conversation that newer clients record as
-// model_usage. Over all entries of the file, whatever branch they are on.
+// This file computes what a session cost, as the client counts it: the usage of each assistant message, of the
+// subagents that a task tool's result reports, and of the calls outside the conversation that newer clients record
+// as model_usage. All entries of the file count, on whatever branch.
 
-// usageRecord is the usage that an entry tells of, about 110 bytes.
+// usageRecord is the usage that an entry reports, about 110 bytes.
 type usageRecord struct {
 	entry Entry
-	model int32 // its number in usageRecords.models
+	model int32 // index in usageRecords.models
 	usageSum
 }
 
-// usageKey is the key of the usageRecords that snapshots share.
+// usageKey is the key of the usageRecords in Snapshot.Shared.
 type usageKey struct{}
 
-// usageRecords remembers the usages of the entries that were looked at, so that each is read once. The
-// snapshots of one index share it: an entry of theirs never changes.
+// usageRecords caches the usage of the entries, so that each entry is read once. The snapshots of one index share
+// it: their entries never change.
 type usageRecords struct {
-	mu      sync.Mutex // guards what follows; held while entries are read
-	looked  int        // entries looked at
+	mu      sync.Mutex // guards the fields below; held while entries are read
+	looked  int        // number of entries that were read
 	records []usageRecord
-	models  []string // in the order in which they come in the file
+	models  []string // in order of first use in the file
 	numbers map[string]int32
 }
 
 const (
-	// taskModel is the name under which the usage of subagents stands: a task's result does not tell which
-	// models they used. Those of models have a slash.
+	// taskModel is the name for the usage of subagents: a task's result does not report which models they used.
+	// Names of models have a slash.
 	taskModel = "task"
-	// otherModel stands for the models beyond maxModels.
+	// otherModel is the name for all models beyond maxModels.
 	otherModel = "other"
-	// maxModels is how many models of a session are told apart; nobody uses more, and a hostile file cannot
-	// fill the memory with names.
+	// maxModels is the maximum number of models per session that are told apart. Real sessions use fewer, and a
+	// hostile file cannot fill the memory with names.
 	maxModels = 1000
-	// maxModelName is the longest that a provider's or a model's name is shown, in characters.
+	// maxModelName is the maximum length of the name of a provider or model, in characters.
 	maxModelName = 200
 )
 
-// UsageDocument returns usage.json: the totals of the session, by model too, and those of the branch that
-// ends in leaf (docs/design.md section 1). Numbers are summed in file order, and in the branch's order, as
-// doubles.
+// UsageDocument returns usage.json: the totals of the session, overall and by model, and those of the branch that
+// ends in leaf, which may be NoEntry (docs/design.md section 1). Numbers are added as doubles, in file order and in
+// the order of the branch.
 func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
 	records, models, err := usageRecordsOf(s).of(s)
 	if err != nil {
@@ -75,7 +75,7 @@ func usageRecordsOf(s *Snapshot) *usageRecords {
 	return s.Shared(usageKey{}, func() any { return &usageRecords{} }).(*usageRecords)
 }
 
-// of returns the records of a snapshot's entries in file order, and the models' names.
+// of returns the records of a snapshot's entries in file order, and the names of the models.
 func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,7 +86,7 @@ func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
 	return u.records[:n:n], u.models[:len(u.models):len(u.models)], nil
 }
 
-// look reads the entries that were not looked at yet.
+// look reads the entries that have not been read yet. Callers must hold u.mu.
 func (u *usageRecords) look(s *Snapshot) error {
 	var entries []Entry
 	for e := u.looked; e < s.Len(); e++ {
@@ -119,7 +119,7 @@ func (u *usageRecords) look(s *Snapshot) error {
 	return nil
 }
 
-// number returns the number of a model's name.
+// number returns the index of a model's name, adding it if necessary. Callers must hold u.mu.
 func (u *usageRecords) number(model string) int32 {
 	if _, ok := u.numbers[model]; !ok && len(u.models) >= maxModels {
 		model = otherModel
@@ -136,7 +136,8 @@ func (u *usageRecords) number(model string) int32 {
 	return n
 }
 
-// usageOf returns the usage that an entry tells of, and under which name it counts.
+// usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
+// none.
 func usageOf(text rawjson.Value, rec *record) (model string, sum usageSum, ok bool) {
 	if rec.kind != TypeMessage {
 		if !text.Member("type").Is("model_usage") {
@@ -168,7 +169,7 @@ func usageOf(text rawjson.Value, rec *record) (model string, sum usageSum, ok bo
 	return "", sum, false
 }
 
-// usageModel returns the name of the model of a message: provider and model with a slash between them.
+// usageModel returns the name of a message's model: the provider and the model, separated by a slash.
 func usageModel(message rawjson.Value) string {
 	name := func(key string) []byte {
 		if text := shownName(message.Member(key)); len(text) > 0 {
@@ -184,8 +185,8 @@ func shownName(v rawjson.Value) []byte {
 	return markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
 }
 
-// sumOf reads a usage. What is missing or is no number counts as 0, but for the total of the tokens, which
-// old clients did not write: it is the sum of the others then.
+// sumOf parses a usage. Numbers that are missing or invalid count as 0, except totalTokens, which old clients did
+// not write: it is then the sum of the others.
 func sumOf(usage rawjson.Value) (sum usageSum) {
 	total := false
 	usage.EachMember(func(m rawjson.Member) bool {

@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// usageSum is one sum in usage.json.
+// usageSum is a sum of usages in usage.json.
 type usageSum struct {
 	AssistantMessages int       `json:"assistantMessages"`
 	Input             amount    `json:"input"`
@@ -27,19 +27,19 @@ type usageCost struct {
 	Total      amount `json:"total"`
 }
 
-// amount is a count of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
+// amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
 type amount float64
 
 // MarshalJSON implements json.Marshaler.
 func (a amount) MarshalJSON() ([]byte, error) { return rawjson.AppendNumber(nil, float64(a)), nil }
 
-// usageSums is what some entries used in all and by model.
+// usageSums is the usage of a set of entries, in total and by model.
 type usageSums struct {
 	Total  usageSum             `json:"total"`
 	Models map[string]*usageSum `json:"models"`
 }
 
-// usageJSON is usage.json: the sums of the session and of a branch.
+// usageJSON is the content of usage.json: the sums of the session and of a branch.
 type usageJSON struct {
 	usageSums
 	Branch usageSums `json:"branch"`
@@ -74,7 +74,7 @@ func (u *usageSum) add(v *usageSum) {
 	u.Cost.Total += v.Cost.Total
 }
 
-// text returns the document. Names of models stand in it as they are, not escaped for HTML.
+// text returns the document. Names of models are not escaped for HTML.
 func (u *usageJSON) text() ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
