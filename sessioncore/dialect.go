@@ -16,7 +16,9 @@ type Dialect struct {
 	Spelling   jsonl.Spelling // of keys
 
 	// Keys of members that every dialect has.
-	ParentKey, TargetKey, FromKey, KeptKey, thinkingLevel, ParentSessionKey string
+	ParentKey, TargetKey, FromKey, KeptKey, ParentSessionKey string
+
+	thinkingLevel string // the key of the thinking level
 
 	// Versioned reports whether the header has a version, by which old files are migrated, and may follow a title
 	// slot.
