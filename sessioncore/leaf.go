@@ -19,8 +19,8 @@ func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove b
 	return text.Member("data").Member("targetId"), true
 }
 
-// Moves reports whether target, an id or nil for the position before the first entry, is not the current leaf. The
-// error wraps ErrNotFound if there is no such entry.
+// Moves reports whether target, an id or nil for the position before the first entry, is not the current leaf.
+// Errors are those of Leaf and Verify.
 func (s *Snapshot) Moves(target *string) (bool, error) {
 	leaf, err := s.Leaf()
 	if err != nil {

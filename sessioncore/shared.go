@@ -8,7 +8,8 @@ import (
 // sharedFacts holds what readers found out about entries beyond the index. All snapshots of one index share it: an
 // entry that two of them show is the same in both.
 type sharedFacts struct {
-	// overwritten: an entry was found not to be what was indexed, so the file must be read as a whole.
+	// overwritten reports whether an entry was found not to be what was indexed, so that the file must be read as a
+	// whole.
 	overwritten atomic.Bool
 
 	mu    sync.Mutex // guards facts

@@ -262,15 +262,16 @@ func (s *Snapshot) Find(id string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, id)
 }
 
-// overwritten returns ErrStale for a part of the file that is no longer what was indexed. The next Acquire then reads
-// the file as a whole.
+// overwritten returns an error that wraps ErrStale for a part of the file that is no longer what was indexed. The
+// next Acquire then reads the file as a whole.
 func (s *Snapshot) overwritten(what string) error {
 	s.shared.overwritten.Store(true)
 	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, what)
 }
 
-// Verify is Find, and makes sure that the entry's text is still what was indexed: ErrStale if it is not, after which
-// Acquire reads the file as a whole. Writers refer to an entry only after this.
+// Verify returns the entry with an id like Find, and checks that its text is still what was indexed. If not, the
+// error wraps storage.ErrStale, and the next Acquire reads the file as a whole. Writers refer to an entry only
+// after calling Verify.
 func (s *Snapshot) Verify(id string) (Entry, error) {
 	e, err := s.Find(id)
 	if err == nil {
