@@ -167,6 +167,21 @@ for dir, dirs, files in os.walk(sys.argv[1]):
 	require.Empty(t, run(t, "find", m.path(demoSession), "!", "-type", "l", "!", "-perm", "-444"))
 }
 
+// TestNewSessionHasTheModeOfSessions: who may write to it is who may make directories in sessions/, or would be if
+// it was there.
+func TestNewSessionHasTheModeOfSessions(t *testing.T) {
+	a := newAgent(t).dir
+	require.NoError(t, os.Chmod(a, 0o777))
+	require.NoError(t, os.RemoveAll(filepath.Join(a, "sessions")))
+	mode := func(m *mount) string { return run(t, "stat", "-c", "%a", m.path("new-session")) }
+	m := mountForTest(t, a)
+	require.Equal(t, "666\n", mode(m))
+	m.stop()
+	require.NoError(t, os.Mkdir(filepath.Join(a, "sessions"), 0o700))
+	m = mountForTest(t, a)
+	require.Equal(t, "600\n", mode(m))
+}
+
 // TestMountTable: df tells about the backing file system, the mount table about type and source, and
 // there are no extended attributes.
 func TestMountTable(t *testing.T) {

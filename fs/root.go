@@ -112,7 +112,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		nodes.RootName{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
 		nodes.RootName{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
 		nodes.RootName{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, source) }},
+		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
 		nodes.RootName{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		nodes.RootName{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
 		nodes.RootName{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},

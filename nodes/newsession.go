@@ -18,16 +18,20 @@ import (
 // section 2).
 type NewSessionFile struct {
 	node
-	source storage.Storage
+	sessions, source storage.Storage
 }
 
-// NewNewSessionFile returns the file that makes sessions below source.
-func NewNewSessionFile(view *View, source storage.Storage) *NewSessionFile {
-	return &NewSessionFile{node: node{view: view}, source: source}
+// NewNewSessionFile returns the file that makes sessions in sessions, a directory of source that may be missing.
+func NewNewSessionFile(view *View, sessions, source storage.Storage) *NewSessionFile {
+	return &NewSessionFile{node: node{view: view}, sessions: sessions, source: source}
 }
 
+// fillAttr gives the file the mode of the directory in which it makes directories.
 func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
-	st, err := f.source.Stat("")
+	st, err := f.sessions.Stat("")
+	if storage.IsMissing(err) {
+		st, err = f.source.Stat("")
+	}
 	if err != nil {
 		return err
 	}
