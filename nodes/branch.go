@@ -7,6 +7,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
@@ -31,7 +32,7 @@ type makeBranchFile func(*BranchDir, *sessioncore.Snapshot, sessioncore.Entry) (
 var branchFiles = []branchFile{
 	{"context.json", syscall.S_IFREG, branchGenerated(renderBranchContext)},
 	{"entries.jsonl", syscall.S_IFREG, makeBranchEntries},
-	{"path", syscall.S_IFDIR, makeBranchPath},
+	{layout.BranchPath, syscall.S_IFDIR, makeBranchPath},
 	{"transcript.md", syscall.S_IFREG, makeBranchTranscript},
 }
 

@@ -8,15 +8,8 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-)
-
-const (
-	branchesName = "branches"
-	byIDName     = ".by-id"
-	// currentName is the one fixed name in branches/ that can also be an id; the name of such an id has its first byte
-	// encoded (docs/design.md section 1, Names).
-	currentName = "current"
 )
 
 // BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
@@ -32,12 +25,12 @@ func makeBranches(d *snapshotDir) fusefs.InodeEmbedder {
 func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	name := it.name
 	switch name {
-	case byIDName:
+	case layout.BranchIDs:
 		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFDIR)
 		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 			return &BranchIDsDir{snapshotDir: newSnapshotDir(d.view, d.session)}
 		}), out)
-	case currentName:
+	case layout.CurrentBranch:
 		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFLNK)
 		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 			return &Link{node: node{view: d.view}, find: inSession(d.session, currentBranch)}
@@ -48,16 +41,16 @@ func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, 
 		return nil, syscall.ENOENT
 	}
 	id := stableAttr(d.StableAttr(), kindBranchLink, name, syscall.S_IFLNK)
-	return d.enterFixedLink(ctx, d.session, id, name, target{byIDName + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}, out)
+	return d.enterFixedLink(ctx, d.session, id, name, target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}, out)
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
 func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err error) {
-	leaf, err := currentLeaf(snap)
+	leaf, err := layout.CurrentLeaf(snap)
 	if err != nil {
 		return "", t, err
 	}
-	return byIDName + "/" + snap.Name(leaf), t, nil
+	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
 func (d *BranchesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
@@ -67,9 +60,9 @@ func (d *BranchesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	}
 	tips := snap.Tips()
 	items := make([]item, 0, len(tips)+2)
-	items = append(items, d.newItem(kindStatic, byIDName, syscall.S_IFDIR))
+	items = append(items, d.newItem(kindStatic, layout.BranchIDs, syscall.S_IFDIR))
 	if leaf != sessioncore.NoEntry {
-		items = append(items, d.newItem(kindStatic, currentName, syscall.S_IFLNK))
+		items = append(items, d.newItem(kindStatic, layout.CurrentBranch, syscall.S_IFLNK))
 	}
 	for _, e := range tips {
 		items = append(items, d.newItem(kindBranchLink, snap.BranchName(e), syscall.S_IFLNK))

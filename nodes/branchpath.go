@@ -11,8 +11,6 @@ import (
 	"sessionfs/sessioncore"
 )
 
-const pathName = "path"
-
 // pathToSession is the way from branches/.by-id/<id>/path/ up to the session's directory.
 const pathToSession = "../../../../"
 
@@ -41,7 +39,7 @@ func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot
 		return nil, syscall.ENOENT
 	}
 	id := stableAttr(d.StableAttr(), kindPathLink, it.name, syscall.S_IFLNK)
-	to := target{pathToSession + "entries/" + snap.Name(e) + layout.EntrySuffix, snap.Stat(), snap.Time(e)}
+	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
 	return d.enterFixedLink(ctx, d.session, id, it.name, to, out)
 }
 

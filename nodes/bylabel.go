@@ -12,8 +12,6 @@ import (
 	"sessionfs/sessioncore"
 )
 
-const byLabelName = "by-label"
-
 // ByLabelDir is by-label/: a link to the entry that each label in effect is on, in the order in which the
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
@@ -37,7 +35,7 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		return "../entries/" + snap.Name(l.Entry) + layout.EntrySuffix, l.Time, nil
+		return "../" + layout.EntryPath(snap, l.Entry), l.Time, nil
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
@@ -132,7 +133,7 @@ var otherWriteErrors = []struct {
 	{&writer.FieldError{Want: "a known type", Got: "x"}, syscall.EINVAL, "an unknown type"},
 	{errManyLines, syscall.EINVAL, "two lines for a title"},
 	{errUnfinished, syscall.EINVAL, "not JSON"},
-	{errNoReference, syscall.EINVAL, "a leaf target that names no entry"},
+	{layout.ErrNoReference, syscall.EINVAL, "a leaf target that names no entry"},
 	{errLineTooLong, syscall.EFBIG, "a line over 64 MiB"},
 	{&clients.LiveError{}, syscall.EBUSY, "a live client"},
 	{fs.ErrNotExist, syscall.ESTALE, "the backing file went away"},

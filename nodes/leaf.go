@@ -26,9 +26,9 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 	case err != nil:
 		return "", t, err
 	case leaf == sessioncore.NoEntry:
-		return treeName, t, nil
+		return layout.Tree, t, nil
 	}
-	return "entries/" + snap.Name(leaf) + layout.EntrySuffix, t, nil
+	return layout.EntryPath(snap, leaf), t, nil
 }
 
 var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))

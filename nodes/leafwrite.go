@@ -173,11 +173,8 @@ func (d *SessionDir) branchPoint(target string) (*string, error) {
 		return nil, err
 	}
 	defer snap.Release()
-	in := reference{session: layout.SessionDir(d.session.Name())}
-	if root, ok := d.Root().Operations().(*RootDir); ok {
-		in.follow = root.follow
-	}
-	e, err := leafTarget(snap, &in, target)
+	in := layout.Reference{Session: layout.SessionDir(d.session.Name()), Follow: d.Root().Operations().(*RootDir).follow}
+	e, err := in.Find(snap, target)
 	if err != nil || e == sessioncore.NoEntry {
 		return nil, err
 	}

@@ -71,15 +71,25 @@ func (d *RootDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (
 	return d.enterName(ctx, &d.names[it.number], out)
 }
 
-// follow resolves a path through one of the names to one below sessions/.
+// pathFollower is a directory in the root through which paths lead to sessions.
+type pathFollower interface {
+	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up.
+	follow(parts []string) (below []string, err error)
+}
+
+// follow resolves a path through one of the names to one below sessions/, or returns layout.ErrLeadsNowhere.
 func (d *RootDir) follow(parts []string) (below []string, err error) {
+	err = layout.ErrLeadsNowhere
 	for i := range d.names {
 		if d.names[i].Name != parts[0] {
 			continue
 		}
 		if dir, ok := d.names[i].Make().(pathFollower); ok {
-			return dir.follow(parts[1:])
+			below, err = dir.follow(parts[1:])
 		}
 	}
-	return nil, layout.ErrLeadsNowhere
+	if errnoOf(err) == syscall.ENOENT {
+		err = layout.ErrLeadsNowhere
+	}
+	return below, err
 }

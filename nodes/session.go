@@ -51,12 +51,12 @@ type sessionFile struct {
 // sessionFiles are the fixed names, in order: the one list that drives Lookup and listing.
 var sessionFiles = []sessionFile{
 	{"append", syscall.S_IFREG, nil, makeAppend},
-	{artifactsName, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
-	{branchesName, syscall.S_IFDIR, nil, makeBranches},
+	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
+	{layout.Branches, syscall.S_IFDIR, nil, makeBranches},
 	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil)},
-	{byLabelName, syscall.S_IFDIR, nil, makeByLabel},
+	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel},
 	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil)},
-	{"entries", syscall.S_IFDIR, nil, makeEntries},
+	{layout.Entries, syscall.S_IFDIR, nil, makeEntries},
 	{"fork", syscall.S_IFREG, nil, makeFork},
 	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil)},
 	{"labels", syscall.S_IFREG, nil, makeLabels},
@@ -66,7 +66,7 @@ var sessionFiles = []sessionFile{
 	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{})},
 	{"title", syscall.S_IFREG, nil, makeTitle},
 	{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
-	{treeName, syscall.S_IFDIR, nil, makeTree},
+	{layout.Tree, syscall.S_IFDIR, nil, makeTree},
 	{"usage.json", syscall.S_IFREG, nil, generated(renderUsage, nil)},
 }
 

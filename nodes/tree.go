@@ -132,7 +132,7 @@ func (d *TreeDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it i
 	}
 	name := it.name
 	if name == layout.EntryLink {
-		to := target{d.place.toSession() + "entries/" + snap.Name(e) + layout.EntrySuffix, snap.Stat(), snap.Time(e)}
+		to := target{d.place.toSession() + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
 		return d.enterLink(ctx, name, to, out)
 	}
 	kid, err := layout.FindTreeName(snap, name)
@@ -141,7 +141,7 @@ func (d *TreeDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it i
 	}
 	below, ok := d.place.at.Below(name)
 	if !ok {
-		to := target{d.place.toSession() + "tree/" + layout.Deep + "/" + name, snap.Stat(), snap.Time(kid)}
+		to := target{d.place.toSession() + layout.Tree + "/" + layout.Deep + "/" + name, snap.Stat(), snap.Time(kid)}
 		return d.enterLink(ctx, name, to, out)
 	}
 	return enterTreeDir(ctx, &d.node, d.session, snap, kid, name, treePlace{at: below, up: d.place.up}, out)

@@ -1,14 +1,13 @@
-package nodes
+package layout
 
 import (
+	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
@@ -35,16 +34,16 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 // keys is a directory of links.
 type keys map[string]string
 
-func (k keys) Depth() int                    { return 1 }
-func (k keys) Stat() (storage.Stat, error)   { return storage.Stat{}, nil }
-func (k keys) List() ([]layout.Entry, error) { return nil, nil }
+func (k keys) Depth() int                  { return 1 }
+func (k keys) Stat() (storage.Stat, error) { return storage.Stat{}, nil }
+func (k keys) List() ([]Entry, error)      { return nil, nil }
 
-func (k keys) Find(name string) (layout.Entry, error) {
+func (k keys) Find(name string) (Entry, error) {
 	dir, ok := k[name]
 	if !ok {
-		return layout.Entry{}, sessioncore.ErrNotFound
+		return Entry{}, sessioncore.ErrNotFound
 	}
-	return layout.Entry{Name: name, Session: dir}, nil
+	return Entry{Name: name, Session: dir}, nil
 }
 
 // followTable is a root with sessions/ and by-id/, in which two keys lead to sessions.
@@ -53,9 +52,13 @@ func followTable(parts []string) ([]string, error) {
 	case parts[0] == "sessions":
 		return parts[1:], nil
 	case parts[0] == "by-id":
-		return layout.Follow(keys{"key": "p/my session", "other": "p/other"}, parts[1:])
+		below, err := Follow(keys{"key": "p/my session", "other": "p/other"}, parts[1:])
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			err = ErrLeadsNowhere
+		}
+		return below, err
 	}
-	return nil, layout.ErrLeadsNowhere
+	return nil, ErrLeadsNowhere
 }
 
 // TestLeafTarget: the forms of a reference to an entry, and what is none.
@@ -67,8 +70,8 @@ func TestLeafTarget(t *testing.T) {
 	snap, err := store.Session("p/my session.jsonl").Acquire()
 	require.NoError(t, err)
 	defer snap.Release()
-	const missing, invalid, reset = "ENOENT", "EINVAL", "before the first entry"
-	in := reference{session: "p/my session", follow: followTable}
+	const missing, invalid, reset = "missing", "invalid", "before the first entry"
+	in := Reference{Session: "p/my session", Follow: followTable}
 	for want, targets := range map[string][]string{
 		"a": {
 			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json", "tree/anything/at/all/a", "tree/.deep/a/entry.json",
@@ -105,14 +108,14 @@ func TestLeafTarget(t *testing.T) {
 		},
 	} {
 		for _, target := range targets {
-			e, err := leafTarget(snap, &in, target)
+			e, err := in.Find(snap, target)
 			got := ""
 			switch {
 			case err == nil && e == sessioncore.NoEntry:
 				got = reset
-			case err != nil && errnoOf(err) == syscall.ENOENT:
+			case err != nil && errors.Is(err, sessioncore.ErrNotFound):
 				got = missing
-			case err != nil && errnoOf(err) == syscall.EINVAL:
+			case err != nil && errors.Is(err, sessioncore.ErrInvalid):
 				got = invalid
 			case err != nil:
 				got = fmt.Sprint(err)

@@ -1,34 +1,23 @@
-package nodes
+package layout
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 )
 
-// artifactsName is the directory of a session's own files. They are found, unlisted, in the session's
-// directory too, so a path may contain or omit the name.
-const artifactsName = "artifacts"
-
-// reference resolves targets of leaf in the directory of a session.
-type reference struct {
-	// session is the session's directory below sessions/.
-	session string
-	// follow is that of the root directory; nil if there is none.
-	follow func(parts []string) (below []string, err error)
-}
-
-// pathFollower is a directory in the root through which paths lead to sessions.
-type pathFollower interface {
-	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up: if its errno
-	// is ENOENT, the path leads to no session.
-	follow(parts []string) (below []string, err error)
+// Reference resolves targets of leaf in the directory of a session.
+type Reference struct {
+	// Session is the session's directory below sessions/.
+	Session string
+	// Follow turns a path below the mount's root into one below sessions/, or returns ErrLeadsNowhere.
+	Follow func(parts []string) (below []string, err error)
 }
 
 // parts splits a target into its parts below the session's directory. Of an absolute path, or one that goes up, these
 // are the parts after the session's directory.
-func (r *reference) parts(target string) ([]string, error) {
+func (r *Reference) parts(target string) ([]string, error) {
 	for strings.HasPrefix(target, "./") {
 		target = strings.TrimLeft(target[1:], "/")
 	}
@@ -40,7 +29,7 @@ func (r *reference) parts(target string) ([]string, error) {
 		}
 	}
 	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
-		return nil, errNoReference
+		return nil, ErrNoReference
 	}
 	return parts, nil
 }
@@ -48,20 +37,17 @@ func (r *reference) parts(target string) ([]string, error) {
 // below finds the session's directory in a path and returns what follows it. Where in the path the mount begins is
 // unknown, so every part that is a name in the root is tried as one. A path that leads through the
 // root to another session is no reference, even if a part of it has the name of this session.
-func (r *reference) below(parts []string) ([]string, error) {
+func (r *Reference) below(parts []string) ([]string, error) {
 	elsewhere := false
 	for i := range parts {
-		if r.follow == nil {
-			break
-		}
-		whole, err := r.follow(parts[i:])
-		if errnoOf(err) == syscall.ENOENT {
+		whole, err := r.Follow(parts[i:])
+		if errors.Is(err, ErrLeadsNowhere) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		whole = strings.Split(path.Clean(strings.Join(whole, "/")), "/") // ".." goes up from where the links lead
-		if rest, ok := cutSession(whole, strings.Split(r.session, "/")); ok {
+		if rest, ok := cutSession(whole, strings.Split(r.Session, "/")); ok {
 			return rest, nil
 		}
 		elsewhere = true
@@ -74,7 +60,7 @@ func (r *reference) below(parts []string) ([]string, error) {
 			return rest, nil
 		}
 	}
-	return nil, errNoReference
+	return nil, ErrNoReference
 }
 
 // cutSession removes the directory of a session from the front of a path below sessions/. It ignores a part
@@ -86,7 +72,7 @@ func cutSession(parts, session []string) (rest []string, ok bool) {
 			return nil, false
 		case parts[0] == session[at]:
 			at++
-		case at == 0 || parts[0] != artifactsName:
+		case at == 0 || parts[0] != Artifacts:
 			return nil, false
 		}
 	}
@@ -95,8 +81,8 @@ func cutSession(parts, session []string) (rest []string, ok bool) {
 
 // belowName finds the session's directory in a path by its name, unless the path shows that it is in another
 // directory.
-func (r *reference) belowName(parts []string) (rest []string, ok bool) {
-	session := strings.Split(r.session, "/")
+func (r *Reference) belowName(parts []string) (rest []string, ok bool) {
+	session := strings.Split(r.Session, "/")
 	name := session[len(session)-1]
 	at := -1
 	for i, p := range parts[:max(0, len(parts)-1)] {
@@ -119,7 +105,7 @@ func (r *reference) belowName(parts []string) (rest []string, ok bool) {
 
 // endsIn reports whether the path of a session's directory ends in parts, with or without parts "artifacts".
 func endsIn(session, parts []string) bool {
-	if parts[0] == artifactsName && len(parts) > 1 {
+	if parts[0] == Artifacts && len(parts) > 1 {
 		parts = parts[1:]
 	}
 	for i := range session {
