@@ -1,0 +1,52 @@
+package nodes
+
+import (
+	"go/build"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// imports is which packages of FUSE and of ours each package above the model may import. Imports go one way, and names of
+// the mount are computed without FUSE. The model has a table of its own.
+var imports = map[string][]string{
+	"nodes/layout": {
+		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage",
+	},
+	"nodes": {
+		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
+		"sessionfs/blobfs", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing",
+		"sessionfs/sessioncore/storage", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+	},
+	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
+	"mountopts": {},
+	"fs": {
+		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/clients",
+		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/pending",
+		"sessionfs/sessioncore/writer",
+	},
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/mountopts", "sessionfs/testdata"},
+}
+
+// TestImports holds what each package imports against the table, which has all packages of nodes.
+func TestImports(t *testing.T) {
+	for pkg, allowed := range imports {
+		found, err := build.ImportDir("../"+pkg, 0)
+		require.NoError(t, err)
+		for _, path := range found.Imports {
+			if strings.HasPrefix(path, "sessionfs/") || strings.Contains(path, "fuse") {
+				require.Contains(t, allowed, path, "imports of %s", pkg)
+			}
+		}
+	}
+	items, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, item := range items {
+		if item.IsDir() {
+			require.Contains(t, imports, "nodes/"+item.Name())
+		}
+	}
+}
