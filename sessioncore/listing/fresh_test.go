@@ -18,7 +18,6 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
-	"sessionfs/sessioncore/writer"
 )
 
 // countingStorage counts what is asked of it.
@@ -201,12 +200,12 @@ func TestListingOfSlots(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "p"), 0o755))
 	file := filepath.Join(dir, "p", "s.jsonl")
 	l := listDir(t, dir)
-	require.NoError(t, os.WriteFile(file, append(writer.TitleSlot("title 000", "now"), headerLine("s", "/")...), 0o644))
+	require.NoError(t, os.WriteFile(file, []byte(titleSlot("title 000")+headerLine("s", "/")), 0o644))
 	for n := range 200 {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		require.NoError(t, err)
 		title := fmt.Sprintf("title %03d", n)
-		_, err = f.WriteAt(writer.TitleSlot(title, "now"), 0)
+		_, err = f.WriteString(titleSlot(title))
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		found, err := l.Look()

@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/writer"
 )
 
 // What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.
@@ -54,12 +53,12 @@ var listCases = map[string]struct {
 	"operator":          {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + message(`"hi"`), "o", "/w", "N", 1, "hi"},
 	"operator, no name": {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + `{"type":"session_info","name":null}`, "o", "/w", "-", 0, noMessages},
 	"operator, cut":     {`{"type": "session_header", "id": "o", "title": "T", "cwd": "/w`, "o", "/w", "-", 0, noMessages},
-	"slot":              {string(writer.TitleSlot("T", "now")) + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
-	"empty slot":        {string(writer.TitleSlot(" ", "now")) + `{"type":"session","id":"a","title":"H"}`, "a", "", "-", 0, noMessages},
+	"slot":              {titleSlot("T") + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
+	"empty slot":        {titleSlot(" ") + `{"type":"session","id":"a","title":"H"}`, "a", "", "-", 0, noMessages},
 	"no slot":           {`{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}` + "\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"slot, second line": {"\n" + string(writer.TitleSlot("T", "now")) + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"slot, cut header":  {string(writer.TitleSlot("T", "now")) + "\n \n" + `{"type":"session","id":"a","title":"H","cwd":"/w`, "a", "/w", "T", 0, noMessages},
-	"slot, no user":     {string(writer.TitleSlot("T", "now")) + headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "T", 1, "hi"},
+	"slot, second line": {"\n" + titleSlot("T") + headerLine("a", "/w"), "-", "", "", 0, ""},
+	"slot, cut header":  {titleSlot("T") + "\n \n" + `{"type":"session","id":"a","title":"H","cwd":"/w`, "a", "/w", "T", 0, noMessages},
+	"slot, no user":     {titleSlot("T") + headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "T", 1, "hi"},
 }
 
 const operatorListLine = `{"type": "session_header", "id": "o", "timestamp": 1770106500.25, "cwd": "/w", "title": "T"}` + "\n"
@@ -107,6 +106,13 @@ func TestDisplayNames(t *testing.T) {
 			require.Equal(t, c.want, info.DisplayName())
 		})
 	}
+}
+
+// titleSlot returns the line of a title slot, which always has 256 bytes (docs/format.md, Title slot).
+func titleSlot(title string) string {
+	const end = "\"}\n"
+	line := `{"type":"title","v":1,"title":"` + title + `","source":"user","updatedAt":"2026-02-03T08:15:00.250Z","pad":"`
+	return line + strings.Repeat(" ", 256-len(line)-len(end)) + end
 }
 
 // TestCreated: a header's timestamp; operator's may be a number of seconds or milliseconds.

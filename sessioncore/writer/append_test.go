@@ -352,7 +352,7 @@ func TestGoesOn(t *testing.T) {
 		"": false, " ": false, `{`: false, `{"a"`: false, `{"a":"x`: false, `{"a":1`: false, `{"a":{}`: false, `{"a":1}`: false,
 		`{"a":tru`: false, "\x00": false, "text": false,
 	} {
-		require.Equal(t, want, goesOn([]byte(line)), "%q", line)
+		require.Equal(t, want, canContinue([]byte(line)), "%q", line)
 	}
 }
 

@@ -58,7 +58,7 @@ func (f *brokenStorage) Overwrite(name string, expect storage.Token, data []byte
 // TestFaults: whatever the storage says is what the writer hears, and the file is as it was.
 func TestFaults(t *testing.T) {
 	ctx := context.Background()
-	slot := string(TitleSlot("old", plainNow))
+	slot := string(titleSlot("old", plainNow))
 	const v1 = `{"type":"session","id":"s1","timestamp":"2026-02-16T10:20:30.000Z"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n"
 	mode := func(w *writing) error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err }
 	writes := map[string]struct {

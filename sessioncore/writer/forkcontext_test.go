@@ -54,7 +54,7 @@ func TestForkKeepsContext(t *testing.T) {
 				continue
 			}
 			parent := source.Parent(e)
-			pointed := parent != sessioncore.NoEntry && pointsOnly(source, parent)
+			pointed := parent != sessioncore.NoEntry && isPointer(source, parent)
 			if int(e)%step != 0 && source.Kind(e) != sessioncore.TypeCompaction && !pointed {
 				continue
 			}

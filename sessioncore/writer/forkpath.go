@@ -22,7 +22,7 @@ func newForkPath(s *sessioncore.Snapshot, leaf sessioncore.Entry) *forkPath {
 	var waiting []sessioncore.Entry // left out since the last one that was kept
 	last := sessioncore.NoEntry
 	for _, e := range s.Path(leaf) {
-		if pointsOnly(s, e) {
+		if isPointer(s, e) {
 			waiting = append(waiting, e)
 			if last != sessioncore.NoEntry {
 				p.previous[e] = last
@@ -38,8 +38,8 @@ func newForkPath(s *sessioncore.Snapshot, leaf sessioncore.Entry) *forkPath {
 	return p
 }
 
-// pointsOnly reports whether an entry is but a pointer to another one.
-func pointsOnly(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+// isPointer reports whether an entry is but a pointer to another one.
+func isPointer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeLabel || s.Kind(e) == sessioncore.TypeLeaf
 }
 
@@ -65,18 +65,18 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []headerField
-	if parent := s.Parent(e); parent != sessioncore.NoEntry && pointsOnly(s, parent) {
+	var changed []objectMember
+	if parent := s.Parent(e); parent != sessioncore.NoEntry && isPointer(s, parent) {
 		var above *string
 		if i > 0 {
 			id, _ := s.ID(p.kept[i-1])
 			above = &id
 		}
-		changed = append(changed, headerField{s.Dialect().ParentKey, string(appendReference(nil, above))})
+		changed = append(changed, objectMember{s.Dialect().ParentKey, string(appendReference(nil, above))})
 	}
 	if s.Kind(e) == sessioncore.TypeCompaction {
-		changed = p.moved(changed, text, s.Dialect().KeptKey, p.next)
-		changed = p.moved(changed, text, replayedKey, p.previous)
+		changed = p.redirect(changed, text, s.Dialect().KeptKey, p.next)
+		changed = p.redirect(changed, text, replayedKey, p.previous)
 	}
 	if len(changed) > 0 {
 		text = setMembers(text, changed)
@@ -88,10 +88,10 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 // stands for.
 const replayedKey = "providerReplayThroughEntryId"
 
-// moved adds the change of a member that names an entry which is left out to the one that stands in for
+// redirect adds the change of a member that names an entry which is left out to the one that stands in for
 // it. A compaction keeps from its first kept entry on, so that is the next one; where all that it kept is
 // left out, it is the compaction itself, which keeps nothing.
-func (p *forkPath) moved(changed []headerField, text rawjson.Value, key string, to map[sessioncore.Entry]sessioncore.Entry) []headerField {
+func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, to map[sessioncore.Entry]sessioncore.Entry) []objectMember {
 	id, ok := text.Member(key).Text()
 	if !ok {
 		return changed
@@ -102,7 +102,7 @@ func (p *forkPath) moved(changed []headerField, text rawjson.Value, key string, 
 	}
 	if at, ok := to[named]; ok {
 		id, _ := p.snap.ID(at)
-		changed = append(changed, headerField{key, string(rawjson.AppendQuoted(nil, id))})
+		changed = append(changed, objectMember{key, string(rawjson.AppendQuoted(nil, id))})
 	}
 	return changed
 }

@@ -14,13 +14,13 @@ import (
 // becomes the leaf as in the client. The label that it has already writes nothing. id and label are
 // WTF-8. ErrNotFound: no entry has that id; only the label of an entry that is not there can be taken away.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
-	if set, err := setsNow(s, id, label); err == nil && !set && !w.opts.ReadOnly {
+	if set, err := changesLabelNow(s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without the lock, which would change the directory's times
 	}
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
 		written = false
-		if set, err := sets(c.snap, id, label); err != nil || !set {
+		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}
 		b, err := w.batch(c.snap)
@@ -36,8 +36,8 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	return w.synced(ctx, s, err)
 }
 
-// sets reports whether an id has another label than that.
-func sets(s *sessioncore.Snapshot, id, label string) (bool, error) {
+// changesLabel reports whether an id has another label than that.
+func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	old := s.LabelOfID(id)
 	if old == label && old != "" {
 		return false, nil
@@ -48,14 +48,14 @@ func sets(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	return old != label, nil
 }
 
-// setsNow is sets for what the session is now.
-func setsNow(s *sessioncore.Session, id, label string) (bool, error) {
+// changesLabelNow is changesLabel for what the session is now.
+func changesLabelNow(s *sessioncore.Session, id, label string) (bool, error) {
 	snap, err := s.Acquire()
 	if err != nil {
 		return false, err
 	}
 	defer snap.Release()
-	return sets(snap, id, label)
+	return changesLabel(snap, id, label)
 }
 
 // labelLine is a label entry as the client writes it.

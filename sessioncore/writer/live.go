@@ -11,9 +11,9 @@ import (
 
 // This file is the writer's look for live clients (docs/design.md section 4).
 
-// live fails with a LiveError when a live client is on a session. Where nobody lets us find out, there is none.
+// checkLive fails with a LiveError when a live client is on a session. Where nobody lets us find out, there is none.
 // The snapshot was acquired under the lock, so its open file is the one that the name stands for.
-func (w *Writer) live(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
+func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
 	if w.opts.LiveAllow || w.pending(s) {
 		return nil
 	}
@@ -51,9 +51,9 @@ func (w *Writer) writers(s *sessioncore.Session, snap *sessioncore.Snapshot) (st
 	return state, err
 }
 
-// passes reports whether what is in the way may be over in a moment: a process has the file open, as those that
+// isTransient reports whether what is in the way may be over in a moment: a process has the file open, as those that
 // follow the lock do for as long as they write.
-func passes(err error) bool {
+func isTransient(err error) bool {
 	var live *clients.LiveError
 	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
 }
@@ -61,7 +61,7 @@ func passes(err error) bool {
 // namePID adds to the refusal of a write which process is in the way. That costs a look at all processes, so it
 // is done once the wait is over.
 func (w *Writer) namePID(s *sessioncore.Session, err error) error {
-	if !passes(err) {
+	if !isTransient(err) {
 		return err
 	}
 	st, statErr := w.store.Storage().Stat(s.Name())

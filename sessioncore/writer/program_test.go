@@ -52,7 +52,7 @@ func TestProgramOfFile(t *testing.T) {
 		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"provider":"openai","modelId":"gpt"}` + "\n", ProgramPi},
 		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"model":"openai/gpt"}` + "\n", ProgramOMP},
 		{plainFile + `{"type":"session_info","id":"i","parentId":null,"name":"x"}` + "\n", ProgramPi},
-		{string(TitleSlot("T", plainNow)) + plainFile, ProgramOMP},
+		{string(titleSlot("T", plainNow)) + plainFile, ProgramOMP},
 		{`{"type":"session","id":"s","modelId":"claude"}` + "\n", ProgramPi},
 		{"nonsense\n", ProgramUnknown},
 		{"", ProgramUnknown},

@@ -45,8 +45,8 @@ func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
 // given a moment.
 func (c *change) stillFree() error {
 	for start := time.Now(); ; {
-		err := c.w.live(c.s, c.snap)
-		if err == nil || !passes(err) {
+		err := c.w.checkLive(c.s, c.snap)
+		if err == nil || !isTransient(err) {
 			return err
 		}
 		if time.Since(start) > stillLimit || !storage.Sleep(c.ctx, stillPoll) {
@@ -117,9 +117,9 @@ func (c *change) headerEdit(title *string) fileEdit {
 		if err != nil {
 			return nil, err
 		}
-		var set []headerField
+		var set []objectMember
 		if c.snap.Version() < sessioncore.CurrentVersion {
-			set = append(set, headerField{"version", "3"})
+			set = append(set, objectMember{"version", "3"})
 		}
 		if title != nil {
 			set = append(set, titleFields(*title)...)
@@ -128,15 +128,15 @@ func (c *change) headerEdit(title *string) fileEdit {
 	}}
 }
 
-// headerField is a member of the header and its value as JSON, "" for none.
-type headerField struct{ key, json string }
+// objectMember is a member of the header and its value as JSON, "" for none.
+type objectMember struct{ key, json string }
 
 // titleFields are the header's members for a title that its user chose.
-func titleFields(title string) []headerField { return titleFieldsBy(title, titleByUser) }
+func titleFields(title string) []objectMember { return titleFieldsBy(title, titleByUser) }
 
 // titleFieldsBy are the header's members for a title and its source, "" for an unknown one.
-func titleFieldsBy(title, source string) []headerField {
-	fields := []headerField{{"title", ""}, {"titleSource", ""}}
+func titleFieldsBy(title, source string) []objectMember {
+	fields := []objectMember{{"title", ""}, {"titleSource", ""}}
 	if title != "" {
 		fields[0].json = string(rawjson.AppendQuoted(nil, title))
 		if source != "" {
@@ -148,7 +148,7 @@ func titleFieldsBy(title, source string) []headerField {
 
 // setMembers sets or removes members of an object: in the place of the last one of that key, else at the
 // end.
-func setMembers(object rawjson.Value, fields []headerField) []byte {
+func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	var edits rawjson.Edits
 	var add, gone []string
 	for _, f := range fields {

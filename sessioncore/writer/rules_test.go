@@ -184,7 +184,7 @@ func reappended(t *testing.T, path string) (entries int) {
 		if kind == sessioncore.TypeCompaction && text.Member("firstKeptEntryId") == nil {
 			continue // one of version 1 that keeps nothing
 		}
-		bare := setMembers(text, []headerField{{"id", ""}, {"parentId", ""}})
+		bare := setMembers(text, []objectMember{{"id", ""}, {"parentId", ""}})
 		_, err = parseDraft(bare, sessioncore.OMP, true)
 		require.NoError(t, err, "%s: %.300s", path, text)
 		entries++

@@ -98,7 +98,7 @@ func (v *variants) check(object, which rawjson.Value, path string, text rawjson.
 	if v.others {
 		return fills, nil
 	}
-	err := &FieldError{Field: below(path, v.key), Want: v.names(), Got: "none"}
+	err := &FieldError{Field: joinPath(path, v.key), Want: v.names(), Got: "none"}
 	if len(which) > 0 {
 		err.Got = shortened(which)
 	}
@@ -115,7 +115,7 @@ func (v *variants) names() string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-func below(path, key string) string {
+func joinPath(path, key string) string {
 	if path == "" {
 		return key
 	}
@@ -123,7 +123,7 @@ func below(path, key string) string {
 }
 
 func (r *fieldRule) check(path string, v, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
-	path = below(path, r.key)
+	path = joinPath(path, r.key)
 	kind := v.Kind()
 	switch {
 	case kind == 0 && (r.optional || r.fill != ""):

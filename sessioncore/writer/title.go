@@ -138,7 +138,7 @@ func (c *change) setSlot(title string) error {
 	if err != nil {
 		return err
 	}
-	slot := TitleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
+	slot := titleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
 	if c.snap.Version() >= sessioncore.CurrentVersion {
 		done, err := c.overwriteSlot(slot, line)
 		if done || err != nil {
@@ -221,8 +221,8 @@ func titleOf(header, slot rawjson.Value) (title, source string) {
 	return title, source
 }
 
-// TitleSlot is the line of a title slot with a title that its user chose.
-func TitleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
+// titleSlot is the line of a title slot with a title that its user chose.
+func titleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
 
 // titleSlotBy is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
 // fits. An empty title has no source.

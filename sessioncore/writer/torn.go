@@ -17,14 +17,14 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 		return nil, err
 	}
 	before := "\n"
-	if goesOn(last) {
+	if canContinue(last) {
 		before += tornMark
 	}
 	return append([]byte(before), lines...), nil
 }
 
-// goesOn reports whether an object on the next line could be a part of the value that a line begins.
-func goesOn(line []byte) bool {
+// canContinue reports whether an object on the next line could be a part of the value that a line begins.
+func canContinue(line []byte) bool {
 	if rawjson.SkipSpace(line, 0) == len(line) {
 		return false
 	}

@@ -95,7 +95,7 @@ func (w *writing) checkFork(name string, source *sessioncore.Snapshot, id string
 	defer snap.Release()
 	at, err := source.Find(id)
 	require.NoError(w.t, err)
-	want := slices.DeleteFunc(source.Path(at), func(e sessioncore.Entry) bool { return pointsOnly(source, e) })
+	want := slices.DeleteFunc(source.Path(at), func(e sessioncore.Entry) bool { return isPointer(source, e) })
 	last, err := snap.Find(id)
 	require.NoError(w.t, err, name)
 	got := snap.Path(last)

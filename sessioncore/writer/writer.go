@@ -139,7 +139,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 			return snap, unlock, nil
 		}
 		unlock()
-		if !passes(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
+		if !isTransient(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
 			return nil, nil, w.namePID(s, err)
 		}
 	}
@@ -151,7 +151,7 @@ func (w *Writer) look(s *sessioncore.Session) (*sessioncore.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.live(s, snap); err != nil {
+	if err := w.checkLive(s, snap); err != nil {
 		snap.Release()
 		return nil, err
 	}
