@@ -1,10 +1,9 @@
-// Package storage says what sessioncore needs of the place where session files lie: an interface, tokens by
-// which one state of a file is told from another, the errors, and a FIFO mutex for implementations. The
-// implementations are subpackages: dir keeps files in a directory, memory in memory, and pending shows files
-// that are not on disk yet beside those that are.
+// Package storage defines where session files lie: an interface, tokens that identify states of a file, errors, and
+// a FIFO mutex for implementations. The implementations are subpackages: dir keeps files in a directory, memory
+// keeps them in memory, and pending shows files that are not on disk yet beside those that are.
 //
-// There is one interface, [Storage]. What an implementation cannot do it leaves to [Unsupported], which it embeds:
-// callers ask by calling, and where there is another way they take it after [ErrUnsupported].
+// There is one interface, [Storage]. An implementation embeds [Unsupported] for the methods that it does not have;
+// callers simply call a method, and fall back to another way if the error is [ErrUnsupported].
 //
-// It never looks into a file. The contract that every implementation passes is this package's test.
+// The package never looks into a file. Its test is the contract that every implementation passes.
 package storage

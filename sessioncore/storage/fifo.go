@@ -8,33 +8,36 @@ import (
 	"time"
 )
 
-// LockLimit is how long a lock is waited for in all; the client's own (docs/format.md, The client's lock). So the
-// user hears of a stuck writer within a moment, and no writer holds the lock that long.
+// LockLimit is the maximum time to wait for a lock in total. It is the client's own limit (docs/format.md, The
+// client's lock): users hear of a stuck writer within a moment, and no writer holds the lock that long.
 const LockLimit = 500 * time.Millisecond
 
-// FIFOMutexes make the goroutines of this process queue for a name, first come first served, before one of
-// them asks for the lock that other processes know. Lock order: FIFO mutex, then lock file; mu is held for
-// a map access only.
+// FIFOMutexes is a set of FIFO mutexes by key. The goroutines of this process queue for a key before one of them
+// takes the lock that other processes see. Lock order: FIFO mutex, then lock file. mu is held during a map access
+// only.
 type FIFOMutexes[K comparable] struct {
 	mu sync.Mutex // guards of, and users of each FIFOMutex
 	of map[K]*FIFOMutex
 }
 
-// Len returns how many names somebody uses or wants.
+// Len returns the number of keys that are locked or waited for.
 func (g *FIFOMutexes[K]) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.of)
 }
 
-// FIFOMutex lives as long as somebody uses or wants it.
+// FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while it is locked or waited
+// for.
 type FIFOMutex struct {
+	// number of goroutines that hold it or wait
 	users int
-	slot  chan struct{} // full while somebody is in; senders queue in order
-	Turn  time.Time     // since when this process has not let others in; for the one who is in
+	slot  chan struct{} // full while it is locked; senders queue in order
+	Turn  time.Time     // since when this process has kept other processes waiting; only the holder may access it
 }
 
-// Lock waits until the caller is the only one in, or ctx is done: then its error is WaitError's.
+// Lock locks the mutex of a key, waiting for it until ctx is done. Callers must call leave to unlock it. The error
+// is that of WaitError.
 func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
 	g.mu.Lock()
 	in = g.of[key]
@@ -55,7 +58,7 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 			delete(g.of, key)
 		}
 	}
-	if ctx.Err() == nil { // select chooses at random where both are ready
+	if ctx.Err() == nil { // select chooses at random if both are ready
 		leave = func() { <-in.slot; forget() }
 		select {
 		case in.slot <- struct{}{}:
@@ -72,12 +75,12 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 	return nil, nil, WaitError(ctx)
 }
 
-// WithLimit returns a context that ends with ErrLocked as its cause after LockLimit. Callers must call cancel.
+// WithLimit returns a context that ends after LockLimit with ErrLocked as its cause. Callers must call cancel.
 func WithLimit(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, LockLimit, ErrLocked)
 }
 
-// WaitError says why the wait of a WithLimit context ended: ErrLocked, or what the caller's context says.
+// WaitError returns why waiting with a context of WithLimit ended: ErrLocked, or an error that wraps ctx.Err().
 func WaitError(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
 		return cause
@@ -85,7 +88,7 @@ func WaitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for a lock: %w", ctx.Err())
 }
 
-// Sleep waits for d, and reports false when ctx was done before.
+// Sleep waits for d. It reports whether d passed before ctx was done.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,107 +14,108 @@ import (
 	"time"
 )
 
-// Storage is the one way in which sessioncore reaches session files. Names are slash-separated paths
-// below the storage's root, without ".", ".." or empty parts. dir.Storage keeps files in a directory,
-// memory.Storage in memory; a database that keeps a row or key a file fits as well: it appends by
-// concatenation and replaces where its version is the expected one.
+// Storage is the only way in which sessioncore accesses session files. Names are slash-separated paths below the
+// storage's root, without ".", ".." or empty elements. dir.Storage keeps files in a directory, memory.Storage in
+// memory. A database with a row or key per file could implement it too: it would append by concatenation, and
+// replace if its version is the expected one.
 //
-// Not every storage can do everything. An implementation embeds Unsupported and has methods for what it can;
-// callers ask by calling. A method that may be unsupported says what its callers do then.
+// Not every storage supports every method. An implementation embeds Unsupported and overrides the methods that it
+// has; callers simply call. A method that may be unsupported documents what its callers do then.
 //
 // Errors wrap fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrNotRegular, ErrBadName, ErrStale, ErrUnsupported or
-// what the backing system says. Methods are safe for concurrent use.
+// an error of the backing system. Methods are safe for concurrent use.
 type Storage interface {
-	// List returns what is directly in dir ("" for the root), sorted by name.
+	// List returns the names directly in dir ("" for the root), sorted by name.
 	List(dir string) ([]Item, error)
-	// ListStat returns the names in dir ("" for the root) that want wants, with their states and in no order, for
-	// less than a Stat of each. A name that goes away meanwhile is left out. Where that is unsupported, the function
-	// ListStat asks for one name after the other.
+	// ListStat returns the names in dir ("" for the root) for which want returns true, with their states, in no
+	// order. It costs less than a Stat of each name. Names that are removed meanwhile are left out. If it is
+	// unsupported, the function ListStat calls Stat for each name.
 	ListStat(dir string, want func(Item) bool) ([]StatItem, error)
-	// StatNames calls f with the state of each of the names in dir, in their order, for less than a Stat of each; the
-	// zero Stat for one that is gone. Where that is unsupported, f is not called, and the function StatNames asks for
-	// one name after the other.
+	// StatNames calls f with the state of each of the names in dir, in order, or with the zero Stat if the name
+	// does not exist. It costs less than a Stat of each name. If it is unsupported, f is not called, and the
+	// function StatNames calls Stat for each name.
 	StatNames(dir string, names []string, f func(i int, st Stat)) error
-	// Stat tells about a name without following a link. Equal tokens mean an unchanged file.
+	// Stat returns the state of a name without following links. Equal tokens mean an unchanged file.
 	Stat(name string) (Stat, error)
-	// Readlink returns a symbolic link's target as stored. Where that is unsupported there are no links.
+	// Readlink returns the target of a symbolic link as stored. If it is unsupported, there are no links.
 	Readlink(name string) (string, error)
-	// Open pins one state of a regular file for reading: what is replaced or removed afterwards can
-	// still be read through it.
+	// Open opens a regular file for reading and pins it: its content stays readable after the name is replaced or
+	// removed.
 	Open(name string) (Object, error)
 
-	// MkdirAll creates a directory ("" for the root) and those above it that are missing. ErrNotRegular: a file is in
-	// the way. Where that is unsupported, files need no directory.
+	// MkdirAll creates a directory ("" for the root) and its missing parents. The error wraps ErrNotRegular if a
+	// file is in the way. If it is unsupported, files need no directory.
 	MkdirAll(dir string) error
-	// CheckWritable returns why no file can be made in a directory that is there ("" for the root), nil where nothing
-	// speaks against it. Where that is unsupported, only trying tells.
+	// CheckWritable returns nil if creating a file in an existing directory ("" for the root) seems possible, and
+	// otherwise the reason why it is not. If it is unsupported, callers have to try.
 	CheckWritable(dir string) error
-	// Append adds data to the end of an existing file in one piece, or leaves the file as it was.
-	// The caller holds Lock(name).
+	// Append adds data to the end of an existing file with one write. After an error the file is unchanged. Callers
+	// must hold Lock(name).
 	Append(name string, data []byte) (Stat, error)
-	// Overwrite puts data in the place of a file's first bytes, as clients do with the title slot, if its token is
-	// still expect and it has as many; else it returns ErrStale. The file is as it was after an error. The caller holds
-	// Lock(name). Where that is unsupported, Replace does the same with more work.
+	// Overwrite replaces the first len(data) bytes of a file in place, as clients do with the title slot. It
+	// returns ErrStale if the file's token is not expect or the file is shorter. After an error the file is
+	// unchanged. Callers must hold Lock(name). If it is unsupported, Replace does the same with more work.
 	Overwrite(name string, expect Token, data []byte) (Stat, error)
-	// Replace puts what write writes in the place of name, at once and durably, if its token is still
-	// expect (the zero Token: if there is no such file); else it returns ErrStale and changes nothing.
-	// Mode and owner of a replaced file are kept. The caller holds Lock(name).
+	// Replace replaces the file name by what write writes, atomically and durably. It returns ErrStale and changes
+	// nothing if the file's token is not expect; the zero Token stands for no file. The mode and owner of a
+	// replaced file are kept. Callers must hold Lock(name).
 	Replace(name string, expect Token, write func(io.Writer) error) (Stat, error)
-	// ReplaceIf is Replace for a file to which programs append that do not take its lock. When everything is written,
-	// and the new file is about to get its name, ready may forbid that: its error is returned, and nothing has changed.
-	// What is appended to the old file after that look is carried over into the new one. Where that is unsupported,
-	// nothing is written, and Replace is all that there is.
+	// ReplaceIf is Replace for a file to which programs append without taking its lock. It calls ready when
+	// everything is written and the new file is about to get its name; an error of ready is returned, and nothing
+	// has changed. What is appended to the old file after that is carried over to the new one. If it is
+	// unsupported, nothing is written, and callers use Replace.
 	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
-	// Sync makes what was appended durable.
+	// Sync makes appended data durable.
 	Sync(name string) error
 
-	// Lock takes the lock that writers of name agree on (docs/format.md, The client's lock), waiting for it
-	// no longer than the lock's own limit or until ctx is done.
+	// Lock takes the lock that all writers of name use (docs/format.md, The client's lock). It waits until
+	// LockLimit has passed or ctx is done. Callers must call unlock.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
-	// Writers says whether a process holds the file open for writing at this moment, as a live client does
-	// (docs/design.md section 4). The caller holds Lock(name), so that a writer that follows the lock is not met in the
-	// middle of its work. Where that is unsupported, the state is WritersUnknown.
+	// Writers reports whether a process has the file open for writing at this moment, as a live client does
+	// (docs/design.md section 4). Callers must hold Lock(name), so that a writer that takes the lock is not found
+	// in the middle of its work. If it is unsupported, the state is WritersUnknown.
 	Writers(name string) (WriterState, error)
 
-	// CreatePending makes a file with what write writes that is not on disk yet: a pending one, to which all other
-	// methods apply. used tells that it holds what must not be lost. The error wraps fs.ErrExist where there is a file
-	// of that name, ErrTooMany, ErrNoRoom, write's, or what keeps the file from being put on disk later. After ErrNoRoom,
-	// and where that is unsupported and write is not called, Replace makes the file.
+	// CreatePending creates a pending file: one that is not on disk yet, and to which all other methods apply. Its
+	// content is what write writes. used reports whether that must not be lost. The error wraps fs.ErrExist if the
+	// file exists, ErrTooMany, ErrNoRoom, the error of write, or the reason why the file could not be put on disk
+	// later. After ErrNoRoom, or if it is unsupported, in which case write is not called, callers use Replace.
 	CreatePending(name string, used bool, write func(io.Writer) error) error
-	// Pending reports whether a file is pending. Append to such a file fails with ErrNoRoom where it has to go to disk
-	// with that. Where CreatePending is unsupported, no file is pending.
+	// Pending reports whether a file is pending. Append to a pending file returns ErrNoRoom if the file has to go
+	// to disk with the data. If CreatePending is unsupported, Pending returns false.
 	Pending(name string) bool
-	// Keep puts a pending file on disk, with more at its end. The caller holds Lock(name).
+	// Keep puts a pending file on disk, with more added to its end. Callers must hold Lock(name).
 	Keep(ctx context.Context, name string, more []byte) error
-	// KeepAll puts every pending file on disk, durably, that was used or that somebody appended to, in the order of
-	// names, and returns those for which that failed: they are pending as before. It takes their locks.
+	// KeepAll puts every pending file on disk, durably, that was created as used or appended to, in the order of
+	// names. It returns the files for which that failed; they are still pending. It takes their locks.
 	KeepAll(ctx context.Context) (failed []Unkept)
 }
 
-// Unkept is a pending file that could not be put on disk, and why.
+// Unkept is a pending file that could not be put on disk, and the reason.
 type Unkept struct {
 	Name string
 	Err  error
 }
 
-// Object is a pinned file. As with Storage, an implementation embeds UnsupportedObject.
+// Object is a pinned file. An implementation embeds UnsupportedObject for the methods that it does not have.
 type Object interface {
 	io.ReaderAt
 	io.Closer
-	// Stat tells about the pinned file as it is now; growth shows, a replacement does not.
+	// Stat returns the current state of the pinned file. It shows growth, but not a replacement.
 	Stat() (Stat, error)
-	// Fd returns the descriptor of an object that is an open file of this process, valid until Close. Where that is
-	// unsupported, ReadAt reads.
+	// Fd returns the file descriptor of an object that is an open file of this process. It is valid until Close. If
+	// it is unsupported, callers use ReadAt.
 	Fd() (uintptr, error)
-	// Writers is Storage.Writers for the pinned file, without opening it and as far as that can tell. ErrLeaseKept: the
-	// state is right, and the object should be closed. Where it is unsupported, Storage.Writers may know.
+	// Writers is Storage.Writers for the pinned file, as far as that can be told without opening it. If the error
+	// is ErrLeaseKept, the state is right, but the object should be closed. If it is unsupported, Storage.Writers
+	// may know.
 	Writers() (WriterState, error)
 }
 
-// Kind is what a name stands for.
+// Kind is the kind of file that a name stands for.
 type Kind uint8
 
-// The kinds of names.
+// The kinds of files.
 const (
 	KindOther Kind = iota // device, socket, pipe: never shown and never opened
 	KindFile
@@ -122,13 +123,13 @@ const (
 	KindLink
 )
 
-// Item is a name in a directory.
+// Item is a name in a directory, with its kind.
 type Item struct {
 	Name string
 	Kind Kind
 }
 
-// Stat is what a storage knows of a name.
+// Stat is the state of a name.
 type Stat struct {
 	Token
 	Kind     Kind
@@ -136,8 +137,8 @@ type Stat struct {
 	UID, GID uint32
 }
 
-// Token identifies one state of a file: equal tokens mean that nothing changed. A storage without
-// inodes numbers its objects as it likes and counts versions in Changed.
+// Token identifies one state of a file: equal tokens mean an unchanged file. A storage without inodes numbers its
+// objects in any way and counts versions in Changed.
 type Token struct {
 	Device, Inode uint64
 	Size          int64 // bytes
@@ -145,35 +146,35 @@ type Token struct {
 	Changed       int64 // nanoseconds since the epoch
 }
 
-// SameObject reports whether two tokens are of one object, at whatever times.
+// SameObject reports whether two tokens are of the same object, in any states.
 func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
 
-// ModTime is the time of the last change of content.
+// ModTime returns the time of the last change of the content.
 func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
 
-// StatItem is a name in a directory and what the storage knows of it.
+// StatItem is a name in a directory, with its state.
 type StatItem struct {
 	Name string
 	Stat
 }
 
-// DirMode is the mode of a directory that a session needs: its owner's alone, as the session is.
+// DirMode is the mode of a new directory for a session. Like the session, it is accessible only to its owner.
 const DirMode = 0o700
 
-// FileMode is the mode of a file that replaces none: a session is its owner's alone.
+// FileMode is the mode of a new file. Sessions are accessible only to their owner.
 const FileMode = 0o600
 
-// WriterState says whether some process holds a file open for writing.
+// WriterState says whether a process has a file open for writing.
 type WriterState uint8
 
-// The answers. The zero value promises nothing.
+// The values of WriterState.
 const (
-	WritersUnknown WriterState = iota // nobody lets us find out
+	WritersUnknown WriterState = iota // the system does not let us find out
 	WritersNone
 	WritersPresent
 )
 
-// String names the state for logs.
+// String returns the state for logs.
 func (w WriterState) String() string {
 	switch w {
 	case WritersNone:
@@ -184,7 +185,7 @@ func (w WriterState) String() string {
 	return "unknown"
 }
 
-// CheckName refuses names that could leave the root or that no file can have.
+// CheckName returns ErrBadName for names that could lead out of the root or that cannot name a file.
 func CheckName(name string) error {
 	if name == "" || !fs.ValidPath(name) && !validBytes(name) || strings.IndexByte(name, 0) >= 0 {
 		return fmt.Errorf("%w: %q", ErrBadName, name)
@@ -192,7 +193,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// validBytes is fs.ValidPath for names that are not UTF-8, which directories may hold.
+// validBytes is fs.ValidPath for names that are not UTF-8, which directories may contain.
 func validBytes(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
@@ -202,8 +203,8 @@ func validBytes(name string) bool {
 	return true
 }
 
-// EndsInNewline reports whether what is appended to a file of this size begins a new line: the file
-// is empty or its last byte is a newline. Else its last line is torn (docs/design.md section 4).
+// EndsInNewline reports whether data appended to a file of this size begins a new line: the file is empty or its
+// last byte is a newline. Otherwise its last line is torn (docs/design.md section 4).
 func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil
@@ -215,9 +216,9 @@ func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
 	return last[0] == '\n', nil
 }
 
-// Replaced is what became of a Storage.Replace. A file whose directory could not be synced has its new
-// content all the same: to report that as a failure would make its writer do it twice. Who wants it
-// durable calls Sync, which tells.
+// Replaced converts the results of a Storage.Replace to an error. If only syncing the directory failed, the file
+// has its new content nevertheless, and an error would make the writer write it again; so Replaced logs a warning
+// and returns nil. Callers that need the content durable call Sync, which reports the error.
 func Replaced(st Stat, err error) error {
 	if err != nil && st != (Stat{}) {
 		slog.Warn("a replaced session may not survive a crash", "err", err)
@@ -226,7 +227,7 @@ func Replaced(st Stat, err error) error {
 	return err
 }
 
-// ReadFull fills p from off on.
+// ReadFull fills p from obj, starting at off. The error wraps ErrStale if the file ends before that.
 func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	n, err := obj.ReadAt(p, off)
 	if n == len(p) {
@@ -238,24 +239,24 @@ func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	return err
 }
 
-// Dir is the name of the directory that a name is in.
+// Dir returns the directory of a name, "" for the root.
 func Dir(name string) string {
 	dir, _ := path.Split(name)
 	return strings.TrimSuffix(dir, "/")
 }
 
-// RecoverTo turns a panic into an error: no file may take the process down (docs/design.md section 7).
+// RecoverTo recovers from a panic and stores it in err: no file may crash the process (docs/design.md section 7).
 func RecoverTo(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic while reading: %v", r)
 	}
 }
 
-// IsMissing: nothing has been written yet.
+// IsMissing reports whether err means that the file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// TemporaryName is a name that nobody has, and that readers of the directory know to be a temporary
-// of the client (docs/format.md, Files).
+// TemporaryName returns a random name for a temporary file beside base. Readers of the directory recognize it as a
+// temporary of the client (docs/format.md, Files).
 func TemporaryName(base string) string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails

@@ -8,8 +8,8 @@ import (
 	"path"
 )
 
-// Unsupported has the methods of a Storage that not every storage can have; each answers ErrUnsupported and does
-// nothing. Implementations embed it, so that they state only what they can.
+// Unsupported implements the methods of Storage that not every storage has. They return ErrUnsupported and do
+// nothing. Implementations embed it and override the methods that they have.
 type Unsupported struct{}
 
 // ListStat implements Storage.
@@ -41,16 +41,16 @@ func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown,
 // CreatePending implements Storage.
 func (Unsupported) CreatePending(string, bool, func(io.Writer) error) error { return ErrUnsupported }
 
-// Pending implements Storage: no file is.
+// Pending implements Storage. It returns false.
 func (Unsupported) Pending(string) bool { return false }
 
 // Keep implements Storage.
 func (Unsupported) Keep(context.Context, string, []byte) error { return ErrUnsupported }
 
-// KeepAll implements Storage: there are no pending files.
+// KeepAll implements Storage. There are no pending files.
 func (Unsupported) KeepAll(context.Context) []Unkept { return nil }
 
-// UnsupportedObject is Unsupported for an Object.
+// UnsupportedObject does for Object what Unsupported does for Storage.
 type UnsupportedObject struct{}
 
 // Fd implements Object.
@@ -59,7 +59,7 @@ func (UnsupportedObject) Fd() (uintptr, error) { return 0, ErrUnsupported }
 // Writers implements Object.
 func (UnsupportedObject) Writers() (WriterState, error) { return WritersUnknown, ErrUnsupported }
 
-// ListStat lists a directory with the states of its names as Storage.ListStat does, whatever the storage.
+// ListStat calls the method ListStat of files, or does the same with List and Stat if that is unsupported.
 func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, error) {
 	items, err := files.ListStat(dir, want)
 	if !errors.Is(err, ErrUnsupported) {
@@ -83,7 +83,7 @@ func ListStat(files Storage, dir string, want func(Item) bool) ([]StatItem, erro
 	return items, nil
 }
 
-// StatNames tells the states of names in a directory as Storage.StatNames does, whatever the storage.
+// StatNames calls the method StatNames of files, or does the same with Stat if that is unsupported.
 func StatNames(files Storage, dir string, names []string, f func(i int, st Stat)) error {
 	if err := files.StatNames(dir, names, f); !errors.Is(err, ErrUnsupported) {
 		return err

@@ -10,11 +10,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file holds what Storage offers beyond the interface: what a shell or a client beside us would
-// do to the files of a dir.Storage.
+// This file has the methods of Storage beyond the interface. They do what a shell or a client would do to the files
+// of a dir.Storage.
 
-// WriteFile puts a new file in the place of name, whatever is there, with the directories that it
-// needs, as a program that knows of no tokens and locks would. Old objects keep what they hold.
+// WriteFile replaces name by a new file, whatever is there, and creates missing directories, like a program that
+// knows nothing of tokens and locks. Open objects keep their content.
 func (m *Storage) WriteFile(name string, data []byte) error {
 	if err := storage.CheckName(name); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (m *Storage) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// Remove removes a file, or a directory with all that is in it. Objects keep what they hold.
+// Remove removes a file, or a directory with all its content. Open objects keep their content.
 func (m *Storage) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Storage) Remove(name string) error {
 	return nil
 }
 
-// Chtimes sets when a name was last modified, for tests of what is sorted by that.
+// Chtimes sets the modification time of a name, for tests of what is sorted by it.
 func (m *Storage) Chtimes(name string, modified time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *Storage) Chtimes(name string, modified time.Time) error {
 	return nil
 }
 
-// SetWriters makes Writers answer so, for tests of what happens beside a live client.
+// SetWriters sets the result of Writers, for tests of what happens beside a live client.
 func (m *Storage) SetWriters(name string, state storage.WriterState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

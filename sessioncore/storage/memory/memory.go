@@ -15,18 +15,18 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage is a Storage in memory: for tests, and for sessions that are not on disk yet. It keeps
-// the contract of dir.Storage to the letter, so that what works over one works over the other: a
-// directory must be there before a file is put into it. Its zero value is not usable.
+// Storage implements storage.Storage in memory, for tests and for sessions that are not on disk yet. It follows the
+// contract of dir.Storage exactly, so that code that works with one works with the other: for example, a directory
+// must exist before a file is created in it. Use New to create one.
 type Storage struct {
-	storage.Unsupported // links, pending files, and what is for the sake of system calls and other programs
+	storage.Unsupported // links, pending files, and methods about system calls and other programs
 
 	locks storage.FIFOMutexes[string]
 
-	mu      sync.RWMutex // guards what is below, and the fields of every memNode
+	mu      sync.RWMutex // guards the fields below and those of every memNode
 	nodes   map[string]*memNode
-	inodes  uint64 // given out so far
-	version int64  // counts changes; a token's Changed
+	inodes  uint64 // number of the last inode
+	version int64  // number of changes, stored in Token.Changed
 	writers map[string]storage.WriterState
 }
 
@@ -37,7 +37,7 @@ type memNode struct {
 	kind     storage.Kind
 	inode    uint64
 	mode     uint32
-	data     []byte // grows at its end; what is there never changes, so readers may keep a slice of it
+	data     []byte // append-only, so readers may keep a slice of it
 	modified int64
 	changed  int64
 }
@@ -49,7 +49,7 @@ func New() *Storage {
 	return m
 }
 
-// node makes a node with a new number. Locked by the caller.
+// node returns a new node with a new inode number. Callers must hold m.mu.
 func (m *Storage) node(kind storage.Kind, mode uint32) *memNode {
 	m.inodes++
 	n := &memNode{kind: kind, inode: m.inodes, mode: mode}
@@ -57,7 +57,7 @@ func (m *Storage) node(kind storage.Kind, mode uint32) *memNode {
 	return n
 }
 
-// touch gives a node a new token. Locked by the caller.
+// touch gives a node a new token. Callers must hold m.mu.
 func (m *Storage) touch(n *memNode) {
 	m.version++
 	n.changed = m.version
@@ -77,8 +77,8 @@ func (n *memNode) stat() storage.Stat {
 	}
 }
 
-// find returns the node of a name; "" is the root for the calls that take directories. Locked by the
-// caller.
+// find returns the node of a name. The name "" is the root, for methods that take directories. Callers must hold
+// m.mu.
 func (m *Storage) find(op, name string) (*memNode, error) {
 	if n := m.nodes[name]; n != nil {
 		return n, nil
@@ -89,9 +89,9 @@ func (m *Storage) find(op, name string) (*memNode, error) {
 	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// file is find for what must be a file.
+// file is find for a name that must be a file. Callers must hold m.mu.
 func (m *Storage) file(op, name string) (*memNode, error) {
-	if err := storage.CheckName(name); err != nil { // "" is no file's name
+	if err := storage.CheckName(name); err != nil { // "" cannot name a file
 		return nil, err
 	}
 	n, err := m.find(op, name)
@@ -101,7 +101,7 @@ func (m *Storage) file(op, name string) (*memNode, error) {
 	return n, err
 }
 
-// parent finds the directory that a name is or would be in. Locked by the caller.
+// parent returns the node of the directory that contains a name, which need not exist. Callers must hold m.mu.
 func (m *Storage) parent(op, name string) (*memNode, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (m *Storage) Open(name string) (storage.Object, error) {
 	return &memObject{storage: m, node: n}, nil
 }
 
-// memObject is a node that stays readable when its name is gone.
+// memObject is an open node. It stays readable when its name is gone.
 type memObject struct {
 	storage.UnsupportedObject
 
@@ -201,7 +201,7 @@ func (o *memObject) Close() error {
 	return nil
 }
 
-// Sync implements Storage. There is nothing to make durable.
+// Sync implements Storage. It only checks that the file exists.
 func (m *Storage) Sync(name string) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -209,7 +209,7 @@ func (m *Storage) Sync(name string) error {
 	return err
 }
 
-// Lock implements Storage; its errors are dir.Storage.Lock's.
+// Lock implements Storage. It returns the same errors as dir.Storage.Lock.
 func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	m.mu.RLock()
 	_, err := m.parent("lock", name)
@@ -226,7 +226,7 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return sync.OnceValue(func() error { leave(); return nil }), nil
 }
 
-// Writers implements Storage: none, unless SetWriters said something else.
+// Writers implements Storage. It returns WritersNone unless SetWriters has set something else.
 func (m *Storage) Writers(name string) (storage.WriterState, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

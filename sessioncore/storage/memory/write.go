@@ -18,6 +18,7 @@ func (m *Storage) MkdirAll(dir string) error {
 	return m.mkdirAll(dir)
 }
 
+// mkdirAll is MkdirAll for callers that hold m.mu.
 func (m *Storage) mkdirAll(dir string) error {
 	n, err := m.find("mkdir", dir)
 	switch {
@@ -51,7 +52,7 @@ func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return n.stat(), nil
 }
 
-// Replace implements Storage; its errors are dir.Storage.Replace's.
+// Replace implements Storage. It returns the same errors as dir.Storage.Replace.
 func (m *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
 	if err := m.expect(name, expect); err != nil {
 		return storage.Stat{}, err
@@ -68,13 +69,14 @@ func (m *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	return m.put(name, slices.Clip(content.Bytes())).stat(), nil
 }
 
+// expect returns an error unless token is that of the file name, or zero if there is no such file.
 func (m *Storage) expect(name string, token storage.Token) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.expectLocked(name, token)
 }
 
-// expectLocked is place.expect. Locked by the caller.
+// expectLocked is expect for callers that hold m.mu.
 func (m *Storage) expectLocked(name string, token storage.Token) error {
 	if _, err := m.parent("replace", name); err != nil {
 		return err
@@ -95,7 +97,7 @@ func (m *Storage) expectLocked(name string, token storage.Token) error {
 	return nil
 }
 
-// put gives a name to a new object. Locked by the caller.
+// put makes name stand for a new file with that content. Callers must hold m.mu.
 func (m *Storage) put(name string, data []byte) *memNode {
 	mode := uint32(storage.FileMode)
 	if old := m.nodes[name]; old != nil {
@@ -108,7 +110,7 @@ func (m *Storage) put(name string, data []byte) *memNode {
 	return n
 }
 
-// Overwrite implements Storage. Readers may keep slices of the old content, so it is copied.
+// Overwrite implements Storage. It copies the content, since readers may keep slices of the old one.
 func (m *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

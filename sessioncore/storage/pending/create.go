@@ -14,8 +14,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// CreatePending implements Storage: the file is in memory. It makes none that could not go to disk, as far as that can
-// be seen: such a file could never be saved, and its name could not be looked up.
+// CreatePending implements Storage. The file is in memory. It checks, as far as possible, that the file could be
+// put on disk: otherwise the file could never be saved, nor its name be looked up.
 func (p *Storage) CreatePending(name string, used bool, write func(io.Writer) error) error {
 	owner, err := p.checkCreate(name)
 	if err != nil {
@@ -44,8 +44,8 @@ func (p *Storage) CreatePending(name string, used bool, write func(io.Writer) er
 	return nil
 }
 
-// checkCreate returns the directory on disk that a new file of that name would go into, or the nearest one above it
-// that is there.
+// checkCreate returns the state of the directory on disk that a new file of that name would be created in, or of
+// its nearest existing parent.
 func (p *Storage) checkCreate(name string) (storage.Stat, error) {
 	if err := checkLengths(name); err != nil {
 		return storage.Stat{}, err
@@ -75,8 +75,8 @@ func (p *Storage) checkCreate(name string) (storage.Stat, error) {
 	}
 }
 
-// checkLengths refuses a name of which a part is longer than any file system allows; the file's temporary has a longer
-// name than the file.
+// checkLengths returns an error if an element of name is longer than file systems allow. It checks the name of the
+// file's temporary, which is longer than that of the file.
 func checkLengths(name string) error {
 	for part := range strings.SplitSeq(storage.Dir(name)+"/"+storage.TemporaryName(path.Base(name)), "/") {
 		if len(part) > unix.NAME_MAX {

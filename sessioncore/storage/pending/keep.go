@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Putting on disk what waits in memory (docs/design.md section 2, new-session).
+// This file puts pending files on disk (docs/design.md section 2, new-session).
 
 // KeepAll implements Storage.
 func (p *Storage) KeepAll(ctx context.Context) (failed []storage.Unkept) {
@@ -29,7 +29,7 @@ func (p *Storage) KeepAll(ctx context.Context) (failed []storage.Unkept) {
 	return failed
 }
 
-// keepUsed puts a file on disk that somebody added to, and reports whether it is one.
+// keepUsed puts a file on disk if it is in memory and used. kept reports whether it is such a file.
 func (p *Storage) keepUsed(ctx context.Context, name string) (kept bool, err error) {
 	unlock, err := p.Lock(ctx, name)
 	if err != nil {
@@ -42,17 +42,17 @@ func (p *Storage) keepUsed(ctx context.Context, name string) (kept bool, err err
 	return true, p.Keep(ctx, name, nil)
 }
 
-// End is KeepAll for the last time: whoever adds to a file in memory from now on puts it on disk with that.
+// End calls KeepAll for the last time: from now on, an append to a file in memory puts it on disk.
 func (p *Storage) End(ctx context.Context) (failed []storage.Unkept) {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	// A writer that appended before this holds the lock of its file, which KeepAll takes before it looks
-	// whether something was added.
+	// A writer that appended before this holds the lock of its file. KeepAll takes that lock before it checks
+	// whether the file was used.
 	return p.KeepAll(ctx)
 }
 
-// Size returns how many bytes the files in memory have together.
+// Size returns the total size of the files in memory, in bytes.
 func (p *Storage) Size() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *Storage) Names() []string {
 	return slices.Sorted(maps.Keys(p.files))
 }
 
-// used reports whether there is a file of that name in memory that somebody added to.
+// used reports whether a file is in memory and was created as used or appended to.
 func (p *Storage) used(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,15 +74,15 @@ func (p *Storage) used(name string) bool {
 	return f != nil && f.used
 }
 
-// mustKeep reports whether a file to which n bytes are to be added has to go to disk with them. The caller holds
-// its lock.
+// mustKeep reports whether an append of n bytes to a file in memory has to put it on disk. Callers must hold the
+// file's lock.
 func (p *Storage) mustKeep(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended || p.bytes+int64(n) > MaxPendingBytes
 }
 
-// grown notes the new state of a file in memory.
+// grown records the new state of a file in memory, unless err is set.
 func (p *Storage) grown(name string, st storage.Stat, err error, used bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +128,8 @@ func (p *Storage) Keep(ctx context.Context, name string, more []byte) error {
 	return nil
 }
 
-// makeDir makes a directory on disk, if the storage has directories. What stands in its way came there after the file
-// in memory: the file is not gone, as ErrNotRegular would say.
+// makeDir creates a directory on disk, if the storage has directories. If something is in the way, the error is
+// ENOTDIR: ErrNotRegular or fs.ErrNotExist would mean that the file in memory is gone.
 func (p *Storage) makeDir(dir string) error {
 	err := p.Storage.MkdirAll(dir)
 	switch {
@@ -141,7 +141,7 @@ func (p *Storage) makeDir(dir string) error {
 	return err
 }
 
-// forget removes a file from memory, with directories that held nothing else.
+// forget removes a file from memory, and directories that are empty after that.
 func (p *Storage) forget(name string) {
 	p.mu.Lock()
 	if f := p.files[name]; f != nil {

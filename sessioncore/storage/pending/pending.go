@@ -15,48 +15,48 @@ import (
 )
 
 const (
-	// maxPending is how many sessions may wait in memory. They go to disk or stay until the end; a script
-	// gone wild must not fill the memory with them.
+	// maxPending is the maximum number of sessions in memory. They stay there until they go to disk or the mount
+	// ends; a runaway script must not fill the memory with them.
 	maxPending = 1000
-	// MaxPendingBytes bounds what they hold together: room for many long prompts. What comes on top of it goes
-	// to disk at once, which refuses nobody and loses nothing.
+	// MaxPendingBytes is the maximum total size of the sessions in memory, enough for many long prompts. What
+	// exceeds it goes to disk at once: nothing is refused, and nothing is lost.
 	MaxPendingBytes = 64 << 20
 )
 
-// Storage shows files that are not on disk yet beside those that are: new sessions live in
-// memory until an assistant's message, an fsync or the end of the mount puts them there (docs/design.md
-// section 2, new-session). What is on disk is the Storage below's alone.
+// Storage shows files that are not on disk yet beside those that are. New sessions are kept in memory until an
+// assistant's message, an fsync or the end of the mount puts them on disk (docs/design.md section 2, new-session).
+// Files on disk are handled by the embedded Storage alone.
 type Storage struct {
 	storage.Storage // what is on disk
 	memory          *memory.Storage
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	files map[string]*waitingFile
-	bytes int64 // their sizes together
-	ended bool  // nothing more may be written to memory only
+	bytes int64 // sum of their sizes
+	ended bool  // no more data may be kept in memory only
 }
 
-// waitingFile is what is known of a file in memory beside its content.
+// waitingFile describes a file in memory, apart from its content.
 type waitingFile struct {
-	owner storage.Stat // of the directory: whose the file will be
+	owner storage.Stat // state of the directory, for the file's owner
 	size  int64        // bytes
-	used  bool         // somebody added to it
+	used  bool         // it was created as used or appended to
 }
 
 var _ storage.Storage = (*Storage)(nil)
 
-// New returns a storage over the one that holds the files on disk.
+// New returns a Storage over disk, which holds the files on disk.
 func New(disk storage.Storage) *Storage {
 	return &Storage{Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}}
 }
 
-// Pending implements Storage: whether a file is in memory only.
+// Pending implements Storage. It reports whether the file is in memory only.
 func (p *Storage) Pending(name string) bool {
 	_, ok := p.waiting(name)
 	return ok
 }
 
-// waiting returns whose a file in memory will be.
+// waiting returns the owner of a file in memory, and whether there is such a file.
 func (p *Storage) waiting(name string) (storage.Stat, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *Storage) waiting(name string) (storage.Stat, bool) {
 	return storage.Stat{}, false
 }
 
-// any reports whether there is a file in memory below a directory.
+// any reports whether a file below a directory is in memory.
 func (p *Storage) any(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *Storage) any(dir string) bool {
 	return false
 }
 
-// ownerOf returns the nearest directory that is on disk.
+// ownerOf returns the state of the directory on disk, or of its nearest existing parent.
 func (p *Storage) ownerOf(dir string) storage.Stat {
 	for {
 		st, err := p.Storage.Stat(dir)
@@ -89,13 +89,13 @@ func (p *Storage) ownerOf(dir string) storage.Stat {
 	}
 }
 
-// inMemory makes the state of a file in memory one that shows whose it is.
+// inMemory returns the state of a file in memory with the user and group of owner.
 func inMemory(st storage.Stat, owner storage.Stat) storage.Stat {
 	st.UID, st.GID = owner.UID, owner.GID
 	return st
 }
 
-// Stat implements Storage. A directory changes with the files in memory below it.
+// Stat implements Storage. The token of a directory changes with the files in memory below it.
 func (p *Storage) Stat(name string) (storage.Stat, error) {
 	if st, ok := p.waitingStat(name); ok {
 		return st, nil
@@ -178,7 +178,7 @@ func (p *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	return p.Storage.Replace(name, expect, write)
 }
 
-// ReplaceIf implements Storage. Nobody else comes to a file in memory.
+// ReplaceIf implements Storage. No other program knows of a file in memory, so ready is not called for it.
 func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
 	if p.Pending(name) {
 		return p.Replace(name, expect, write)
@@ -186,7 +186,7 @@ func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Wri
 	return p.Storage.ReplaceIf(name, expect, write, ready)
 }
 
-// Sync implements Storage. What is in memory stays there: Keep puts it on disk.
+// Sync implements Storage. A file in memory stays there; Keep puts it on disk.
 func (p *Storage) Sync(name string) error {
 	if p.Pending(name) {
 		return p.memory.Sync(name)
@@ -194,8 +194,8 @@ func (p *Storage) Sync(name string) error {
 	return p.Storage.Sync(name)
 }
 
-// Lock implements Storage. A file that is in memory has no lock that others know; whoever waited for it
-// while it went to disk takes the one there.
+// Lock implements Storage. The lock of a file in memory is not visible to other processes. If the file goes to disk
+// while Lock waits, Lock takes the lock there instead.
 func (p *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	if p.Pending(name) {
 		unlock, err := p.memory.Lock(ctx, name)
@@ -212,7 +212,7 @@ func (p *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return p.Storage.Lock(ctx, name)
 }
 
-// Writers implements Storage: nobody else knows of a file in memory.
+// Writers implements Storage. No other process knows of a file in memory.
 func (p *Storage) Writers(name string) (storage.WriterState, error) {
 	if p.Pending(name) {
 		return storage.WritersNone, nil
@@ -229,7 +229,7 @@ func (p *Storage) Overwrite(name string, expect storage.Token, data []byte) (sto
 	return p.Storage.Overwrite(name, expect, data)
 }
 
-// ListStat implements Storage. What is in memory is as Stat tells it.
+// ListStat implements Storage. Files in memory have the states that Stat returns.
 func (p *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	items, err := storage.ListStat(p.Storage, dir, want)
 	if !p.any(dir) {
@@ -249,7 +249,7 @@ func (p *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.
 		}
 		st, err := p.Stat(path.Join(dir, item.Name))
 		if err != nil {
-			continue // it went to disk just now, and the directory has changed with it
+			continue // it just went to disk, and the directory has changed with it
 		}
 		if i, ok := at[item.Name]; ok {
 			items[i].Stat = st
@@ -283,7 +283,7 @@ func (p *Storage) StatNames(dir string, names []string, f func(i int, st storage
 	return nil
 }
 
-// waitingStat is Stat for a file in memory.
+// waitingStat is Stat for a file in memory. It reports false if there is no such file.
 func (p *Storage) waitingStat(name string) (storage.Stat, bool) {
 	owner, ok := p.waiting(name)
 	if !ok {

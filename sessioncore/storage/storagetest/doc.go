@@ -1,2 +1,2 @@
-// Package storagetest has what tests of storages share, whatever the implementation.
+// Package storagetest has helpers for tests of storages, independent of the implementation.
 package storagetest

@@ -15,10 +15,10 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Generous bounds what a test waits for on a machine under load.
+// Generous is the maximum time that a test waits for something, on a machine under load.
 const Generous = 30 * time.Second
 
-// Leftovers are temporary and lock files.
+// Leftovers returns the paths of temporary and lock files below dir.
 func Leftovers(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -30,6 +30,7 @@ func Leftovers(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// Read returns the content of a file.
 func Read(t *testing.T, s storage.Storage, name string) string {
 	t.Helper()
 	o, err := s.Open(name)
@@ -38,6 +39,7 @@ func Read(t *testing.T, s storage.Storage, name string) string {
 	return ReadObject(t, o)
 }
 
+// ReadObject returns the content of an open file.
 func ReadObject(t *testing.T, o storage.Object) string {
 	t.Helper()
 	st, err := o.Stat()
@@ -47,6 +49,7 @@ func ReadObject(t *testing.T, o storage.Object) string {
 	return string(data)
 }
 
+// Stat returns the state of a name.
 func Stat(t *testing.T, s storage.Storage, name string) storage.Stat {
 	t.Helper()
 	st, err := s.Stat(name)
@@ -54,7 +57,7 @@ func Stat(t *testing.T, s storage.Storage, name string) storage.Stat {
 	return st
 }
 
-// Content is a write function for Replace.
+// Content returns a write function for Replace that writes text.
 func Content(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -62,6 +65,7 @@ func Content(text string) func(io.Writer) error {
 	}
 }
 
+// Lock locks a file.
 func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
 	t.Helper()
 	unlock, err := s.Lock(t.Context(), name)
@@ -69,7 +73,7 @@ func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
 	return unlock
 }
 
-// Operations are all that take the name of a file, or of what should be one.
+// Operations are all operations that take the name of a file. Each can be called with a name that is not one.
 var Operations = map[string]func(s storage.Storage, name string) error{
 	"Stat": func(s storage.Storage, name string) error { _, err := s.Stat(name); return err },
 	"Open": func(s storage.Storage, name string) error {
@@ -106,7 +110,7 @@ var Operations = map[string]func(s storage.Storage, name string) error{
 	},
 }
 
-// LockPatiently asks again where a machine under load took longer than the lock's limit.
+// LockPatiently locks a file. It tries again if a machine under load took longer than the lock's limit.
 func LockPatiently(s storage.Storage, name string) (unlock func() error, err error) {
 	for start := time.Now(); time.Since(start) < Generous; {
 		unlock, err = s.Lock(context.Background(), name)
@@ -117,7 +121,7 @@ func LockPatiently(s storage.Storage, name string) (unlock func() error, err err
 	return unlock, err
 }
 
-// Keep puts on disk what a storage holds in memory.
+// Keep puts a pending file on disk.
 func Keep(t *testing.T, s interface {
 	storage.Storage
 	Pending(name string) bool

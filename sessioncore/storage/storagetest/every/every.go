@@ -15,16 +15,16 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// Storage is a Storage, what it cannot do, and what programs beside it do.
+// Storage is a storage under test, what it does not support, and what other programs do to its files.
 type Storage struct {
 	storage.Storage
-	Cannot    []string                              // the methods that it answers with storage.ErrUnsupported
-	Link      func(t *testing.T, name, to string)   // makes a symbolic link; nil: it has none
-	WriteFile func(t *testing.T, name, data string) // a new object in the place of name
+	Cannot    []string                              // methods that return storage.ErrUnsupported
+	Link      func(t *testing.T, name, to string)   // creates a symbolic link; nil if unsupported
+	WriteFile func(t *testing.T, name, data string) // replaces name by a new object
 	Remove    func(t *testing.T, name string)
 }
 
-// Each runs the contract against every implementation.
+// Each runs test with every implementation.
 func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 	t.Run("dir", func(t *testing.T) {
 		disk := dirtest.New(t)
@@ -53,7 +53,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 	})
 }
 
-// onDisk is what programs do beside a storage whose files are in a directory.
+// onDisk returns a Storage with the functions that other programs would perform on the directory of disk.
 func onDisk(disk *dir.Storage) Storage {
 	return Storage{
 		Link: func(t *testing.T, name, to string) { require.NoError(t, os.Symlink(to, dirtest.Path(disk, name))) },
@@ -67,7 +67,7 @@ func onDisk(disk *dir.Storage) Storage {
 	}
 }
 
-// requireClean fails where a temporary or a lock is left.
+// requireClean fails the test if a temporary or lock file is left.
 func requireClean(t *testing.T, disk *dir.Storage) {
 	t.Helper()
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()), "left behind")
