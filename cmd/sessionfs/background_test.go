@@ -19,7 +19,7 @@ func TestBackgroundReady(t *testing.T) {
 		s.requireMounted()
 		e, ok := mountAt(s.mountpoint)
 		require.True(t, ok)
-		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, s.user.uid, s.user.uid}, e)
+		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, s.user.uid, s.user.uid, e.minor}, e)
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 		s.requireUnmounted()
 	})

@@ -15,8 +15,8 @@ func main() {
 
 // run is the command; it returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	if mountpoint, ok := takeSave(); ok {
-		return save(mountpoint, stderr)
+	if status, ok := answer(stderr); ok {
+		return status
 	}
 	ready := takeReadyPipe()
 	c, err := mountopts.Parse(args, os.Getenv)

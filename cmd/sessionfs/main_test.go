@@ -32,6 +32,9 @@ const (
 var program, testRoot string
 
 func TestMain(m *testing.M) {
+	if mountpoint := os.Getenv(stuckEnv); mountpoint != "" {
+		os.Exit(serveStuck(mountpoint))
+	}
 	if os.Geteuid() == 0 && os.Getenv(namespaceEnv) == "" {
 		if code, err := runInNamespace(); err == nil {
 			os.Exit(code)
@@ -115,6 +118,8 @@ func prepareNamespace() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
+	// Where it cannot be mounted, or is already, the tests that need it say so or find it.
+	_ = unix.Mount("fusectl", connections, "fusectl", 0, "")
 	var st unix.Stat_t
 	if unix.Stat(fuseDevice, &st) != nil || st.Mode&0o666 == 0o666 {
 		return nil

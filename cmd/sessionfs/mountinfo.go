@@ -14,7 +14,8 @@ type mountEntry struct {
 	mountpoint string
 	fsType     string
 	source     string
-	uid, gid   int // user_id and group_id of a FUSE mount, the user who made it; -1 for other types
+	uid, gid   int    // user_id and group_id of a FUSE mount, the user who made it; -1 for other types
+	minor      uint32 // of the device number, by which fusectl names the connection of a FUSE mount
 }
 
 // isSessionfs reports whether it is a mount of this program, by any user.
@@ -75,6 +76,12 @@ func parseMountinfo(line string) (mountEntry, error) {
 		uid:        -1,
 		gid:        -1,
 	}
+	_, minor, _ := strings.Cut(fields[2], ":")
+	number, err := strconv.ParseUint(minor, 10, 32)
+	if err != nil {
+		return mountEntry{}, fmt.Errorf("unexpected device in mountinfo: %q", line)
+	}
+	e.minor = uint32(number)
 	for option := range strings.SplitSeq(superFields[len(superFields)-1], ",") {
 		setID(&e.uid, option, "user_id=")
 		setID(&e.gid, option, "group_id=")

@@ -22,12 +22,12 @@ func TestTopmost(t *testing.T) {
 		want mountEntry
 		ok   bool
 	}{
-		{"/", mountEntry{"/", "ext4", "/dev/vda", -1, -1}, true},
-		{"/mnt/a b\\c\td\ne", mountEntry{"/mnt/a b\\c\td\ne", "fuse.sessionfs", "/home/u/my agent", 1000, 1000}, true},
-		{"/mnt/x", mountEntry{"/mnt/x", "fuse.sessionfs", "demo", 7, 0}, true},
-		{"/mnt/\u00a0", mountEntry{"/mnt/\u00a0", "tmpfs", "none", -1, -1}, true},
+		{"/", mountEntry{"/", "ext4", "/dev/vda", -1, -1, 0}, true},
+		{"/mnt/a b\\c\td\ne", mountEntry{"/mnt/a b\\c\td\ne", "fuse.sessionfs", "/home/u/my agent", 1000, 1000, 31}, true},
+		{"/mnt/x", mountEntry{"/mnt/x", "fuse.sessionfs", "demo", 7, 0, 33}, true},
+		{"/mnt/\u00a0", mountEntry{"/mnt/\u00a0", "tmpfs", "none", -1, -1, 34}, true},
 		{"/mnt/y", mountEntry{}, false},
-		{"/mnt/z", mountEntry{"/mnt/z", "fuse.sessionfs", "s", -1, 0}, true},
+		{"/mnt/z", mountEntry{"/mnt/z", "fuse.sessionfs", "s", -1, 0, 36}, true},
 		{"/mnt", mountEntry{}, false},
 	} {
 		got, ok := topmost(mountTable, c.path)

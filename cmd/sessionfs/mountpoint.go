@@ -126,9 +126,18 @@ func checkMounted(path string) error {
 		if !mounted {
 			return nil
 		}
-		dead := isDead(path)
+		state := lookAt(e)
 		switch {
-		case dead && e.ours():
+		case state == killed && e.ours():
+			if err := removeKilled(e, exitMountpoint); err != nil {
+				return err
+			}
+		case state == hangs && e.ours():
+			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
+				e.source, path, path)
+		case state == hangs && !e.isSessionfs():
+			return refuse(exitMountpoint, "MOUNTPOINT %s holds a mount of type %s that does not answer", path, e.fsType)
+		case state == dead && e.ours():
 			// Lazily: programs with open files in it get errors in any case.
 			if err := unmount(path, true); err != nil {
 				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
@@ -139,21 +148,13 @@ func checkMounted(path string) error {
 			// The kernel does not tell other users whether it is dead.
 			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
 				e.uid, e.source, path, path)
-		case dead:
+		case state == dead:
 			return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount of type %s; unmount it first: umount %s", path, e.fsType, path)
 		default:
 			return nil // for example a mounted disk with an empty root
 		}
 	}
 	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)
-}
-
-// isDead reports whether the server behind a FUSE mount is gone ("transport endpoint is not connected").
-// statfs asks the server each time; a stat may be answered from the kernel's cache.
-func isDead(path string) bool {
-	var st unix.Statfs_t
-	err := unix.Statfs(path, &st)
-	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED)
 }
 
 // checkOverlap refuses a mount point inside SOURCE, which the mount would show, or one that contains SOURCE, which the

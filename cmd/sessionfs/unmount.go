@@ -36,6 +36,9 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
+	if lookAt(e) == killed {
+		return removeKilled(e, exitUnmount)
+	}
 	limit := saveLimit
 	if lazy {
 		limit = saveLimitLazy
@@ -43,7 +46,11 @@ func unmountCommand(arg string, lazy bool) error {
 	unsaved := saveTyped(e, limit)
 	switch {
 	case errors.Is(unsaved, errNoAnswer) && lazy:
-		unsaved = nil // -z unmounts all the same
+		// Who waits for the mount must not wait for ever. The server, should it go on, saves what was typed.
+		if abort(e) == nil {
+			return nil
+		}
+		unsaved = nil
 	case errors.Is(unsaved, errNoAnswer):
 		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
 	case unsaved != nil && !lazy:

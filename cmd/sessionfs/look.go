@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookLimit is how long a mount may take to answer a look-up in its root directory, for which it reads nothing. A
+// busy machine or a slow disk are not to be taken for a mount that hangs.
+const lookLimit = 5 * time.Second
+
+// health is what a look at a mount finds.
+type health int
+
+const (
+	answers health = iota // also if it cannot be asked
+	dead                  // the server is gone: "transport endpoint is not connected"
+	hangs                 // no answer within lookLimit
+	killed                // nor will there be one: the server was killed and cannot end
+)
+
+// lookAt looks at a mount of any type.
+func lookAt(e mountEntry) health {
+	if e.isSessionfs() && serverKilled(e, false) {
+		return killed
+	}
+	var exit *exec.ExitError
+	switch _, err := ask(e, lookEnv, lookLimit); {
+	case errors.Is(err, errNoAnswer) && e.isSessionfs() && serverKilled(e, true):
+		return killed
+	case errors.Is(err, errNoAnswer):
+		return hangs
+	case errors.As(err, &exit) && exit.ExitCode() == exitFailure:
+		return dead
+	}
+	return answers
+}
+
+// absentName is a name that no mount has, so that the kernel has to ask the server and the server need not ask SOURCE,
+// whose own "not connected" would look like the mount's.
+const absentName = ".sessionfs-absent"
+
+// look is what the child process does.
+func look(mountpoint string, stderr io.Writer) int {
+	err := unix.Access(filepath.Join(mountpoint, absentName), unix.F_OK)
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
+		fmt.Fprintln(stderr, err)
+		return exitFailure
+	}
+	return exitOK
+}
