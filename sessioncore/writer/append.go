@@ -11,19 +11,18 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Append adds entries to a session, one JSON object a line, and returns the ids of those that were
-// added (docs/design.md section 2, append). Lines before a bad one take effect: ids then tells how many did,
-// and the error is that of the line after them. An error beside the ids of all lines is the option
-// Sync's: they are there, but may not survive a crash.
+// Append adds entries to a session, one JSON object per line, and returns their ids (docs/design.md section 2,
+// append). Lines before a bad one take effect: then len(ids) says how many did, and the error is that of the next
+// line. If ids has all lines and the error is not nil, the option Sync failed: the lines are written but may not
+// survive a crash.
 //
-// However many lines, it is one lock and one write, and its cost does not depend on how long the
-// session is.
+// Any number of lines takes one lock and one write. The cost does not depend on the length of the session.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	// Under the lock the file is looked at anyway. So where it was looked at a moment ago, that look serves to judge the
-	// lines, and a look is saved; but nothing is refused for it.
+	// Under the lock the file is read anyway. So if its dialect was read a moment ago, use that to check the lines
+	// and save a read; but do not refuse a line because of it.
 	if d := s.RecentDialect(); d != nil {
 		if drafts, bad := w.drafts(s, d, lines); bad == nil {
 			if ids, err = w.appendDrafts(ctx, s, d, drafts, nil); !errors.Is(err, errDialect) {
@@ -44,11 +43,11 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errDialect)
 }
 
-// errDialect: since the lines were held against a dialect, the file became one of another.
+// errDialect means that the file's dialect has changed since the lines were checked.
 var errDialect = errors.New("the session's dialect changed")
 
-// appendDrafts is Append of lines that were held against a dialect; bad is why those after them are refused. The error is
-// errDialect, and nothing was written, where the session is of another one.
+// appendDrafts is Append for lines that were checked for the dialect d; bad is the error of the line after them. If
+// the session now has another dialect, it writes nothing and returns errDialect.
 func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft, bad error) (ids []string, err error) {
 	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
 		bad = err
@@ -84,8 +83,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *se
 	return ids, bad
 }
 
-// drafts takes lines up to the first one that no session would take. In sessions of pi images stay in the
-// lines.
+// drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
 func (w *Writer) drafts(s *sessioncore.Session, d *sessioncore.Dialect, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
 	useBlobs := w.opts.Blobs != nil
@@ -107,7 +105,7 @@ func (w *Writer) drafts(s *sessioncore.Session, d *sessioncore.Dialect, lines []
 	return drafts, nil
 }
 
-// addAll takes lines up to the first one that does not fit into the session.
+// addAll adds lines up to the first one that does not fit into the session.
 func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 	for _, d := range drafts {
 		id, err := b.add(d)
@@ -119,9 +117,9 @@ func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 	return ids, nil
 }
 
-// withBlobs stores the blobs of lines, and returns the lines before the first one for which that
-// failed. It is done before the lock is taken, since storing takes longer than others would wait; so
-// that no blob is left of a line that is refused, the lines are held against the session before.
+// withBlobs stores the blobs of lines, and returns the lines before the first one for which that failed. It is called
+// before the lock is taken, since storing takes longer than others wait for the lock. It first checks the lines
+// against the session, so that a refused line leaves no blob behind.
 func (w *Writer) withBlobs(s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
@@ -158,8 +156,8 @@ func (w *Writer) putBlob(data []byte) error {
 	return err
 }
 
-// programOf tells which program the session of a name belongs to: as its directory does, else the file
-// itself, else other sessions.
+// programOf returns which program a session belongs to: as its directory says, else the file itself, else other
+// sessions.
 func (w *Writer) programOf(name string) Program {
 	if w.opts.Program != nil {
 		if p := w.opts.Program(); p != ProgramUnknown {

@@ -8,19 +8,19 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// draft is a line to be written, looked at as far as that needs no session.
+// draft is a line to be appended, checked as far as possible without the session.
 type draft struct {
 	kind   sessioncore.EntryType
-	text   rawjson.Value // on one line, size controls applied
-	blobs  [][]byte      // what it refers to
-	id     rawjson.Value // nil: to be made
-	parent rawjson.Value // nil: to be chosen
+	text   rawjson.Value // on one line, with size controls applied
+	blobs  [][]byte      // blobs that text refers to
+	id     rawjson.Value // nil if it has to be created
+	parent rawjson.Value // nil if it has to be chosen
 	timed  bool
 
-	answered bool // an assistant's message
+	answered bool // it is an assistant message
 }
 
-// parseDraft takes one line of what a writer sent to a session of a dialect.
+// parseDraft checks one line for a session of dialect d and applies the size controls.
 func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
@@ -38,14 +38,14 @@ func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, err
 	if err != nil {
 		return nil, err
 	}
-	if text = sessioncore.OneLine(text); len(fills) > 0 { // which leaves every offset as it was
+	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine leaves every offset as it was
 		text = fills.Apply(text)
 	}
 	p, err := persist(text, useBlobs)
 	if err != nil {
 		return nil, err
 	}
-	// Bytes that are no UTF-8 grow: what we write must be what readers take.
+	// Invalid UTF-8 grows when it is replaced: check the size of what is written.
 	if len(p.text) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.text), MaxLine)
 	}
@@ -56,7 +56,7 @@ func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, err
 	}, nil
 }
 
-// notJSON says where a line stops being JSON.
+// notJSON describes where a line stops being JSON.
 func notJSON(text rawjson.Value, at int) string {
 	if at >= len(text) {
 		return "a text that ends too early"
@@ -64,17 +64,17 @@ func notJSON(text rawjson.Value, at int) string {
 	return fmt.Sprintf("%q at byte %d", shortened(text[at:]), at)
 }
 
-// batch is what is about to be added to a session: lines one after the other, each seeing those before.
+// batch collects the lines of one write to a session; each line can refer to those before.
 type batch struct {
 	w        *Writer
 	snap     *sessioncore.Snapshot
 	dialect  *sessioncore.Dialect
-	now      time.Time // that is filled in, in the form that the file has
+	now      time.Time // filled in as timestamp, in form
 	form     rawjson.TimeForm
-	ids      map[string]struct{} // of the lines so far, WTF-8
-	leaf     *string             // nil: none
+	ids      map[string]struct{} // ids of the lines so far, WTF-8
+	leaf     *string             // nil if none
 	lines    []byte
-	answered bool // an assistant's message is among them
+	answered bool // there is an assistant message among the lines
 }
 
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
@@ -107,10 +107,10 @@ func (b *batch) mustHave(id string) error {
 	return err
 }
 
-// idTries is how often an id is drawn before a longer one is taken, as in the client.
+// idTries is how often a short id is tried before a longer one is taken, as in the client.
 const idTries = 100
 
-// newID returns an id that is in neither the session nor the batch.
+// newID returns an id that is used neither in the session nor in the batch.
 func (b *batch) newID() string {
 	for range idTries {
 		if id := b.w.opts.NewID(); !b.has(id) {
@@ -124,10 +124,10 @@ func (b *batch) newID() string {
 	}
 }
 
-// appendNow appends the time as JSON.
+// appendNow appends the batch's time as JSON.
 func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) }
 
-// begin begins an entry, up to its own fields, as clients do.
+// begin returns the beginning of an entry as clients write it, up to the members specific to its type.
 func (b *batch) begin(kind sessioncore.EntryType, id string, parent *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
 	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
@@ -135,7 +135,7 @@ func (b *batch) begin(kind sessioncore.EntryType, id string, parent *string) []b
 	return b.appendNow(append(line, `,"timestamp":`...))
 }
 
-// add takes a line into the batch and returns its id. After an error the batch is as before.
+// add adds a line to the batch and returns its id. On an error the batch is unchanged.
 func (b *batch) add(d *draft) (id string, err error) {
 	if d.id != nil {
 		id, _ = d.id.Text()
@@ -173,13 +173,13 @@ func (b *batch) add(d *draft) (id string, err error) {
 	return id, nil
 }
 
-// parentOf returns the id of the entry that a line hangs under, nil for none.
+// parentOf returns the id of a line's parent, nil if it has none.
 func (b *batch) parentOf(d *draft) (*string, error) {
 	field, v := b.dialect.ParentKey, d.parent
 	switch {
 	case v == nil && d.kind != sessioncore.TypeBranchSummary:
 		return b.leaf, nil
-	case v == nil: // as branchWithSummary does (docs/design.md section 2)
+	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey
 		if v = d.text.Member(field); v.Is(rootID) || v.IsNull() {
 			return nil, nil
@@ -198,11 +198,10 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 	return &id, nil
 }
 
-// rootID is what a branch summary's fromId says where the branch begins before the first entry (docs/format.md, Entry
-// types).
+// rootID is the fromId of a branch summary whose branch begins before the first entry (docs/format.md, Entry types).
 const rootID = "root"
 
-// leafAfter returns the leaf that a new line makes: its entry, or the target of a move (docs/design.md, leaf).
+// leafAfter returns the leaf after a line with this id: its entry or, for a move, the target (docs/design.md, leaf).
 func (b *batch) leafAfter(d *draft, id string) *string {
 	if d.kind != b.dialect.MoveType {
 		return &id
@@ -223,7 +222,7 @@ func (b *batch) leafAfter(d *draft, id string) *string {
 	return b.leaf
 }
 
-// appendReference appends an id as JSON, null for none.
+// appendReference appends an id as JSON, or null.
 func appendReference(dst []byte, id *string) []byte {
 	if id == nil {
 		return append(dst, "null"...)
@@ -231,11 +230,11 @@ func appendReference(dst []byte, id *string) []byte {
 	return rawjson.AppendQuoted(dst, *id)
 }
 
-// completion is the members that a line lacks, as JSON; nil for those that it has.
+// completion has the members that a line lacks, as JSON; nil for those that it has.
 type completion struct{ id, parent, time []byte }
 
-// into puts the members where clients have them: in the order type, id, parentId, timestamp, and for
-// omp's custom entries and messages at the end, in the same order.
+// into inserts the members where clients have them: in the order type, id, parentId, timestamp, and for omp's custom
+// entries and messages at the end, in the same order.
 func (c *completion) into(text rawjson.Value, kind sessioncore.EntryType, d *sessioncore.Dialect) []byte {
 	var typeEnd, idEnd, parentEnd, last int
 	text.EachMember(func(m rawjson.Member) bool {
@@ -271,7 +270,7 @@ func (c *completion) into(text rawjson.Value, kind sessioncore.EntryType, d *ses
 	return edits.Apply(text)
 }
 
-// Unfinished reports whether a text is but the beginning of a JSON value: more could make it whole.
+// Unfinished reports whether text is a proper prefix of a JSON value, so that more text could complete it.
 func Unfinished(text []byte) bool {
 	var s rawjson.Scanner
 	_, st := s.SkipValue(text, 0)

@@ -15,16 +15,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Fork makes a new session of the path to an entry, beside the session itself, and returns its name in
-// the storage (docs/design.md section 2, fork). As the client's createBranchedSession does, it leaves the
-// label entries of the path out, writes the labels in effect anew at the end, and names the session
-// that it comes from; and unlike that, it leaves no entry that names one which is left out (forkpath.go):
-// what stood under a label entry hangs under the entry before, and a compaction that keeps from a label
-// entry on keeps from the next one on. So the context at the fork's leaf is that at the entry. operator's
-// leaf entries, whose targets would be missing, are left out likewise. The title, its source and further
-// working directories come along, as with the newer client. ErrNotFound: no entry has that id.
+// Fork creates a new session from the path to the entry id, beside the session s, and returns its name in the storage
+// (docs/design.md section 2, fork). Like the client's createBranchedSession, it omits label entries, appends new ones
+// for the labels in effect, and names the parent session. Unlike that, it leaves no reference to an omitted entry
+// (forkpath.go): a child of a label entry becomes a child of the entry before, and a compaction that keeps entries
+// from a label entry on keeps them from the next entry on. So the context at the fork's leaf is that at the entry.
+// operator's leaf entries, whose targets would be missing, are omitted too. The title, its source and additional
+// working directories are copied, as the newer client does. ErrNotFound: no entry has that id.
 //
-// The session itself is only read: its lock is not taken, and a live client on it is no reason to refuse.
+// The session s is only read: its lock is not taken, and a live client does not matter.
 func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -37,7 +36,7 @@ func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (n
 	return name, err
 }
 
-// forkOnce is one attempt at a fork. ErrStale: the file was cut or written over while it was read.
+// forkOnce is one attempt at a fork. ErrStale: the file was truncated or overwritten while it was read.
 func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -55,12 +54,12 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	return w.create(ctx, path.Dir(s.Name()), content, w.pending(s))
 }
 
-// pending reports whether a session is in memory only; so are its forks then.
+// pending reports whether a session is only in memory; then its forks are too.
 func (w *Writer) pending(s *sessioncore.Session) bool {
 	return w.store.Storage().Pending(s.Name())
 }
 
-// fork returns what the file of a fork of the session in the file parent holds but for its id and time.
+// fork returns the content of a fork of the session in the file parent, except for its id and time.
 func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncore.Entry) (newFile, error) {
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
@@ -88,14 +87,13 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 	return file, nil
 }
 
-// directoriesKey is the member of omp's header that has the working directories beside cwd.
+// directoriesKey is the member of omp's header with the working directories other than cwd.
 const directoriesKey = "additionalDirectories"
 
-// directoriesRules say what it must be: the client cannot open a session where it is anything else.
+// directoriesRules are the rules for that member: the client cannot open a session that violates them.
 var directoriesRules = []fieldRule{{key: directoriesKey, kinds: rawjson.Array, elements: rawjson.String}}
 
-// forkedLabels returns a label entry for each label in effect on the path, in a chain behind its last
-// entry.
+// forkedLabels returns a label entry for each label in effect on the path, as a chain after its last entry.
 func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
 	var lines []byte
 	var last *string
@@ -116,23 +114,23 @@ func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
 	return lines
 }
 
-// newFile is what a session file to be made holds.
+// newFile is the content of a new session file.
 type newFile struct {
 	dialect *sessioncore.Dialect
 	form    rawjson.TimeForm
-	cwd     rawjson.Value // JSON; nil: none
+	cwd     rawjson.Value // JSON; nil if none
 	parent  string
 	title   string
-	// titleSource says who gave the title, "" where nobody knows.
+	// titleSource says who chose the title; "" if unknown.
 	titleSource string
-	slot        bool // the title stands in a slot
-	// directories are the working directories beside cwd, as JSON; nil: none.
+	slot        bool // the title goes into a slot
+	// directories are the working directories other than cwd, as JSON; nil if none.
 	directories rawjson.Value
 	write       func(out io.Writer) error
 	labels      []byte
 }
 
-// header is the file's header, without its end.
+// header returns the file's header without its closing brace.
 func (f *newFile) header(id string, now time.Time) []byte {
 	text := rawjson.AppendQuoted([]byte(`{"type":`), f.dialect.HeaderType)
 	if f.dialect.Versioned {
@@ -152,8 +150,7 @@ func (f *newFile) header(id string, now time.Time) []byte {
 	return text
 }
 
-// content writes the file. nameID is the id of the entry that has the title, where the dialect has one for
-// it.
+// content writes the file. nameID is the id of the entry with the title, in dialects that have one.
 func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
 	var text []byte
 	if f.slot {
@@ -186,12 +183,11 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 	return err
 }
 
-// createTries is how often a name is made up: two are never the same unless the clock and chance both
-// repeat.
+// createTries is how many names are tried: names repeat only if both the clock and the random bits do.
 const createTries = 3
 
-// create makes a session file in a directory and returns its name: in memory where wait says so and the
-// storage can.
+// create creates a session file in a directory and returns its name. If wait is set and the storage supports it, the
+// session is pending.
 func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
 	for range createTries {
 		now := w.opts.Now()

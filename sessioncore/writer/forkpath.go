@@ -7,19 +7,18 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// forkPath is the path to the entry that a fork is made at, and what of it the fork has.
+// forkPath is the path to a fork's leaf, and the part of it that the fork keeps.
 type forkPath struct {
 	snap *sessioncore.Snapshot
-	kept []sessioncore.Entry // without the entries that are but pointers to others, from the root
-	// next and previous name, for an entry that is left out, the entry of the path behind it or before it
-	// that is kept; none where there is none.
+	kept []sessioncore.Entry // from the root on, without entries that only point to others
+	// next and previous map an omitted entry to the kept one after or before it on the path, if there is one.
 	next, previous map[sessioncore.Entry]sessioncore.Entry
 }
 
-// newForkPath returns the path to an entry as a fork has it.
+// newForkPath returns the path to leaf.
 func newForkPath(s *sessioncore.Snapshot, leaf sessioncore.Entry) *forkPath {
 	p := &forkPath{snap: s, next: map[sessioncore.Entry]sessioncore.Entry{}, previous: map[sessioncore.Entry]sessioncore.Entry{}}
-	var waiting []sessioncore.Entry // left out since the last one that was kept
+	var waiting []sessioncore.Entry // omitted since the last kept entry
 	last := sessioncore.NoEntry
 	for _, e := range s.Path(leaf) {
 		if isPointer(s, e) {
@@ -38,12 +37,12 @@ func newForkPath(s *sessioncore.Snapshot, leaf sessioncore.Entry) *forkPath {
 	return p
 }
 
-// isPointer reports whether an entry is but a pointer to another one.
+// isPointer reports whether an entry only points to another one.
 func isPointer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeLabel || s.Kind(e) == sessioncore.TypeLeaf
 }
 
-// write writes the kept entries, a line each.
+// write writes the kept entries, one per line.
 func (p *forkPath) write(out io.Writer) error {
 	for i, e := range p.kept {
 		text, err := p.text(i, e)
@@ -57,8 +56,8 @@ func (p *forkPath) write(out io.Writer) error {
 	return nil
 }
 
-// text returns the text of the kept entry at i. Its bytes are as shown but for the ids of entries that are
-// left out: a child of one hangs under the kept entry before it, and a compaction keeps what it kept.
+// text returns the text of kept[i], which is e. Its bytes are unchanged except for references to omitted entries:
+// their children become children of the kept entry before, and a compaction keeps what it kept.
 func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	s := p.snap
 	text, err := s.ShownText(e)
@@ -84,13 +83,12 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	return text, nil
 }
 
-// replayedKey is the member of a compaction that names the last entry which a provider's own history
-// stands for.
+// replayedKey is the member of a compaction that names the last entry which is replaced by a provider's own history.
 const replayedKey = "providerReplayThroughEntryId"
 
-// redirect adds the change of a member that names an entry which is left out to the one that stands in for
-// it. A compaction keeps from its first kept entry on, so that is the next one; where all that it kept is
-// left out, it is the compaction itself, which keeps nothing.
+// redirect appends a change to changed if the member key names an omitted entry: its value becomes the entry that
+// replaces it in to. The first entry that a compaction keeps is replaced by the next one; if all that it kept is
+// omitted, that is the compaction itself, which then keeps nothing.
 func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, to map[sessioncore.Entry]sessioncore.Entry) []objectMember {
 	id, ok := text.Member(key).Text()
 	if !ok {

@@ -10,12 +10,12 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// SetLabel gives an entry a label, or takes it away where label is empty, by one appended entry, which
-// becomes the leaf as in the client. The label that it has already writes nothing. id and label are
-// WTF-8. ErrNotFound: no entry has that id; only the label of an entry that is not there can be taken away.
+// SetLabel sets the label of the entry id, or removes it if label is empty, by appending one entry, which becomes the
+// leaf as in the client. If the entry has that label already, nothing is written. id and label are WTF-8.
+// ErrNotFound: no entry has that id; the label of a missing entry can only be removed.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
 	if set, err := changesLabelNow(s, id, label); err == nil && !set && !w.opts.ReadOnly {
-		return nil // without the lock, which would change the directory's times
+		return nil // without taking the lock, which would change the directory's times
 	}
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
@@ -36,7 +36,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	return w.synced(ctx, s, err)
 }
 
-// changesLabel reports whether an id has another label than that.
+// changesLabel reports whether id has a label other than label.
 func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	old := s.LabelOfID(id)
 	if old == label && old != "" {
@@ -48,7 +48,7 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	return old != label, nil
 }
 
-// changesLabelNow is changesLabel for what the session is now.
+// changesLabelNow is changesLabel for the session's current snapshot.
 func changesLabelNow(s *sessioncore.Session, id, label string) (bool, error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -58,7 +58,7 @@ func changesLabelNow(s *sessioncore.Session, id, label string) (bool, error) {
 	return changesLabel(snap, id, label)
 }
 
-// labelLine is a label entry as the client writes it.
+// labelLine returns a label entry as the client writes it.
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	d := b.dialect
 	line := b.begin(sessioncore.TypeLabel, id, parent)
@@ -72,9 +72,8 @@ func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	return append(line, "}\n"...)
 }
 
-// ParseLabelLine splits a line of the file labels as it is written to it: at the first tab, else at the
-// first blank, into an id and a label, with the escapes of LabelsDocument undone. What LabelsDocument
-// shows comes back as it was.
+// ParseLabelLine parses a line written to the file labels. It splits it at the first tab, or else at the first blank,
+// into an id and a label, and undoes the escapes of LabelsDocument. Lines of LabelsDocument yield what they show.
 func ParseLabelLine(line string) (id, label string, err error) {
 	id, label, found := strings.Cut(line, "\t")
 	if !found {
@@ -87,7 +86,7 @@ func ParseLabelLine(line string) (id, label string, err error) {
 	return id, label, err
 }
 
-// unescapeLabelField undoes appendLabelField.
+// unescapeLabelField undoes the escapes of one field.
 func unescapeLabelField(field string) (string, error) {
 	if strings.IndexByte(field, '\\') < 0 {
 		return string(rawjson.AppendUTF8(nil, []byte(field))), nil
@@ -120,7 +119,7 @@ func unescapeLabelField(field string) (string, error) {
 	return string(joinSurrogates(out)), nil
 }
 
-// isEscaped reports whether text begins with uXXXX of a surrogate or a control character.
+// isEscaped reports whether text begins with uXXXX for a surrogate or a control character.
 func isEscaped(text string) bool {
 	if len(text) < 5 || text[0] != 'u' {
 		return false
@@ -134,8 +133,7 @@ func isEscaped(text string) bool {
 	return sessioncore.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
 }
 
-// joinSurrogates makes pairs of lone surrogates that stand side by side into what they mean together:
-// a text has one form only.
+// joinSurrogates combines adjacent lone surrogates that form a pair, so that each text has one form only.
 func joinSurrogates(text []byte) []byte {
 	out := text[:0]
 	for len(text) > 0 {

@@ -9,14 +9,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// MoveLeaf makes an entry the current position, as the client's branch does: durably, by one appended
-// entry, or in memory with the option LeafMemory (docs/design.md, leaf). Where the leaf is there already
-// nothing is written. ErrNotFound: no entry has that id.
+// MoveLeaf makes the entry id the leaf, as the client's branch does: durably by appending one entry, or in memory
+// with the option LeafMemory (docs/design.md, leaf). If it is the leaf already, nothing is written. ErrNotFound: no
+// entry has that id.
 func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, id string) error {
 	return w.moveLeaf(ctx, s, &id)
 }
 
-// ResetLeaf puts the current position before the first entry: the next append makes a new root.
+// ResetLeaf moves the leaf before the first entry: the next appended entry becomes a new root.
 func (w *Writer) ResetLeaf(ctx context.Context, s *sessioncore.Session) error {
 	return w.moveLeaf(ctx, s, nil)
 }
@@ -26,7 +26,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 		return w.moveInMemory(s, target)
 	}
 	if moved, err := s.MovesTo(target); err == nil && !moved && !w.opts.ReadOnly {
-		return nil // without the lock, which would change the directory's times
+		return nil // without taking the lock, which would change the directory's times
 	}
 	written := false
 	err := w.change(ctx, s, func(c *change) error {
@@ -48,7 +48,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	return w.synced(ctx, s, err)
 }
 
-// moveLine is an entry that moves the leaf to a target.
+// moveLine returns an entry that moves the leaf to target.
 func (b *batch) moveLine(id string, target *string) []byte {
 	if b.dialect == sessioncore.Operator {
 		return operatorMoveLine(b, id, target)
@@ -56,7 +56,8 @@ func (b *batch) moveLine(id string, target *string) []byte {
 	return ompMoveLine(b, id, target)
 }
 
-// ompMoveLine is a move to a target. It hangs under that: omp, which resumes at the last line, goes on there.
+// ompMoveLine returns omp's entry for a move. Its parent is the target: omp, which resumes at the last line,
+// continues there.
 func ompMoveLine(b *batch, id string, target *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":"custom","customType":`), sessioncore.LeafMoveType)
 	line = appendReference(append(line, `,"data":{"targetId":`...), target)
@@ -66,14 +67,14 @@ func ompMoveLine(b *batch, id string, target *string) []byte {
 	return append(line, "}\n"...)
 }
 
-// operatorMoveLine is a leaf entry. It hangs under the leaf before (docs/format.md, Operator dialect).
+// operatorMoveLine returns operator's leaf entry. Its parent is the previous leaf (docs/format.md, Operator dialect).
 func operatorMoveLine(b *batch, id string, target *string) []byte {
 	line := b.begin(sessioncore.TypeLeaf, id, b.leaf)
 	line = appendReference(append(line, `,"`+b.dialect.TargetKey+`":`...), target)
 	return append(line, "}\n"...)
 }
 
-// moveInMemory notes the move in the session, and makes a snapshot that knows of it the current one.
+// moveInMemory records the move in the session, and makes a snapshot with it the current one.
 func (w *Writer) moveInMemory(s *sessioncore.Session, target *string) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())

@@ -9,10 +9,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file is the writer's look for live clients (docs/design.md section 4).
+// This file checks for live clients (docs/design.md section 4).
 
-// checkLive fails with a LiveError when a live client is on a session. Where nobody lets us find out, there is none.
-// The snapshot was acquired under the lock, so its open file is the one that the name stands for.
+// checkLive fails with a LiveError if a live client has the session open. If that cannot be found out, it assumes
+// that there is none. The snapshot must have been acquired under the lock, so that its open file is the one that the
+// name refers to.
 func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
 	if w.opts.LiveAllow || w.pending(s) {
 		return nil
@@ -35,11 +36,11 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 	return err
 }
 
-// writers says whether a process has the file of a snapshot open for writing.
+// writers returns whether a process has the file of a snapshot open for writing.
 func (w *Writer) writers(s *sessioncore.Session, snap *sessioncore.Snapshot) (storage.WriterState, error) {
 	state, err := snap.File().Writers()
 	if errors.Is(err, storage.ErrLeaseKept) {
-		s.Drop() // the lease goes with the descriptor
+		s.Drop() // closing the descriptor gives up the lease
 	}
 	if state != storage.WritersUnknown {
 		return state, nil
@@ -51,15 +52,15 @@ func (w *Writer) writers(s *sessioncore.Session, snap *sessioncore.Snapshot) (st
 	return state, err
 }
 
-// isTransient reports whether what is in the way may be over in a moment: a process has the file open, as those that
-// follow the lock do for as long as they write.
+// isTransient reports whether the condition may end in a moment: a process has the file open, as those that follow
+// the lock do while they write.
 func isTransient(err error) bool {
 	var live *clients.LiveError
 	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
 }
 
-// namePID adds to the refusal of a write which process is in the way. That costs a look at all processes, so it
-// is done once the wait is over.
+// namePID adds the process to the error of a write that isTransient. That requires a scan of all processes, so it is
+// called only once the wait is over.
 func (w *Writer) namePID(s *sessioncore.Session, err error) error {
 	if !isTransient(err) {
 		return err

@@ -2,14 +2,13 @@ package writer
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// This file is the table of what clients need of a message, by which append judges. It was made from the
-// code of omp 14.9.9 and 18.2.3 that reads sessions, not from their types: what opens them, builds the
-// context, draws the history, the tree and the list, sends the context to a model, counts and compacts it.
-// A field is here where one of them fails on its absence or on another kind of value, or would show or send
-// something else than what was written. Types and roles that neither knows are refused: they would be passed
-// over in silence.
+// This file has the rules for messages that append checks. They were derived from the code of omp 14.9.9 and 18.2.3
+// that reads sessions, not from its types: the code that opens them, builds the context, draws the history, the tree
+// and the list, sends the context to a model, counts and compacts it. A field has a rule if that code fails when it
+// is missing or has another kind, or shows or sends something other than what was written. Types and roles that
+// neither version knows are refused: both would ignore them silently.
 
-// Rules that stand at many places.
+// Rules used in several places: a required string, and optional members that may be null.
 func needText(key string) fieldRule { return fieldRule{key: key, kinds: rawjson.String} }
 func mayText(key string) fieldRule {
 	return fieldRule{key: key, kinds: rawjson.String | rawjson.Null, optional: true}
@@ -33,20 +32,20 @@ var usageRules = []fieldRule{
 	{key: "cost", kinds: rawjson.Object, members: []fieldRule{{key: "total", kinds: rawjson.Number}}},
 }
 
-// noUsage is what an assistant's message gets that has no usage: clients add these numbers up when they
-// open a session, and cannot open one where they are missing.
+// noUsage is the usage added to assistant messages that have none: clients add these numbers up when they open a
+// session, and fail if they are missing.
 const noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
-// Blocks of content by their type.
+// Content blocks by type.
 var (
 	textBlock  = &shape{fields: []fieldRule{needText("text"), mayText("textSignature")}}
 	imageBlock = &shape{fields: []fieldRule{needText("data"), {key: "mimeType", kinds: rawjson.String, optional: true}}}
 
-	// writtenBlocks are those of what is sent to a model: providers take anything else for an image.
+	// writtenBlocks are the blocks sent to a model: providers take blocks of any other type for images.
 	writtenBlocks = &shape{by: &variants{key: "type", of: map[string]*shape{"text": textBlock, "image": imageBlock}}}
 
-	// answerBlocks are those of an assistant. Newer clients have more of them, which say for themselves what
-	// they are; all others pass over them.
+	// answerBlocks are the blocks of an assistant. Newer clients have further types, which must only name themselves;
+	// other clients ignore them.
 	answerBlocks = &shape{
 		fields: []fieldRule{needText("type")},
 		by: &variants{key: "type", others: true, of: map[string]*shape{
@@ -61,12 +60,12 @@ var (
 	}
 )
 
-// contentRule is what people, tools and extensions say: a text, or blocks.
+// contentRule is the rule for the content of users, tools and extensions: a text, or blocks.
 func contentRule(kinds rawjson.Kinds) fieldRule {
 	return fieldRule{key: "content", kinds: kinds, elements: rawjson.Object, each: writtenBlocks}
 }
 
-// messageRules are those of a message, by its role.
+// messageRules are the rules for a message, by its role.
 var messageRules = &shape{fields: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}, by: &variants{key: "role", of: map[string]*shape{
 	"user":      {fields: []fieldRule{contentRule(rawjson.String | rawjson.Array), mayNumber("timestamp")}},
 	"developer": {fields: []fieldRule{contentRule(rawjson.String | rawjson.Array), mayNumber("timestamp")}},
@@ -109,14 +108,14 @@ var messageRules = &shape{fields: []fieldRule{{key: "role", kinds: rawjson.Strin
 	}},
 }}}
 
-// outputMeta is what clients say of an execution's output.
+// outputMeta is the rule for the metadata of an execution's output.
 var outputMeta = fieldRule{key: "meta", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
 	{key: "diagnostics", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
 		{key: "messages", kinds: rawjson.Array, elements: rawjson.String},
 	}},
 }}
 
-// customRole is a message of an extension as older clients and exports have it.
+// customRole is a message of an extension as older clients and exports write it.
 var customRole = &shape{fields: []fieldRule{
 	needText("customType"), contentRule(rawjson.String | rawjson.Array), mayBool("display"), mayNumber("timestamp"),
 }, by: customDetails}

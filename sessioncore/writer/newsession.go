@@ -22,11 +22,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// NewSession is a session to be made (docs/design.md section 2, new-session).
+// NewSession describes a session to be created (docs/design.md section 2, new-session).
 type NewSession struct {
 	CWD    string // absolute working directory
 	Title  string // "" for none
-	Parent string // what the header calls parentSession; "" for none
+	Parent string // parentSession of the header; "" for none
 }
 
 var newSessionRules = []fieldRule{
@@ -35,8 +35,8 @@ var newSessionRules = []fieldRule{
 	{key: "parentSession", kinds: rawjson.String | rawjson.Null, optional: true},
 }
 
-// ParseNewSession reads a line of the file new-session: a working directory, or an object with cwd,
-// title and parentSession.
+// ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title
+// and parentSession.
 func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
@@ -69,11 +69,11 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession makes a session and returns its name in the storage. It is pending, where the storage can,
-// until the first message of an assistant, or until Sync. In a store of the operator dialect it goes
-// beside the others (flat.go); else where sessions of that working directory are, or into the directory
-// with the documented name (docs/format.md, Files). Where that name is longer than a file system allows, it is
-// refused with ENAMETOOLONG, as the client fails in such a directory too.
+// NewSession creates a session and returns its name in the storage. If the storage supports it, the session is
+// pending until the first assistant message or until Sync. In a store of the operator dialect it is created beside
+// the others (storedialect.go); otherwise in the directory that has sessions of that working directory, or in the one
+// with the documented name (docs/format.md, Files). If that name is too long for a file system, the error is
+// ENAMETOOLONG; the client fails in such a working directory too.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", sessioncore.ErrReadOnly)
@@ -95,8 +95,8 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	return w.create(ctx, dir, file, true)
 }
 
-// createNamed writes a new file: in memory where wait says so and the storage can. used tells that it holds what
-// must not be lost.
+// createNamed creates a file with the content that write writes. If wait is set and the storage supports it, the file
+// is pending. used reports that it has content that must not be lost.
 func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
 	root := w.store.Storage()
 	if wait && !(used && w.opts.Sync) {
@@ -116,14 +116,14 @@ func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, 
 	return storage.Replaced(root.Replace(name, storage.Token{}, write))
 }
 
-// sessionFileName names a session's file as clients do: the time with the characters that some file
-// systems forbid replaced, and the id.
+// sessionFileName returns a session's file name as clients form it: the time, with characters replaced that some file
+// systems forbid, and the id.
 func sessionFileName(d *sessioncore.Dialect, now time.Time, id string) string {
 	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(d.FileTime))
 	return stamp + "_" + id + sessioncore.FileEnding
 }
 
-// newSessionID makes a UUID of version 7 (RFC 9562): the time in milliseconds, then chance.
+// newSessionID returns a UUID of version 7 (RFC 9562): the time in milliseconds, then random bits.
 func newSessionID(now time.Time) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -136,14 +136,13 @@ func newSessionID(now time.Time) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// scopeName is the documented name of the directory for the sessions of a working directory.
+// scopeName returns the documented name of the directory for sessions of a working directory.
 func scopeName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
 }
 
-// scopeDir returns the directory below the storage's root that a new session of a working directory goes
-// into: the one that holds sessions with that cwd, of several the one with the latest, else the one
-// with the documented name.
+// scopeDir returns the directory below the storage's root for a new session of a working directory: the one with the
+// latest session with that cwd, or else the one with the documented name.
 func scopeDir(root storage.Storage, cwd string) (string, error) {
 	dirs, err := root.List("")
 	if err != nil && !storage.IsMissing(err) {
@@ -156,7 +155,7 @@ func scopeDir(root storage.Storage, cwd string) (string, error) {
 		}
 		files, err := root.List(dir.Name)
 		if err != nil {
-			continue // gone, or not ours to read: then none of ours goes there
+			continue // gone or not readable: then our session does not go there
 		}
 		for _, file := range slices.Backward(files) { // names begin with the time
 			if file.Kind != storage.KindFile || !sessioncore.IsSessionName(file.Name) {
@@ -178,7 +177,7 @@ func scopeDir(root storage.Storage, cwd string) (string, error) {
 	return best, nil
 }
 
-// headerCWD returns the working directory in a file's header, "" where there is none to be read.
+// headerCWD returns the working directory in a file's header, "" if it cannot be read.
 func headerCWD(root storage.Storage, name string) string {
 	header, _ := sessioncore.ReadHeaderOf(root, name)
 	cwd, _ := header.Member("cwd").Text()

@@ -7,32 +7,33 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass from
-// token to token, without recursion, that notes edits; what is not edited keeps its bytes.
+// This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass over the tokens,
+// without recursion, which collects edits. What is not edited keeps its bytes.
 
 const (
-	// maxPersist is the longest string that is kept whole, in UTF-16 code units (docs/format.md, Persisting).
+	// maxPersist is the length up to which a string is kept whole, in UTF-16 code units (docs/format.md, Persisting).
 	maxPersist = 500_000
-	// truncationNotice stands at the end of a string that was cut, here as JSON.
+	// truncationNotice is the end of a truncated string, here as JSON.
 	truncationNotice = `\n\n[Session persistence truncated large content]`
-	// noticeUnits and noticeBreaks are the notice's length in code units and its line breaks.
+	// noticeUnits and noticeBreaks are the notice's length in code units and its number of line breaks.
 	noticeUnits  = len(truncationNotice) - 2
 	noticeBreaks = 2
-	// minBlob is the shortest base64 of an image that goes into a blob, in code units (docs/format.md, Persisting).
+	// minBlob is the minimum length of the base64 of an image that goes into a blob, in code units (docs/format.md,
+	// Persisting).
 	minBlob = 1024
-	// maxDepth is how deep a line to be written may nest. The client's own functions overflow their stack
-	// at a tenth of it; a level costs us some 100 bytes while the line is looked at.
+	// maxDepth bounds the nesting of a line. The client's own functions overflow their stack at a tenth of it; a
+	// level takes about 100 bytes while the line is checked.
 	maxDepth = 100_000
 )
 
-// BlobPutter stores what lines refer to.
+// BlobPutter stores the blobs that lines refer to.
 type BlobPutter interface {
-	// Put stores data durably under its SHA-256 in lower-case hex, and returns that. What is there
-	// already stays as it is.
+	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already is
+	// left as it is.
 	Put(data []byte) (hash string, err error)
 }
 
-// persistKey is a member's key as far as the size controls know it.
+// persistKey classifies a member's key for the size controls.
 type persistKey uint8
 
 const (
@@ -67,25 +68,25 @@ func persistKeyOf(key rawjson.Value) persistKey {
 	return keyOther
 }
 
-// textSpan is a piece of a text, from start up to end; the zero textSpan stands for nothing.
+// textSpan is the range [start, end) of a text; the zero value means none.
 type textSpan struct{ start, end int }
 
-// persistFrame is an open container.
+// persistFrame is an open array or object.
 type persistFrame struct {
 	object bool
-	key    persistKey // that the container stands under; an array's elements inherit it, as in the client
-	inList bool       // an object in an array under the key content: an image, perhaps
-	member persistKey // of an object: the key of the member at hand
+	key    persistKey // key of the container; an array's elements inherit it, as in the client
+	inList bool       // an object in an array with the key content: possibly an image
+	member persistKey // for an object: key of the current member
 
-	kept    bool // a member before was kept
-	prevEnd int  // where the member before ends
-	dropAt  int  // where dropped members begin that no kept one stands before; -1: none
+	kept    bool // an earlier member was kept
+	prevEnd int  // end of the previous member
+	dropAt  int  // start of dropped members that no kept one precedes; -1 if none
 
 	image     bool     // the member type is "image"
-	data      textSpan // of the member data, if that is a string
-	dataEdit  int      // its edit, -1 for none
-	lines     int      // lines of the member content, if that was cut
-	lineCount textSpan // of the member lineCount, if that is a number
+	data      textSpan // value of the member data, if it is a string
+	dataEdit  int      // index of its edit, -1 if none
+	lines     int      // lines of the member content, if it was truncated
+	lineCount textSpan // value of the member lineCount, if it is a number
 }
 
 // persisted is an entry's text after the size controls, and the blobs that it refers to.
@@ -94,7 +95,7 @@ type persisted struct {
 	blobs [][]byte
 }
 
-// persister looks for what the size controls change.
+// persister collects what the size controls change.
 type persister struct {
 	text     rawjson.Value
 	scan     rawjson.Scanner
@@ -104,8 +105,8 @@ type persister struct {
 	frames   []persistFrame
 }
 
-// persist applies the size controls to a validated object. Bytes that are no UTF-8 become U+FFFD, as
-// which they would be read. Without useBlobs images stay where they are, whatever their length.
+// persist applies the size controls to a valid object. Invalid UTF-8 becomes U+FFFD, as readers would decode it.
+// Unless useBlobs is set, images stay in the text whatever their length.
 func persist(text rawjson.Value, useBlobs bool) (persisted, error) {
 	p := persister{text: text, useBlobs: useBlobs}
 	if err := p.walk(); err != nil {
@@ -120,7 +121,7 @@ func persist(text rawjson.Value, useBlobs bool) (persisted, error) {
 	return persisted{text, p.blobs}, nil
 }
 
-// walk goes through the tokens. The text is valid, so that only its structure is looked at.
+// walk visits the tokens. The text is valid, so that only its structure matters.
 func (p *persister) walk() error {
 	for i := rawjson.SkipSpace(p.text, 0); i < len(p.text); i = rawjson.SkipSpace(p.text, i) {
 		switch c := p.text[i]; c {
@@ -154,7 +155,7 @@ func (p *persister) walk() error {
 	return nil
 }
 
-// inside returns the innermost open container; its key is that of the value at hand.
+// inside returns the innermost open container, or an empty frame.
 func (p *persister) inside() *persistFrame {
 	if len(p.frames) == 0 {
 		return &persistFrame{}
@@ -162,7 +163,7 @@ func (p *persister) inside() *persistFrame {
 	return &p.frames[len(p.frames)-1]
 }
 
-// valueKey is the key that the value at hand stands under.
+// valueKey returns the key of the current value.
 func (p *persister) valueKey() persistKey {
 	f := p.inside()
 	if f.object {
@@ -171,7 +172,7 @@ func (p *persister) valueKey() persistKey {
 	return f.key
 }
 
-// noMember: the next string in an object is a key.
+// noMember means that the next string in an object is a key.
 const noMember persistKey = 255
 
 func (p *persister) atKey() bool {
@@ -180,7 +181,7 @@ func (p *persister) atKey() bool {
 }
 
 func (p *persister) open(i int, object bool) error {
-	p.scalar(i, i+1) // for the member that it is: neither string nor number
+	p.scalar(i, i+1) // as a value of its parent: neither string nor number
 	if len(p.frames) >= maxDepth {
 		return &FieldError{Want: "no more than " + strconv.Itoa(maxDepth) + " levels of arrays and objects"}
 	}
@@ -193,13 +194,13 @@ func (p *persister) open(i int, object bool) error {
 	return nil
 }
 
-// key takes the key at i and returns where its value begins, or where to go on behind a dropped one.
+// key handles the key at i and returns where its value begins or, for a dropped member, where that ends.
 func (p *persister) key(i int) int {
 	f := p.inside()
 	end, _ := p.scan.SkipString(p.text, i+1)
 	key := persistKeyOf(p.text[i:end])
 	at := rawjson.SkipSpace(p.text, end)
-	at = rawjson.SkipSpace(p.text, at+1) // over the colon
+	at = rawjson.SkipSpace(p.text, at+1) // skip the colon
 	if key != keyTransient {
 		if f.dropAt >= 0 {
 			p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: i})
@@ -219,14 +220,14 @@ func (p *persister) key(i int) int {
 	return end
 }
 
-// valueEnds notes the end of a member that is kept.
+// valueEnds records the end of a kept member.
 func (p *persister) valueEnds(end int) {
 	if f := p.inside(); f.object {
 		f.kept, f.prevEnd, f.member = true, end, noMember
 	}
 }
 
-// close ends a container; what depends on several members of an object is decided here.
+// close closes a container and makes the edits that depend on several members.
 func (p *persister) close() {
 	f := p.inside()
 	if f.dropAt >= 0 {
@@ -241,13 +242,13 @@ func (p *persister) close() {
 	p.frames = p.frames[:len(p.frames)-1]
 }
 
-// scalar takes a value that is no string.
+// scalar handles a value that is not a string.
 func (p *persister) scalar(start, end int) {
 	f := p.inside()
 	if !f.object {
 		return
 	}
-	switch f.member { // of repeated keys the last counts
+	switch f.member { // of repeated keys the last one counts
 	case keyType:
 		f.image = false
 	case keyData:
@@ -262,7 +263,7 @@ func (p *persister) scalar(start, end int) {
 	}
 }
 
-// str takes a string value.
+// str handles a string value.
 func (p *persister) str(start, end int) {
 	token := p.text[start:end]
 	edits := len(p.edits)

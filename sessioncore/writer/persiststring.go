@@ -9,19 +9,19 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// shorten returns the edit that a string under a key needs, nil for none; and where it was cut, how
-// many lines are left.
+// shorten returns the edit that a string with this key needs, or nil, and the number of lines left if it was
+// truncated.
 func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
 	if key == keyImageURL {
 		if text, _ := token.Bytes(); isImageURL(text) {
-			if !p.useBlobs { // whole: a picture cut short is none
+			if !p.useBlobs { // leave it whole: a truncated image is useless
 				return nil, 0
 			}
 			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(sessioncore.TextUTF8(string(text))))}, 0
 		}
 	}
 	body := token[1 : len(token)-1]
-	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a unit takes a byte at least
+	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a code unit takes at least a byte
 		return nil, 0
 	}
 	if key == keySignature {
@@ -40,7 +40,7 @@ func (p *persister) image(f *persistFrame) {
 		return
 	}
 	if !p.useBlobs {
-		if f.dataEdit >= 0 { // a picture cut short is none
+		if f.dataEdit >= 0 { // a truncated image is useless
 			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
 		}
 		return
@@ -53,19 +53,19 @@ func (p *persister) image(f *persistFrame) {
 	}
 }
 
-// blob notes data to be stored and returns the reference to it, as JSON.
+// blob records data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte) string {
 	p.blobs = append(p.blobs, data)
 	return `"` + rawjson.BlobPrefix + blobName(data) + `"`
 }
 
-// blobName is the name of a blob: its SHA-256 in lower-case hex.
+// blobName returns the name of a blob: its SHA-256 in lower-case hex.
 func blobName(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// isImageURL reports whether a text is the URL of an image that holds the image itself.
+// isImageURL reports whether a text is a data URL of an image in base64.
 func isImageURL(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
 }

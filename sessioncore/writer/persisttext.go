@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// nextUnits returns how many bytes the first character of a JSON string's body takes and how many
-// UTF-16 code units it is; high tells that it is a high surrogate alone.
+// nextUnits returns the size in bytes of the first character of a JSON string's body and its number of UTF-16 code
+// units; high reports whether it is a lone high surrogate.
 func nextUnits(body []byte) (size, units int, high bool) {
 	switch c := body[0]; {
 	case c == '\\' && body[1] == 'u':
@@ -26,7 +26,7 @@ func nextUnits(body []byte) (size, units int, high bool) {
 		return 1, 1, false
 	}
 	switch _, n := utf8.DecodeRune(body); n {
-	case 1: // no UTF-8: one U+FFFD
+	case 1: // invalid UTF-8: one U+FFFD
 		return rawjson.IllFormedLen(body), 1, false
 	case utf8.UTFMax:
 		return n, 2, false
@@ -46,8 +46,8 @@ func unitsOf(body []byte) int {
 	return n
 }
 
-// cutUnits returns how many bytes of a JSON string's body are its first limit code units; one less where
-// the last of them would be a high surrogate.
+// cutUnits returns the size in bytes of the first limit code units of a JSON string's body, one fewer if the last of
+// them would be a high surrogate.
 func cutUnits(body []byte, limit int) int {
 	i, n, last := 0, 0, false
 	before := 0
@@ -67,8 +67,8 @@ func cutUnits(body []byte, limit int) int {
 	return i
 }
 
-// decodeBase64 decodes as the client does: characters of no meaning are passed over, the URL alphabet
-// counts too, the first "=" ends the text, and bits that make no byte are dropped.
+// decodeBase64 decodes like the client: it skips characters outside the alphabet, accepts the URL alphabet, stops at
+// the first "=", and drops incomplete bytes.
 func decodeBase64(text []byte) []byte {
 	clean := make([]byte, 0, len(text))
 	for _, c := range text {

@@ -12,12 +12,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Program is the agent whose sessions a directory or a file holds, of those that share the omp dialect. The two
-// treat large images differently: omp keeps them in blobs, and pi, which knows no blobs, would send a
-// reference to one to the model's provider as if it were the image.
+// Program is the agent that a directory or file belongs to, among those that use the omp dialect. They treat large
+// images differently: omp keeps them in blobs, while pi, which has no blobs, would send a reference to one to the
+// model's provider as if it were the image.
 type Program uint8
 
-// The programs.
 const (
 	ProgramUnknown Program = iota
 	ProgramOMP
@@ -28,16 +27,15 @@ const (
 const piDir = "/.pi/agent"
 
 var (
-	// ompNames are what omp keeps in its agent directory and pi never does: it makes them when it starts.
+	// ompNames are files that omp creates in its agent directory when it starts, and pi never has.
 	ompNames = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
-	// piNames are what pi keeps in its own. omp once had some of them too, but not without ompNames.
+	// piNames are files in pi's agent directory. omp once had some of them too, but always beside ompNames.
 	piNames = []string{"auth.json", "settings.json", "models-store.json", "trust.json"}
-	// blobsNames are where images are kept.
+	// blobsNames are where images are stored.
 	blobsNames = []string{"blobs"}
 )
 
-// ProgramOfRoot tells which program an agent directory belongs to, by its path or paths, else by what is
-// in it.
+// ProgramOfRoot returns the program that an agent directory belongs to, by its paths or else by its files.
 func ProgramOfRoot(root storage.Storage, paths ...string) Program {
 	for _, p := range paths {
 		if strings.HasSuffix(filepath.ToSlash(filepath.Clean(p)), piDir) {
@@ -60,18 +58,18 @@ func ProgramOfRoot(root storage.Storage, paths ...string) Program {
 }
 
 const (
-	// programEntries and programBytes are how many entries, in how many bytes, of a file are looked at: both
-	// programs write the model at the beginning.
+	// programEntries and programBytes bound how much of a file is examined: both programs write the model near the
+	// beginning.
 	programEntries = 64
 	programBytes   = 256 << 10
-	// programDirs and programFiles are how many directories, and files of each, are looked at where a file says
-	// nothing itself.
+	// programDirs and programFiles bound how many directories, and files of each, are examined if a file itself does
+	// not tell.
 	programDirs  = 8
 	programFiles = 4
 )
 
-// programOfFile tells which program wrote a session, by its first values that the two write differently.
-// A file that cannot be read says nothing.
+// programOfFile returns the program that wrote a session, by its first value that the two write differently. For a
+// file that cannot be read it returns ProgramUnknown.
 func programOfFile(root storage.Storage, name string) Program {
 	obj, err := root.Open(name)
 	if err != nil {
@@ -96,7 +94,7 @@ func programOfFile(root storage.Storage, name string) Program {
 	return found
 }
 
-// programOfValue tells which program wrote a header or an entry.
+// programOfValue returns the program that wrote a header or an entry.
 func programOfValue(v rawjson.Value) Program {
 	typ, _ := v.Member("type").Text()
 	switch typ {
@@ -119,7 +117,8 @@ func programOfValue(v rawjson.Value) Program {
 	return ProgramUnknown
 }
 
-// programOfOthers tells what the newest sessions of a directory say, else those of others.
+// programOfOthers returns the program that wrote the newest sessions of a directory or, if they do not tell, of other
+// directories.
 func programOfOthers(root storage.Storage, dir string) Program {
 	dirs := []string{dir}
 	items, err := root.List("")

@@ -12,16 +12,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file writes a session anew: for a migration or a title in the header. Whatever is not meant to
-// change is carried over byte for byte, unreadable text included (docs/design.md section 4).
+// This file rewrites sessions, for a migration or a title in the header. Everything else is copied byte for byte,
+// including unreadable text (docs/design.md section 4).
 
-// fileEdit puts a text in the place of a piece of the file.
+// fileEdit replaces a range of the file by a text.
 type fileEdit struct {
 	off, size int64
 	text      func() ([]byte, error)
 }
 
-// rewrite replaces the file by itself with edits, which are in file order, and lines added to its end.
+// rewrite replaces the file by a copy with edits, which must be in file order, and with lines appended.
 func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	lines, err := c.afterTorn(lines)
 	if err != nil {
@@ -30,8 +30,8 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	return storage.Replaced(c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }))
 }
 
-// replace puts what write writes in the place of the file, unless a client came to the session meanwhile: to write a
-// long one anew takes long enough for that.
+// replace replaces the file by what write writes, unless a client opened the session meanwhile: rewriting a long
+// session takes long enough for that.
 func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
 	st, err := files.ReplaceIf(c.s.Name(), token, write, c.stillFree)
@@ -41,8 +41,8 @@ func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
 	return st, err
 }
 
-// stillFree fails when a live client is on the session. A program that opens the file, appends and closes it again is
-// given a moment.
+// stillFree fails if a live client has the session open. It gives a program that opens the file, appends and closes
+// it a moment to finish.
 func (c *change) stillFree() error {
 	for start := time.Now(); ; {
 		err := c.w.checkLive(c.s, c.snap)
@@ -56,8 +56,8 @@ func (c *change) stillFree() error {
 }
 
 const (
-	// stillLimit is how long a program that has the file open is waited for at the end of a rewrite, under the lock
-	// that others wait for; stillPoll is how often it is looked at.
+	// stillLimit is how long to wait at the end of a rewrite for a program that has the file open. The lock, for
+	// which others wait, is held meanwhile. stillPoll is how often the file is checked.
 	stillLimit = 50 * time.Millisecond
 	stillPoll  = time.Millisecond
 )
@@ -84,7 +84,7 @@ func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail [
 	return err
 }
 
-// copyRange copies a piece of the file.
+// copyRange copies a range of the file.
 func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
 	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
 	if err == nil && n < to-from {
@@ -93,8 +93,8 @@ func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
 	return err
 }
 
-// migration returns the edits that make a file of an old version one of version 3, with the ids that
-// its entries are shown with; none where the file needs no migration.
+// migration returns the edits that migrate a file of an old version to version 3, with the ids that its entries are
+// shown with. It returns nil if the file needs none.
 func (c *change) migration() []fileEdit {
 	if c.snap.Version() >= sessioncore.CurrentVersion {
 		return nil
@@ -108,8 +108,8 @@ func (c *change) migration() []fileEdit {
 	return edits
 }
 
-// headerEdit makes the header one of version 3 where it is older, with its title and titleSource as
-// given where that is not nil. What the header has already stays in its place.
+// headerEdit returns an edit that makes an older header one of version 3 and sets the title if title is not nil.
+// Existing members keep their places.
 func (c *change) headerEdit(title *string) fileEdit {
 	r := c.snap.HeaderRange()
 	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
@@ -128,13 +128,13 @@ func (c *change) headerEdit(title *string) fileEdit {
 	}}
 }
 
-// objectMember is a member of the header and its value as JSON, "" for none.
+// objectMember is a member of an object with its value as JSON, "" to remove it.
 type objectMember struct{ key, json string }
 
-// titleFields are the header's members for a title that its user chose.
+// titleFields returns the header's members for a title that the user chose.
 func titleFields(title string) []objectMember { return titleFieldsBy(title, titleByUser) }
 
-// titleFieldsBy are the header's members for a title and its source, "" for an unknown one.
+// titleFieldsBy returns the header's members for a title and its source, "" if unknown.
 func titleFieldsBy(title, source string) []objectMember {
 	fields := []objectMember{{"title", ""}, {"titleSource", ""}}
 	if title != "" {
@@ -146,8 +146,8 @@ func titleFieldsBy(title, source string) []objectMember {
 	return fields
 }
 
-// setMembers sets or removes members of an object: in the place of the last one of that key, else at the
-// end.
+// setMembers sets or removes members of an object: it replaces the value of the last one with that key, or appends
+// the member.
 func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	var edits rawjson.Edits
 	var add, gone []string

@@ -8,43 +8,43 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// shape is what an object must be: rules for its members, and more of them by what one member says.
+// shape describes what an object must be: rules for its members, and further ones that depend on one member.
 type shape struct {
 	fields []fieldRule
 	by     *variants
 }
 
-// variants are shapes by the text of a member.
+// variants are shapes selected by the text of a member.
 type variants struct {
 	key string
 	of  map[string]*shape
-	// others: texts without a shape are good too. Else they are refused, and an error lists the known ones.
+	// others permits texts without a shape. Otherwise they are refused, and the error lists the known ones.
 	others bool
 }
 
-// fieldRule says what a member of an object must be. Members without a rule may be anything.
+// fieldRule describes what a member of an object must be. Members without a rule may have any value.
 type fieldRule struct {
 	key      string
 	kinds    rawjson.Kinds
 	optional bool
-	notEmpty bool          // of a string
-	elements rawjson.Kinds // of an array; 0: anything
-	each     *shape        // of the objects in an array
-	members  []fieldRule   // of an object
-	object   *shape        // of an object, where rules for members do not say it
-	// fill is the member as JSON that is added where there is none, "" for nothing: what clients cannot do
-	// without, and can be given without saying anything that was not said.
+	notEmpty bool          // for a string
+	elements rawjson.Kinds // for an array; 0 for any
+	each     *shape        // for the objects in an array
+	members  []fieldRule   // for an object
+	object   *shape        // for an object, instead of members
+	// fill is a member as JSON that is added if it is missing, "" for none: one that clients require and that can be
+	// added without changing the meaning.
 	fill string
 }
 
-// check holds an object against rules. path is the object's own, "" for the line.
+// check checks an object against rules. path is the path of the object, "" for the line.
 func check(object rawjson.Value, path string, rules []fieldRule) error {
 	_, err := (&shape{fields: rules}).check(object, path, nil, nil)
 	return err
 }
 
-// check holds an object against a shape, and returns fills with those that it needs. They are edits of text,
-// which the object is a part of; nil where nothing is to be filled in.
+// check checks an object against a shape, and appends the fills that it needs to fills, as edits of text, which
+// contains the object. If text is nil, nothing is filled in.
 func (s *shape) check(object rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	found := s.pick(object)
 	var add []byte
@@ -67,8 +67,8 @@ func (s *shape) check(object rawjson.Value, path string, text rawjson.Value, fil
 	return s.by.check(object, found[len(s.fields)], path, text, fills)
 }
 
-// pick returns the members that a shape names, in one pass over the object; the last of repeated ones. That
-// which tells variants apart is the last one.
+// pick returns the members that have rules, in one pass over the object, followed by the member that selects the
+// variant, if there are variants. Of repeated members it returns the last.
 func (s *shape) pick(object rawjson.Value) []rawjson.Value {
 	found := make([]rawjson.Value, len(s.fields), len(s.fields)+1)
 	if s.by != nil {
@@ -88,7 +88,7 @@ func (s *shape) pick(object rawjson.Value) []rawjson.Value {
 	return found
 }
 
-// check holds an object against the shape that goes with its key's value.
+// check checks an object against the shape that which, the value of its member v.key, selects.
 func (v *variants) check(object, which rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	if name, ok := which.Text(); ok {
 		if variant := v.of[name]; variant != nil {
@@ -105,7 +105,7 @@ func (v *variants) check(object, which rawjson.Value, path string, text rawjson.
 	return fills, err
 }
 
-// names are the texts that there are variants of.
+// names lists the texts that have a shape.
 func (v *variants) names() string {
 	names := make([]string, 0, len(v.of))
 	for name := range v.of {
@@ -144,7 +144,7 @@ func (r *fieldRule) check(path string, v, text rawjson.Value, fills rawjson.Edit
 	return fills, nil
 }
 
-// checkElements holds the elements of an array against a rule: first what kinds they are of.
+// checkElements checks the elements of an array: first the kinds of all, then each of them.
 func (r *fieldRule) checkElements(path string, array, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
 	var err error
 	at := 0

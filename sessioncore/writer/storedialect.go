@@ -10,13 +10,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// operatorDir is what operator's directory is called in a home: ~/.operator/profiles/<name>.
+// operatorDir is the name of operator's directory in a home directory: ~/.operator/profiles/<name>.
 const operatorDir = ".operator"
 
-// storeDialect returns the dialect that new sessions of the store are of, and how they write times.
-// operator's sessions of all working directories lie side by side (docs/format.md, Operator dialect), so
-// that of the files there which are sessions the one with the latest name tells. Where there is nothing
-// yet, the store's own path does.
+// storeDialect returns the dialect of new sessions of the store, and the form of their times. operator's sessions of
+// all working directories are in one directory (docs/format.md, Operator dialect), so that the session with the
+// latest name there decides. If the store is empty, its path decides.
 func (w *Writer) storeDialect() (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
 	items, err := w.store.Storage().List("")
 	if err != nil && !storage.IsMissing(err) {
@@ -32,7 +31,7 @@ func (w *Writer) storeDialect() (d *sessioncore.Dialect, form rawjson.TimeForm, 
 		}
 		header, err := sessioncore.ReadHeaderOf(w.store.Storage(), item.Name)
 		if err != nil || header == nil {
-			continue // no session, gone, or not ours to read
+			continue // not a session, gone, or not readable
 		}
 		d := sessioncore.DialectOf(header)
 		_, form, ok := d.Time(header.Member("timestamp"))

@@ -16,16 +16,15 @@ import (
 const (
 	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
 	slotSize = 256
-	// maxTitle is the longest title that can be set, in bytes (docs/design.md section 2, title).
+	// maxTitle is the maximum length of a title in bytes (docs/design.md section 2, title).
 	maxTitle = 4 << 10
 )
 
-// SetTitle sets the session's title as its user's choice, or clears it (docs/design.md section 2, title): in
-// place where the file has a title slot, with an appended entry that records the change, as the newer
-// client does; otherwise by a rewrite of the header; in the operator dialect by an appended session_info
-// entry. The title, WTF-8, is cleaned as the client cleans
-// it: no control characters, no runs of blanks. The title that it has already, or what the file title shows of
-// it, writes nothing.
+// SetTitle sets the session's title as the user's choice, or clears it (docs/design.md section 2, title). If the file
+// has a title slot, it overwrites the slot and appends an entry that records the change, as the newer client does;
+// otherwise it rewrites the header, or in the operator dialect appends a session_info entry. The title is WTF-8 and
+// is cleaned as the client does: no control characters, no runs of blanks. If the session has that title already, or
+// title is what the file title shows of it, nothing is written.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
 	if len(title) > maxTitle {
 		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
@@ -57,7 +56,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 			edits := []fileEdit{c.headerEdit(&title)}
 			if migration := c.migration(); migration != nil {
 				edits = append(edits, migration[1:]...) // its first one is the header's
-			}
+			} // the first one is the header's
 			return c.rewrite(edits, nil)
 		}
 		return c.setSlot(title)
@@ -68,7 +67,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 	return w.synced(ctx, s, err)
 }
 
-// setName appends the entry that has the title, unless that is the title already.
+// setName appends the entry with the title, unless the session has that title already.
 func (c *change) setName(title string) (written bool, err error) {
 	old, err := c.snap.Title()
 	if err != nil || old == title {
@@ -81,13 +80,13 @@ func (c *change) setName(title string) (written bool, err error) {
 	return true, c.commit(b.nameLine(b.newID(), b.leaf, title), false)
 }
 
-// nameLine is operator's session_info entry.
+// nameLine returns operator's session_info entry.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
 	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
 	return append(line, "}\n"...)
 }
 
-// cleanTitle makes a title what the client makes of it.
+// cleanTitle cleans a title as the client does.
 func cleanTitle(title string) string {
 	b := appendUTF8WTF(nil, []byte(title))
 	out := make([]byte, 0, len(b))
@@ -104,7 +103,7 @@ func cleanTitle(title string) string {
 	return strings.TrimFunc(string(out), func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF })
 }
 
-// appendUTF8WTF appends WTF-8 text, what is neither UTF-8 nor a surrogate as U+FFFD.
+// appendUTF8WTF appends WTF-8 text; bytes that are neither UTF-8 nor a surrogate become U+FFFD.
 func appendUTF8WTF(dst, text []byte) []byte {
 	for len(text) > 0 {
 		n := rawjson.ValidPrefix(text)
@@ -122,13 +121,13 @@ func appendUTF8WTF(dst, text []byte) []byte {
 	return dst
 }
 
-// titleIs reports whether the session has that title, as its user's choice.
+// titleIs reports whether the session has that title as the user's choice.
 func titleIs(header, slot rawjson.Value, title string) bool {
 	old, source := titleOf(header, slot)
 	return old == title && (title == "" || source == titleByUser)
 }
 
-// setSlot writes the title slot, and an entry that records the change.
+// setSlot writes the title slot and an entry that records the change.
 func (c *change) setSlot(title string) error {
 	b, err := c.w.batch(c.snap)
 	if err != nil {
@@ -156,8 +155,8 @@ func (c *change) setSlot(title string) error {
 	return c.rewrite(edits, line)
 }
 
-// overwriteSlot writes the slot in place, and then the line; where that fails, the slot is put back. It
-// is not done where the slot has another size or the storage cannot do it.
+// overwriteSlot overwrites the slot in place and then appends the line; if that fails, it restores the slot. It
+// returns false if the slot has another size or the storage cannot overwrite.
 func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 	if c.snap.Stat().Size < slotSize {
 		return false, nil
@@ -171,7 +170,7 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 	}
 	files := c.w.store.Storage()
 	st, err := files.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
-	if errors.Is(err, errors.ErrUnsupported) { // by the storage, or by the file system below
+	if errors.Is(err, errors.ErrUnsupported) { // by the storage, or by its file system
 		return false, nil
 	}
 	if err != nil {
@@ -186,7 +185,7 @@ func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
 	return true, nil
 }
 
-// titleChange is the entry that records a change of the title, as the newer client writes it.
+// titleChange returns the entry that records a change of the title, as the newer client writes it.
 func (b *batch) titleChange(title string) ([]byte, error) {
 	previous, err := b.snap.Title()
 	if err != nil {
@@ -206,7 +205,7 @@ const (
 	titleByAuto = "auto"
 )
 
-// titleOf returns the title that omp's header and slot have, and its source, "" for an unknown one.
+// titleOf returns the title in omp's header and slot, and its source, "" if unknown.
 func titleOf(header, slot rawjson.Value) (title, source string) {
 	from, by := header.Member("title"), header.Member("titleSource")
 	if slot != nil {
@@ -221,11 +220,11 @@ func titleOf(header, slot rawjson.Value) (title, source string) {
 	return title, source
 }
 
-// titleSlot is the line of a title slot with a title that its user chose.
+// titleSlot returns the line of a title slot with a title that the user chose.
 func titleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
 
-// titleSlotBy is a title slot's line: exactly slotSize bytes, the title cut at a code point so that it
-// fits. An empty title has no source.
+// titleSlotBy returns the line of a title slot: exactly slotSize bytes, with the title cut at a code point to fit. An
+// empty title has no source.
 func titleSlotBy(title, source, now string) []byte {
 	head := []byte(`{"type":"title","v":1,"title":`)
 	var tail []byte
@@ -246,7 +245,7 @@ func titleSlotBy(title, source, now string) []byte {
 	return append(line, end...)
 }
 
-// lastRuneStart returns where the last code point of WTF-8 text begins.
+// lastRuneStart returns where the last code point of a WTF-8 text begins.
 func lastRuneStart(text string) int {
 	i := len(text) - 1
 	for i > 0 && text[i]&0xC0 == 0x80 {

@@ -2,31 +2,31 @@ package writer
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// What clients need of the arguments and of the details of tool calls and of messages that they write
-// themselves. It belongs to the table in messagerules.go: 14.9.9 draws many of them without a look at what
-// they are, and cannot show a session in which it fails; later versions look first.
+// This file has the rules for the arguments and details of tool calls and of the messages that clients write
+// themselves. They complete those in messagerules.go: 14.9.9 draws many of these without checking them, and cannot
+// show a session in which that fails; later versions check first.
 
-// detailsShape is the rule for the member of that name: anything, but with these members where it is an object.
+// detailsShape is a shape whose member details may be anything; if it is an object, it must satisfy the rules.
 func detailsShape(rules ...fieldRule) *shape {
 	return &shape{fields: []fieldRule{{key: "details", kinds: ^rawjson.Kinds(0), optional: true, object: &shape{fields: rules}}}}
 }
 
-// argumentsShape is the same for those of a tool call.
+// argumentsShape is the same for the arguments of a tool call, which must be an object.
 func argumentsShape(rules ...fieldRule) *shape {
 	return &shape{fields: []fieldRule{{key: "arguments", kinds: rawjson.Object, optional: true, object: &shape{fields: rules}}}}
 }
 
-// mayList is a rule for an array of objects of a shape, or of any where it is nil.
+// mayList is a rule for an optional array of objects with the shape each, or of any objects if each is nil.
 func mayList(key string, each *shape) fieldRule {
 	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.Object, each: each}
 }
 
-// mayTexts is a rule for an array of strings.
+// mayTexts is a rule for an optional array of strings.
 func mayTexts(key string) fieldRule {
 	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.String}
 }
 
-// toolArguments are arguments by tool.
+// toolArguments are the rules for arguments by tool.
 var toolArguments = &variants{key: "name", others: true, of: map[string]*shape{
 	"read":  argumentsShape(mayText("path"), mayText("file_path")),
 	"ask":   argumentsShape(mayText("question")),
@@ -34,7 +34,7 @@ var toolArguments = &variants{key: "name", others: true, of: map[string]*shape{
 	"lsp":   argumentsShape(mayText("action")),
 }}
 
-// toolDetails are the details of results by tool.
+// toolDetails are the rules for the details of results by tool.
 var toolDetails = &variants{key: "toolName", others: true, of: map[string]*shape{
 	"edit": editDetails, "apply_patch": editDetails, "write": editDetails,
 	"ask": detailsShape(toolImages, mayText("question"),
@@ -72,7 +72,7 @@ var (
 		}})
 )
 
-// taskRules are the details of a subagent's result. What it used is counted when a session is opened.
+// taskRules are the rules for the details of a subagent's result. Clients add up its usage when they open a session.
 var taskRules = []fieldRule{
 	{key: "usage", kinds: rawjson.Object | rawjson.Null, optional: true, members: usageRules},
 	{key: "results", kinds: rawjson.Array, elements: rawjson.Object, fill: `"results":[]`, each: &shape{fields: []fieldRule{
@@ -86,7 +86,7 @@ var taskRules = []fieldRule{
 	}}),
 }
 
-// customDetails are the details of an extension's messages by customType, of those that clients write.
+// customDetails are the rules for the details of an extension's messages, by the customTypes that clients write.
 var customDetails = &variants{key: "customType", others: true, of: map[string]*shape{
 	"async-result":        detailsShape(mayList("jobs", nil)),
 	"lsp-late-diagnostic": detailsShape(mayList("files", &shape{fields: []fieldRule{mayTexts("messages")}})),
@@ -99,7 +99,7 @@ var customDetails = &variants{key: "customType", others: true, of: map[string]*s
 
 var ircDetails = detailsShape(mayText("from"), mayText("to"), mayText("message"), mayText("reply"), mayText("body"))
 
-// fileDetails are those of a summary: the files that the next one is told of.
+// fileDetails is the rule for the details of a summary: the files that the next summary is told of.
 var fileDetails = fieldRule{key: "details", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{
 	mayTexts("readFiles"), mayTexts("modifiedFiles"),
 }}

@@ -7,14 +7,14 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file says what an entry must look like to be written (docs/design.md section 2, append): the types
-// that the format knows, and of each the fields that readers rely on. messagerules.go is its part for messages.
+// This file says what an entry must look like to be appended (docs/design.md section 2, append): the types that the
+// format knows, and for each type the fields that readers rely on. messagerules.go has the rules for messages.
 
-// FieldError says which field of a line is at fault. It wraps ErrInvalid.
+// FieldError describes the field of a line that is invalid. It wraps ErrInvalid.
 type FieldError struct {
-	Field string // a path of keys, as "message.role"; "" for the line itself
-	Want  string // what was expected, as "a string"
-	Got   string // what was found, as "a number"; "" where that says nothing more
+	Field string // a path of keys, such as "message.role"; "" for the line itself
+	Want  string // what was expected, such as "a string"
+	Got   string // what was found, such as "a number"; "" to say nothing
 }
 
 // Error implements error.
@@ -31,10 +31,10 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
-// Unwrap makes errors.Is(err, ErrInvalid) true.
+// Unwrap returns ErrInvalid.
 func (e *FieldError) Unwrap() error { return sessioncore.ErrInvalid }
 
-// commonRules are those of every entry. What is absent is filled in. An empty id would be lost as a
+// commonRules are the rules for every entry; missing members are filled in. An entry with an empty id could not be a
 // parent, since readers take an empty parentId for none (docs/format.md, Loading).
 var commonRules = []fieldRule{
 	{key: "type", kinds: rawjson.String},
@@ -43,8 +43,8 @@ var commonRules = []fieldRule{
 	{key: "timestamp", kinds: rawjson.String, optional: true},
 }
 
-// entryRules are the fields of each type that can be written: the first thirteen of the table
-// (docs/format.md, Entry types). Where there are an older and a newer shape, both are good.
+// entryRules are the rules for each type that can be appended: the first thirteen of the table (docs/format.md, Entry
+// types). If a type has an older and a newer form, both are valid.
 var entryRules = map[sessioncore.EntryType][]fieldRule{
 	sessioncore.TypeMessage: {
 		{key: "message", kinds: rawjson.Object, object: messageRules},
@@ -97,14 +97,14 @@ var entryRules = map[sessioncore.EntryType][]fieldRule{
 	sessioncore.TypeMCPToolSelection:  {{key: "selectedToolNames", kinds: rawjson.Array, elements: rawjson.String}},
 }
 
-// oldModelRules are those of a model change that names no model but, as older clients did, a provider
-// and a modelId (docs/format.md, Entry types).
+// oldModelRules are the rules for a model change that has, as in older clients, a provider and a modelId instead of a
+// model (docs/format.md, Entry types).
 var oldModelRules = []fieldRule{
 	{key: "provider", kinds: rawjson.String, notEmpty: true},
 	{key: "modelId", kinds: rawjson.String, notEmpty: true},
 }
 
-// rulesOf returns the fields of all entries of a dialect, and the fields of each type that can be written.
+// rulesOf returns the rules for all entries of a dialect, and for each type that can be appended.
 func rulesOf(d *sessioncore.Dialect) (common []fieldRule, entries map[sessioncore.EntryType][]fieldRule) {
 	if d == sessioncore.Operator {
 		return operatorCommonRules, operatorEntryRules
@@ -112,8 +112,8 @@ func rulesOf(d *sessioncore.Dialect) (common []fieldRule, entries map[sessioncor
 	return commonRules, entryRules
 }
 
-// checkEntry holds an object against what the format says of its type, and returns that and what is to be
-// filled in.
+// checkEntry checks an entry against the rules for its type. It returns the type and the members to be filled in, as
+// edits of line.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
 	common, entries := rulesOf(d)
 	if err := check(line, "", common); err != nil {
@@ -143,7 +143,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	return kind, fills, err
 }
 
-// shownValue is how much of a value an error repeats, in bytes.
+// shownValue is how many bytes of a value an error repeats.
 const shownValue = 60
 
 func shortened(v rawjson.Value) string {

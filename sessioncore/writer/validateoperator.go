@@ -6,9 +6,9 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// What an entry of the operator dialect must look like to be written (docs/format.md, Operator dialect).
+// This file has the rules for entries of the operator dialect (docs/format.md, Operator dialect).
 
-// operatorCommonRules are those of every entry; see commonRules.
+// operatorCommonRules are the rules for every entry, as commonRules are in omp's dialect.
 var operatorCommonRules = []fieldRule{
 	{key: "type", kinds: rawjson.String},
 	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
@@ -16,7 +16,7 @@ var operatorCommonRules = []fieldRule{
 	{key: "timestamp", kinds: rawjson.String | rawjson.Number, optional: true},
 }
 
-// operatorEntryRules are the fields of each type. A compaction need have no tokens_before.
+// operatorEntryRules are the rules for each type. tokens_before is optional in a compaction.
 var operatorEntryRules = map[sessioncore.EntryType][]fieldRule{
 	sessioncore.TypeMessage: {
 		{key: "message", kinds: rawjson.Object, members: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}},
@@ -49,8 +49,8 @@ var operatorEntryRules = map[sessioncore.EntryType][]fieldRule{
 	},
 }
 
-// checkSpelling refuses the keys that the other dialect has for what this one spells otherwise: left in, they
-// would mean nothing, and what they say would be filled in or found missing.
+// checkSpelling refuses keys in the other dialect's spelling: they would have no effect, while the right key would be
+// filled in or reported missing.
 func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, common, rules []fieldRule) error {
 	if d.Spelling != jsonl.SnakeCase {
 		return nil

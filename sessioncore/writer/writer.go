@@ -17,27 +17,26 @@ import (
 // MaxLine is the longest line that can be written, in bytes (docs/design.md section 2).
 const MaxLine = 64 << 20
 
-// Options say how a Writer writes. The zero value is the mount's default, without a blob store.
+// Options configure a Writer. The zero value is the mount's default, without a blob store.
 type Options struct {
 	// ReadOnly makes every write fail with ErrReadOnly.
 	ReadOnly bool
 	// Sync makes every write durable before it returns.
 	Sync bool
-	// LiveAllow writes beside a live client too (docs/design.md section 4).
+	// LiveAllow permits writes to a session that a live client has open (docs/design.md section 4).
 	LiveAllow bool
 	// LeafMemory keeps moves of the leaf in memory only (docs/design.md, leaf).
 	LeafMemory bool
-	// Root is the absolute path of the storage's root, for the parentSession of forks; "" where there
-	// is none.
+	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
 	Root string
-	// Blobs takes what the size controls move out of the lines; nil leaves it there.
+	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
 	Blobs BlobPutter
-	// Program tells whose agent directory the storage is in, for ProgramUnknown the sessions tell; it is asked
-	// only for lines with images. In sessions of pi nothing goes into Blobs. nil: unknown.
+	// Program returns whose agent directory the storage is in. If it is nil or returns ProgramUnknown, the sessions
+	// are examined. It is called only for lines with images: in sessions of pi, images stay in the lines.
 	Program func() Program
-	// Clients knows of the live clients that hold no descriptor; nil where nobody does.
+	// Clients detects live clients that have no session file open; nil to skip that check.
 	Clients *clients.Clients
-	// Leases knows of the sessions that newer clients hold a lease on; nil where nobody does.
+	// Leases detects live clients that hold a lease; nil to skip that check.
 	Leases *clients.Leases
 	// Now and NewID replace the clock and the source of entry ids in tests.
 	Now   func() time.Time
@@ -46,19 +45,18 @@ type Options struct {
 
 // Writer writes to the sessions of a store. It is safe for concurrent use.
 //
-// Every write happens under the storage's lock of the file, after a look for a live client and at the
-// file as it then is; it either takes effect as a whole or leaves the file as it was. Lock order: the
-// storage's lock, Session.mu, Store.mu.
+// Every write happens under the storage's lock of the file, after a check for live clients, and on the file as it is
+// then. It takes effect completely or leaves the file as it was. Lock order: the storage's lock, Session.mu,
+// Store.mu.
 //
-// Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists, ErrNotFound,
-// ErrTooBig, ErrStale (the file is being replaced again and again), ErrNotSession, or an error of
-// the storage or the blob store.
+// Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists, ErrNotFound, ErrTooBig,
+// ErrStale (the file is replaced again and again), ErrNotSession, or an error of the storage or the blob store.
 type Writer struct {
 	store *sessioncore.Store
 	opts  Options
 }
 
-// New returns a writer to the sessions of a store.
+// New returns a Writer for the sessions of a store.
 func New(store *sessioncore.Store, opts Options) *Writer {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,7 +67,7 @@ func New(store *sessioncore.Store, opts Options) *Writer {
 	return &Writer{store: store, opts: opts}
 }
 
-// randomID is an entry id as the client's: 8 hex digits.
+// randomID returns an entry id like the client's: 8 hex digits.
 func randomID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -77,13 +75,12 @@ func randomID() string {
 }
 
 const (
-	// staleTries: how often a write is begun anew when somebody who does not follow the lock replaces the
-	// file under it.
+	// staleTries is how often a write is tried when programs that ignore the lock keep replacing the file.
 	staleTries = 5
-	// liveLimit is how long a program that has the file open for writing is waited for, in all: as long as for
-	// the lock. One that follows the lock closes it about when it unlocks; a live client keeps it open.
+	// liveLimit is how long to wait in all for a program that has the file open for writing: as long as for the lock.
+	// A program that follows the lock closes the file about when it unlocks; a live client keeps it open.
 	liveLimit = storage.LockLimit
-	// livePoll is how long others have the lock between two looks for a live client.
+	// livePoll is how long the lock is free for others between two checks for a live client.
 	livePoll = 5 * time.Millisecond
 )
 
@@ -95,8 +92,8 @@ type change struct {
 	snap *sessioncore.Snapshot // of the file as it is
 }
 
-// change calls f under the lock. f commits at most once, as the last thing it does; it is called again
-// where the file was replaced meanwhile.
+// change calls f under the lock. f commits at most once, as its last step; it is called again if the file was
+// replaced meanwhile.
 func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*change) error) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -120,7 +117,7 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, f func(
 	return f(&change{w: w, s: s, ctx: ctx, snap: snap})
 }
 
-// lock takes the lock of a file that no live client is on, and looks at the file under it. The lock is released
+// lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The lock is released
 // between polls: a writer that has the file open for a moment may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
 	for start := time.Now(); ; {
@@ -129,7 +126,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 			return nil, nil, err
 		}
 		unlock := func() {
-			// What was written is written: the caller's answer does not depend on this.
+			// The write is done: the result does not depend on this.
 			if err := release(); err != nil {
 				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 			}
@@ -145,7 +142,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 	}
 }
 
-// look returns what the file is, unless a live client is on it: then the error is a LiveError.
+// look acquires a snapshot of the session. If a live client has the session open, the error is a LiveError.
 func (w *Writer) look(s *sessioncore.Session) (*sessioncore.Snapshot, error) {
 	snap, err := s.Acquire()
 	if err != nil {
@@ -158,10 +155,9 @@ func (w *Writer) look(s *sessioncore.Session) (*sessioncore.Snapshot, error) {
 	return snap, nil
 }
 
-// commit adds whole lines to the session: an append; for a file of an old version the rewrite that
-// migrates it (docs/design.md section 3). A session that is in memory goes to disk with the first message of an
-// assistant, which answered tells of, with the first line under the option Sync, and where memory may not
-// hold more.
+// commit adds whole lines to the session by an append, or for a file of an old version by the rewrite that migrates
+// it (docs/design.md section 3). A pending session goes to disk with the first assistant message (answered), with the
+// first line if the option Sync is set, or when memory has no more room.
 func (c *change) commit(lines []byte, answered bool) error {
 	if c.snap.Version() < sessioncore.CurrentVersion {
 		return c.rewrite(c.migration(), lines)
@@ -181,7 +177,7 @@ func (c *change) commit(lines []byte, answered bool) error {
 	return err
 }
 
-// Sync makes what was written to a session durable, and puts one that is in memory on disk.
+// Sync makes earlier writes to the session durable. It puts a pending session on disk.
 func (w *Writer) Sync(ctx context.Context, s *sessioncore.Session) error {
 	files := w.store.Storage()
 	if files.Pending(s.Name()) {
@@ -192,7 +188,7 @@ func (w *Writer) Sync(ctx context.Context, s *sessioncore.Session) error {
 	return files.Sync(s.Name())
 }
 
-// keep puts a session on disk that is in memory, unless somebody was faster.
+// keep puts a pending session on disk, unless another goroutine has done so.
 func (w *Writer) keep(ctx context.Context, s *sessioncore.Session) error {
 	files := w.store.Storage()
 	unlock, err := files.Lock(ctx, s.Name())
@@ -206,8 +202,8 @@ func (w *Writer) keep(ctx context.Context, s *sessioncore.Session) error {
 	return files.Keep(ctx, s.Name(), nil)
 }
 
-// SyncAll puts all sessions on disk that are in memory and that somebody added to. The error is that of the first
-// one for which it failed, and says how many others there are.
+// SyncAll puts all pending sessions on disk to which something was added. If it fails for some, the error is that of
+// the first one and says how many more there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
 	failed := w.store.Storage().KeepAll(ctx)
 	switch n := len(failed); n {
@@ -220,8 +216,8 @@ func (w *Writer) SyncAll(ctx context.Context) error {
 	}
 }
 
-// synced does what the option Sync asks for after a write. The lock is free again: a disk may take
-// longer than others wait.
+// synced calls Sync if the option Sync is set and err is nil. It is called after the lock is released: a disk may
+// take longer than others wait for the lock.
 func (w *Writer) synced(ctx context.Context, s *sessioncore.Session, err error) error {
 	if err != nil || !w.opts.Sync {
 		return err
