@@ -9,13 +9,13 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// chunk is a run of whole lines.
+// chunk is a sequence of whole lines.
 type chunk struct {
-	off      int64 // of buf in the file
+	off      int64 // offset of buf in the file
 	buf      []byte
 	newlines int64
 	open     bool // the last line has no newline: the file ends in it
-	tooLong  bool // one line longer than MaxLine, of which buf holds nothing
+	tooLong  bool // the chunk is one line longer than MaxLine, and buf is empty
 	skipped  int64
 	lines    []LineInfo
 	done     chan error
@@ -26,10 +26,11 @@ type chunkReader struct {
 	obj   io.ReaderAt
 	next  int64
 	size  int64
-	chunk int64 // how much to read next; doubles up to ChunkSize
+	chunk int64 // size of the next read; doubles up to ChunkSize
 }
 
-// fill reads the next chunk, or returns io.EOF. A file that is shorter than it was is ErrStale.
+// fill reads the next chunk. At the end of the file it returns io.EOF. If the file has become shorter, the error
+// wraps ErrStale.
 func (r *chunkReader) fill(c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
@@ -63,11 +64,11 @@ func (r *chunkReader) fill(c *chunk) error {
 	return nil
 }
 
-// newlinePiece is how much lastNewline looks at with one call, in bytes.
+// newlinePiece is the number of bytes that lastNewline searches with one call.
 const newlinePiece = 1 << 10
 
-// lastNewline is bytes.LastIndexByte, which looks at one byte at a time, made fast with bytes.IndexByte: the
-// last line of a chunk may be most of it.
+// lastNewline is bytes.LastIndexByte, which checks one byte at a time, made faster with bytes.IndexByte: the last
+// line of a chunk may be most of it.
 func lastNewline(b []byte) int {
 	for end := len(b); end > 0; end -= newlinePiece {
 		start := max(0, end-newlinePiece)
@@ -78,7 +79,7 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// skipLine passes over a line that is longer than MaxLine.
+// skipLine skips a line that is longer than MaxLine.
 func (r *chunkReader) skipLine(c *chunk) error {
 	c.tooLong, c.skipped = true, int64(len(c.buf))
 	buf := c.buf[:ChunkSize]
@@ -103,7 +104,7 @@ func (r *chunkReader) skipLine(c *chunk) error {
 	return nil
 }
 
-// classify looks at each line of the chunk; blank lines leave no trace but their number.
+// classify classifies each line of the chunk. Blank lines are only counted.
 func (c *chunk) classify(s *rawjson.Scanner) {
 	if c.tooLong {
 		c.lines = append(c.lines, LineInfo{class: lineTooLong})

@@ -7,9 +7,10 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// part is a piece of a text, from start up to end; the zero part stands for nothing.
+// part is a range of a text, from Start up to End. The zero part stands for nothing.
 type part struct{ Start, End uint32 }
 
+// Of returns the part of text, nil for the zero part.
 func (p part) Of(text []byte) rawjson.Value {
 	if p.End == 0 {
 		return nil
@@ -23,43 +24,44 @@ type lineClass uint8
 const (
 	lineBlank   lineClass = iota // nothing but blanks
 	lineObject                   // one JSON object
-	lineOther                    // one JSON value that is no object
-	lineLoose                    // anything else: it may begin a value that runs on
-	lineTooLong                  // longer than MaxLine: not looked at
+	lineOther                    // one JSON value that is not an object
+	lineLoose                    // anything else: it may begin a value that spans lines
+	lineTooLong                  // longer than MaxLine: not read
 )
 
-// LineInfo is what one pass over a line finds. Its parts count from the value's first byte, value
-// itself from the line's.
+// LineInfo is the result of one pass over a line. Offsets in its parts count from the first byte of the value,
+// those in value from that of the line.
 type LineInfo struct {
 	start  uint32 // of the line, in its chunk
 	length uint32 // without the newline
 	number uint32 // lines before it in its chunk
 	CRC    uint32 // CRC-32C of the value's text
 	value  part
-	// The members of an entry that the index needs; the last of repeated ones.
+	// The members of an entry that the index needs. Of repeated members, the last one counts.
 	Type, ID, Time, Message, Role, Tool part
-	// Parents are parentId and parent_id: which one counts is up to the file's header, which whoever
-	// classifies a line does not know.
+	// Parents are parentId and parent_id. Which one counts depends on the file's header, which is not known when a
+	// line is classified.
 	Parents [spellings]part
 	class   lineClass
 	Flags   rawjson.Flags
-	// IllFormed: the value's text is not UTF-8.
+	// IllFormed reports whether the value's text is not valid UTF-8.
 	IllFormed bool
-	Payload   bool // message has a key providerPayload
+	Payload   bool // the message has a key providerPayload
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// Checksum returns the CRC-32C of text.
 func Checksum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
 
-// noteText notes what is to be known of the value's whole text. It is called where the text was scanned just
-// now, and is still in that processor's cache.
+// noteText sets the fields about the value's whole text. It is called right after the text was scanned, while it is
+// in the processor's cache.
 func (l *LineInfo) noteText(text []byte) {
 	l.CRC = Checksum(text)
 	l.IllFormed = l.Flags&rawjson.HasHighBytes != 0 && !utf8.Valid(text)
 }
 
-// rebase makes the parts count from start on.
+// rebase makes the offsets of the parts count from start.
 func (l *LineInfo) rebase(start uint32) {
 	for _, p := range [...]*part{&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool} {
 		if p.End != 0 {
@@ -69,7 +71,7 @@ func (l *LineInfo) rebase(start uint32) {
 	}
 }
 
-// classify scans one line (without its newline) and fills out.
+// classify scans one line, without its newline, and fills in out.
 func classify(s *rawjson.Scanner, line []byte, out *LineInfo) {
 	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
@@ -92,8 +94,8 @@ func classify(s *rawjson.Scanner, line []byte, out *LineInfo) {
 	}
 }
 
-// scanText validates the value at text[start] and notes an object's members. It returns where the
-// value ends.
+// scanText validates the value at text[start] and sets the members of an object in out. It returns the offset after
+// the value.
 func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
 	if text[start] != '{' {
 		return s.SkipValue(text, start)
@@ -120,9 +122,9 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 	})
 }
 
-// scanMessage validates the value of an entry's key "message" and notes what the index needs of it.
+// scanMessage validates the value of an entry's key "message" and sets in out what the index needs of it.
 func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.Status) {
-	out.Role, out.Tool, out.Payload = part{}, part{}, false // of repeated keys the last counts
+	out.Role, out.Tool, out.Payload = part{}, part{}, false // of repeated keys, the last one counts
 	if text[start] == '{' {
 		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
 			end, st := s.SkipValue(text, i)
@@ -143,10 +145,10 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 	return end, st
 }
 
-// Spelling is how keys of more than one word are written.
+// Spelling is the way in which keys of more than one word are written.
 type Spelling uint8
 
-// The spellings, as places in LineInfo.parents.
+// The spellings, as indexes of LineInfo.Parents.
 const (
 	CamelCase Spelling = iota
 	SnakeCase

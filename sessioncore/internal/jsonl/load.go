@@ -11,58 +11,57 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file splits a session file into units: the values in it, and what is no value. It implements
-// docs/format.md, Loading, line by line: a chunk of whole lines at a time is classified, by several
-// goroutines where the file is large, and handed on in file order. Only lines that are no value by
-// themselves are looked at a second time (loose.go).
+// This file splits a session file into units: its values, and text that is not a value. It implements
+// docs/format.md, Loading, line by line: chunks of whole lines are classified, by several goroutines if the file is
+// large, and passed on in file order. Only lines that are not a value by themselves are scanned again (loose.go).
 
 const (
-	// ChunkSize is how much is read at once: enough to keep system calls rare, small enough for the
-	// processor's cache and for several of them to be in flight.
+	// ChunkSize is the number of bytes that are read at once: enough to keep system calls rare, and small enough
+	// for the processor's cache and for several chunks to be in flight.
 	ChunkSize = 256 << 10
-	// MaxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written through
-	// the mount (docs/design.md section 2); twice that leaves room for what other writers make, and keeps
-	// one hostile line from taking all memory.
+	// MaxLine is the maximum length in bytes of a line that is read. Lines over 64 MiB cannot be written through
+	// the mount (docs/design.md section 2). Twice that leaves room for other writers, and keeps one hostile line
+	// from taking all memory.
 	MaxLine = 128 << 20
-	// KeepBuffer is the largest buffer that is used again; larger ones, made for a huge line, go.
+	// KeepBuffer is the size of the largest buffer that is reused. Larger ones, made for a huge line, are dropped.
 	KeepBuffer = 4 << 20
 )
 
-// UnitKind says what a unit of a session file is.
+// UnitKind is the kind of a unit of a session file.
 type UnitKind uint8
 
 const (
 	ObjectUnit  UnitKind = iota // a JSON object
-	OtherUnit                   // a JSON value that is no object
-	SkippedUnit                 // text that is no value
+	OtherUnit                   // a JSON value that is not an object
+	SkippedUnit                 // text that is not a value
 )
 
-// Unit is one value of a session file, or a piece of text that is none. Its slices are valid only
-// during the call that hands it over.
+// Unit is one value of a session file, or a piece of text that is not a value. Its slices are valid only during the
+// call to emit.
 type Unit struct {
 	Kind     UnitKind
-	Reason   string // why text is skipped
-	Line     int64  // number of the line that it begins on, from 1
-	Off      int64  // where the value, or the skipped text, begins in the file
-	Text     []byte // the value's text; nil for skipped text
+	Reason   string // why text was skipped
+	Line     int64  // number of its first line, from 1
+	Off      int64  // offset of the value or the skipped text in the file
+	Text     []byte // the text of the value; nil for skipped text
 	Size     int64  // of the value or the skipped text, in bytes
 	Info     *LineInfo
-	Loose    bool // the value did not stand alone on its line
-	EndsLine bool // the byte behind the text is the line's newline
-	// Trailing is how much text after the value was skipped on its last line, in bytes.
+	Loose    bool // the value is not alone on its line
+	EndsLine bool // the byte after the text is the line's newline
+	// Trailing is the number of bytes after the value that were skipped on its last line.
 	Trailing int64
 }
 
-// Position is where loading stopped and can go on when the file has grown.
+// Position is where loading stopped, and where it can continue when the file has grown.
 type Position struct {
-	Off   int64 // offset of the line to go on with
+	Off   int64 // offset of the next line
 	Lines int64 // lines before it
-	// MidLine: the text before off is a whole value on a last line without its newline. Growth that
+	// MidLine reports whether the text before Off is a complete value on a last line without a newline. Growth that
 	// does not begin with the end of that line changes the value.
 	MidLine bool
-	// Guessed: what follows off was read as values, but may be read otherwise when more text comes.
+	// Guessed reports whether text after Off was read as values, but may be read differently when the file grows.
 	Guessed bool
-	// work is how many bytes were spent on lines that are no value by themselves (loose.go).
+	// work is the number of bytes spent on lines that are not a value by themselves (loose.go).
 	work int64
 }
 
@@ -71,27 +70,27 @@ type loader struct {
 	obj  io.ReaderAt
 	size int64
 	emit func(*Unit) error
-	// chunk is how much is read at first; it doubles up to ChunkSize.
+	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
 
 	scan rawjson.Scanner
-	// resume is where the next load can begin; settled once a unit is found that growth could change.
+	// resume is where the next load can begin. It is settled when a unit is found that growth could change.
 	resume  Position
 	settled bool
-	// skipTo is the end of a value that ran on over lines that are classified already.
+	// skipTo is the end of a value that spanned lines which are already classified.
 	skipTo int64
 	work   int64
-	loose  []byte // buffer of loose.go
-	// ahead is what loose.go read of the file from aheadOff on.
+	loose  []byte // buffer for loose.go
+	// ahead is what loose.go has read of the file, starting at aheadOff.
 	ahead    []byte
 	aheadOff int64
 }
 
-// ErrStop is returned by an emit that has seen enough.
+// ErrStop is returned by an emit function that needs no more units.
 var ErrStop = errors.New("stop")
 
-// Load hands over the units of obj from a position up to size, in file order, and returns where to go
-// on when the file has grown. Errors are those of reading and of emit.
+// Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
+// continue at when the file has grown. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
 	l := &loader{obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
@@ -112,8 +111,9 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 	return l.resume, err
 }
 
-// LoadFirst hands over the units of obj in file order until emit returns ErrStop. It is for what the beginning
-// of a file tells: it reads little at first, in this goroutine. Errors are those of reading and of emit.
+// LoadFirst calls emit for the units of obj in file order until emit returns ErrStop. It is for reading the
+// beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
+// of emit.
 func LoadFirst(obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}
 	err := l.inline(context.Background(), bomLen(obj), 0)
@@ -123,7 +123,8 @@ func LoadFirst(obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	return err
 }
 
-// bomLen: a byte order mark at the start of the file is skipped (docs/format.md, Loading).
+// bomLen returns the length of the byte order mark at the start of the file, which is skipped (docs/format.md,
+// Loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
 	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
@@ -132,7 +133,7 @@ func bomLen(obj io.ReaderAt) int64 {
 	return 0
 }
 
-// inline loads chunk after chunk in this goroutine.
+// inline loads the chunks one by one in this goroutine.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}
 	c := &chunk{}
@@ -153,8 +154,8 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	}
 }
 
-// pipeline loads with one goroutine that reads, several that classify, and this one that merges what
-// they found in file order.
+// pipeline loads with one goroutine that reads, several that classify, and this one, which merges the results in
+// file order.
 func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := min(runtime.GOMAXPROCS(0), 4)
@@ -204,8 +205,8 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, o
 		} else if err != nil {
 			return err
 		}
-		work <- c    // never blocks: there are no more chunks than places
-		ordered <- c // likewise
+		work <- c    // does not block: there are no more chunks than its capacity
+		ordered <- c // does not block either
 	}
 }
 
@@ -220,7 +221,7 @@ func classifyChunks(work <-chan *chunk) {
 	}
 }
 
-// merge hands over the units of a classified chunk that has that many lines before it.
+// merge emits the units of a classified chunk. linesBefore is the number of lines before it.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
 	for i := range c.lines {
 		info := &c.lines[i]
@@ -267,7 +268,7 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	})
 }
 
-// settle fixes where the next load begins: at the first place that growth could make read otherwise.
+// settle sets where the next load begins: at the first position where growth could change how the file is read.
 func (l *loader) settle(p Position) {
 	if !l.settled {
 		l.settled = true
@@ -275,7 +276,7 @@ func (l *loader) settle(p Position) {
 	}
 }
 
-// settleOpenLine settles a load whose last line has no newline yet and is no loose one.
+// settleOpenLine settles a load whose last line has no newline and is not a loose line.
 func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	start := c.off + int64(bytes.LastIndexByte(c.buf, '\n')+1)
 	if n := len(c.lines); n > 0 {
@@ -288,6 +289,6 @@ func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	l.settle(Position{Off: start, Lines: lines, work: l.work})
 }
 
-// probeChunk is how much of a file is read first to find its header, in bytes: header lines are short,
-// and a folder of thousands of sessions is listed by reading this of each.
+// probeChunk is the number of bytes of a file that are read first to find its header. Header lines are short, and
+// listing a folder of thousands of sessions reads this much of each.
 const probeChunk = 4 << 10

@@ -8,26 +8,25 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A line that is no JSON value by itself may begin one that runs on over the next lines (docs/format.md,
-// Loading). Such lines are rare: a value that someone pretty-printed, two values on a line, or what a
-// crash left behind.
+// A line that is not a JSON value by itself may begin a value that continues on the next lines (docs/format.md,
+// Loading). Such lines are rare: a value that was pretty-printed, two values on a line, or the result of a crash.
 
 const (
-	// maxRunLines and maxRunBytes bound a value over several lines (docs/format.md, Loading).
+	// maxRunLines and maxRunBytes bound a value that spans lines (docs/format.md, Loading).
 	maxRunLines = 2000
 	maxRunBytes = 64 << 20
-	// A file made to be slow has many lines that each seem to begin a long value. What is spent on
-	// them is bounded by looseWork plus looseWorkRatio times what was read before: then lines are
-	// taken by themselves. No file that a client ever wrote comes near.
+	// A hostile file has many lines that each seem to begin a long value. The work for them is bounded by looseWork
+	// plus looseWorkRatio times the offset in the file; beyond that, each line is taken by itself. No file written
+	// by a client comes near that.
 	looseWork      = 256 << 20
 	looseWorkRatio = 8
-	// lineWork is what a line costs beside its bytes.
+	// lineWork is the cost of a line in addition to its bytes.
 	lineWork = 64
-	// lookAhead is how much is read at once of the lines to come, in bytes.
+	// lookAhead is the number of bytes of the following lines that are read at once.
 	lookAhead = 64 << 10
 )
 
-// The reasons for which text is skipped; problems.jsonl shows them.
+// The reasons for skipping text. problems.jsonl shows them.
 const (
 	reasonNotJSON  = "not JSON"
 	reasonTorn     = "a JSON value that is cut off"
@@ -36,19 +35,19 @@ const (
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )
 
-// run is a look at a value that begins on a loose line.
+// run is the state of reading a value that begins on a loose line.
 type run struct {
 	l   *loader
-	off int64 // of its first line
+	off int64 // offset of its first line
 
-	text  []byte // whole lines read so far, from off on
-	lines int    // how many
+	text  []byte // the whole lines read so far
+	lines int    // number of lines in text
 	open  bool   // the last of them has no newline
 	final bool   // no further line may belong to the value
 	atEnd bool   // there is no further line in the file
 }
 
-// emitLoose finds the value that begins on the line at off, if any, and hands it over, or the line as
+// emitLoose finds the value that begins on the line at off and emits it. If there is none, it emits the line as
 // skipped text.
 func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
@@ -94,7 +93,7 @@ func (l *loader) emitLoose(line, off int64) error {
 	return err
 }
 
-// fillLoose describes the value that r's text begins with and that ends at end.
+// fillLoose sets the fields of u for the value at the start of r's text, which ends at end.
 func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	start := rawjson.SkipSpace(r.text, 0)
 	u.Kind = OtherUnit
@@ -118,8 +117,8 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	l.skipTo = r.off + int64(lineEnd)
 }
 
-// extend reads as many further lines as there are already, so that scanning anew after each extension
-// costs no more than twice the whole.
+// extend reads as many further lines as there are already, so that scanning again after each extension costs at
+// most twice the whole.
 func (r *run) extend() error {
 	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
 		if err := r.addLine(); err != nil {
@@ -159,8 +158,8 @@ func (r *run) addLine() error {
 	return nil
 }
 
-// lineAt returns the line at an offset with its newline, or the rest of the file, or maxLine bytes of a
-// longer one. It is valid until the next call: what was read ahead is kept for that.
+// lineAt returns the line at an offset with its newline, the rest of the file, or the first MaxLine bytes of a
+// longer line. It is valid until the next call, and uses what was read ahead.
 func (l *loader) lineAt(off int64) ([]byte, error) {
 	for want := int64(lookAhead); ; want *= 4 {
 		if skip := off - l.aheadOff; skip >= 0 && skip < int64(len(l.ahead)) {

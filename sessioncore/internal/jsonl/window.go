@@ -7,21 +7,22 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// windowSize is how much of a file's end is read at once before it is looked at: the bytes that are compared
-// and the few lines that a client adds at a time. More growth is read in the loader's pieces.
+// windowSize is the maximum size of the end of a file that is read at once: the bytes that are compared and the few
+// lines that a client adds at a time. More growth is read in chunks by the loader.
 const windowSize = 32 << 10
 
-// Window is an open file of which one part was read already. It is for one goroutine.
+// Window is an open file of which one part has already been read. It is not safe for concurrent use.
 type Window struct {
 	obj  io.ReaderAt
 	off  int64 // of text in the file
 	text []byte
-	buf  *[windowSize]byte // that text is in; nil for none
+	buf  *[windowSize]byte // the buffer of text; nil for none
 }
 
 var windowBuffers = sync.Pool{New: func() any { return new([windowSize]byte) }}
 
-// NewWindow reads a file from off to end, unless that is too much.
+// NewWindow returns a window on a file, and reads it from off to end unless that is more than windowSize. Callers
+// must call Close.
 func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 	w := &Window{obj: obj, off: off}
 	if end-off > windowSize {
@@ -36,7 +37,7 @@ func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 	return w, nil
 }
 
-// Close ends the use of the window.
+// Close releases the buffer. The file stays open.
 func (w *Window) Close() {
 	if w.buf != nil {
 		windowBuffers.Put(w.buf)

@@ -1,10 +1,10 @@
-// Package rawjson looks into JSON text without decoding it: a scanner that validates and skips values in one
-// pass, a view of a validated value as the bytes of the file, edits of such bytes, strings as WTF-8, and the
-// few conversions of numbers and times in which readers of sessions have to agree.
+// Package rawjson reads JSON text without decoding it: a scanner that validates and skips values in one pass, a
+// view of a validated value as the bytes of the file, edits of such bytes, strings as WTF-8, and the few
+// conversions of numbers and times that all readers of sessions share.
 //
-// It exists because encoding/json can do none of what session files need: numbers, key order, escapes and
-// unknown fields must survive to the byte, lone surrogates must not be lost, content may be nested thousands
-// of levels deep, and a text that is cut off must be told from one that is wrong.
+// It exists because encoding/json cannot do what session files need: numbers, key order, escapes and unknown fields
+// must be preserved byte for byte, lone surrogates must not be lost, content may be nested thousands of levels
+// deep, and a text that is cut off must be distinguished from one that is wrong.
 //
 // It never reads a file, and knows nothing of sessions but how their strings refer to blobs.
 package rawjson

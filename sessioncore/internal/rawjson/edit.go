@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Edit replaces text[start:end] by text, or by a blob's content where blob is set.
+// Edit replaces text[start:end] by Text, or by a blob's content if Blob is not nil.
 type Edit struct {
 	Start, End int
 	Text       string
 	Blob       *Blob
 }
 
-// Edits is a set of edits of one text. One that lies within another goes.
+// Edits is a set of edits of one text. An edit that lies within another has no effect.
 type Edits []Edit
 
-// InOrder sorts the edits and leaves out those that lie within another.
+// InOrder sorts the edits, removes those that lie within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
 	slices.SortStableFunc(l, func(a, b Edit) int {
 		if c := cmp.Compare(a.Start, b.Start); c != 0 {
@@ -33,7 +33,7 @@ func (l Edits) InOrder() Edits {
 	})
 }
 
-// Apply returns the edited text; edits with blobs are not for it.
+// Apply returns the edited text. The edits must not have blobs.
 func (l Edits) Apply(text []byte) []byte {
 	out := make([]byte, 0, len(text)+128)
 	at := 0
@@ -45,13 +45,13 @@ func (l Edits) Apply(text []byte) []byte {
 	return append(out, text[at:]...)
 }
 
-// Object drops the members of an object for which drop says so and adds members (JSON text without
-// the comma before it, "" for none) behind the last one. base is the object's offset in the edited
+// Object appends the edits that remove the members of an object for which drop returns true and add members after
+// the last one. add is JSON text without a comma before it, "" for none. base is the object's offset in the edited
 // text.
 func (l Edits) Object(object Value, base int, add string, drop func(Member) bool) Edits {
 	var kept, any bool
 	var keptEnd int
-	open := -1 // start of dropped members that no kept one stands before
+	open := -1 // start of dropped members with no kept member before them
 	object.EachMember(func(m Member) bool {
 		any = true
 		switch {
@@ -86,14 +86,14 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 	return l
 }
 
-// Blob is a blob's content: as base64, or as it is.
+// Blob is the content of a blob, encoded as base64 or unchanged.
 type Blob struct {
 	Hash   string
 	Base64 bool
-	Bytes  int64 // size of the blob
+	Bytes  int64 // size of the blob, not encoded
 }
 
-// Size returns the size of what stands in the text, in bytes.
+// Size returns the size of the content in the text, in bytes.
 func (b *Blob) Size() int64 {
 	if b.Base64 {
 		return int64(base64.StdEncoding.EncodedLen(int(b.Bytes)))
@@ -101,7 +101,7 @@ func (b *Blob) Size() int64 {
 	return b.Bytes
 }
 
-// AppendListed appends an element of a list of JSON texts.
+// AppendListed appends an element to a comma-separated list of JSON texts.
 func AppendListed(list []byte, text string) []byte {
 	if len(list) > 0 {
 		list = append(list, ',')

@@ -17,7 +17,7 @@ const (
 
 var kindNames = [...]string{"a string", "a number", "true or false", "an object", "an array", "null"}
 
-// String names the kinds for a person, as in "a string or null".
+// String returns the kinds for people to read, as in "a string or null".
 func (k Kinds) String() string {
 	var names []string
 	for i, name := range kindNames {
@@ -28,7 +28,7 @@ func (k Kinds) String() string {
 	return strings.Join(names, " or ")
 }
 
-// Kind returns the kind of a value, 0 for an absent one.
+// Kind returns the kind of a value, 0 for nil.
 func (v Value) Kind() Kinds {
 	switch {
 	case len(v) == 0:

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 )
 
-// Text is a text in JSON that we make. It is written as clients write theirs: what is no character, which an id
-// may hold, as an escape of its own.
+// Text is a string that is marshaled to JSON as clients write strings: lone surrogates, which an id may contain,
+// are escaped.
 type Text string
 
 // MarshalJSON implements json.Marshaler.
 func (t Text) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
 
-// TextOrNull returns a text that is null if it is not there.
+// TextOrNull returns a pointer to text, or nil, which is marshaled as null, if there is false.
 func TextOrNull(text string, there bool) *Text {
 	if !there {
 		return nil
@@ -20,7 +20,8 @@ func TextOrNull(text string, there bool) *Text {
 	return (*Text)(&text)
 }
 
-// AppendLine appends a line of JSON. v is a struct of numbers and texts: nothing in it can fail to be written.
+// AppendLine appends v as a line of JSON. v must be a struct of numbers and texts, which cannot fail to be
+// marshaled.
 func AppendLine(dst []byte, v any) []byte {
 	out := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(out)

@@ -1,41 +1,41 @@
 package rawjson
 
-// This file holds the JSON scanner: one pass, no recursion, no allocation but for very deep nesting.
-// It is strict (RFC 8259 as JSON.parse reads it: no raw control characters in strings, no bad
-// escapes, no leading zeros), because a line that the client skips must be skipped here too.
+// This file has the JSON scanner: one pass, no recursion, and no allocation except for very deep nesting. It is
+// strict (RFC 8259 as JSON.parse reads it: no raw control characters in strings, no bad escapes, no leading zeros),
+// because a line that the client skips must be skipped here too.
 
 // Status says how a scan of one JSON value ended.
 type Status uint8
 
-// The ends of a scan.
+// The results of a scan.
 const (
-	OK    Status = iota // a whole value was read
-	Bad                 // a byte that no JSON value can have here
+	OK    Status = iota // a complete value was read
+	Bad                 // a byte that is not valid at this point
 	Short               // the text ended inside a value: more text could complete it
 )
 
-// Flags are facts about a value that the scan sees in passing and that spare later passes.
+// Flags are facts about a value that the scan finds in passing, to save later passes.
 type Flags uint8
 
-// The facts.
+// The flags.
 const (
-	// HasBlob: a string value begins with the blob reference prefix.
+	// HasBlob means that a string value begins with the blob reference prefix.
 	HasBlob Flags = 1 << iota
-	// HasHighBytes: a string has bytes above 0x7f, so its UTF-8 is still to be checked.
+	// HasHighBytes means that a string has bytes above 0x7f, so its UTF-8 has to be checked.
 	HasHighBytes
-	// HasBigNumber: a number that may overflow a double (docs/format.md, Context: it reads as null).
+	// HasBigNumber means that a number may overflow a double (docs/format.md, Context: it reads as null).
 	HasBigNumber
 )
 
-// Scanner carries what a scan needs across calls. The zero value is ready to use. Not for concurrent
-// use.
+// Scanner holds the state that a scan keeps across calls. The zero value is ready to use. A Scanner is not safe for
+// concurrent use.
 type Scanner struct {
 	Flags Flags
-	// deep holds a bit for each open container beyond the first 64: 1 for an object.
+	// deep has a bit for each open container beyond the first 64: 1 for an object.
 	deep []uint64
 }
 
-// SkipSpace returns the offset of the first byte at or after i that is no JSON white space.
+// SkipSpace returns the offset of the first byte at or after i that is not JSON white space.
 func SkipSpace(b []byte, i int) int {
 	for i < len(b) {
 		switch b[i] {
@@ -48,10 +48,10 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// BigNumberLen is the length from which a number's digits alone may overflow a double (about 1.8e308).
+// BigNumberLen is the minimum length of a number whose digits alone may overflow a double (about 1.8e308).
 const BigNumberLen = 309
 
-// SkipNumber validates the number at b[i] and returns the offset behind it.
+// SkipNumber validates the number at b[i] and returns the offset after it.
 func (s *Scanner) SkipNumber(b []byte, i int) (int, Status) {
 	start := i
 	if b[i] == '-' {
@@ -94,7 +94,7 @@ func (s *Scanner) SkipNumber(b []byte, i int) (int, Status) {
 	return i, OK
 }
 
-// SkipDigits returns the offset of the first byte at or after i that is no digit.
+// SkipDigits returns the offset of the first byte at or after i that is not a digit.
 func SkipDigits(b []byte, i int) int {
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
 		i++
@@ -102,7 +102,8 @@ func SkipDigits(b []byte, i int) int {
 	return i
 }
 
-// badOrShort: what is missing at offset i is missing because of another byte, or because the text ends.
+// badOrShort returns Short if the text ends at offset i, where something is missing, and Bad if another byte is
+// there.
 func badOrShort(b []byte, i int) Status {
 	if i < len(b) {
 		return Bad
@@ -130,7 +131,7 @@ func skipLiteral(b []byte, i int) (int, Status) {
 	return i + len(word), OK
 }
 
-// containers is the stack of open containers of one scan: a bit each, the first 64 in a register.
+// containers is the stack of open containers of a scan, one bit each, with the top 64 in a register.
 type containers struct {
 	near  uint64
 	depth int
@@ -157,9 +158,9 @@ func (c *containers) pop() {
 
 func (c *containers) inObject() bool { return c.near&1 == 1 }
 
-// SkipValue validates the JSON value at b[i] (white space before it allowed) and returns the offset
-// behind it. Depth is limited by memory alone, a bit for each open container, so that content nested
-// thousands of levels deep neither fails nor overflows a stack (docs/format.md, Loading).
+// SkipValue validates the JSON value at b[i], possibly after white space, and returns the offset after it. Depth is
+// limited by memory alone, one bit per open container, so content nested thousands of levels deep neither fails nor
+// overflows a stack (docs/format.md, Loading).
 func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 	open := containers{deep: s.deep[:0]}
 	i, st := s.skipNested(b, i, &open)
@@ -211,7 +212,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 		if st != OK {
 			return i, st
 		}
-		// A value ended here: go on in its container, closing what closes.
+		// A value ended here: continue in its container, closing containers that end.
 		for {
 			if open.depth == 0 {
 				return i, OK
@@ -260,8 +261,9 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 	return i + 1, OK
 }
 
-// ScanMembers validates the object at text[i]. For each member it calls visit with the key (with its
-// quotes, escapes decoded) and the offset of the value, which visit scans.
+// ScanMembers validates the object at text[i] and returns the offset after it. For each member it calls visit with
+// the key, quoted and with escapes decoded, and the offset of the value. visit must scan the value and return the
+// offset after it.
 func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
 	if i = SkipSpace(text, i+1); i >= len(text) {
 		return i, Short
@@ -296,8 +298,7 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 	}
 }
 
-// plainKey returns the string that text begins with, with its quotes: as it is, or decoded where it
-// has escapes.
+// plainKey returns the string at the start of text with its quotes. Escapes are decoded.
 func plainKey(text []byte) []byte {
 	n := 1
 	for text[n] != '"' {
@@ -311,7 +312,7 @@ func plainKey(text []byte) []byte {
 	return text[:n+1]
 }
 
-// ScanValue validates the value that text begins with; empty text is none.
+// ScanValue validates the value at the start of text. Empty text is Short.
 func (s *Scanner) ScanValue(text Value) (int, Status) {
 	if len(text) == 0 {
 		return 0, Short
@@ -319,7 +320,7 @@ func (s *Scanner) ScanValue(text Value) (int, Status) {
 	return s.SkipValue(text, 0)
 }
 
-// IsValidObject reports whether v, which nobody validated, is one JSON object and nothing more.
+// IsValidObject reports whether v, which need not be validated, is one JSON object and nothing more.
 func IsValidObject(v Value) bool {
 	var s Scanner
 	end, st := s.SkipValue(v, 0)

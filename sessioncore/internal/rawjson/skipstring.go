@@ -16,17 +16,17 @@ const (
 
 	wordSize  = 8
 	blockSize = 64
-	// shortWords is how many words of a string are looked at one by one before blocks are used.
+	// shortWords is the number of words of a string that are checked one by one before blocks are used.
 	shortWords = 4
-	// inside, besides the exported ends of a scan: the string goes on.
+	// inside extends the exported results of a scan: the string continues.
 	inside = Short + 1
 )
 
-// block is what skipBlocks looks at, and the byte behind it, which may belong to an escape at its end.
+// block is the unit of skipBlocks, with the byte after it, which may belong to an escape at its end.
 type block [blockSize + 1]byte
 
-// SkipString validates the string whose opening quote is at b[i-1] and returns the offset behind its
-// closing quote. On Bad or Short the offset is where it stopped.
+// SkipString validates the string whose opening quote is at b[i-1] and returns the offset after its closing quote.
+// If the status is Bad or Short, it returns the offset where it stopped.
 func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
 	for n := 0; n < shortWords && i+wordSize <= len(b); n++ {
 		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
@@ -41,7 +41,7 @@ func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
 	return s.skipLong(b, i)
 }
 
-// skipLong is SkipString for what the first words do not settle.
+// skipLong continues SkipString after the first words.
 func (s *Scanner) skipLong(b []byte, i int) (int, Status) {
 	st := Status(inside)
 	for st == inside {
@@ -52,8 +52,8 @@ func (s *Scanner) skipLong(b []byte, i int) (int, Status) {
 	return i, st
 }
 
-// skipBlocks skips block after block. It stops inside the string where less than a block is left, and
-// before a block with the first bytes above 0x7f, which skipSpecial notes.
+// skipBlocks skips block after block. It stops inside the string if less than a block is left, and before the first
+// block with bytes above 0x7f, which skipSpecial records.
 func (s *Scanner) skipBlocks(b []byte, i int) (int, Status) {
 blocks:
 	for i+blockSize < len(b) {
@@ -87,7 +87,7 @@ blocks:
 	return i, inside
 }
 
-// skipSpecial skips to the next byte that is no plain ASCII, and over it.
+// skipSpecial skips to the next byte that is not plain ASCII, and over it.
 func (s *Scanner) skipSpecial(b []byte, i int) (int, Status) {
 	for i+wordSize <= len(b) {
 		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
@@ -126,7 +126,7 @@ func skipSpecialByte(b []byte, i int) (int, Status) {
 	return i + 1, inside
 }
 
-// skipPlain skips blocks of plain characters, faster than skipBlocks where there are many of them in a row.
+// skipPlain skips blocks of plain characters. It is faster than skipBlocks if there are many in a row.
 func skipPlain(b []byte, i int) int {
 	for rest := b[i:]; len(rest) >= blockSize; rest = rest[blockSize:] {
 		p := (*[blockSize]byte)(rest)
@@ -146,12 +146,12 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// firstSpecial returns 0 if none of the bytes of w is a quote, a backslash, a control character or above
-// 0x7f. Otherwise the lowest bit that it returns is the top bit of the first such byte. What it returns
-// for later bytes may be wrong, because the subtractions borrow from them.
+// firstSpecial returns 0 if no byte of w is a quote, a backslash, a control character or above 0x7f. Otherwise the
+// lowest set bit of the result is the top bit of the first such byte. The bits of later bytes may be wrong, because
+// the subtractions borrow from them.
 func firstSpecial(w uint64) uint64 {
-	// XOR with 2 makes control characters and the quote the bytes below 0x21. Of bytes above 0x7f each
-	// sets the top bit of at least one of the differences.
+	// XOR with 2 maps control characters and the quote to the bytes below 0x21. Each byte above 0x7f sets the top
+	// bit of at least one of the differences.
 	control := (w ^ lowBits*2) - lowBits*0x21
 	slash := (w ^ lowBits*'\\') - lowBits
 	return (control | slash) & highBits

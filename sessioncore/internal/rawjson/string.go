@@ -1,9 +1,9 @@
 package rawjson
 
-// shortEscape tells the bytes that make an escape of two with a backslash before them.
+// shortEscape is the set of bytes that form an escape of two bytes with a backslash before them.
 var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// EscapeLen returns the length of the escape sequence that begins b.
+// EscapeLen returns the length of the escape sequence at the start of b.
 func EscapeLen(b []byte) (int, Status) {
 	if len(b) < 2 {
 		return 0, Short
@@ -38,11 +38,11 @@ func HexDigit(c byte) int {
 	return -1
 }
 
-// BlobPrefix begins a reference to a blob (docs/format.md, Context: "blob:sha256:<hash>").
+// BlobPrefix is the prefix of a reference to a blob (docs/format.md, Context: "blob:sha256:<hash>").
 const BlobPrefix = "blob:sha256:"
 
-// noteString sets flagBlob when the string's content, which b begins with, has the blob prefix. Any
-// character of it may be written as an escape.
+// noteString sets HasBlob if the string content at the start of b has the blob prefix. Any character of the prefix
+// may be escaped.
 func (s *Scanner) noteString(b []byte) {
 	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
 		return

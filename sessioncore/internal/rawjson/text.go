@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// Strings of a session are sequences of UTF-16 code units and may hold lone surrogates. Inside
-// sessioncore they are kept as WTF-8: UTF-8 in which a lone surrogate stands as its three bytes
-// (ED A0..BF xx). Bytes of the file that are no UTF-8 read as U+FFFD (docs/format.md, Loading), so a
-// surrogate in WTF-8 can only come from an escape.
+// Strings of a session are sequences of UTF-16 code units and may have lone surrogates. Inside sessioncore they are
+// kept as WTF-8: UTF-8 in which a lone surrogate is encoded as three bytes (ED A0..BF xx). Bytes of the file that
+// are not UTF-8 read as U+FFFD (docs/format.md, Loading), so a surrogate in WTF-8 can only come from an escape.
 
-// Replacement stands for bytes that are no UTF-8.
+// Replacement replaces bytes that are not UTF-8.
 const Replacement = "�"
 
-// AppendDecoded appends the text of a validated JSON string body (what stands between the quotes) to
-// dst, as WTF-8.
+// AppendDecoded appends the text of a validated JSON string to dst, as WTF-8. body is the string without its
+// quotes.
 func AppendDecoded(dst, body []byte) []byte {
 	for len(body) > 0 {
 		n := bytes.IndexByte(body, '\\')
@@ -68,10 +67,10 @@ func Hex4(b []byte) rune {
 // IsHighSurrogate reports whether r is the first half of a surrogate pair.
 func IsHighSurrogate(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
 
-// IsLowSurrogate reports whether r is the second half.
+// IsLowSurrogate reports whether r is the second half of a surrogate pair.
 func IsLowSurrogate(r rune) bool { return r >= 0xDC00 && r < 0xE000 }
 
-// AppendCodePoint appends r as WTF-8: like UTF-8, and a surrogate as its three bytes.
+// AppendCodePoint appends r as WTF-8: as UTF-8, or as three bytes if it is a surrogate.
 func AppendCodePoint(dst []byte, r rune) []byte {
 	if IsHighSurrogate(r) || IsLowSurrogate(r) {
 		return append(dst, 0xED, byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
@@ -79,7 +78,7 @@ func AppendCodePoint(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// AppendUTF8 appends raw file bytes, each ill-formed sequence as one U+FFFD.
+// AppendUTF8 appends raw bytes of a file, with each ill-formed sequence replaced by one U+FFFD.
 func AppendUTF8(dst, raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return append(dst, raw...)
@@ -96,7 +95,7 @@ func AppendUTF8(dst, raw []byte) []byte {
 	return dst
 }
 
-// ValidPrefix returns the length of the well-formed UTF-8 that b begins with.
+// ValidPrefix returns the length of the well-formed UTF-8 at the start of b.
 func ValidPrefix(b []byte) int {
 	i := 0
 	for i < len(b) {
@@ -113,9 +112,9 @@ func ValidPrefix(b []byte) int {
 	return i
 }
 
-// IllFormedLen returns how many bytes of the ill-formed sequence at the start of b one U+FFFD stands
-// for: the longest beginning of a well-formed sequence, else one byte (the Encoding Standard's
-// decoder, which the client's text decoding follows).
+// IllFormedLen returns the number of bytes at the start of b, which is ill-formed, that one U+FFFD replaces: the
+// longest prefix of a well-formed sequence, otherwise one byte. This is the rule of the Encoding Standard's
+// decoder, which the client's text decoding follows.
 func IllFormedLen(b []byte) int {
 	lo, hi, want := byte(0x80), byte(0xBF), 0
 	switch c := b[0]; {
@@ -146,7 +145,7 @@ func IllFormedLen(b []byte) int {
 	return n
 }
 
-// DecodeRune decodes the first code point of WTF-8 text; a lone surrogate comes back as itself.
+// DecodeRune decodes the first code point of WTF-8 text and its length. A lone surrogate is returned as itself.
 func DecodeRune(b []byte) (rune, int) {
 	r, n := utf8.DecodeRune(b)
 	if r == utf8.RuneError && n == 1 && IsSurrogate(b) {
@@ -160,8 +159,8 @@ func IsSurrogate(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
 }
 
-// AppendQuoted appends WTF-8 text as a JSON string the way JSON.stringify writes it (docs/format.md,
-// Persisting): only the quote, the backslash, control characters and lone surrogates are escaped.
+// AppendQuoted appends WTF-8 text as a JSON string as JSON.stringify writes it (docs/format.md, Persisting): only
+// the quote, the backslash, control characters and lone surrogates are escaped.
 func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -209,7 +208,7 @@ func AppendQuoted(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// TrimSpace cuts off what JavaScript's trim does: the blanks of Unicode but for U+0085, and U+FEFF.
+// TrimSpace trims the characters that JavaScript's trim does: the white space of Unicode except U+0085, and U+FEFF.
 func TrimSpace(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r) })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TimeForm is how a file writes times. What is added to it writes them likewise: who reads only one of
-// the forms goes on reading the file.
+// TimeForm is the form in which a file writes times. Times that are added to the file have the same form, so that
+// readers of only one form can still read it.
 type TimeForm uint8
 
 // The forms.
@@ -21,10 +21,10 @@ const (
 	timeMillis                   // 1771237230123
 )
 
-// TimestampLayout is how omp writes a time: ISO 8601, UTC, milliseconds.
+// TimestampLayout is the time.Format layout of times written by omp: ISO 8601, UTC, milliseconds.
 const TimestampLayout = "2006-01-02T15:04:05.000Z"
 
-// Append appends a time as JSON, to the millisecond.
+// Append appends t as JSON in the form f, truncated to milliseconds or, in a form without fractions, to seconds.
 func (f TimeForm) Append(dst []byte, t time.Time) []byte {
 	switch f {
 	case TimeOffset:
@@ -41,18 +41,18 @@ func (f TimeForm) Append(dst []byte, t time.Time) []byte {
 	return AppendQuoted(dst, t.UTC().Format(TimestampLayout))
 }
 
-// ReadTimestamp reads a timestamp as the client does.
+// ReadTimestamp parses a timestamp as the client does. ms is in milliseconds since the epoch.
 func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	ms, ok = timeOf(v)
 	return ms, TimeZulu, ok
 }
 
-// maxSeconds is below what a number means seconds since the epoch, as Python's time.time() has them: of
-// the year 5138. As milliseconds it is of 1973, before there was anything to record.
+// maxSeconds is the limit below which a number means seconds since the epoch, as returned by Python's time.time().
+// As seconds it is in the year 5138; as milliseconds it is in 1973, before there were sessions.
 const maxSeconds = 1e11
 
-// ReadOperatorTimestamp reads a timestamp of the operator dialect: seconds or milliseconds since the epoch,
-// fractions counted, or a text.
+// ReadOperatorTimestamp parses a timestamp of the operator dialect: a number of seconds or milliseconds since the
+// epoch, possibly with a fraction, or a string.
 func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	switch {
 	case v.IsString():
@@ -79,7 +79,7 @@ func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	return int64(f), form, true
 }
 
-// textForm tells the forms of texts by what stands behind the time of day.
+// textForm returns the form of a time in a string, which depends on what follows the time of day.
 func textForm(text string) TimeForm {
 	switch at := strings.IndexByte(text, 'T'); {
 	case strings.HasSuffix(text, "Z"):

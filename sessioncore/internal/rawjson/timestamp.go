@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxTime is the farthest that a JavaScript Date reaches from the epoch, in milliseconds.
+// maxTime is the maximum distance of a JavaScript Date from the epoch, in milliseconds.
 const maxTime = 8.64e15
 
-// timeOf reads an entry's timestamp, in milliseconds since the epoch: a number of milliseconds, an
-// RFC 3339 time with or without fraction and zone, or a date alone. A time without a zone is local, a date
-// alone is UTC, as the client reads them. ok is false for anything else. Source: docs/format.md, Loading.
+// timeOf parses an entry's timestamp, in milliseconds since the epoch. It is a number of milliseconds, an RFC 3339
+// time with or without fraction and zone, or a date alone. A time without a zone is local, a date alone is UTC, as
+// the client reads them. ok is false for anything else. Source: docs/format.md, Loading.
 func timeOf(v Value) (ms int64, ok bool) {
 	switch {
 	case v.IsString():
@@ -31,10 +31,10 @@ func timeOf(v Value) (ms int64, ok bool) {
 	return 0, false
 }
 
-// exactForm is what clients write (Date's toISOString), 0 standing for any digit.
+// exactForm is the form of times that clients write (Date's toISOString). 0 stands for any digit.
 const exactForm = "0000-00-00T00:00:00.000Z"
 
-// exactTime reads a time in exactForm without allocating: it is called for each entry of a session.
+// exactTime parses a time in exactForm without allocating, since it is called for each entry of a session.
 func exactTime(b []byte) (ms int64, ok bool) {
 	if len(b) != len(exactForm) {
 		return 0, false
@@ -56,21 +56,21 @@ func exactTime(b []byte) (ms int64, ok bool) {
 	}
 	month, day, hour, minute, second := time.Month(part[1]), part[2], part[3], part[4], part[5]
 	t := time.Date(part[0], month, day, hour, minute, second, part[6]*int(time.Millisecond), time.UTC)
-	// time.Date carries what is out of range over to the next unit.
+	// time.Date normalizes values that are out of range.
 	if t.Month() != month || t.Day() != day || t.Hour() != hour || t.Minute() != minute || t.Second() != second {
 		return 0, false
 	}
 	return t.UnixMilli(), true
 }
 
-// Layouts of the times that parseTime reads. Fractions of a second need no layout of their own.
+// Layouts of the times that parseTime parses. Fractions of a second need no layouts of their own.
 const (
 	layoutZone  = "2006-01-02T15:04:05Z07:00"
 	layoutLocal = "2006-01-02T15:04:05"
 	layoutDate  = "2006-01-02"
 )
 
-// maxTimeText is longer than every time that a program writes: RFC 3339 with nanoseconds has 35 bytes.
+// maxTimeText is longer than any time that a program writes: RFC 3339 with nanoseconds has 35 bytes.
 const maxTimeText = 64
 
 func parseTime(text []byte) (ms int64, ok bool) {
@@ -90,7 +90,7 @@ func parseTime(text []byte) (ms int64, ok bool) {
 	default:
 		return 0, false
 	}
-	if strings.IndexByte(s, ',') >= 0 { // time.Parse would take a fraction behind a comma
+	if strings.IndexByte(s, ',') >= 0 { // time.Parse would accept a fraction after a comma
 		return 0, false
 	}
 	s = strings.ToUpper(s[:len(layoutDate)] + "T" + s[len(layoutDate)+1:])

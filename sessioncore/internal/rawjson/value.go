@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Value is the text of one validated JSON value without white space around it; nil stands for an
-// absent one. All looks into a value go through the methods here, which neither copy nor recurse.
+// Value is the text of one validated JSON value without white space around it, or nil if the value is absent. Its
+// methods neither copy nor recurse, unless they say so.
 type Value []byte
 
 // IsObject reports whether v is an object.
@@ -23,13 +23,13 @@ func (v Value) IsNumber() bool {
 	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }
 
-// IsNull reports whether v is null, and not absent.
+// IsNull reports whether v is null. It returns false for an absent value.
 func (v Value) IsNull() bool { return len(v) > 0 && v[0] == 'n' }
 
-// Missing reports whether v is absent or null: what JavaScript's ?? passes over.
+// Missing reports whether v is absent or null, like the left operand of JavaScript's ??.
 func (v Value) Missing() bool { return len(v) == 0 || v[0] == 'n' }
 
-// Text returns a string value's text as WTF-8; ok is false where v is no string.
+// Text returns the text of a string as WTF-8. ok is false if v is not a string.
 func (v Value) Text() (text string, ok bool) {
 	if !v.IsString() {
 		return "", false
@@ -37,7 +37,7 @@ func (v Value) Text() (text string, ok bool) {
 	return string(AppendDecoded(nil, v[1:len(v)-1])), true
 }
 
-// Bytes is text without a copy where the text stands in the file as it is.
+// Bytes is like Text, but does not copy the text if the file has it unescaped and in ASCII.
 func (v Value) Bytes() (text []byte, ok bool) {
 	if !v.IsString() {
 		return nil, false
@@ -64,8 +64,8 @@ func (v Value) Is(want string) bool {
 	return text == want
 }
 
-// Member returns the value of the last member of object v with that key (of repeated keys the last
-// counts), nil where there is none or v is no object.
+// Member returns the value of the member of object v with that key, the last one if the key is repeated, or nil if
+// there is none or v is not an object.
 func (v Value) Member(key string) Value {
 	var found Value
 	v.EachMember(func(m Member) bool {
@@ -77,17 +77,17 @@ func (v Value) Member(key string) Value {
 	return found
 }
 
-// Member is one key and value of an object, with the places where they stand in it.
+// Member is a member of an object: its key and value, and their position in the object's text.
 type Member struct {
 	Key        Value // with its quotes
 	Value      Value
 	start, End int // of key and value, in the object's text
 }
 
-// KeyIs reports whether the key is the one given, however it is escaped.
+// KeyIs reports whether the key is key, however it is escaped.
 func (m Member) KeyIs(key string) bool { return m.Key.Is(key) }
 
-// EachMember calls f for each member in order until f returns false. v must be validated.
+// EachMember calls f for each member of an object in order until f returns false. v must be validated.
 func (v Value) EachMember(f func(Member) bool) {
 	if !v.IsObject() {
 		return
@@ -111,7 +111,7 @@ func (v Value) EachMember(f func(Member) bool) {
 	}
 }
 
-// EachElement calls f for each element of an array in order, with its offset, until f returns false.
+// EachElement calls f for each element of an array and its offset, in order, until f returns false.
 func (v Value) EachElement(f func(element Value, offset int) bool) {
 	if !v.IsArray() {
 		return
@@ -129,11 +129,11 @@ func (v Value) EachElement(f func(element Value, offset int) bool) {
 	}
 }
 
-// OffsetIn returns where v, a slice of text, begins in it. Both run on to the end of the same memory,
-// so the difference of what lies behind their starts tells.
+// OffsetIn returns the offset of v, a slice of text, in text. Both have the same end of capacity, so the difference
+// of their capacities is the offset.
 func (v Value) OffsetIn(text Value) int { return cap(text) - cap(v) }
 
-// Truthy is what JavaScript takes for true.
+// Truthy reports whether JavaScript converts v to true.
 func (v Value) Truthy() bool {
 	switch {
 	case len(v) == 0 || v[0] == 'n' || v[0] == 'f' || string(v) == `""`:
@@ -145,7 +145,7 @@ func (v Value) Truthy() bool {
 	return true
 }
 
-// AsKey is what JavaScript makes of a value where it needs a string: a key, a part of a template.
+// AsKey returns the string to which JavaScript converts v, as in a key or a template. Arrays keep their JSON text.
 func (v Value) AsKey() string {
 	switch {
 	case len(v) == 0:
