@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// The files of the database.
+// Names of the database's files.
 const (
 	databaseName = "history.db"
 	walName      = databaseName + "-wal"
@@ -19,50 +19,50 @@ const (
 )
 
 const (
-	// maxReads is how many reads go on at once: each takes up to maxMemory.
+	// maxReads bounds the concurrent reads: each takes up to maxMemory.
 	maxReads = 2
-	// maxTime bounds a read with all its repetitions. 100,000 prompts take a third of a second.
+	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
 	// maxWait bounds the wait for other reads.
 	maxWait = 3 * time.Second
-	// grace is what a read gets to notice that its time is over. The library asks often, but not within each loop: a
-	// read that does not end keeps its place of the maxReads, so that there are never more of them.
+	// grace is how long a read may take to notice that its time is over. The library checks often, but not in every
+	// loop. A read that never ends keeps its slot, so that there are never more than maxReads.
 	grace = 2 * time.Second
-	// patientAttempts is after how many attempts in vain the files are copied before they are looked into, which
-	// takes less time: a writer without a pause changes them every few milliseconds.
+	// patientAttempts is the number of failed attempts after which the files are copied before they are read. Copying
+	// takes less time than reading, and a busy writer changes them every few milliseconds.
 	patientAttempts = 3
-	// maxHeld is the size in bytes of the files up to which that is done.
+	// maxHeld is the size in bytes up to which the files are copied.
 	maxHeld = 32 << 20
-	// pause is between two attempts, in which a writer gets on.
+	// pause is how long to wait between two attempts, so that a writer can proceed.
 	pause = time.Millisecond
 )
 
-// Files is the part of a sessioncore.Storage in which the database lies.
+// Files is the part of storage.Storage that is used to read the database.
 type Files interface {
 	Stat(name string) (storage.Stat, error)
 	Open(name string) (storage.Object, error)
 }
 
-// History is the prompt history of a SOURCE. Its methods are safe for concurrent use.
+// History is the prompt history of a SOURCE. It is safe for concurrent use.
 type History struct {
 	files Files
 	limit time.Duration // maxTime, or less in tests
 	tries int           // patientAttempts, or less in tests
-	reads chan struct{} // a place for each read under way
+	reads chan struct{} // a slot for each read in progress
 }
 
-// New returns the history in files, which need not be there.
+// New returns the history in files, which need not exist.
 func New(files Files) *History {
 	return &History{files: files, limit: maxTime, tries: patientAttempts, reads: make(chan struct{}, maxReads)}
 }
 
-// State is one state of the database: equal states mean equal content, once a Measure is settled.
+// State identifies a state of the database: if a Measure is settled, equal States mean equal content.
 type State struct {
 	database storage.Stat
-	wal      storage.Token // zero where there is no log
+	wal      storage.Token // zero if there is no log
 }
 
-// Stat tells mode and owner of the database file, and the times of the last change of it or of its log.
+// Stat returns the Stat of the database file, with the times of the last change of it or of its log.
 func (s State) Stat() storage.Stat {
 	st := s.database
 	st.Modified = max(st.Modified, s.wal.Modified)
@@ -70,7 +70,7 @@ func (s State) Stat() storage.Stat {
 	return st
 }
 
-// State looks at the files. Where there is no database, or something else than a file, the error wraps
+// State returns the current state of the files. If there is no database, or it is not a regular file, the error wraps
 // fs.ErrNotExist.
 func (h *History) State() (State, error) {
 	st, err := h.files.Stat(databaseName)
@@ -87,25 +87,26 @@ func (h *History) State() (State, error) {
 	return s, nil
 }
 
-// Measure is what a rendering is like.
+// Measure describes a rendering.
 type Measure struct {
-	State State // in which the database was
+	State State // of the database when it was read
 	Size  int64 // bytes
-	// Settled: whatever changes the database from now on changes its State too. Not so for a few
-	// milliseconds after a change, where the clock of the file system is coarse.
+	// Settled reports that any later change of the database changes its State too. It is false for a few milliseconds
+	// after a change if the file system's clock is coarse.
 	Settled bool
 }
 
-// Measure tells about the rendering of a query without keeping it; errors as for Render.
+// Measure returns the Measure of a rendering without keeping its text. Errors are those of Render.
 func (h *History) Measure(match string) (Measure, error) {
 	return h.read(match, &lines{})
 }
 
-// Render returns the prompts that match an FTS5 query, or all where it is empty: one JSON object a line, newest
-// first, as in the client's own lists. What is no such query is searched for as words. room is the size that is expected, 0 where unknown.
+// Render returns the prompts that match an FTS5 query, or all if match is empty: one JSON object per line, newest
+// first, as in the client's own lists. If match is not a valid query, its words are searched for. room is the
+// expected size in bytes, 0 if unknown.
 //
-// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or what the
-// storage says.
+// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or an error of the
+// storage.
 func (h *History) Render(match string, room int64) ([]byte, Measure, error) {
 	out := &lines{keep: true}
 	out.text.Grow(int(min(room, maxRendering)))
@@ -145,7 +146,7 @@ func (h *History) read(match string, out *lines) (Measure, error) {
 	}
 }
 
-// repeat reads until nothing changed meanwhile.
+// repeat reads until nothing changed during a read.
 func (h *History) repeat(match string, out *lines) (Measure, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), h.limit)
 	defer cancel()
@@ -165,8 +166,8 @@ func (h *History) repeat(match string, out *lines) (Measure, error) {
 	}
 }
 
-// attempt reads once, from a copy where hurry is set. changed tells that the database changed meanwhile: then
-// the result says nothing.
+// attempt reads once, from a copy if hurry is set. changed reports that the database changed meanwhile, so that the
+// result is invalid.
 func (h *History) attempt(
 	ctx context.Context, match string, out *lines, hurry bool,
 ) (m Measure, changed bool, err error) {

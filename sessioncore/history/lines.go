@@ -10,17 +10,17 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// maxRendering is the longest answer in bytes: an open file keeps it in memory. 20,000 prompts of 270 bytes are a
-// twelfth of it.
+// maxRendering is the maximum size of an answer in bytes; an open file keeps it in memory. 20,000 prompts of 270
+// bytes take a twelfth of it.
 const maxRendering = 64 << 20
 
-// lines collects JSON lines, or counts their bytes.
+// lines collects JSON lines, or only counts their bytes.
 type lines struct {
 	keep bool
 	text bytes.Buffer
 	size int64
 
-	line bytes.Buffer // being made
+	line bytes.Buffer // the line being written
 }
 
 func (l *lines) reset() {
@@ -28,16 +28,16 @@ func (l *lines) reset() {
 	l.size = 0
 }
 
-// line is a row of the table; keys are its columns.
+// line is a row of the table; its keys are the columns.
 type line struct {
 	ID        any  `json:"id"`
 	Prompt    any  `json:"prompt"`
 	CreatedAt any  `json:"created_at"`
 	Cwd       any  `json:"cwd"`
-	SessionID *any `json:"session_id,omitempty"` // nil: there is no such column
+	SessionID *any `json:"session_id,omitempty"` // nil if there is no such column
 }
 
-// add adds the row at which a statement stands: id, prompt, created_at, cwd and perhaps session_id.
+// add appends the current row of a statement: id, prompt, created_at, cwd and possibly session_id.
 func (l *lines) add(row *sqlite3.Stmt) error {
 	v := line{value(row, 0), value(row, 1), created(value(row, 2)), value(row, 3), nil}
 	if row.ColumnCount() > 4 {
@@ -46,7 +46,7 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 	}
 	l.line.Reset()
 	enc := json.NewEncoder(&l.line)
-	enc.SetEscapeHTML(false) // as JSON.stringify writes it, and as one greps for it
+	enc.SetEscapeHTML(false) // as JSON.stringify writes it, and as users grep for it
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("%w: %v", ErrUnreadable, err)
 	}
@@ -60,8 +60,8 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 	return nil
 }
 
-// value returns a column as what JSON has for it. Columns of SQLite hold values of any type; bytes that are no
-// UTF-8 become U+FFFD.
+// value returns a column as a value for package json. SQLite columns hold values of any type; json replaces invalid
+// UTF-8 by U+FFFD.
 func value(row *sqlite3.Stmt, column int) any {
 	switch row.ColumnType(column) {
 	case sqlite3.INTEGER:
@@ -78,8 +78,8 @@ func value(row *sqlite3.Stmt, column int) any {
 	return nil
 }
 
-// created turns seconds since the epoch, which the client stores, into the form that times have in sessions. What is
-// no time stays as it is.
+// created converts seconds since the epoch, as the client stores them, to the form of times in sessions. It returns
+// other values unchanged.
 func created(v any) any {
 	seconds, ok := v.(int64)
 	if !ok {

@@ -11,33 +11,33 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// walHeaderSize is the size of the header of a write-ahead log in bytes. It holds two numbers that differ each time
-// that the log is begun anew (SQLite's file format, section 4.1).
+// walHeaderSize is the size of the header of a write-ahead log in bytes. It contains two numbers that change whenever
+// the log is restarted (SQLite's file format, section 4.1).
 const walHeaderSize = 32
 
-// pinned is the database at one moment: its files, open, at the sizes that they had.
+// pinned is the database at one moment: its open files at the sizes that they had.
 type pinned struct {
 	files    Files
-	at       time.Time // when
-	state    State     // in which
+	at       time.Time // when the files were opened
+	state    State     // the state at that time
 	database *pinnedFile
-	wal      *pinnedFile // nil: none
-	journal  *pinnedFile // nil: none. A transaction of an old kind is under way or was cut off.
-	shm      *pinnedFile // nil: none, or none of use: nobody is writing, or not in the usual way
+	wal      *pinnedFile // nil if none
+	journal  *pinnedFile // nil if none; otherwise a rollback transaction is in progress or was interrupted
+	shm      *pinnedFile // nil if none or unusable: no writer, or one that does not use it as expected
 	header   []byte      // of the log
-	index    walIndex    // what shm said
+	index    walIndex    // contents of shm
 }
 
-// pinnedFile is an open file that does not grow.
+// pinnedFile is an open file with a fixed size.
 type pinnedFile struct {
 	ctx  context.Context
 	name string
 	obj  storage.Object
 	stat storage.Stat
-	held []byte // its content, where that was copied
+	held []byte // the content, if it was copied
 }
 
-// ReadAt implements io.ReaderAt, up to the size at which the file was pinned, until the context is done.
+// ReadAt implements io.ReaderAt up to the pinned size, until ctx is done.
 func (f *pinnedFile) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -59,10 +59,10 @@ func (f *pinnedFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// errChanged: files were replaced while they were opened.
+// errChanged means that files were replaced while they were opened.
 var errChanged = errors.New("the database changed")
 
-// pin opens the files. An error of errChanged: they were being replaced.
+// pin opens the files. It returns errChanged if they were being replaced.
 func (h *History) pin(ctx context.Context) (*pinned, error) {
 	p := &pinned{files: h.files}
 	if err := p.open(ctx); err != nil {
@@ -84,7 +84,7 @@ func (p *pinned) open(ctx context.Context) (err error) {
 		}
 	}
 	if p.database == nil {
-		return errChanged // it was there a moment ago
+		return errChanged // it existed a moment ago
 	}
 	if p.shm != nil {
 		var ok bool
@@ -93,7 +93,7 @@ func (p *pinned) open(ctx context.Context) (err error) {
 			p.shm = nil
 		}
 	}
-	// After the index, so that all frames that it knows are in the log.
+	// After reading the index, so that all frames it knows are in the log.
 	p.at = time.Now()
 	for _, f := range p.all() {
 		if f.stat, err = f.obj.Stat(); err != nil {
@@ -113,12 +113,12 @@ func (p *pinned) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// isAbsent reports whether there is no such file, or something else under its name.
+// isAbsent reports whether err means that there is no regular file with the name.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular)
 }
 
-// readHeader returns the header of a log, shorter where the log is.
+// readHeader returns the header of a log, or less if the log is shorter.
 func readHeader(wal io.ReaderAt) ([]byte, error) {
 	header := make([]byte, walHeaderSize)
 	n, err := wal.ReadAt(header, 0)
@@ -128,7 +128,7 @@ func readHeader(wal io.ReaderAt) ([]byte, error) {
 	return header[:n], nil
 }
 
-// all are the files that there are.
+// all returns the files that exist.
 func (p *pinned) all() []*pinnedFile {
 	var all []*pinnedFile
 	for _, f := range []*pinnedFile{p.database, p.wal, p.journal, p.shm} {
@@ -139,7 +139,7 @@ func (p *pinned) all() []*pinnedFile {
 	return all
 }
 
-// replaced reports whether one of the files is not any more what its name says.
+// replaced reports whether one of the names no longer refers to the open file.
 func (p *pinned) replaced() bool {
 	for _, f := range p.all() {
 		if st, err := p.files.Stat(f.name); err != nil || !st.SameObject(f.stat.Token) {
@@ -149,8 +149,8 @@ func (p *pinned) replaced() bool {
 	return false
 }
 
-// wait returns for how long a change of the database file might not show in its times. Where a writer tells in
-// history.db-shm what it does, this does not matter.
+// wait returns for how long a change of the database file might not show in its times. It returns 0 if there is
+// history.db-shm, in which writers announce what they do.
 func (p *pinned) wait() time.Duration {
 	if p.shm != nil {
 		return 0
@@ -158,9 +158,9 @@ func (p *pinned) wait() time.Duration {
 	return p.database.stat.Token.Settling(p.at)
 }
 
-// changed reports whether what was read can be a mixture of two states: the log was begun anew or cut, or frames
-// that are not in the pinned part of the log may have been copied into the database file. That the log grew, or that
-// older frames were copied, changes nothing of what is seen: what the log has of a page is taken from the log.
+// changed reports whether what was read may be a mixture of two states: the log was restarted or truncated, or frames
+// beyond the pinned part of the log may have been copied into the database file. It does not matter if the log grew
+// or older frames were copied, since pages that are in the log are read from the log.
 func (p *pinned) changed() bool {
 	if p.shm != nil {
 		now, ok := readIndex(p.shm.obj)
@@ -178,7 +178,7 @@ func (p *pinned) changed() bool {
 	return p.replaced()
 }
 
-// hold copies the database and its log into memory, if they are small enough.
+// hold copies the database and its log into memory if they are small enough.
 func (p *pinned) hold() (held bool, err error) {
 	files := []*pinnedFile{p.database}
 	if p.wal != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxMemory bounds what a connection takes, in bytes: its cache (2 MB), the log's index (8 bytes a frame), and
-	// a few copies of the longest value.
+	// maxMemory bounds the memory of a connection in bytes: its cache (2 MB), the log's index (8 bytes per frame),
+	// and a few copies of the longest value.
 	maxMemory = 64 << 20
-	// maxValue is the longest value in bytes that is read. Nobody types that much.
+	// maxValue is the maximum length of a value in bytes. Nobody types that much.
 	maxValue = 16 << 20
 )
 
-// limits are those that SQLite's documentation advises for hostile databases (Defense Against The Dark Arts).
+// limits are the ones that SQLite's documentation recommends for untrusted databases (Defense Against The Dark Arts).
 var limits = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              maxValue,
 	sqlite3.LIMIT_SQL_LENGTH:          100_000,
@@ -36,12 +36,12 @@ var limits = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_TRIGGER_DEPTH:       10,
 }
 
-// pragmas: no shared memory, so an index of the log of our own (package comment); nothing is written, temporary
-// tables are in memory, and damage is looked for.
+// pragmas: no shared memory, so that the connection has its own index of the log (see the package comment);
+// read-only; temporary tables in memory; checks for damage.
 const pragmas = `PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;
 PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON`
 
-// settings of the connection: the schema cannot run anything, and closing writes nothing back.
+// settings of the connection: the schema cannot run code, and closing writes nothing back.
 var settings = map[sqlite3.DBConfig]bool{
 	sqlite3.DBCONFIG_DEFENSIVE:        true,
 	sqlite3.DBCONFIG_ENABLE_TRIGGER:   false,
@@ -49,10 +49,10 @@ var settings = map[sqlite3.DBConfig]bool{
 	sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE: true,
 }
 
-// connections counts them, to name their file systems.
+// connections counts the connections; the number names the file system of each.
 var connections atomic.Int64
 
-// query writes the answer to a query on a pinned database to out.
+// query writes the result of a query on a pinned database to out.
 func query(ctx context.Context, p *pinned, match string, out *lines) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
@@ -77,7 +77,7 @@ func query(ctx context.Context, p *pinned, match string, out *lines) (err error)
 	return selectPrompts(conn, match, out)
 }
 
-// closeConn lets go of a connection and its memory, also after a panic.
+// closeConn closes a connection and frees its memory, even after a panic.
 func closeConn(conn *sqlite3.Conn) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -105,8 +105,8 @@ func configure(conn *sqlite3.Conn) error {
 	return fts5.Register(conn)
 }
 
-// readError tells what went wrong in the words of the library. What it wraps is not wrapped again: an error number
-// in it would be taken for one of ours.
+// readError wraps an error of the library in one of ours. The library's error appears only as text: an errno in it
+// would be taken for one of ours.
 func readError(err error) error {
 	if errors.Is(err, sqlite3.TOOBIG) {
 		return fmt.Errorf("%w: a value of more than %d bytes", ErrTooBig, maxValue)
@@ -118,7 +118,7 @@ func readError(err error) error {
 func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	found, err := findTables(conn)
 	if err != nil || !found.history {
-		return err // the client has made the file, and nothing in it yet
+		return err // the client has created the file but nothing in it yet
 	}
 	columns := "h.id, h.prompt, h.created_at, h.cwd"
 	if found.sessionID {
@@ -140,11 +140,10 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	return err
 }
 
-// tables is what the database has of what the client makes.
+// tables says which of the client's tables and columns the database has.
 type tables struct{ history, sessionID, index bool }
 
-// findTables looks into the schema. A view or a table of a module, under the name of a table, is refused: it could
-// be anything.
+// findTables reads the schema. It refuses a view or a virtual table with the name of a table: it could do anything.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	stmt, _, err := conn.Prepare("SELECT lower(name), sql FROM sqlite_schema" +
 		" WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')")
@@ -172,7 +171,7 @@ func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	return found, err
 }
 
-// findColumns looks for the column session_id, and refuses columns that are computed: that can take any time.
+// findColumns looks for the column session_id. It refuses generated columns, which can take any time.
 func findColumns(conn *sqlite3.Conn) (sessionID bool, err error) {
 	stmt, _, err := conn.Prepare("SELECT lower(name), hidden FROM pragma_table_xinfo('history')")
 	if err != nil {
@@ -198,7 +197,7 @@ func readRows(conn *sqlite3.Conn, sql, match string, out *lines) error {
 	}
 	defer stmt.Close()
 	if match != "" {
-		// With a * in front it would not be a query: FTS5 takes that for a question about its own state.
+		// If match began with a *, FTS5 would take it for a special query about its own state.
 		if err := stmt.BindText(1, " "+match); err != nil {
 			return readError(err)
 		}

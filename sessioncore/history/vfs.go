@@ -7,8 +7,8 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// pinnedVFS is the file system that SQLite sees: the pinned files and nothing else. Nothing in it can be written,
-// made, locked or shared.
+// pinnedVFS is the file system that SQLite sees: only the pinned files. Nothing in it can be written, created, locked
+// or shared.
 type pinnedVFS struct{ *pinned }
 
 var _ vfs.VFS = pinnedVFS{}
@@ -20,7 +20,7 @@ func (v pinnedVFS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag
 	if kind == 0 || f == nil && kind != vfs.OPEN_WAL { // no temporary files
 		return nil, 0, sqlite3.CANTOPEN
 	}
-	// A log that is not there is an empty one: a database in WAL mode wants to make it.
+	// A missing log is an empty one: SQLite wants to create it for a database in WAL mode.
 	return readOnlyFile{f}, kind | vfs.OPEN_READONLY, nil
 }
 
@@ -47,7 +47,7 @@ func (v pinnedVFS) Access(name string, _ vfs.AccessFlag) (bool, error) {
 // FullPathname implements vfs.VFS.
 func (v pinnedVFS) FullPathname(name string) (string, error) { return name, nil }
 
-// readOnlyFile is a pinned file, or an empty one where there is none, as SQLite sees it.
+// readOnlyFile is a pinned file as SQLite sees it; if it is nil, an empty file.
 type readOnlyFile struct{ *pinnedFile }
 
 var _ vfs.File = readOnlyFile{}
@@ -68,7 +68,7 @@ func (f readOnlyFile) Size() (int64, error) {
 	return f.stat.Size, nil
 }
 
-// The rest of vfs.File. Locks are granted: nobody else sees these files.
+// The other methods of vfs.File. Locks are granted, since nobody else sees these files.
 
 func (f readOnlyFile) Close() error                                    { return nil } // pinned.close does it
 func (f readOnlyFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }

@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// walIndex is what the writers' shared memory, history.db-shm, says of the log (SQLite's WAL-mode File Format,
-// section 2.1). It is read as a file, at any moment, and never written to or locked.
+// walIndex is what history.db-shm, the writers' shared memory, says about the log (SQLite's WAL-mode File Format,
+// section 2.1). It is read as a file, at any moment, and never written or locked.
 type walIndex struct {
-	frames uint32  // in the log, committed
-	copied uint32  // how many of them are in the database file, or are being copied there
-	salts  [8]byte // of the log; they change before it is begun anew
+	frames uint32  // committed frames in the log
+	copied uint32  // how many of them are copied or being copied into the database file
+	salts  [8]byte // of the log; they change before it is restarted
 }
 
 const (
 	indexVersion    = 3007000
-	indexHeaderSize = 48 // there are two copies: while they differ, it is being written
+	indexHeaderSize = 48 // there are two copies; they differ while being written
 	indexSize       = 2*indexHeaderSize + 40
 )
 
-// readIndex reads the index; ok is false where there is none, or it is being written, or makes no sense.
+// readIndex reads the index; ok is false if there is none, it is being written, or it is invalid.
 func readIndex(shm io.ReaderAt) (index walIndex, ok bool) {
 	var b [indexSize]byte
 	const copies = 2 * indexHeaderSize
-	// How much is copied comes first: it is set back after the salts change.
+	// Read the number of copied frames first: it is reset after the salts change.
 	if _, err := shm.ReadAt(b[copies:], copies); err != nil {
 		return index, false
 	}

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// plainWords makes the query of a text that is not meant as one, such as README.md or git-commit, in the way of
-// the client's own search: all runs of letters and digits, each as the beginning of a word. "" where there are
-// none.
+// plainWords converts a text that is not an FTS5 query, such as README.md or git-commit, to one, as the client's own
+// search does: each run of letters and digits is the prefix of a word. It returns "" if there are none.
 func plainWords(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	var query strings.Builder
