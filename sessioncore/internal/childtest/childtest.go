@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// childTask is the variable that makes the test binary another process of a test.
+// childTask is the environment variable that makes the test binary run a task as a child process.
 const childTask = "SESSIONFS_TEST_CHILD"
 
-// Command prepares another process; the arguments have no newlines.
+// Command returns the command of a child process that runs a task. The arguments must not have newlines.
 func Command(t testing.TB, task string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
@@ -27,7 +27,8 @@ func Command(t testing.TB, task string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts one and waits for its first line. It works on until its stdin is closed.
+// Start starts a child process and waits for its first line, "ready". end closes its stdin and waits until it
+// exits.
 func Start(t *testing.T, task string, args ...string) (pid int, end func()) {
 	t.Helper()
 	cmd := Command(t, task, args...)
@@ -47,7 +48,8 @@ func Start(t *testing.T, task string, args ...string) (pid int, end func()) {
 	return cmd.Process.Pid, end
 }
 
-// RunAsNobody runs a child as a user without rights, from a copy of the binary that such a user may read.
+// RunAsNobody runs a task as a user without rights and returns its output. It runs a copy of the binary that such a
+// user may read.
 func RunAsNobody(t *testing.T, task string, args ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -70,19 +72,19 @@ func RunAsNobody(t *testing.T, task string, args ...string) string {
 	return string(out)
 }
 
-// Nobody is a user who has no processes: below the 65,536 numbers that a container may have, and another
-// one in each run, since runs beside each other would see each other's.
+// Nobody is the id of a user without processes. It is below 65,536, the number of ids that a container may have,
+// and differs between runs, which would otherwise see each other's processes.
 var Nobody = 20_000 + os.Getpid()%40_000
 
-// SayReady tells the parent, and waits until it closes our stdin.
+// SayReady tells the parent that the task is ready, and waits until the parent closes our stdin.
 func SayReady() error {
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
-// Run does the task that the process was started for, if it was started as a child, and ends it. A package's
-// test TestChild calls it.
+// Run runs the task that the process was started for and exits, if the process is a child. It is called by a
+// package's test TestChild.
 func Run(tasks map[string]func(args []string) error) {
 	task := os.Getenv(childTask)
 	if task == "" {

@@ -1,2 +1,2 @@
-// Package childtest lets a test binary be another process of its own test.
+// Package childtest lets a test run its own test binary as another process.
 package childtest

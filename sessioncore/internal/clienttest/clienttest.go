@@ -27,11 +27,11 @@ type Agent struct {
 	t testing.TB
 }
 
-// Databases are what clients have open for writing.
+// Databases are the files that clients have open for writing.
 var Databases = []string{"agent.db", "history.db", "models.db"}
 
-// NewAgent returns an agent directory with the sessions p/s.jsonl and p/other.jsonl, and one below each, with the
-// entries a and b.
+// NewAgent creates an agent directory with the sessions p/s.jsonl and p/other.jsonl and one below each. Each has
+// the entries a and b.
 func NewAgent(t testing.TB) *Agent {
 	t.Helper()
 	a := &Agent{t: t, Path: t.TempDir()}
@@ -50,7 +50,7 @@ func NewAgent(t testing.TB) *Agent {
 	return a
 }
 
-// Session is what the sessions of NewAgent contain.
+// Session is the content of the sessions of NewAgent.
 var Session = sessiontest.Header + sessiontest.Entry("a", "") + sessiontest.Entry("b", "a")
 
 // Database returns the path of one of the Databases.
@@ -63,18 +63,19 @@ func (a *Agent) Crumb(terminal, session string) {
 	require.NoError(a.t, os.WriteFile(filepath.Join(a.Path, "terminal-sessions", terminal), []byte(text), 0o600))
 }
 
-// Imitation is a process that stands for a client.
+// Imitation is a process that imitates a client.
 type Imitation struct {
-	Stdin   *os.File // nil: nothing
-	Control *os.File // the controlling terminal; nil: none
+	Stdin   *os.File // nil for none
+	Control *os.File // the controlling terminal; nil for none
 	Env     []string
 	Files   []string // held open for writing
 }
 
-// terminalVariables are what clients make terminal ids of; those of the tests' own terminal mean nothing.
+// terminalVariables are the variables from which clients derive terminal ids. Those of the terminal of the tests
+// are cleared.
 var terminalVariables = []string{"ZELLIJ_PANE_ID", "TMUX_PANE", "CMUX_SURFACE_ID", "KITTY_WINDOW_ID", "WEZTERM_PANE", "TERM_SESSION_ID", "WT_SESSION"}
 
-// Start starts it; end kills it.
+// Start starts the process. end kills it.
 func (c Imitation) Start(t testing.TB) (pid int, end func()) {
 	t.Helper()
 	cmd := childtest.Command(t, "client", c.Files...)
@@ -109,7 +110,8 @@ func (c Imitation) Start(t testing.TB) (pid int, end func()) {
 	return cmd.Process.Pid, end
 }
 
-// Child is the process of an Imitation: it holds the files open for writing for as long as the test lives.
+// Child is the main function of the process of an Imitation. It holds the files open for writing as long as the
+// test runs.
 func Child(args []string) error {
 	for _, name := range args {
 		if name == "" {

@@ -1,3 +1,3 @@
-// Package clienttest imitates clients for tests: agent directories, terminals, and processes that hold files as a client
-// does.
+// Package clienttest imitates clients for tests: agent directories, terminals, and processes that hold files open
+// as a client does.
 package clienttest

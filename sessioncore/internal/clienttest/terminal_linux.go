@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal returns a pseudo terminal and the terminal id that clients make of it.
+// Terminal returns a pseudo terminal and the terminal id that clients derive from it.
 func Terminal(t *testing.T) (tty *os.File, id string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -8,51 +8,51 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file tells the lines of other people's Markdown apart: which are code, and stay as they are, and which are
-// headings or running text. A line is told by what it begins with, behind the margins of the quotes and list
-// items around it. What happens to text is in text.go.
+// This file classifies the lines of other people's Markdown: code, which is not changed, headings, and running
+// text. The kind of a line depends on its first characters after the margins of the quotes and list items around
+// it. How text is changed is in text.go.
 
 const (
-	// ourHeadings is how many levels of headings are ours: the document's and those of its turns.
+	// ourHeadings is the number of levels of headings that are ours: the document's and those of its turns.
 	ourHeadings = 2
 	// deepestHeading is the deepest level that Markdown has.
 	deepestHeading = 6
-	// maxNesting is how many quotes and list items may stand within each other: deeper ones become text, since
-	// the work for a line grows with them, here and in whatever renders the document.
+	// maxNesting is the maximum number of nested quotes and list items. Deeper ones become text, since the work for
+	// a line grows with the nesting, here and in programs that render the document.
 	maxNesting = 16
 )
 
-// What lines begin with.
+// Patterns of the beginnings of lines.
 var (
 	heading   = regexp.MustCompile(`^#{1,6}(?:[ \t]|$)`)
 	fence     = regexp.MustCompile("^(?:`{3,}[^`]*$|~{3,})")
-	underline = regexp.MustCompile(`^(?:=+|-+)[ \t]*$`) // makes a heading of the text above it
+	underline = regexp.MustCompile(`^(?:=+|-+)[ \t]*$`) // turns the text above it into a heading
 	marker    = regexp.MustCompile(`^(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$))`)
 	markers   = regexp.MustCompile(`[-+*0-9.)]`) // of items
-	// interrupts is a marker that can stand right below text.
+	// interrupts matches a marker that can be directly below text.
 	interrupts = regexp.MustCompile(`^(?:>|(?:[-+*]|0*1[.)])[ \t]+[^ \t])`)
 )
 
-// isRule reports whether a line's text is a rule across the page.
+// isRule reports whether text is a thematic break.
 func isRule(text []byte) bool {
 	return bytes.IndexByte([]byte("*-_"), text[0]) >= 0 && bytes.Count(text, text[:1]) >= 3 &&
 		len(bytes.Trim(text, string(text[:1])+" \t")) == 0
 }
 
-// isDelimiters reports whether a line could stand between a table's head and its rows.
+// isDelimiters reports whether a line could be the delimiter row of a table.
 func isDelimiters(line []byte) bool {
 	return len(bytes.Trim(line, ">|:- \t")) == 0 && bytes.IndexByte(line, '-') >= 0
 }
 
-// special are the bytes that lines begin with that are no mere text.
+// special is the set of first bytes of lines that may not be plain text.
 var special = [256]bool{'#': true, '`': true, '~': true, '*': true, '-': true, '_': true, '=': true, '+': true, '>': true,
 	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true}
 
-// kind is what the last line is a part of.
+// kind is the kind of block that the last line belongs to.
 type kind uint8
 
 const (
-	nothing kind = iota // that goes on
+	nothing kind = iota // a block that does not continue
 	paragraph
 	fenced
 )
@@ -60,22 +60,22 @@ const (
 // copier copies Markdown line by line.
 type copier struct {
 	out  []byte
-	next []byte // the lines that follow
+	next []byte // the following lines
 
-	tags   bool // there may be raw HTML in the text
-	labels bool // there may be definitions of links
-	deeper int  // levels that headings go down
-	lowest int  // the lowest level of a heading, 0 for none
+	tags   bool // the text may have raw HTML
+	labels bool // the text may have link definitions
+	deeper int  // number of levels by which headings are lowered
+	lowest int  // the lowest level of a heading so far, 0 for none
 
-	open  []int // the quotes and list items that are open: the columns before an item's text, 0 for a quote
-	empty bool  // the last of them is an item with nothing in it yet
+	open  []int // the open quotes and list items: the number of columns before an item's text, 0 for a quote
+	empty bool  // the last of them is an item without content so far
 	last  kind
 
-	fence  []byte // that began the code
-	margin []byte // what is before each line of it
+	fence  []byte // the fence that opened the code
+	margin []byte // the margin before each line of the code
 
 	table  bool // the paragraph may be a table
-	unsure bool // in the rest of the paragraph, what looks like code may be none
+	unsure bool // what looks like code in the rest of the paragraph may not be code
 }
 
 func (c *copier) lines(text []byte) {
@@ -93,7 +93,7 @@ func (c *copier) lines(text []byte) {
 
 func (c *copier) put(line []byte) { c.out = append(append(c.out, line...), '\n') }
 
-// line copies a line.
+// line copies one line.
 func (c *copier) line(src []byte) {
 	line, n, at := c.enter(src)
 	if c.last == fenced && n == len(c.open) {
@@ -107,7 +107,7 @@ func (c *copier) line(src []byte) {
 	line, n, at, spaces := c.begin(line, n, at)
 	lead, text := line[:at], line[at:]
 	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
-		lead = src[:len(src)-len(text)] // with its tabs
+		lead = src[:len(src)-len(text)] // with the original tabs
 	}
 	switch below := c.last == paragraph && n == len(c.open); {
 	case len(text) == 0:
@@ -125,11 +125,11 @@ func (c *copier) line(src []byte) {
 		c.close(n)
 		c.last, c.fence = fenced, text[:RunLength(text, text[0])]
 		c.margin = markers.ReplaceAll(lead, []byte(" "))
-		// To some programs a line with bars is a table's head rather than a fence.
+		// Some programs take a line with bars for the head of a table, not for a fence.
 		c.out = append(c.out, lead...)
 		c.put(bytes.ReplaceAll(text, []byte("|"), []byte("&#124;")))
 	case below && underline.Match(text):
-		if isRule(text) { // with a blank line before it, it is the rule that it looks like
+		if isRule(text) { // with a blank line before it, it is a thematic break
 			c.apart(src)
 			return
 		}
@@ -144,17 +144,17 @@ func (c *copier) line(src []byte) {
 	}
 }
 
-// close ends what the line before is a part of, with all open quotes and items but the first n.
+// close ends the current block and closes all open quotes and items but the first n.
 func (c *copier) close(n int) { c.open, c.last = c.open[:n], nothing }
 
-// apart copies a line with a blank one before it.
+// apart copies a line with a blank line before it.
 func (c *copier) apart(src []byte) {
 	c.line(nil)
 	c.line(src)
 }
 
-// enter goes along the open quotes and items that a line continues. It returns how many they are and where the
-// line goes on, in columns: tabs on the way become blanks.
+// enter matches the margins of the open quotes and items that a line continues. It returns the line with the tabs
+// in its margins expanded, the number of these quotes and items, and the column after their margins.
 func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	for ; n < len(c.open); n++ {
 		var text, spaces int
@@ -175,8 +175,9 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	return line, n, at
 }
 
-// begin opens the quotes and items that begin on a line behind those that it continues. It returns where its text
-// begins, and how many blanks are before it.
+// begin opens the quotes and items that begin on a line after the n that it continues. It returns the line with
+// tabs expanded, the number of open quotes and items, the offset of its text, and the number of blanks before the
+// text.
 func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
 	c.empty = false
 	for opened := false; ; opened = true {
@@ -197,7 +198,7 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 		switch {
 		case quote:
 			margin, spaces = 0, min(spaces, 1)
-		case spaces > 4 || empty: // what follows is code, or nothing
+		case spaces > 4 || empty: // followed by code, or by nothing
 			margin, spaces = margin+1, min(spaces, 1)
 		default:
 			margin += spaces
@@ -207,8 +208,8 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 	}
 }
 
-// indent returns where the text of a line begins from at on, and how many blanks are before it. Tabs among them
-// become blanks.
+// indent returns the offset of the first text of a line at or after at, and the number of blanks before it. Tabs
+// among them are expanded.
 func indent(line []byte, at int) (wide []byte, text, spaces int) {
 	for text = at; text < len(line) && line[text] == ' '; {
 		text++

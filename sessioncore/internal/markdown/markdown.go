@@ -2,13 +2,13 @@ package markdown
 
 import "bytes"
 
-// Append appends visible text as Markdown that keeps to itself: as it is but for what would reach beyond it. Raw
-// HTML and link definitions become plain text, headings stand below ours, a code fence that is left open is
-// closed. It ends with a newline.
+// Append appends visible text as Markdown that affects nothing outside it. Raw HTML and link definitions become
+// plain text, headings are lowered below ours, and an open code fence is closed; everything else stays as it is.
+// The result ends with a newline.
 func Append(dst, text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
 	c := copier{out: dst, tags: tag.Match(text), labels: bytes.Contains(text, []byte("]:"))}
-	if bytes.Contains(text, []byte("#")) { // headings keep their order among each other
+	if bytes.Contains(text, []byte("#")) { // keep the relative levels of headings
 		var first copier
 		if first.lines(text); first.lowest > 0 {
 			c.deeper = max(0, ourHeadings+1-first.lowest)
@@ -18,9 +18,9 @@ func Append(dst, text []byte) []byte {
 	return c.out
 }
 
-// AppendQuote appends visible text as a quote of Markdown that keeps to itself.
+// AppendQuote appends visible text as a quote of Markdown that affects nothing outside it.
 func AppendQuote(dst, text []byte) []byte {
-	// Tabs would reach elsewhere behind the quote's marker than they do without it.
+	// Tabs would have another width after the quote's marker.
 	text = bytes.ReplaceAll(text, []byte("\t"), []byte("    "))
 	for line := range bytes.Lines(Append(nil, text)) {
 		if line[0] == '\n' {

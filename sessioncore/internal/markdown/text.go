@@ -5,18 +5,18 @@ import (
 	"regexp"
 )
 
-// heading copies a heading, below ours.
+// heading copies a heading, lowered below ours.
 func (c *copier) heading(lead, text []byte) {
 	level := RunLength(text, '#')
 	if c.lowest == 0 || level < c.lowest {
 		c.lowest = level
 	}
 	c.out = append(append(c.out, lead...), "######"[:min(c.deeper, deepestHeading-level)]...)
-	c.table, c.unsure = true, false // to some programs it can be a table's head
+	c.table, c.unsure = true, false // some programs take it for the head of a table
 	c.escape(text)
 }
 
-// code copies a line of indented code. Within quotes and items, not all programs agree that it is.
+// code copies a line of indented code. Within quotes and items, programs disagree whether it is code.
 func (c *copier) code(lead, text []byte, within bool) {
 	c.out = append(c.out, lead...)
 	if within {
@@ -32,7 +32,8 @@ func (c *copier) text(src, lead, text []byte, n int) {
 		c.close(n)
 		c.last, c.table, c.unsure = paragraph, false, false
 	} else if c.table && (marker.Match(text) || len(lead) >= 4) {
-		// Below a table's head a list or code may begin that could not below text: not all programs agree.
+		// A list or code can begin below the head of a table but not below text, and programs disagree on which
+		// this is.
 		c.apart(src)
 		return
 	}
@@ -46,23 +47,22 @@ func (c *copier) text(src, lead, text []byte, n int) {
 }
 
 var (
-	// tag is what begins raw HTML, perhaps.
+	// tag matches the possible start of raw HTML.
 	tag = regexp.MustCompile(`<([a-zA-Z/!?])`)
-	// label is a label in brackets with which no definition of a link or a footnote begins: these are not
-	// shown where they stand, and change links elsewhere.
+	// label matches a label in brackets that does not begin the definition of a link or a footnote. Definitions are
+	// not shown where they are, and change links elsewhere.
 	label = regexp.MustCompile(`^\[[^\]\\]*\](?:[^:]|$)`)
-	// autolink is a link that is left alone. Anything else that begins like one is made text: that is safe, and
-	// the address can still be read.
+	// autolink matches a link that is not changed. Anything else that begins like one becomes text, which is safe
+	// and leaves the address readable.
 	autolink = regexp.MustCompile("^<(?:https?://|mailto:)[^\\s<>`|\\\\]*>")
-	// target is a link's target in which nothing can be taken otherwise.
+	// target matches the target of a link if it cannot be misread.
 	target = regexp.MustCompile("^\\]\\([^\\s()<>`\"'\\\\]*\\)")
-	// address is in a bare address that some programs make a link of.
+	// address matches the part of a bare address by which some programs recognize a link.
 	address = regexp.MustCompile(`(?i)://|www\.|mailto:|xmpp:`)
 )
 
-// escape copies text in which raw HTML becomes plain text. Code spans stay as they are if they are such whatever
-// stands around them: if they end on their line, within their cell of a table, and if before them in the
-// paragraph nothing can be taken otherwise.
+// escape copies text and turns raw HTML into plain text. A code span is not changed if it is one in any context: it
+// ends on its line and within its table cell, and nothing before it in the paragraph is ambiguous.
 func (c *copier) escape(text []byte) {
 	if !c.tags {
 		c.put(text)
@@ -87,7 +87,7 @@ func (c *copier) escape(text []byte) {
 				break
 			}
 			c.out = append(c.out, text[done:i-1]...)
-			// Behind a line that ends in a backslash, some programs let that escape what this one begins with.
+			// In some programs, a backslash at the end of a line escapes the first character of the next one.
 			if done = i; c.unsure && i == 1 || i > 1 && text[i-2] == '\\' || inAddress(text[:i-1]) {
 				c.out = append(c.out, "&lt;"...)
 			} else {
@@ -115,7 +115,7 @@ func (c *copier) escape(text []byte) {
 	}
 }
 
-// codeSpan returns the code span that begins with n backticks, nil if it does not end here.
+// codeSpan returns the code span at the start of text that begins with n backticks, nil if it does not end in text.
 func codeSpan(text []byte, n int) []byte {
 	for i := n; ; {
 		next := bytes.IndexByte(text[i:], '`')
@@ -130,10 +130,10 @@ func codeSpan(text []byte, n int) []byte {
 	}
 }
 
-// longestWord is how far inAddress looks back, in bytes.
+// longestWord is the number of bytes that inAddress looks back.
 const longestWord = 256
 
-// inAddress reports whether what follows a text may belong to an address. A backslash escapes nothing there.
+// inAddress reports whether what follows text may be part of an address. Backslashes do not escape anything there.
 func inAddress(text []byte) bool {
 	word := text[max(0, len(text)-longestWord):]
 	word = word[bytes.LastIndexAny(word, " \t")+1:]

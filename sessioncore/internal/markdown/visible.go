@@ -8,11 +8,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// What people read in a terminal or a browser must not be able to do more than be read: this file makes
-// harmless what a text can hold besides characters.
+// Text that people read in a terminal or a browser must have no other effect. This file makes control characters
+// and the like harmless.
 
-// suspicious tells the bytes at which AppendVisible has to look closer: control characters, and the first
-// bytes of those that are longer.
+// suspicious is the set of bytes that AppendVisible has to check: control characters, and the first bytes of longer
+// characters that may be among those.
 var suspicious = func() (t [256]bool) {
 	for c := range 0x20 {
 		t[c] = c != '\n' && c != '\t'
@@ -21,9 +21,9 @@ var suspicious = func() (t [256]bool) {
 	return t
 }()
 
-// AppendVisible appends WTF-8 text as UTF-8 that a terminal shows and does not obey: of control characters
-// their pictures (ESC is ␛) or numbers, also of those that change the direction of writing or break lines
-// in some programs alone; lone surrogates as U+FFFD. Line ends of all kinds become newlines.
+// AppendVisible appends WTF-8 text as UTF-8 that has no effect on a terminal. Control characters are replaced by
+// their pictures (ESC by ␛) or code points, and so are characters that change the direction of writing or break
+// lines in some programs. Lone surrogates become U+FFFD. Line ends of all kinds become newlines.
 func AppendVisible(dst, text []byte) []byte {
 	for {
 		i := 0
@@ -57,14 +57,14 @@ func AppendVisible(dst, text []byte) []byte {
 	}
 }
 
-// Obeyed tells the characters beyond ASCII that terminals, editors or browsers act upon: C1 controls, line
-// and paragraph separator, and what embeds, overrides or isolates a direction of writing.
+// Obeyed reports whether r is a character beyond ASCII that has an effect on terminals, editors or browsers: a C1
+// control, a line or paragraph separator, or a character that embeds, overrides or isolates a direction of writing.
 func Obeyed(r rune) bool {
 	return r >= 0x80 && r < 0xA0 || r >= 0x2028 && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
 
-// AppendLine appends visible text as one line of at most that many characters: runs of white space become
-// a blank, and what is cut ends in an ellipsis.
+// AppendLine appends visible text as one line of at most characters characters. Runs of white space become one
+// blank. If the text is cut, an ellipsis is added.
 func AppendLine(dst, text []byte, characters int) []byte {
 	begin, space := len(dst), false
 	for len(text) > 0 {
@@ -86,7 +86,7 @@ func AppendLine(dst, text []byte, characters int) []byte {
 	return dst
 }
 
-// longestRun returns the length of the longest run of c.
+// longestRun returns the length of the longest run of c in text.
 func longestRun(text []byte, c byte) int {
 	longest := 0
 	for {
@@ -100,7 +100,7 @@ func longestRun(text []byte, c byte) int {
 	}
 }
 
-// RunLength returns how many bytes c text begins with.
+// RunLength returns the length of the run of c at the start of text.
 func RunLength(text []byte, c byte) int {
 	n := 0
 	for n < len(text) && text[n] == c {
@@ -109,7 +109,7 @@ func RunLength(text []byte, c byte) int {
 	return n
 }
 
-// AppendCode appends a line of visible text as a Markdown code span, nothing for an empty one.
+// AppendCode appends a line of visible text as a Markdown code span. It appends nothing for an empty line.
 func AppendCode(dst, line []byte) []byte {
 	if len(line) == 0 {
 		return dst
@@ -127,7 +127,7 @@ func AppendCode(dst, line []byte) []byte {
 	return append(dst, ticks...)
 }
 
-// AppendText appends a line of visible text so that Markdown takes all of it for text.
+// AppendText appends a line of visible text, escaped so that all of it is plain text in Markdown.
 func AppendText(dst, line []byte) []byte {
 	for _, c := range line {
 		switch c {
@@ -139,8 +139,8 @@ func AppendText(dst, line []byte) []byte {
 	return dst
 }
 
-// AppendFenced appends visible text as a fenced code block with an info word, its fence longer than any
-// run of backticks in it.
+// AppendFenced appends visible text as a fenced code block with an info string. The fence is longer than any run of
+// backticks in the text.
 func AppendFenced(dst []byte, info string, text []byte) []byte {
 	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
 	dst = append(append(append(dst, fence...), info...), '\n')
@@ -152,7 +152,7 @@ func AppendFenced(dst []byte, info string, text []byte) []byte {
 	return append(append(dst, fence...), '\n')
 }
 
-// AppendLinkPath appends a file name as a part of a link's target.
+// AppendLinkPath appends a file name as an element of a link's target.
 func AppendLinkPath(dst []byte, name string) []byte {
 	for i := range len(name) {
 		c := name[i]

@@ -1,4 +1,4 @@
-// Package procfs finds out which process has a file open for writing, by looking through /proc.
+// Package procfs finds out which process has a file open for writing, by searching /proc.
 //
-// It never opens a file of anybody's, and never waits.
+// It never opens another program's file, and never waits.
 package procfs

@@ -13,8 +13,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ProcessHolds reports whether a process holds one of the files open for writing. The error is fs.ErrPermission
-// where that cannot be seen; other errors mean that the process or the descriptor is gone.
+// ProcessHolds reports whether the process whose directory in /proc is dir has one of the files open for writing.
+// The error wraps fs.ErrPermission if we may not look. Any other error means that the process or the descriptor is
+// gone.
 func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
 	infos, err := os.ReadDir(filepath.Join(dir, "fdinfo"))
 	if err != nil {
@@ -22,7 +23,7 @@ func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
 	}
 	for _, info := range infos {
 		link := filepath.Join(dir, "fd", info.Name())
-		// Sockets, pipes and the like have targets that are no paths.
+		// The targets of sockets, pipes and the like are not paths.
 		target, err := os.Readlink(link)
 		if errors.Is(err, fs.ErrPermission) {
 			return false, err
@@ -41,13 +42,13 @@ func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
 	return false, nil
 }
 
-// ownedBy reports whether a process is the user's; one that ended meanwhile is nobody's.
+// ownedBy reports whether a process belongs to a user. It returns false if the process has ended.
 func ownedBy(dir string, uid uint32) bool {
 	var st unix.Stat_t
 	return unix.Lstat(dir, &st) == nil && st.Uid == uid
 }
 
-// opensForWriting reads the flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)): octal.
+// opensForWriting parses the flags line of a /proc/*/fdinfo file, which is octal (proc_pid_fdinfo(5)).
 func opensForWriting(info string) bool {
 	for line := range strings.Lines(info) {
 		digits, ok := strings.CutPrefix(line, "flags:")
@@ -60,13 +61,13 @@ func opensForWriting(info string) bool {
 	return false
 }
 
-// Find looks through the descriptors of all processes for one that can write to the file, and returns which it is, 0
-// for none; proc is where proc(5) is mounted.
+// Find searches the descriptors of all processes for one that can write to the file. It returns the process id, 0
+// if there is none. proc is the directory where proc(5) is mounted.
 //
-// It cannot see into every process. That leaves doubt only where such a process could be a client of this
-// file: its user owns the file, or the mode lets others write. Root's daemons, which are always there and
-// always closed to us, could write to anything, and do not count against a user's own session. (One process of
-// the user's that forbids being looked into, an ssh-agent say, is enough for doubt.)
+// We may not look into every process. The state is unknown only if such a process could be a client of this file:
+// its user owns the file, or the mode lets others write. Root's daemons, which always exist and never let us look,
+// could write to anything; they do not count against a user's own session. (One process of the user that forbids
+// inspection, such as an ssh-agent, is enough for an unknown state.)
 func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 	processes, err := os.ReadDir(proc)
 	if err != nil {
@@ -74,7 +75,7 @@ func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 	}
 	shared := file.Mode&0o022 != 0
 	uid := uint32(os.Geteuid())
-	// Others' processes may not even be listed (hidepid).
+	// Processes of other users may not even be listed (hidepid).
 	doubt := uid != 0 && (uid != file.UID || shared)
 	seen := false
 	for _, process := range processes {

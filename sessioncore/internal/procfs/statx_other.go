@@ -4,5 +4,5 @@ package procfs
 
 import "sessionfs/sessioncore/storage"
 
-// isOneOf reports false: elsewhere no links in /proc lead to what is open.
+// isOneOf returns false: on other systems, links in /proc do not lead to open files.
 func isOneOf(string, []storage.Token) bool { return false }

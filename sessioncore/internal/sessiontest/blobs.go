@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Blobs is a blob store: contents by hash.
+// Blobs is a blob store in memory: contents by hash.
 type Blobs map[string][]byte
 
 // Size implements the model's Blobs.

@@ -14,14 +14,15 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Document is a generated file, as the model's documents are.
+// Document is a generated file, implemented by the model's documents.
 type Document interface {
 	io.ReaderAt
 	Size() int64
 	Close()
 }
 
-// ReadExactly reads a document whole, compares its size, and reads it again in odd pieces. err is that of making it.
+// ReadExactly reads a whole document, checks its size, and reads it again in pieces of random size. err is the
+// error of making the document, which must be nil.
 func ReadExactly(t testing.TB, d Document, err error) []byte {
 	t.Helper()
 	require.NoError(t, err)
@@ -56,7 +57,7 @@ func ReadObject(t testing.TB, d Document) rawjson.Value {
 	return rawjson.Value(text)
 }
 
-// Leaf returns the entry at which a session stands.
+// Leaf returns the leaf of a session.
 func Leaf[Entry any](t testing.TB, s interface{ Leaf() (Entry, error) }) Entry {
 	t.Helper()
 	leaf, err := s.Leaf()
@@ -64,7 +65,8 @@ func Leaf[Entry any](t testing.TB, s interface{ Leaf() (Entry, error) }) Entry {
 	return leaf
 }
 
-// Canonical returns the canonical JSON of the conformance README: keys sorted, the last one of each, numbers as doubles.
+// Canonical returns the canonical JSON of the conformance README: keys sorted, only the last of repeated keys,
+// numbers as doubles.
 func Canonical(v rawjson.Value) string {
 	switch {
 	case v.IsObject():
@@ -100,7 +102,7 @@ func Canonical(v rawjson.Value) string {
 	return string(v)
 }
 
-// canonicalNumber writes a double as JSON.stringify does.
+// canonicalNumber formats a double as JSON.stringify does.
 func canonicalNumber(v rawjson.Value) string {
 	f, _ := strconv.ParseFloat(string(v), 64)
 	if math.IsInf(f, 0) {

@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case is an agent directory with the real client's answers.
+// Case is an agent directory with the answers of the real client.
 type Case struct {
-	Name string // in its folder of cases
+	Name string // path in its folder of cases
 	Dir  string
 	Diff Difference
 }
 
-// Cases returns the cases of testdata/conformance, whose README says how to compare, and the others of the
-// whole collection that they are a part of, where it is at hand: beside the project, or where SESSIONFS_CONFORMANCE says.
+// Cases returns the cases of testdata/conformance, whose README says how to compare, and those of the whole
+// collection if it is available beside the project or in SESSIONFS_CONFORMANCE.
 func Cases(t *testing.T) (cases []Case) {
 	whole := os.Getenv("SESSIONFS_CONFORMANCE")
 	if whole == "" {
@@ -51,7 +51,7 @@ func Cases(t *testing.T) (cases []Case) {
 	return cases
 }
 
-// Difference is an entry of differences.json: keys in which we mean to differ.
+// Difference is an entry of differences.json: keys in which we differ on purpose.
 type Difference struct {
 	Keys []string `json:"keys"`
 	Only string   `json:"only"`

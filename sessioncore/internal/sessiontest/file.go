@@ -15,7 +15,7 @@ import (
 // Header is the header of a session, with its newline.
 const Header = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n"
 
-// Entry returns the line of a user's message that says its own id. An empty parent is null.
+// Entry returns the line of a user's message whose text is its own id. An empty parent means null.
 func Entry(id, parent string) string {
 	p := "null"
 	if parent != "" {
@@ -24,7 +24,8 @@ func Entry(id, parent string) string {
 	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
 }
 
-// MessageLine returns the line of a message, an object, with the ids e0, e1, … each below the one before.
+// MessageLine returns the line of an entry with the id e<n> below e<n-1>. message is the JSON object of its
+// message.
 func MessageLine(n int, message string) string {
 	parent := "null"
 	if n > 0 {
@@ -39,12 +40,12 @@ const FileName = "x.jsonl"
 // File is a session file that a test changes from outside.
 type File struct {
 	Path    string
-	Storage *dir.Storage // of the directory that it is in
+	Storage *dir.Storage // of its directory
 
 	t testing.TB
 }
 
-// NewFile returns a file with some content, in a directory of its own.
+// NewFile creates a file with that content in a new directory.
 func NewFile(t testing.TB, content string) *File {
 	root := t.TempDir()
 	f := &File{t: t, Path: filepath.Join(root, FileName), Storage: OpenDir(t, root)}
@@ -66,7 +67,7 @@ func (f *File) Append(text string) {
 	require.NoError(f.t, out.Close())
 }
 
-// OpenDir returns the storage of a directory. It is closed when the test is over.
+// OpenDir returns the storage of a directory. It is closed at the end of the test.
 func OpenDir(t testing.TB, path string) *dir.Storage {
 	files, err := dir.Open(path)
 	require.NoError(t, err)
@@ -74,14 +75,14 @@ func OpenDir(t testing.TB, path string) *dir.Storage {
 	return files
 }
 
-// Memory returns a storage in memory that holds one file, FileName.
+// Memory returns a storage in memory with one file, FileName.
 func Memory(t testing.TB, content []byte) *memory.Storage {
 	files := memory.New()
 	require.NoError(t, files.WriteFile(FileName, content))
 	return files
 }
 
-// Acquire acquires a session, until the test is over.
+// Acquire acquires a session. The snapshot is released at the end of the test.
 func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface{ Acquire() (Snapshot, error) }) (Snapshot, error) {
 	snap, err := s.Acquire()
 	if err == nil {

@@ -27,7 +27,7 @@ func moduleRoot(t testing.TB) string {
 // DemoDir returns the folder of the demo's sessions.
 func DemoDir(t testing.TB) string { return filepath.Join(TestData(t), "demo/sessions") }
 
-// StoreFiles returns the sessions of the stores in testdata that are operator's, xcsh's and pi's.
+// StoreFiles returns the paths of the session files of operator, xcsh and pi in testdata.
 func StoreFiles(t testing.TB) (files []string) {
 	for _, pattern := range []string{"operator/sessions/*.jsonl", "xcsh/sessions/*/*.jsonl", "pi/sessions/*/*.jsonl"} {
 		found, err := filepath.Glob(filepath.Join(TestData(t), pattern))

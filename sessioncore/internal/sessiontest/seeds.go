@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// AddSeeds calls add with every session of testdata's cases and stores, and fills the pool that Mixed draws from.
+// AddSeeds calls add with every session of the cases and stores in testdata, and returns a pool of their lines and
+// tokens.
 func AddSeeds(f *testing.F, add func(data []byte)) (pool Pool) {
 	files, err := filepath.Glob(filepath.Join(TestData(f), "cases/*.jsonl"))
 	require.NoError(f, err)
@@ -30,13 +31,13 @@ func AddSeeds(f *testing.F, add func(data []byte)) (pool Pool) {
 	return pool
 }
 
-// Pool is what sessions are mixed of: the lines and the JSON tokens of all seeds.
+// Pool holds the lines and the JSON tokens of all seeds, of which Mixed makes sessions.
 type Pool struct{ lines, tokens [][]byte }
 
 var jsonToken = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|[0-9.eE+-]+|true|false|null|[\[\]{},:]`)
 
-// Mixed changes a session as changed bytes alone hardly ever would: lines move, come again, are cut and
-// glued, and tokens take the places of others. Seed 0 changes nothing.
+// Mixed changes a session in ways that random bytes hardly would: lines are moved, repeated, cut and joined, and
+// tokens are replaced by others. Seed 0 changes nothing.
 func (p Pool) Mixed(data []byte, seed uint64) []byte {
 	if seed == 0 {
 		return data

@@ -1,2 +1,2 @@
-// Package markdowntest judges documents for tests, with a CommonMark parser that shares no code with ours.
+// Package markdowntest checks documents in tests, with a CommonMark parser that shares no code with ours.
 package markdowntest

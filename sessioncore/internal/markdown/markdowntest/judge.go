@@ -11,21 +11,21 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Judges tell what Markdown means: a CommonMark parser that shares no code with ours, alone and with what
-// GitHub adds to it.
+// Judges are parsers that determine what Markdown means: a CommonMark parser that shares no code with ours, without
+// and with GitHub's extensions.
 var Judges = map[string]parser.Parser{
 	"CommonMark": goldmark.New().Parser(),
 	"GitHub":     goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser(),
 }
 
-// Verdict is what a document looks like to a judge.
+// Verdict is what a judge finds in a document.
 type Verdict struct {
-	Headings []string // of the first two levels, which are ours, with where they stand if that is not the document itself
+	Headings []string // of the first two levels, which are ours; with the kind of the parent if that is not the document
 	Links    []string // targets of links and images
 	Wrong    []string // raw HTML, and definitions of links and footnotes
 }
 
-// Judge returns what a parser sees in a document.
+// Judge returns what a parser finds in a document.
 func Judge(p parser.Parser, source []byte) (v Verdict) {
 	ctx := parser.NewContext()
 	doc := p.Parse(text.NewReader(source), parser.WithContext(ctx))
@@ -61,7 +61,7 @@ func Judge(p parser.Parser, source []byte) (v Verdict) {
 	return v
 }
 
-// markdownTokens are what hostile text is made of.
+// markdownTokens are the parts of hostile texts.
 var markdownTokens = []string{
 	"\n", "\n", "\n", "\n\n", " ", " ", "  ", "   ", "    ", "\t", "a", "b c", "```", "````", "~~~", "`", "``", "`", "\\", "\\\n",
 	"|", "|", "-|-", "--|--", "\n-|-\n", ":-", "---", "===", "-", "- ", "* ", "+ ", "1. ", "2) ", "12. ", "> ", ">", "# ", "## ", "##", "#",
@@ -69,6 +69,7 @@ var markdownTokens = []string{
 	"https://x.y/", "www.x.y", "](", "](`", "](<1", "](x \"", ")", "(", "![", "[a]: b", "[^a]: b", "[a", "]: c", "[a]", "<pre", "'", "\"", "<",
 }
 
+// HostileText returns a random text of tokens that matter in Markdown.
 func HostileText(rnd *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + rnd.IntN(24) {
