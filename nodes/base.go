@@ -169,8 +169,3 @@ func (d *directory) Rename(_ context.Context, name string, _ fusefs.InodeEmbedde
 
 // Fsync has nothing to do: nothing is written.
 func (d *directory) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }
-
-// writes reports whether open flags ask for more than reading.
-func writes(flags uint32) bool {
-	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
-}

@@ -6,8 +6,6 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-
-	"sessionfs/sessioncore/listing"
 )
 
 // IndexFile is index.jsonl: one line for each session, newest first (docs/design.md section 5). As with other
@@ -37,18 +35,5 @@ func (f *IndexFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, ui
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	return &indexHandle{node: &f.node, doc: sessions.Index()}, forReading | fuse.FOPEN_DIRECT_IO, 0
-}
-
-// indexHandle is an open index.jsonl.
-type indexHandle struct {
-	node *node
-	doc  *listing.IndexDocument
-}
-
-var _ = (fusefs.FileReader)((*indexHandle)(nil))
-
-// Read reads a part of the index.
-func (h *indexHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return readAt(h.doc, dest, off, h.node)
+	return &contentHandle{&f.node, sessions.Index()}, forReading | fuse.FOPEN_DIRECT_IO, 0
 }

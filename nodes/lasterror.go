@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -53,18 +54,5 @@ func (f *LastErrorFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
 	last, _ := f.view.refusals.get(f.of)
-	return textHandle(last.text), fuse.FOPEN_DIRECT_IO, 0
-}
-
-// textHandle is an open file with a short text.
-type textHandle string
-
-var _ = (fusefs.FileReader)(textHandle(""))
-
-// Read reads a part of the text.
-func (h textHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if off >= int64(len(h)) {
-		return fuse.ReadResultData(nil), 0
-	}
-	return readBytes(dest[:copy(dest, h[off:])]), 0
+	return &contentHandle{&f.node, strings.NewReader(last.text)}, fuse.FOPEN_DIRECT_IO, 0
 }

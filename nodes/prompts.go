@@ -66,18 +66,5 @@ func (f *PromptsFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, 
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	f.remember(m)
-	return &promptsHandle{node: &f.node, text: bytes.NewReader(text)}, forReading | fuse.FOPEN_DIRECT_IO, 0
-}
-
-// promptsHandle is an open rendering.
-type promptsHandle struct {
-	node *node
-	text *bytes.Reader
-}
-
-var _ = (fusefs.FileReader)((*promptsHandle)(nil))
-
-// Read reads a part of the rendering.
-func (h *promptsHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return readAt(h.text, dest, off, h.node)
+	return &contentHandle{&f.node, bytes.NewReader(text)}, forReading | fuse.FOPEN_DIRECT_IO, 0
 }

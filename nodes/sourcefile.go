@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"sync/atomic"
 	"syscall"
@@ -92,10 +91,6 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
 }
 
-// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves
-// a round trip for each close.
-const forReading = fuse.FOPEN_NOFLUSH
-
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
 	file *SourceFile
@@ -167,16 +162,3 @@ func sourceTarget(s storage.Storage, file string) findTarget {
 		return target{path: path, st: st}, err
 	}
 }
-
-// readAt reads from r; a read at the end is short.
-func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
-	got, err := r.ReadAt(dest, off)
-	if err != nil && err != io.EOF {
-		return nil, n.view.fail("read", n.path(), err)
-	}
-	return readBytes(dest[:got]), 0
-}
-
-// readBytes returns the result of a read from memory. A vector is sent to the kernel by one writev; for a plain slice
-// go-fuse first tries a pipe, which takes three more system calls.
-func readBytes(p []byte) fuse.ReadResult { return fuse.ReadResultVector([][]byte{p}) }
