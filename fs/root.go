@@ -99,23 +99,23 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	prompts := history.New(source)
 	t.root = nodes.NewRootDir(view, source,
-		nodes.RootName{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
-		nodes.RootName{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		nodes.Name{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
-		nodes.RootName{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		nodes.Name{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByID{Listing: view.Listing}, byIDName)
 		}},
-		nodes.RootName{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
 		}},
-		nodes.RootName{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
-		nodes.RootName{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
-		nodes.RootName{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		nodes.RootName{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
-		nodes.RootName{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
-		nodes.RootName{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
-		nodes.RootName{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
+		nodes.Name{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
+		nodes.Name{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
+		nodes.Name{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
+		nodes.Name{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
+		nodes.Name{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
+		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)
 	return t, nil
 }

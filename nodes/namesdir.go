@@ -1,0 +1,51 @@
+package nodes
+
+import (
+	"context"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// Name is a fixed name in a directory.
+type Name struct {
+	Name string
+	Mode uint32 // file type bits
+	Make func() fusefs.InodeEmbedder
+}
+
+// namesDir is the base of the directories outside of the sessions that have fixed names.
+type namesDir struct {
+	directory
+	names []Name // in order: the one list that drives Lookup and listing
+}
+
+func newNamesDir(view *View, names []Name) namesDir {
+	return namesDir{directory{node{view: view}}, names}
+}
+
+var _ = (fusefs.NodeLookuper)((*namesDir)(nil))
+
+// Lookup finds one of the names.
+func (d *namesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	for _, n := range d.names {
+		if n.Name == name {
+			id := stableAttr(d.StableAttr(), kindStatic, name, n.Mode)
+			return d.enter(d.child(ctx, id, name, n.Make), out)
+		}
+	}
+	return nil, syscall.ENOENT
+}
+
+func (d *namesDir) list() ([]item, error) {
+	items := make([]item, len(d.names))
+	for i, n := range d.names {
+		items[i] = d.newItem(kindStatic, n.Name, n.Mode)
+	}
+	return items, nil
+}
+
+func (d *namesDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return d.Lookup(ctx, it.name, out)
+}
