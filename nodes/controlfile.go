@@ -52,21 +52,18 @@ func (f *ControlFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
-// Setattr accepts and ignores a size and times, which > and touch send. It refuses a mode or an owner: those are of the
-// session file.
+// Setattr ignores what > and touch send.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if errno := f.refuseOwnership(in); errno != 0 {
-		return errno
-	}
-	return f.Getattr(ctx, fh, out)
+	return f.ignoreSetattr(ctx, fh, in, out)
 }
 
-// refuseOwnership refuses a chmod or chown.
-func (n *node) refuseOwnership(in *fuse.SetAttrIn) syscall.Errno {
+// ignoreSetattr accepts and ignores a size and times, which > and touch send. It refuses a mode or an owner: those are of
+// the file behind the control file.
+func (n *node) ignoreSetattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if in.Valid&(fuse.FATTR_MODE|fuse.FATTR_UID|fuse.FATTR_GID) != 0 {
 		return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
 	}
-	return 0
+	return n.Getattr(ctx, fh, out)
 }
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))

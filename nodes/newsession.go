@@ -41,12 +41,9 @@ func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
 
 var _ = (fusefs.NodeSetattrer)((*NewSessionFile)(nil))
 
-// Setattr accepts and ignores what > and touch send.
+// Setattr ignores what > and touch send.
 func (f *NewSessionFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if errno := f.refuseOwnership(in); errno != 0 {
-		return errno
-	}
-	return f.Getattr(ctx, fh, out)
+	return f.ignoreSetattr(ctx, fh, in, out)
 }
 
 var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
