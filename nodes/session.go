@@ -32,10 +32,7 @@ type SessionDir struct {
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
 		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
-		artifacts: &SourceDir{
-			directory: directory{node{view: dir.view}},
-			storage:   dir.storage, dir: join(dir.dir, name), sessions: dir.sessions,
-		},
+		artifacts:   dir.at(join(dir.dir, name)),
 	}
 }
 
@@ -174,5 +171,5 @@ func (d *SessionDir) hasParent() (bool, error) {
 // makeArtifacts makes artifacts/, the real directory beside the session file.
 func makeArtifacts(d *snapshotDir) fusefs.InodeEmbedder {
 	real := d.Operations().(*SessionDir).artifacts
-	return &SourceDir{directory: directory{node{view: d.view}}, storage: real.storage, dir: real.dir, sessions: real.sessions}
+	return real.at(real.dir)
 }

@@ -38,6 +38,11 @@ func NewSourceDir(view *View, storage storage.Storage, sessions *sessioncore.Sto
 	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
 }
 
+// at returns another directory of the same storage.
+func (d *SourceDir) at(dir string) *SourceDir {
+	return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: dir, sessions: d.sessions}
+}
+
 func (d *SourceDir) fillAttr(out *fuse.Attr) error {
 	st, err := d.storage.Stat(d.dir)
 	if err != nil {
@@ -128,7 +133,9 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		switch st.Kind {
 		case storage.KindDir:
-			return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: path, sessions: d.sessions, plain: true}
+			sub := d.at(path)
+			sub.plain = true
+			return sub
 		case storage.KindLink:
 			return &Link{node: node{view: d.view}, find: sourceTarget(d.storage, path)}
 		}
