@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"slices"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -95,34 +96,28 @@ var _ = (fusefs.NodeLookuper)((*BranchDir)(nil))
 
 // Lookup finds a fixed name.
 func (d *BranchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	for i := range branchFiles {
-		if branchFiles[i].name == name {
-			return d.enterFixed(ctx, &branchFiles[i], out)
-		}
+	i := slices.IndexFunc(branchFiles, func(f branchFile) bool { return f.name == name })
+	if i < 0 {
+		return nil, syscall.ENOENT
 	}
-	return nil, syscall.ENOENT
-}
-
-func (d *BranchDir) enterFixed(ctx context.Context, f *branchFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	snap, e, err := findBranch(d.session, d.name)
 	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+f.name, err)
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
+	f := branchFiles[i]
 	made, content, err := f.make(d, snap, e)
 	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+f.name, err)
+		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
-	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	return d.enter(d.named(ctx, id, f.name, content, func() fusefs.InodeEmbedder { return made }), out)
+	id := stableAttr(d.StableAttr(), kindStatic, name, f.mode)
+	return d.enter(d.named(ctx, id, name, content, func() fusefs.InodeEmbedder { return made }), out)
 }
 
 func (d *BranchDir) list() ([]item, error) {
-	items := make([]item, 0, len(branchFiles))
+	items := make([]item, len(branchFiles))
 	for i, f := range branchFiles {
-		it := d.newItem(kindStatic, f.name, f.mode)
-		it.number = int32(i)
-		items = append(items, it)
+		items[i] = d.newItem(kindStatic, f.name, f.mode)
 	}
 	return items, nil
 }
@@ -131,5 +126,5 @@ func (d *BranchDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 	if slowFiles[it.name] {
 		return nil, syscall.ENOENT // as in SessionDir
 	}
-	return d.enterFixed(ctx, &branchFiles[it.number], out)
+	return d.Lookup(ctx, it.name, out)
 }
