@@ -5,7 +5,6 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/blobfs"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/writer"
@@ -15,8 +14,8 @@ import (
 type View struct {
 	// Log gets the reasons for refusals and the errors of the packages below.
 	Log *slog.Logger
-	// Blobs is the store in SOURCE/blobs.
-	Blobs *blobfs.Store
+	// Blobs are those in SOURCE/blobs.
+	Blobs sessioncore.Blobs
 	// Writer writes to the sessions.
 	Writer *writer.Writer
 	// Listing finds sessions; nil in a mount that only shows files.
@@ -34,7 +33,7 @@ type View struct {
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
 func (v *View) contextBlobs() sessioncore.Blobs {
-	if v.BlobRefs || v.Blobs == nil {
+	if v.BlobRefs {
 		return nil
 	}
 	return v.Blobs
