@@ -52,13 +52,27 @@ func (s *Snapshot) fingerprintsMatch(w *jsonl.Window) bool {
 		tail, err := s.hashTail(w)
 		return err == nil && tail == s.fingerprints[1]
 	}
-	ends, err := s.hashFingerprints(w)
-	return err == nil && ends == s.fingerprints
+	now, err := s.hashFingerprints(w)
+	return err == nil && now == s.fingerprints
 }
 
 // headCoversHeader reports whether the header lies within the bytes that headSum covers.
 func (s *Snapshot) headCoversHeader() bool {
 	return s.header.off+s.header.size <= min(headCheck, s.stat.Size)
+}
+
+// hashFingerprints hashes the header and the last bytes of what was indexed, reading the latter from tail.
+func (s *Snapshot) hashFingerprints(tail io.ReaderAt) (hashes [2]uint64, err error) {
+	if hashes[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
+		hashes[1], err = s.hashTail(tail)
+	}
+	return hashes, err
+}
+
+// hashTail hashes the last bytes of what was indexed, reading them from obj.
+func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
+	n := min(tailCheck, s.stat.Size)
+	return hashAt(obj, s.stat.Size-n, n)
 }
 
 // hashAt hashes n bytes of obj at off. n must not exceed headCheck.

@@ -3,7 +3,6 @@ package sessioncore
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,30 +146,16 @@ func (s *Snapshot) unchanged() error {
 		return nil
 	}
 	if st.Size >= s.stat.Size {
-		ends, err := s.hashFingerprints(s.pin.obj)
+		now, err := s.hashFingerprints(s.pin.obj)
 		if err != nil {
 			return err
 		}
-		if ends == s.fingerprints {
+		if now == s.fingerprints {
 			s.grown.Store(&st.Token)
 			return nil
 		}
 	}
 	return s.overwritten("the file")
-}
-
-// hashFingerprints hashes the header and the last bytes of what was indexed, reading the latter from tail.
-func (s *Snapshot) hashFingerprints(tail io.ReaderAt) (ends [2]uint64, err error) {
-	if ends[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
-		ends[1], err = s.hashTail(tail)
-	}
-	return ends, err
-}
-
-// hashTail hashes the last bytes of what was indexed, reading them from obj.
-func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
-	n := min(tailCheck, s.stat.Size)
-	return hashAt(obj, s.stat.Size-n, n)
 }
 
 // ReadEntry fills p from an entry's range (see EntryRange), beginning at off within it. If the file changed since
