@@ -48,6 +48,7 @@ func (b *Branch) EntriesState() (BranchState, error) {
 	return l.state, nil
 }
 
+// laidOut returns the layout of entries.jsonl. It is computed on first use.
 func (b *Branch) laidOut() (*branchLayout, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,6 +189,7 @@ func (r *BranchEntries) check(p []byte, off int64) error {
 	return nil
 }
 
+// checkRun checks the entries of a run that p, read from off on, shows. now is the current token of the file.
 func (r *BranchEntries) checkRun(run int, p []byte, off int64, now storage.Token) error {
 	first, last := r.layout.runs[run].first, int32(len(r.path))
 	if run+1 < len(r.layout.runs) {

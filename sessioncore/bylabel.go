@@ -36,6 +36,7 @@ func (s *Snapshot) FindLabelName(name string) (Labelled, error) {
 	return Labelled{}, fmt.Errorf("%w: no entry has the label %q", ErrNotFound, name)
 }
 
+// nameLabels fills s.byLabel.
 func (s *Snapshot) nameLabels() {
 	names := &s.byLabel
 	names.at = map[string]int{}

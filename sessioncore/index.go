@@ -11,17 +11,17 @@ import (
 
 // record is what the index keeps of an entry: its position and its links, never its content.
 type record struct {
-	off    int64  // of the entry's text in the file
+	off    int64  // offset of the entry's text in the file
 	time   int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
-	size   uint32 // of the text in bytes
-	line   uint32 // number of its first line, from 1
+	size   uint32 // size of the text in bytes
+	line   uint32 // number of the text's first line, from 1
 	crc    uint32 // CRC-32C of the text
-	id     symbol // 0: none
-	parent symbol // 0: none
+	id     symbol // 0 for none
+	parent symbol // 0 for none
 	// before is 1 + the number of the previous entry with the same id, 0 for none.
 	before    uint32
-	msgOff    uint32 // of the value of the key "message" in the text
-	msgSize   uint32 // 0: there is none
+	msgOff    uint32 // offset in the text of the value of the key "message"
+	msgSize   uint32 // size of that value in bytes, 0 for none
 	pathLabel symbol // see pathlabel.go
 	kind      EntryType
 	role      Role
@@ -138,7 +138,7 @@ func (x *index) add(u *jsonl.Unit) error {
 	return nil
 }
 
-// addEntry indexes an entry.
+// addEntry adds an entry to the index.
 func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	info := u.Info
 	rec := record{
@@ -215,6 +215,7 @@ func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	}
 }
 
+// textFlags returns the flags that a unit's text determines.
 func textFlags(u *jsonl.Unit) recordFlags {
 	var f recordFlags
 	if u.Info.Flags&rawjson.HasBlob != 0 {

@@ -26,6 +26,7 @@ func (s *Snapshot) LabelOf(e Entry) string {
 	return s.labelOf[s.records[e].id]
 }
 
+// findLabels fills s.labels and s.labelOf.
 func (s *Snapshot) findLabels() {
 	s.labelOf = make(map[symbol]string)
 	for _, l := range s.labelsInEffect() {

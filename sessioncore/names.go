@@ -31,6 +31,7 @@ func FileName(text string) string {
 	return enc[:MaxName] + "~" + nameHash([]byte(text))
 }
 
+// nameHash returns the hash at the end of a cut name.
 func nameHash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:HashLength]

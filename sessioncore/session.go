@@ -144,6 +144,7 @@ func (s *Session) readWhole() (*Snapshot, error) {
 	return snap, nil
 }
 
+// indexWhole indexes a pinned file from its start. Callers must hold s.mu.
 func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
 	readAt := time.Now()
 	st, err := p.obj.Stat()
@@ -259,6 +260,7 @@ func (s *Session) Drop() {
 	s.dropLocked()
 }
 
+// dropLocked releases what is cached. Callers must hold s.mu.
 func (s *Session) dropLocked() {
 	s.index = nil
 	if old := s.current.Swap(nil); old != nil {

@@ -71,6 +71,7 @@ func (st *Store) cached(s *Session, n int) {
 	}
 }
 
+// dropped records that s no longer keeps a snapshot.
 func (st *Store) dropped(s *Session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

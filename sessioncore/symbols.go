@@ -92,4 +92,5 @@ func (t *symbolTable) grow() {
 // not indexed.
 const maxArena = 1 << 31
 
+// full reports whether no more text may be added.
 func (t *symbolTable) full() bool { return len(t.arena) > maxArena }

@@ -18,6 +18,7 @@ type Tree struct {
 	problems []Problem
 }
 
+// notInTree is the parent of entries that are not nodes.
 const notInTree Entry = -2
 
 // Roots returns the nodes without a parent, in file order.
@@ -79,6 +80,7 @@ func (s *Snapshot) joinParents(t *Tree) {
 	}
 }
 
+// problemOf returns a problem of an entry.
 func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
 	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}

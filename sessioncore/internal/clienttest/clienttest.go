@@ -21,8 +21,8 @@ import (
 type Agent struct {
 	Path      string
 	Sessions  *dir.Storage
-	Root      *dir.Storage // of the directory itself
-	Terminals *dir.Storage // of the breadcrumbs
+	Root      *dir.Storage // of the agent directory itself
+	Terminals *dir.Storage // of the directory of breadcrumbs
 
 	t testing.TB
 }
