@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
-// TestBreadcrumbs: two lines, and nothing else counts.
+// TestBreadcrumbs: a breadcrumb needs two lines; further lines are ignored.
 func TestBreadcrumbs(t *testing.T) {
 	files := memory.New()
 	for text, want := range map[string]string{

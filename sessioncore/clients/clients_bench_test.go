@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/internal/clienttest"
 )
 
-// BenchmarkClients looks for a client where none lives; beside one that is on another session, with 20 breadcrumbs;
-// and so for a session that somebody left.
+// BenchmarkClients measures On when no client runs, when one runs on another session beside 20 breadcrumbs, and for a
+// session that its client has left.
 func BenchmarkClients(b *testing.B) {
 	for _, name := range []string{"idle", "elsewhere", "left"} {
 		b.Run(name, func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// agentDir is an agent directory, and what knows of its clients.
+// agentDir is an agent directory with the Clients for it.
 type agentDir struct {
 	*clienttest.Agent
 	t       testing.TB
@@ -31,7 +31,7 @@ func newAgentDir(t testing.TB) *agentDir {
 	return &agentDir{a, t, clients}
 }
 
-// nobodyOn: no client is on these sessions.
+// nobodyOn requires that no client is on these sessions.
 func (a *agentDir) nobodyOn(names ...string) {
 	a.t.Helper()
 	for _, name := range names {
@@ -41,7 +41,7 @@ func (a *agentDir) nobodyOn(names ...string) {
 	}
 }
 
-// somebodyOn: this process is on these sessions.
+// somebodyOn requires that this process is on these sessions.
 func (a *agentDir) somebodyOn(pid int, terminal string, names ...string) {
 	a.t.Helper()
 	for _, name := range names {
@@ -52,7 +52,7 @@ func (a *agentDir) somebodyOn(pid int, terminal string, names ...string) {
 	}
 }
 
-// TestClientAtTerminal: a client holds no descriptor on its session; the breadcrumb of its terminal tells.
+// TestClientAtTerminal: a client without a descriptor on its session is found by the breadcrumb of its terminal.
 func TestClientAtTerminal(t *testing.T) {
 	a := newAgentDir(t)
 	for i, database := range databaseNames {
@@ -77,7 +77,7 @@ func TestClientAtTerminal(t *testing.T) {
 	}
 }
 
-// TestClientElsewhere: a session that somebody left, and a client on another one.
+// TestClientElsewhere: a client that left the session, and a client on another session.
 func TestClientElsewhere(t *testing.T) {
 	a := newAgentDir(t)
 	tty, id := clienttest.Terminal(t)
@@ -94,7 +94,7 @@ func TestClientElsewhere(t *testing.T) {
 	a.nobodyOn("p/s.jsonl")
 }
 
-// TestClientComesBack: what was found out once is not believed when a client comes back to the session.
+// TestClientComesBack: an earlier scan is not reused when a client comes back to the session.
 func TestClientComesBack(t *testing.T) {
 	a := newAgentDir(t)
 	tty, id := clienttest.Terminal(t)
@@ -116,8 +116,8 @@ func TestClientComesBack(t *testing.T) {
 	}
 }
 
-// TestClientWithoutTerminalPath: a client whose stdin is no terminal names its breadcrumb by its environment, or by
-// a rule that we do not know.
+// TestClientWithoutTerminalPath: a client whose stdin is not a terminal derives the name of its breadcrumb from its
+// environment, or by a rule that we do not know.
 func TestClientWithoutTerminalPath(t *testing.T) {
 	databases := func(a *agentDir) []string { return []string{a.Database("agent.db"), a.Database("history.db")} }
 	t.Run("environment", func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestClientWithoutTerminalPath(t *testing.T) {
 	})
 }
 
-// TestClientNamesByOtherPath: the breadcrumb's path may lead to the session by a link, or by the name that its
-// directory had before.
+// TestClientNamesByOtherPath: the path in the breadcrumb may lead to the session through a link, or have the former
+// name of its directory.
 func TestClientNamesByOtherPath(t *testing.T) {
 	const name = "2026-02-16T10-20-30-000Z_0123456789abcdef.jsonl"
 	for _, test := range []struct {
@@ -191,7 +191,7 @@ func TestClientNamesByOtherPath(t *testing.T) {
 	}
 }
 
-// TestChild is no test but the other process.
+// TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) {
 	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLeaseSocket: the names that the client's own part was seen to take.
+// TestLeaseSocket: names of sockets that the client was observed to bind.
 func TestLeaseSocket(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                        "dd4458733774f8b02ff557a2e70c6e06",

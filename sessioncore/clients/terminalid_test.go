@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTerminalIDs: what a process's /proc says of its terminal.
+// TestTerminalIDs: the terminal ids of a process, from its files in /proc.
 func TestTerminalIDs(t *testing.T) {
 	device := func(major, minor uint32) int32 { return int32(minor&0xFF | major<<8 | minor>>8<<20) }
 	for _, test := range []struct {

@@ -3,8 +3,8 @@
 // (docs/design.md section 1, history/). The database belongs to the client, which may be writing to it, and its
 // content is untrusted. So this package
 //
-//   - never makes or changes a file and takes no lock: a reader that follows SQLite's protocol writes to
-//     history.db-shm, makes it where it is missing, and can keep a client that ends from tidying up;
+//   - never creates or changes a file and takes no lock: a reader that follows SQLite's protocol writes to
+//     history.db-shm, creates it if it is missing, and can keep a client that exits from cleaning up;
 //   - opens only regular files, through the storage that it is given, and follows no link;
 //   - keeps nothing open and nothing in memory between two reads;
 //   - bounds time, memory and size of each read, and survives a panic in the library.

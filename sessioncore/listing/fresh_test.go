@@ -20,7 +20,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// countingStorage counts what is asked of it.
+// countingStorage counts calls.
 type countingStorage struct {
 	*memory.Storage
 	stats, lists, named, opens atomic.Int64
@@ -46,7 +46,7 @@ func (c *countingStorage) Open(name string) (storage.Object, error) {
 	return c.Storage.Open(name)
 }
 
-// work is how much was asked since the last time.
+// work returns the number of calls since the last time.
 type work struct{ stats, lists, named, opens int64 }
 
 func (c *countingStorage) work() work {
@@ -106,7 +106,7 @@ func TestListingWork(t *testing.T) {
 	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
 }
 
-// ids are those of the sessions that are listed, newest first.
+// ids returns the ids of the listed sessions, most recently modified first.
 func ids(t *testing.T, l *Listing) string {
 	found, err := l.Look()
 	require.NoError(t, err)
@@ -122,8 +122,8 @@ func headerLine(id, cwd string) string {
 	return fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"%s"}`, id, cwd) + "\n"
 }
 
-// TestListingIsTrue: whatever happens to the files is in the next look, of both kinds. No pauses: changes
-// follow faster than the clock of files ticks.
+// TestListingIsTrue: both kinds of look see any change of the files. There are no pauses: changes follow each other
+// faster than the clock of file times ticks.
 func TestListingIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -194,7 +194,7 @@ func TestListingIsTrue(t *testing.T) {
 	}
 }
 
-// TestListingOfSlots: a title that is overwritten in place is seen, though the file keeps its size.
+// TestListingOfSlots: an overwritten title is noticed although the size of the file stays the same.
 func TestListingOfSlots(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "p"), 0o755))
@@ -268,8 +268,8 @@ func TestListingDirectories(t *testing.T) {
 	}
 }
 
-// TestKeptLong: what is kept of long first messages beyond their beginnings is counted right, whatever comes
-// and goes, and bounded.
+// TestKeptLong: the bytes kept of long first messages are counted correctly, whatever sessions are added and removed,
+// and are bounded.
 func TestKeptLong(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)
@@ -296,8 +296,8 @@ func TestKeptLong(t *testing.T) {
 	require.Equal(t, maxKeptLong, l.long)
 }
 
-// TestLongFirstMessages: where too many would have to be kept they are not, and read again when the index is;
-// whole or not at all.
+// TestLongFirstMessages: messages that exceed the bound are not kept but read again with the index, completely or not
+// at all.
 func TestLongFirstMessages(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)

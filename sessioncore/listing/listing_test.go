@@ -134,7 +134,7 @@ func TestListConformance(t *testing.T) {
 	}
 }
 
-// TestListingTogether: many ask while files change.
+// TestListingTogether: concurrent look-ups while files change.
 func TestListingTogether(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)

@@ -62,7 +62,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeSessionsOnly: what the client lists but nobody can load has no directory, and is passed over.
+// TestResumeSessionsOnly: a file that the client lists but cannot load has no directory and is skipped.
 func TestResumeSessionsOnly(t *testing.T) {
 	l := listOf(t,
 		[2]string{"p/a.jsonl", headerLine("abc", "/w")},

@@ -124,7 +124,7 @@ func (w *writing) parentOfID(id string) string {
 	return parent
 }
 
-// TestAppendRefuses: nothing changes, and the error says why.
+// TestAppendRefuses: an error changes nothing and says why.
 func TestAppendRefuses(t *testing.T) {
 	tests := []struct {
 		give string
@@ -183,8 +183,8 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 	}
 }
 
-// TestAppendAfterCut cuts the file at every byte of its last record: the torn line stays, and the new
-// one is read.
+// TestAppendAfterCut truncates the file at every byte of its last record: the torn line stays, and the appended line
+// is read.
 func TestAppendAfterCut(t *testing.T) {
 	const line = `{"type":"mode_change","id":"new","mode":"plan"}`
 	marks := 0
@@ -285,8 +285,8 @@ func TestAppendMovesAndGoesOn(t *testing.T) {
 	require.Equal(t, "", w.parentOfID("y"))
 }
 
-// TestAppendBesideClient: who keeps the file open for writing is not disturbed; who closes it at once
-// is waited for.
+// TestAppendBesideClient: an append fails while a program keeps the file open for writing; it waits for one that
+// closes the file at once.
 func TestAppendBesideClient(t *testing.T) {
 	files := dirtest.New(t)
 	w := startWriting(t, files, plainFile, Options{})
@@ -311,7 +311,7 @@ func TestAppendBesideClient(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestAppendLocked: a lock that somebody keeps is waited for, and then it is the caller's to try again.
+// TestAppendLocked: an append waits for a lock for a limited time, and then fails.
 func TestAppendLocked(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	unlock, err := w.storage.Lock(context.Background(), plainName)
@@ -356,7 +356,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestAppendUnderAnOverwrittenEntry: nothing is appended under an id that is in the index but no longer in the file.
+// TestAppendUnderAnOverwrittenEntry: appended lines cannot refer to an id that is in the index but no longer in the
+// file.
 func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 	files := dirtest.New(t)
 	filler := sessiontest.Entry(strings.Repeat("f", 8<<10), "a")

@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/internal/clienttest"
 )
 
-// TestChild is no test but the other process.
+// TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) {
 	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child, "stray": childStrayWriter, "lease": childLease})
 }

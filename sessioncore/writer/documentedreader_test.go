@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documentedSession is an operator session as docs/format.md, Operator dialect, says it is read: independent of the
-// reader that is tested, line by line and in the words of operator's documentation.
+// documentedSession reads an operator session as docs/format.md, Operator dialect, describes it. It is independent of
+// the reader under test and follows operator's documentation line by line.
 type documentedSession struct {
 	header  map[string]any
 	entries []map[string]any
@@ -45,7 +45,7 @@ func readAsDocumented(t testing.TB, file string) *documentedSession {
 	return s
 }
 
-// add is _build_index for one entry.
+// add is operator's _build_index for one entry.
 func (s *documentedSession) add(e map[string]any) {
 	id := e["id"].(string)
 	switch target, known := e["target_id"]; {
@@ -73,7 +73,7 @@ func str(v any) string {
 	return s
 }
 
-// branch is get_branch.
+// branch is operator's get_branch.
 func (s *documentedSession) branch(id string) (path []map[string]any) {
 	for e := s.byID[id]; e != nil; e = s.byID[str(e["parent_id"])] {
 		path = append([]map[string]any{e}, path...)
@@ -81,7 +81,7 @@ func (s *documentedSession) branch(id string) (path []map[string]any) {
 	return path
 }
 
-// messages are those of entries.
+// messages returns the messages of entries.
 func (s *documentedSession) messages(entries []map[string]any) (list []any) {
 	for _, e := range entries {
 		switch {
@@ -104,7 +104,7 @@ func (s *documentedSession) summary(e map[string]any, role string, keys ...strin
 	return m
 }
 
-// seedMillis is a time in ms since the epoch.
+// seedMillis returns a time in milliseconds since the epoch.
 func seedMillis(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -125,7 +125,7 @@ func seedMillis(v any) any {
 	return nil
 }
 
-// context is build_session_context.
+// context is operator's build_session_context.
 func (s *documentedSession) context(id string) map[string]any {
 	path := s.branch(id)
 	out := map[string]any{"thinking_level": "off"}
@@ -158,7 +158,7 @@ func (s *documentedSession) context(id string) map[string]any {
 	return out
 }
 
-// checkAsDocumented requires that a snapshot is what a reader by operator's documentation sees in the same file.
+// checkAsDocumented requires that a snapshot and documentedSession agree about the same file.
 func checkAsDocumented(t testing.TB, file string, snap *sessioncore.Snapshot) {
 	t.Helper()
 	s := readAsDocumented(t, file)

@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
-// brokenStorage fails on command.
+// brokenStorage is a storage that fails on command.
 type brokenStorage struct {
 	storage.Storage
 	appendErr, replaceErr, syncErr, overwriteErr error
@@ -55,7 +55,7 @@ func (f *brokenStorage) Overwrite(name string, expect storage.Token, data []byte
 	return f.Storage.Overwrite(name, expect, data)
 }
 
-// TestFaults: whatever the storage says is what the writer hears, and the file is as it was.
+// TestFaults: the writer returns any error of the storage, and the file is unchanged.
 func TestFaults(t *testing.T) {
 	ctx := context.Background()
 	slot := string(titleSlot("old", plainNow))
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSyncFault: the line is there, and its writer knows that it may not last.
+// TestSyncFault: the line is written, and the error says that it may not survive a crash.
 func TestSyncFault(t *testing.T) {
 	fault := &brokenStorage{Storage: memory.New(), syncErr: unix.EIO}
 	w := startWriting(t, fault, plainFile, Options{Sync: true})
@@ -102,8 +102,8 @@ func TestSyncFault(t *testing.T) {
 	require.Len(t, w.added(plainFile), 1)
 }
 
-// TestReplacedMeanwhile: somebody without the lock puts another file in the place between our look and
-// our rewrite. The write begins anew on what is there now.
+// TestReplacedMeanwhile: a program without the lock replaces the file between our read and our rewrite. The write is
+// retried on the new file.
 func TestReplacedMeanwhile(t *testing.T) {
 	mem := memory.New()
 	fault := &brokenStorage{Storage: mem}

@@ -94,7 +94,7 @@ func idOf(line string) string {
 	return id
 }
 
-// TestForkMends: an entry that stood under a label entry does not lose its parent.
+// TestForkMends: an entry whose parent was a label entry gets another parent.
 func TestForkMends(t *testing.T) {
 	w := startMemory(t, plainFile+
 		`{"type":"label","id":"l1","parentId":"b","targetId":"a","label":"L"}`+"\n"+
@@ -118,7 +118,7 @@ func TestForkMends(t *testing.T) {
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 }
 
-// TestForkOld: a fork of an old file is a new one, with the ids that were shown; the old one stays old.
+// TestForkOld: a fork of an old file has the current version and the ids that were shown; the old file is unchanged.
 func TestForkOld(t *testing.T) {
 	content := oldFile
 	w := startMemory(t, content, Options{})

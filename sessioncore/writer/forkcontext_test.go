@@ -33,11 +33,11 @@ func (w *writing) forkedAt(id string, f func(fork *sessioncore.Snapshot)) {
 	f(snap)
 }
 
-// forkSamples is how many entries of a session are forked at.
+// forkSamples is how many entries of a session are forked.
 const forkSamples = 12
 
-// TestForkKeepsContext: what the model is sent from a fork is what it would be sent from the entry that the
-// fork was made at. All compactions and what follows a label are looked at, of the other entries some.
+// TestForkKeepsContext: the context at a fork's leaf is that at the forked entry. All compactions and all children of
+// labels are tested, and a sample of the other entries.
 func TestForkKeepsContext(t *testing.T) {
 	for _, file := range caseFiles(t) {
 		content, err := os.ReadFile(file)

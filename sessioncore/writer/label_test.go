@@ -35,7 +35,7 @@ func TestSetLabel(t *testing.T) {
 	require.ErrorIs(t, w.SetLabel(ctx, w.session, "gone", ""), sessioncore.ErrNotFound)
 }
 
-// TestLabelOfNoEntry: what the file labels shows can be written back, and taken away.
+// TestLabelOfNoEntry: a label of a missing entry, which the file labels shows, can be written back and removed.
 func TestLabelOfNoEntry(t *testing.T) {
 	ctx := context.Background()
 	w := startMemory(t, plainFile+`{"type":"label","id":"l","parentId":"b","timestamp":"`+plainNow+`","targetId":"gone","label":"L"}`+"\n", Options{})
@@ -65,8 +65,8 @@ func TestParseLabelLine(t *testing.T) {
 	}
 }
 
-// TestLabelsRoundTrip: what is read writes nothing when it is written back; in an empty session it sets
-// the same.
+// TestLabelsRoundTrip: writing back what the file labels shows writes nothing; in an empty session it sets the same
+// labels.
 func TestLabelsRoundTrip(t *testing.T) {
 	ctx := context.Background()
 	ids := []string{"plain", "with blank", "tab\there", `back\slash`, "line\nbreak", "\xed\xa0\x80", "\xed\xa0\x80x\xed\xb0\x80", " ", "é😀"}

@@ -39,7 +39,8 @@ func TestMoveLeaf(t *testing.T) {
 	require.Equal(t, "", w.parentOfID(ids[0]))
 }
 
-// TestMoveLeafInMemory: nothing is written, every reader sees it, an append hangs under it and ends it.
+// TestMoveLeafInMemory: nothing is written and every reader sees the move; an appended entry gets the leaf as parent
+// and ends the move.
 func TestMoveLeafInMemory(t *testing.T) {
 	ctx := context.Background()
 	w := startMemory(t, plainFile, Options{LeafMemory: true})

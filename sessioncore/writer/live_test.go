@@ -19,7 +19,7 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
-// TestLiveRefusesEveryWrite: each kind of write is refused, and says by whom; a fork is none.
+// TestLiveRefusesEveryWrite: each kind of write is refused and names the client; a fork is not a write.
 func TestLiveRefusesEveryWrite(t *testing.T) {
 	a, known := startAgent(t)
 	tty, id := clienttest.Terminal(t)
@@ -67,7 +67,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	}
 }
 
-// TestDescriptorNamesThePID: of a process that keeps the file open for writing, which one it is.
+// TestDescriptorNamesThePID: the error has the PID of a process that keeps the file open for writing.
 func TestDescriptorNamesThePID(t *testing.T) {
 	a, known := startAgent(t)
 	store := sessioncore.NewStore(a.Sessions)
@@ -83,7 +83,7 @@ func TestDescriptorNamesThePID(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// startAgent returns an agent directory, and what knows of its clients.
+// startAgent returns an agent directory with the Clients for it.
 func startAgent(t *testing.T) (*clienttest.Agent, *clients.Clients) {
 	t.Helper()
 	a := clienttest.NewAgent(t)
@@ -104,7 +104,7 @@ func childLease(args []string) error {
 	return childtest.SayReady()
 }
 
-// TestLeases: a lease is seen while its process lives, of its session alone, and every kind of write is refused.
+// TestLeases: a lease is found while its process lives, only for its own session, and every kind of write is refused.
 func TestLeases(t *testing.T) {
 	owners := t.TempDir()
 	leases := clients.NewLeases("/nowhere/session-owners", owners)

@@ -53,7 +53,7 @@ func TestSessionNames(t *testing.T) {
 	require.Equal(t, "----", scopeName("/"))
 }
 
-// TestScopeDir: a new session goes where sessions of its directory are, whatever that is called.
+// TestScopeDir: a new session goes into the directory that has sessions of its cwd, whatever its name.
 func TestScopeDir(t *testing.T) {
 	m := memory.New()
 	header := func(cwd string) string { return `{"type":"session","version":3,"id":"x","cwd":"` + cwd + `"}` + "\n" }
@@ -146,7 +146,7 @@ func TestNewSession(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
-// TestNewSessionCannotGoToDisk: the answer is refused, and what was in memory is as it was.
+// TestNewSessionCannotGoToDisk: the answer is refused, and the pending session is unchanged.
 func TestNewSessionCannotGoToDisk(t *testing.T) {
 	ctx := context.Background()
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}

@@ -24,7 +24,7 @@ import (
 
 const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
 
-// TestKeepAll: what somebody added to goes to disk; what has failed stays as it was, and the others go all the same.
+// TestKeepAll: sessions that were added to go to disk; one that fails is unchanged and does not stop the others.
 func TestKeepAll(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
@@ -58,8 +58,8 @@ func TestKeepAll(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
-// TestEnd: whatever was acknowledged is on disk once End has returned, also what was written during it, and so is
-// what comes after it.
+// TestEnd: everything acknowledged is on disk once End has returned, including what was written during it and after
+// it.
 func TestEnd(t *testing.T) {
 	ctx := context.Background()
 	for range 20 {
@@ -138,7 +138,7 @@ func TestSyncNewSession(t *testing.T) {
 	require.Equal(t, before, w.content())
 }
 
-// TestPendingBytes: what is in memory together is bounded, and what is counted is what is there.
+// TestPendingBytes: the total size of pending sessions is bounded, and the accounting matches what is there.
 func TestPendingBytes(t *testing.T) {
 	ctx := context.Background()
 	w, disk := pendingTest(t, Options{})
@@ -176,7 +176,7 @@ func TestPendingBytes(t *testing.T) {
 	require.Zero(t, p.Size())
 }
 
-// TestPendingNames: no file is made in memory that could not be made on disk.
+// TestPendingNames: no file is created in memory that could not be created on disk.
 func TestPendingNames(t *testing.T) {
 	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")

@@ -53,8 +53,8 @@ func childStrayWriter(args []string) error {
 	return err
 }
 
-// TestRewriteKeepsStrayLines: a program that knows of no lock appends while the file is written anew again and again;
-// none of its lines is lost, and none comes twice.
+// TestRewriteKeepsStrayLines: a program without the lock appends while the file is rewritten again and again; none of
+// its lines is lost or duplicated.
 func TestRewriteKeepsStrayLines(t *testing.T) {
 	for name, hold := range map[string]int{"opened for each line": 1, "opened for ten lines": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 	}
 }
 
-// TestRewriteLooksForClientsAgain: a client that comes while the file is written anew ends that.
+// TestRewriteLooksForClientsAgain: a rewrite is abandoned if a client opens the session meanwhile.
 func TestRewriteLooksForClientsAgain(t *testing.T) {
 	a, known := startAgent(t)
 	tty, id := clienttest.Terminal(t)

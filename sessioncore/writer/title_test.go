@@ -75,7 +75,7 @@ func TestSetTitleInSlot(t *testing.T) {
 	})
 }
 
-// TestSetTitleInOddSlot: one that is not 256 bytes cannot be overwritten.
+// TestSetTitleInOddSlot: a slot that does not have 256 bytes cannot be overwritten.
 func TestSetTitleInOddSlot(t *testing.T) {
 	ctx := context.Background()
 	w := startMemory(t, `{"type":"title","v":1,"title":"old","updatedAt":"","pad":""}`+"\n"+plainFile, Options{})
@@ -91,8 +91,8 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
 }
 
-// TestSetTitleWithoutOverwrite: a storage that cannot write in place, and a file that has to be migrated,
-// are written anew; both hold the title where either reader looks.
+// TestSetTitleWithoutOverwrite: the file is rewritten if the storage cannot overwrite or the file has to be migrated;
+// both the header and the slot then have the title.
 func TestSetTitleWithoutOverwrite(t *testing.T) {
 	ctx := context.Background()
 	old := strings.Replace(plainFile, `"version":3`, `"version":2`, 1)

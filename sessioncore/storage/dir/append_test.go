@@ -22,7 +22,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// writeDisk puts a file on disk beside the storage.
+// writeDisk writes a file on disk, bypassing the storage.
 func writeDisk(t *testing.T, s *Storage, name, data string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(pathOf(s, name), []byte(data), 0o600))
@@ -35,7 +35,8 @@ func readDisk(t *testing.T, s *Storage, name string) string {
 	return string(data)
 }
 
-// takes lets the first calls of write take so many bytes each, then fail with the error; -1 is EINTR.
+// takes returns a write that accepts so many bytes in each of the first calls and then fails with the error; -1 is
+// EINTR.
 func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
 	return func(fd int, p []byte) (int, error) {
 		if len(counts) == 0 {
@@ -99,7 +100,8 @@ func TestAppendIsOneWrite(t *testing.T) {
 	assert.Equal(t, 1, writes)
 }
 
-// TestAppendKeepsWhatOthersWrote: what a program without the lock did meanwhile is not cut off.
+// TestAppendKeepsWhatOthersWrote: undoing a failed append does not remove what a program without the lock appended
+// meanwhile.
 func TestAppendKeepsWhatOthersWrote(t *testing.T) {
 	others := func(fd int, text string) { _, _ = unix.Write(fd, []byte(text)) }
 	for name, test := range map[string]struct {
@@ -145,7 +147,7 @@ func TestAppendSaysTheReasonWhenItCannotTakeBack(t *testing.T) {
 	assert.Equal(t, "one\ntwo i", readDisk(t, s, "x.jsonl"))
 }
 
-// TestAppendSeesAReplacementMeanwhile: an old client renames over the file without any lock.
+// TestAppendSeesAReplacementMeanwhile: an old client renames a new file over the name without taking the lock.
 func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
 	s := openTemp(t)
 	for _, gone := range []bool{false, true} {
@@ -282,7 +284,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestNoDescriptorStaysOpen: whoever keeps one for writing looks like a live client.
+// TestNoDescriptorStaysOpen: a process that kept one for writing would look like a live client.
 func TestNoDescriptorStaysOpen(t *testing.T) {
 	s := openTemp(t)
 	before := descriptors(t)
@@ -311,7 +313,7 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// TestTwoProcessesAppend: nothing is lost and nothing mixed (docs/design.md section 4).
+// TestTwoProcessesAppend: no line is lost and none is mixed with another (docs/design.md section 4).
 func TestTwoProcessesAppend(t *testing.T) {
 	const writers, lines = 4, 500
 	s := openTemp(t)

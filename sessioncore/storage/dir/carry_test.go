@@ -14,8 +14,8 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestReplaceCarriesOver: what is appended to the old file right before and after it loses its name is in the new one;
-// also what a program writes through a descriptor that it had by then.
+// TestReplaceCarriesOver: the new file has what was appended to the old one right before and after it lost its name,
+// also through a descriptor opened before.
 func TestReplaceCarriesOver(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "old\n")

@@ -22,9 +22,9 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// Directories that are replaced while a storage is used.
+// Tests of directories that are replaced while a storage uses them.
 
-// newReplaced makes a storage over a directory called dir in a temporary one, with x.jsonl in it and in dir/scope.
+// newReplaced returns a storage of a directory dir in a temporary directory, with x.jsonl in dir and in dir/scope.
 func newReplaced(t *testing.T) (s *Storage, folder string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -45,7 +45,7 @@ func makeDir(t *testing.T, folder, text string) {
 	}
 }
 
-// replaceDir moves a directory away and puts another one like it in its place, at once, with another text in its files.
+// replaceDir atomically replaces a directory by another one with the same names and another text in its files.
 func replaceDir(t *testing.T, folder, text string) (old string) {
 	t.Helper()
 	other := folder + "-new"
@@ -69,7 +69,7 @@ func replaceDir(t *testing.T, folder, text string) (old string) {
 
 var replacedNames = []string{"x.jsonl", "scope/x.jsonl", "scope/x/x.jsonl"}
 
-// TestStorageIsWhatStandsAtItsPath: what was opened once counts for nothing.
+// TestStorageIsWhatStandsAtItsPath: a storage follows its path, not the directory that was opened once.
 func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 	type change func(t *testing.T, folder string) (size int64) // of what is there then; -1: nothing
 	outside := t.TempDir()
@@ -144,7 +144,7 @@ func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 	}
 }
 
-// TestSub: a directory of the storage that comes later, goes and comes back.
+// TestSub: a directory of a storage that is created later, disappears and comes back.
 func TestSub(t *testing.T) {
 	s, folder := newReplaced(t)
 	sub, err := s.Sub("later")
@@ -190,7 +190,7 @@ func TestSub(t *testing.T) {
 	assert.DirExists(t, filepath.Join(folder, "later/scope"))
 }
 
-// TestSubBehindLinks: links are resolved once, also those that lead to nothing yet.
+// TestSubBehindLinks: links are resolved once, including dangling ones.
 func TestSubBehindLinks(t *testing.T) {
 	s, folder := newReplaced(t)
 	disk := filepath.Join(t.TempDir(), "disk")
@@ -218,7 +218,7 @@ func TestSubBehindLinks(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestNoWriteToReplacedDirectory: the directory is replaced in the middle of a write, at each call of the kernel.
+// TestNoWriteToReplacedDirectory: the directory is replaced during a write, at each system call.
 func TestNoWriteToReplacedDirectory(t *testing.T) {
 	tokenOf := func(s *Storage, name string) storage.Token {
 		st, err := s.Stat(name)
@@ -286,7 +286,7 @@ func TestNoWriteToReplacedDirectory(t *testing.T) {
 	}
 }
 
-// hooked are the real calls, each with something that happens just before it does.
+// hooked returns the real calls, each preceded by a call of a hook.
 func hooked(hit func()) calls {
 	return calls{
 		write: func(fd int, p []byte) (int, error) {
@@ -305,7 +305,7 @@ func hooked(hit func()) calls {
 	}
 }
 
-// TestExchangeFindsAnother: a file that somebody without the lock renamed into the place at the last moment stays.
+// TestExchangeFindsAnother: a file that a program without the lock renamed to the name at the last moment is kept.
 func TestExchangeFindsAnother(t *testing.T) {
 	s, folder := newReplaced(t)
 	sys := hooked(func() {})
@@ -323,7 +323,7 @@ func TestExchangeFindsAnother(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, folder))
 }
 
-// TestOverwriteInReplacedDirectory: the slot of a file whose lock is held elsewhere stays.
+// TestOverwriteInReplacedDirectory: the slot is not overwritten if the lock is held in another directory.
 func TestOverwriteInReplacedDirectory(t *testing.T) {
 	s, folder := newReplaced(t)
 	for _, name := range replacedNames {
@@ -346,8 +346,7 @@ func TestOverwriteInReplacedDirectory(t *testing.T) {
 	}
 }
 
-// TestLockOfReplacedDirectory: who waits for a lock in a directory that is replaced gets the one in what is there
-// then.
+// TestLockOfReplacedDirectory: a waiter for a lock in a directory that is replaced gets the lock in the new one.
 func TestLockOfReplacedDirectory(t *testing.T) {
 	s, folder := newReplaced(t)
 	for _, name := range replacedNames {
@@ -373,8 +372,8 @@ func TestLockOfReplacedDirectory(t *testing.T) {
 	}
 }
 
-// TestCopyOfOurLock: a directory that was copied while a lock was held has the lock too, and it names a process that
-// lives: this one.
+// TestCopyOfOurLock: a copy of a directory made while a lock was held contains the lock, which names a living
+// process: this one.
 func TestCopyOfOurLock(t *testing.T) {
 	s, folder := newReplaced(t)
 	for _, name := range replacedNames {

@@ -21,7 +21,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// childTasks are what such a process can do. Each says a line when it is ready, if somebody waits for it.
+// childTasks are the tasks of a child process. Each prints a line when it is ready, if its parent waits for that.
 var childTasks = map[string]func(args []string) error{
 	"append": childAppend,
 	"limit":  childLimit,
@@ -31,7 +31,7 @@ var childTasks = map[string]func(args []string) error{
 	"chown":  childChown,
 }
 
-// TestChild is no test but the other process.
+// TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) { childtest.Run(childTasks) }
 
 // childAppend DIR NAME WHO WRITERS LINES: goroutines append lines under the lock.
@@ -45,8 +45,8 @@ func childAppend(args []string) error {
 	return appendLines(s, args[1], args[2], writers, lines)
 }
 
-// appendLines is what childAppend and its parent do at the same time. Lines are long and of different
-// lengths, so that one that is torn or mixed with another is seen.
+// appendLines is what childAppend and its parent run concurrently. Lines are long and of different lengths, so that a
+// torn or mixed line is noticed.
 func appendLines(s storage.Storage, name, who string, writers, lines int) error {
 	failed := make([]error, writers)
 	var all sync.WaitGroup
@@ -70,8 +70,8 @@ func appendLines(s storage.Storage, name, who string, writers, lines int) error 
 	return errors.Join(failed...)
 }
 
-// childLimit DIR NAME: a file size limit of 100 bytes is met by appends and a replacement. The limit comes
-// in the middle of the data, and, once the file is full, at its first byte (SIGXFSZ).
+// childLimit DIR NAME: appends and a replacement reach a file size limit of 100 bytes, both in the middle of the data
+// and, once the file is full, at its first byte (SIGXFSZ).
 func childLimit(args []string) error {
 	s, err := Open(args[0])
 	if err != nil {
@@ -126,7 +126,7 @@ func childHold(args []string) error {
 	return errors.Join(childtest.SayReady(), f.Close())
 }
 
-// childLive DIR NAME: prints what Writers says, and what the search of /proc does.
+// childLive DIR NAME: prints the results of Writers and of the scan of /proc.
 func childLive(args []string) error {
 	s, err := Open(args[0])
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// TestHeldDirectoryIsLookedAt: a directory that is kept open is not taken for what its name stands for
-// when that is something else by now.
+// TestHeldDirectoryIsLookedAt: a cached directory is not used if its name now refers to another one.
 func TestHeldDirectoryIsLookedAt(t *testing.T) {
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "x.jsonl"), []byte("outside"), 0o600))
@@ -88,8 +87,7 @@ func TestHeldDirectoryIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestHeldDirectoriesAreFew: however many directories are looked into, few stay open, also while others
-// use them.
+// TestHeldDirectoriesAreFew: few directories stay open, however many are used, also concurrently.
 func TestHeldDirectoriesAreFew(t *testing.T) {
 	root := t.TempDir()
 	s, err := Open(root)

@@ -17,5 +17,5 @@ func openTemp(t *testing.T) *Storage {
 	return s
 }
 
-// pathOf is the path of a name.
+// pathOf returns the path of a name.
 func pathOf(s *Storage, name string) string { return filepath.Join(s.Path(), name) }

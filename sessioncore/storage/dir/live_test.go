@@ -22,7 +22,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// writers is what Writers says, and what the search of /proc does.
+// writers returns the results of Writers and of the scan of /proc.
 func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState {
 	t.Helper()
 	state, err := s.Writers(name)
@@ -31,8 +31,8 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	return [2]storage.WriterState{state, seen}
 }
 
-// newUsersStorage is a storage of a plain user's file: as root in a container we cannot look into every
-// process of root, so of root's own files the search of /proc may say that it does not know.
+// newUsersStorage returns a storage with a file of an ordinary user: as root in a container we cannot inspect every
+// process of root, so that for root's own files the scan of /proc may return WritersUnknown.
 func newUsersStorage(t *testing.T) *Storage {
 	t.Helper()
 	s := openTemp(t)
@@ -44,7 +44,7 @@ func newUsersStorage(t *testing.T) *Storage {
 	return s
 }
 
-// both says that the two ways agree.
+// both requires that Writers and the scan agree.
 func both(state storage.WriterState) [2]storage.WriterState {
 	return [2]storage.WriterState{state, state}
 }
@@ -75,7 +75,7 @@ func TestWriters(t *testing.T) {
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
 }
 
-// TestWritersDoesNotSeeOurWriting: after each of our own writes nobody holds the file.
+// TestWritersDoesNotSeeOurWriting: after each of our own writes no process has the file open.
 func TestWritersDoesNotSeeOurWriting(t *testing.T) {
 	s := newUsersStorage(t)
 	st, err := s.Replace("y.jsonl", storage.Token{}, storagetest.Content("one\n"))
@@ -89,7 +89,7 @@ func TestWritersDoesNotSeeOurWriting(t *testing.T) {
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
 }
 
-// TestWritersByOthers: who owns a file may have a lease; who does not cannot know.
+// TestWritersByOthers: the owner of a file may take a lease; for other users the state is unknown.
 func TestWritersByOthers(t *testing.T) {
 	folder, err := os.MkdirTemp("/tmp", "sessioncore")
 	require.NoError(t, err)
@@ -108,8 +108,8 @@ func TestWritersByOthers(t *testing.T) {
 	assert.Equal(t, "unknown unknown\n", childtest.RunAsNobody(t, "live", folder, "roots.jsonl"))
 }
 
-// TestLeaseBreakIsSurvived: the kernel tells a lease's holder by SIGIO that somebody wants to write. The
-// lease here is held until that happened, which Writers never does.
+// TestLeaseBreakIsSurvived: the kernel sends SIGIO to the holder of a lease when another process opens the file for
+// writing. Here the lease is held until that happened, which Writers never does.
 func TestLeaseBreakIsSurvived(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "one\n")
@@ -145,7 +145,7 @@ func TestLeaseBreakIsSurvived(t *testing.T) {
 	assert.Equal(t, "one\nmore\nmore\n", readDisk(t, s, "x.jsonl"))
 }
 
-// waitFor asks until it is so.
+// waitFor polls until a condition holds.
 func waitFor(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for start := time.Now(); !so(); time.Sleep(time.Millisecond) {
@@ -155,7 +155,7 @@ func waitFor(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// TestWritersHoldsNobodyUp: programs that open and write go on while we ask and ask.
+// TestWritersHoldsNobodyUp: programs can open and write the file while Writers is called continuously.
 func TestWritersHoldsNobodyUp(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "")
@@ -181,7 +181,7 @@ func TestWritersHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestForeignLease: a program that holds a lease makes writers wait, but not for ever.
+// TestForeignLease: writers wait for a program that holds a lease, but only for a limited time.
 func TestForeignLease(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "one\n")

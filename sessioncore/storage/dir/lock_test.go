@@ -23,7 +23,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// deadPid is the number of a process that is no more.
+// deadPid returns the PID of a process that has ended.
 func deadPid(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
@@ -158,7 +158,7 @@ func TestMalformedLock(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestMalformedLockGetsOldWhileWaiting: the one that appeared just now is broken by who comes again.
+// TestMalformedLockGetsOldWhileWaiting: a malformed lock that is too young at first is broken by a later attempt.
 func TestMalformedLockGetsOldWhileWaiting(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, ".x.jsonl.lock", "")
@@ -167,7 +167,7 @@ func TestMalformedLockGetsOldWhileWaiting(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestStrangeLock: what is no file stays, and keeps us out for no longer than any lock.
+// TestStrangeLock: a lock that is not a regular file is kept, and blocks us no longer than any lock.
 func TestStrangeLock(t *testing.T) {
 	s := openTemp(t)
 	path := pathOf(s, ".x.jsonl.lock")
@@ -213,7 +213,7 @@ func TestLockOnAReadOnlyDisk(t *testing.T) {
 	assert.ErrorIs(t, err, unix.EROFS)
 }
 
-// TestTwoStoragesShareTheQueue: two mounts of one directory in one process.
+// TestTwoStoragesShareTheQueue: two storages of one directory in one process.
 func TestTwoStoragesShareTheQueue(t *testing.T) {
 	s := openTemp(t)
 	require.NoError(t, os.Mkdir(pathOf(s, "d"), 0o700))
@@ -259,7 +259,7 @@ func TestGateKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// TestWaitErrorIsTheCallers: a caller's own deadline or cause is no ErrLocked.
+// TestWaitErrorIsTheCallers: the caller's own deadline or cause is not reported as ErrLocked.
 func TestWaitErrorIsTheCallers(t *testing.T) {
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the reader went away"))

@@ -18,8 +18,8 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestOneOfManyBreaksTheLock: waiters that all find a stale lock never get in together. Without the
-// FIFO mutex, each goroutine is like a process of its own.
+// TestOneOfManyBreaksTheLock: several waiters that find a stale lock never hold the lock together. Without the FIFO
+// mutex, each goroutine behaves like a process of its own.
 func TestOneOfManyBreaksTheLock(t *testing.T) {
 	const waiters, rounds = 8, 40
 	s := openTemp(t)
@@ -63,7 +63,7 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestBreakStaleLooksAgain: the lock changed hands between the judgement and the removal.
+// TestBreakStaleLooksAgain: another process took the lock between the check and the removal.
 func TestBreakStaleLooksAgain(t *testing.T) {
 	s := openTemp(t)
 	p, err := s.openParent("x.jsonl")
@@ -89,8 +89,7 @@ func TestBreakStaleLooksAgain(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestBreakingPutsBackAnothersLock: a program that knows nothing of our flock broke the stale lock first,
-// and took it.
+// TestBreakingPutsBackAnothersLock: a program that does not use flock broke the stale lock first and took the lock.
 func TestBreakingPutsBackAnothersLock(t *testing.T) {
 	s := openTemp(t)
 	p, err := s.openParent("x.jsonl")

@@ -86,8 +86,8 @@ func TestReplaceIsDurable(t *testing.T) {
 	assert.ErrorIs(t, s.syncWith(sys, "x.jsonl"), syscall.ENOSPC)
 }
 
-// TestDirectoryCannotBeSynced: then the file is replaced already, and the caller hears of it, unless
-// the file system has no such thing.
+// TestDirectoryCannotBeSynced: the file is replaced already, and the caller gets the error, unless the file system
+// has no fsync for directories.
 func TestDirectoryCannotBeSynced(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "one\n")
@@ -111,7 +111,7 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 	}
 }
 
-// TestReplaceWithoutNoreplace: some file systems do not know the flag.
+// TestReplaceWithoutNoreplace: some file systems do not support the flag.
 func TestReplaceWithoutNoreplace(t *testing.T) {
 	s := openTemp(t)
 	sys := kernel
@@ -172,7 +172,7 @@ func TestReplaceRefusesWhatItCannotKeep(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, folder))
 }
 
-// acl is an access control list that lets user 1234 read and write.
+// acl is an access control list that permits user 1234 to read and write.
 func acl() []byte {
 	list := []byte{2, 0, 0, 0} // version
 	for _, entry := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 6, 1234}, {4, 0, ^uint32(0)}, {16, 6, ^uint32(0)}, {32, 0, ^uint32(0)}} {
