@@ -16,7 +16,7 @@ const LockLimit = 500 * time.Millisecond
 // takes the lock that other processes see. Lock order: FIFO mutex, then lock file. mu is held during a map access
 // only.
 type FIFOMutexes[K comparable] struct {
-	mu sync.Mutex // guards of, and users of each FIFOMutex
+	mu sync.Mutex // guards the map of, and FIFOMutex.users
 	of map[K]*FIFOMutex
 }
 

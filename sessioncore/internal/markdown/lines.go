@@ -28,7 +28,7 @@ var (
 	fence     = regexp.MustCompile("^(?:`{3,}[^`]*$|~{3,})")
 	underline = regexp.MustCompile(`^(?:=+|-+)[ \t]*$`) // turns the text above it into a heading
 	marker    = regexp.MustCompile(`^(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$))`)
-	markers   = regexp.MustCompile(`[-+*0-9.)]`) // of items
+	markers   = regexp.MustCompile(`[-+*0-9.)]`) // the characters of item markers
 	// interrupts matches a marker that can be directly below text.
 	interrupts = regexp.MustCompile(`^(?:>|(?:[-+*]|0*1[.)])[ \t]+[^ \t])`)
 )

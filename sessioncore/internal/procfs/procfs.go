@@ -61,8 +61,8 @@ func opensForWriting(info string) bool {
 	return false
 }
 
-// Find searches the descriptors of all processes for one that can write to the file. It returns the process id, 0
-// if there is none. proc is the directory where proc(5) is mounted.
+// Find searches the descriptors of all processes for one that can write to the file. It returns whether there is
+// one, and its process id or 0. proc is the directory where proc(5) is mounted.
 //
 // We may not look into every process. The state is unknown only if such a process could be a client of this file:
 // its user owns the file, or the mode lets others write. Root's daemons, which always exist and never let us look,

@@ -99,7 +99,7 @@ func (v Value) EachMember(f func(Member) bool) {
 		keyEnd, _ := s.SkipString(v, i+1)
 		m.Key = v[i:keyEnd]
 		i = SkipSpace(v, keyEnd)
-		i = SkipSpace(v, i+1) // over the colon
+		i = SkipSpace(v, i+1) // after the colon
 		m.End, _ = s.SkipValue(v, i)
 		m.Value = v[i:m.End]
 		if !f(m) {

@@ -53,9 +53,9 @@ func (p Pool) Mixed(data []byte, seed uint64) []byte {
 			lines = slices.Insert(lines, i, lines[j])
 		case 2:
 			lines = slices.Insert(lines, i, p.lines[rnd.IntN(len(p.lines))])
-		case 3: // torn, and something glued to it
+		case 3: // torn, with another line joined to it
 			lines[i] = slices.Concat(lines[i][:rnd.IntN(len(lines[i])+1)], lines[j])
-		case 4: // over several lines
+		case 4: // split into two lines
 			at := rnd.IntN(len(lines[i]) + 1)
 			lines = slices.Insert(lines, i+1, lines[i][at:])
 			lines[i] = lines[i][:at]
