@@ -169,6 +169,7 @@ func TestLockHeld(t *testing.T) {
 	require.NoError(t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", os.Getpid()), 0o600))
 	w.refusesEveryWrite("busy")
 	require.Contains(t, w.read("last-error"), fmt.Sprintf("held by process %d", os.Getpid()))
+	require.Contains(t, w.read("last-error"), "remove "+lock)
 	w.forks()
 	require.FileExists(t, lock)
 	require.NotContains(t, names(t, w.m.path("sessions/p")), ".s.jsonl.lock", "the lock is not shown")

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,7 +95,7 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 		in.Turn, turn.Turn = time.Now(), time.Now()
 	}
 	p.base = "." + p.base + ".lock"
-	l := &lockFile{nameAt: p, owner: dir, leave: leave}
+	l := &lockFile{nameAt: p, owner: dir, leave: leave, root: s.Path()}
 	if err := l.take(ctx); err != nil {
 		l.done()
 		return nil, err
@@ -114,6 +111,8 @@ type lockFile struct {
 	made   storage.Token // of the new file; only device and inode are compared
 	text   string        // the content that we wrote
 	leave  func()        // unlocks the FIFO mutex
+	root   string        // the path of the Storage
+	seen   seenLock      // the lock of another that was met last
 }
 
 func (l *lockFile) done() {
@@ -227,24 +226,19 @@ func (l *lockFile) remove() error {
 	return nil
 }
 
-// look reads the existing lock: held names its holder for the error message, stale reports whether it is stale. A
-// lock that cannot be read counts as held.
+// look reads the existing lock: held says for the error message who holds it, stale reports whether it is stale. A lock
+// that cannot be read counts as held.
 func (l *lockFile) look() (held string, stale bool) {
 	fd, st, err := l.open(unix.O_RDONLY)
 	if err != nil {
-		return "", false
+		return l.heldBy(""), false
 	}
 	defer unix.Close(fd)
 	text, err := readLock(fd)
 	if err != nil {
-		return "", false
+		return l.heldBy(""), false
 	}
-	return heldBy(text), l.isStale(text, st)
-}
-
-// isStale reports whether the existing lock, with this content, is stale.
-func (l *lockFile) isStale(text string, st storage.Stat) bool {
-	return staleLock(text, st.ModTime()) || ourLocks.isCopy(l.base, text, l.owner.Token)
+	return l.heldBy(text), l.isStale(fd, text, st)
 }
 
 func readLock(fd int) (string, error) {
@@ -255,49 +249,6 @@ func readLock(fd int) (string, error) {
 		return err
 	})
 	return string(buf[:max(n, 0)]), err
-}
-
-// lockHolder returns the process that a lock names; ok is false if the lock is malformed.
-func lockHolder(text string) (pid int, ok bool) {
-	pid, _, ok = lockContent(text)
-	return pid, ok
-}
-
-// lockContent parses a lock: the process, and when it took the lock, in milliseconds since the epoch.
-func lockContent(text string) (pid int, millis int64, ok bool) {
-	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
-	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
-		return 0, 0, false
-	}
-	millis, _ = strconv.ParseInt(second, 10, 64)
-	// A PID is a positive 32-bit number; 0 has another meaning for kill.
-	n, err := strconv.ParseInt(first, 10, 32)
-	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
-}
-
-func allDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-func heldBy(text string) string {
-	if pid, ok := lockHolder(text); ok {
-		return fmt.Sprintf(" (held by process %d)", pid)
-	}
-	return " (held by an unknown process)"
-}
-
-// staleLock reports whether a lock with this content is stale (docs/format.md, The client's lock): its process no
-// longer exists, or it is malformed and old. One without its newline may still be being written, with its number cut
-// short, so it has to be old as well. A time in the future is not old: the clocks differ.
-func staleLock(text string, modified time.Time) bool {
-	pid, ok := lockHolder(text)
-	if ok && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-		return false
-	}
-	if ok && strings.HasSuffix(text, "\n") {
-		return true
-	}
-	return time.Since(modified) > lockYoung
 }
 
 // breakStale removes a stale lock and reports whether it did.
@@ -317,7 +268,7 @@ func (l *lockFile) breakStale() bool {
 		return false // another of our processes is breaking it
 	} // other errors: a file system without flock; the other measures must suffice
 	text, err := readLock(fd)
-	if err != nil || !l.isStale(text, st) || l.checkSame(st.Token) != nil {
+	if err != nil || !l.isStale(fd, text, st) || l.checkSame(st.Token) != nil {
 		return false
 	}
 	return l.moveAway(st.Token)

@@ -3,6 +3,7 @@
 package dir
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +50,7 @@ func TestLockFileIsTheClients(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestLockHolder(t *testing.T) {
+func TestLockContent(t *testing.T) {
 	for text, want := range map[string]int{
 		"12:1700000000000\n":       12,
 		"12:1700000000000":         12,
@@ -68,7 +70,7 @@ func TestLockHolder(t *testing.T) {
 		"99999999999999999999:1\n": 0,
 		"1:" + fmt.Sprintf("%0*d", lockSize, 1) + "\n": 0,
 	} {
-		pid, ok := lockHolder(text)
+		pid, _, ok := lockContent(text)
 		assert.Equal(t, want != 0, ok, "%q", text)
 		if ok {
 			assert.Equal(t, want, pid, "%q", text)
@@ -76,32 +78,112 @@ func TestLockHolder(t *testing.T) {
 	}
 }
 
-func TestStaleLock(t *testing.T) {
+func TestLockHolder(t *testing.T) {
 	now := time.Now()
 	old, future := now.Add(-time.Hour), now.Add(time.Hour)
-	dead, live := deadPid(t), os.Getppid()
+	dead, live, own := deadPid(t), os.Getppid(), os.Getpid()
+	started, ok := startOf(live)
+	require.True(t, ok)
+	require.WithinDuration(t, now, started, time.Hour)
+	before := started.Add(-time.Hour)
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	gone := holderGone
+	if !isNobodys(dead) {
+		gone = holderUnclear // in a container
+	}
 	for _, test := range []struct {
 		text     string
 		modified time.Time
-		want     bool
+		want     holder
 	}{
-		{fmt.Sprintf("%d:1\n", dead), now, true},
-		{fmt.Sprintf("%d:1\n", dead), future, true},
-		{fmt.Sprintf("%d:1\n", live), old, false},
-		{"1:1\n", old, false}, // for a plain user: EPERM, which is a living process
-		{fmt.Sprintf("%d:1", dead), now, false},
-		{fmt.Sprintf("%d:1", dead), old, true},
-		{fmt.Sprintf("%d:1", live), old, false},
-		{"", now, false},
-		{"", old, true},
-		{"", future, false},
-		{"garbage\n", now, false},
-		{"garbage\n", old, true},
-		{"0:1\n", now, false}, // kill(0) would be our own group
-		{"0:1\n", old, true},
+		{fmt.Sprintf("%d:1\n", dead), now, gone},
+		{fmt.Sprintf("%d:1\n", dead), future, gone},
+		{fmt.Sprintf("%d:%d\n", live, started.UnixMilli()), before, holderLives},
+		{fmt.Sprintf("%d:1\n", live), now, holderLives},
+		{fmt.Sprintf("%d:%d\n", live, before.UnixMilli()), before, holderUnclear},
+		{fmt.Sprintf("%d:%d\n", own, now.UnixMilli()), now, holderUnclear},
+		{"1:1\n", now, holderLives}, // for a plain user: EPERM, which is a living process
+		{fmt.Sprintf("%d:1", dead), now, holderLives},
+		{fmt.Sprintf("%d:1", dead), old, holderGone},
+		{fmt.Sprintf("%d:%d", live, now.UnixMilli()), old, holderLives},
+		{"", now, holderLives},
+		{"", old, holderGone},
+		{"", future, holderUnclear},
+		{"garbage\n", now, holderLives},
+		{"garbage\n", old, holderGone},
+		{"0:1\n", now, holderLives}, // kill(0) would be our own group
+		{"0:1\n", old, holderGone},
 	} {
-		assert.Equal(t, test.want, staleLock(test.text, test.modified), "%q", test.text)
+		assert.Equal(t, test.want, holderOf(test.text, test.modified, int(f.Fd())), "%q %s", test.text, test.modified)
 	}
+}
+
+// TestAbandonedLocks: locks that nobody will ever remove, though they name a process or a time that is there, are
+// broken by the first who waits for them.
+func TestAbandonedLocks(t *testing.T) {
+	s := openTemp(t)
+	now := time.Now()
+	started, ok := startOf(os.Getppid())
+	require.True(t, ok)
+	before := started.Add(-time.Hour)
+	for name, lock := range map[string]struct {
+		text     string
+		modified time.Time
+	}{
+		"of a PID that another process got": {fmt.Sprintf("%d:%d\n", os.Getppid(), before.UnixMilli()), before},
+		"of our PID":                        {fmt.Sprintf("%d:%d\n", os.Getpid(), now.UnixMilli()), now},
+		"malformed, from the future":        {"garbage", now.Add(time.Hour)},
+		"empty, from the future":            {"", now.Add(time.Hour)},
+	} {
+		writeDisk(t, s, ".x.jsonl.lock", lock.text)
+		require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, lock.modified))
+		unlock, err := s.Lock(t.Context(), "x.jsonl")
+		require.NoError(t, err, name)
+		require.NoError(t, unlock(), name)
+	}
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestLockOfAnotherNamespace: a PID that is nobody's here may be that of a process that lives in a container.
+func TestLockOfAnotherNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("makes a PID namespace, so root")
+	}
+	s := openTemp(t)
+	pid := 30_000
+	for !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		pid++
+	}
+	lock := pathOf(s, ".x.jsonl.lock")
+	cmd := exec.Command("sh", "-c", `mount -t proc proc /proc && echo $(($1 - 1)) > /proc/sys/kernel/ns_last_pid &&
+		sh -c 'printf "%s:%s\n" $$ $(date +%s%3N) > "$1"; echo $$; read line' sh "$2"; :`, "sh", strconv.Itoa(pid), lock)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Unshareflags: unix.CLONE_NEWNS}
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	if err := cmd.Start(); err != nil {
+		t.Skip("no PID namespace can be made here: ", err)
+	}
+	defer func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintln(pid), line)
+
+	before := readDisk(t, s, ".x.jsonl.lock")
+	soon, cancel := context.WithTimeout(t.Context(), lockWatch/2)
+	defer cancel()
+	_, err = s.Lock(soon, "x.jsonl")
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, before, readDisk(t, s, ".x.jsonl.lock"))
+	unlock, err := s.Lock(t.Context(), "x.jsonl") // no lock is held for so long
+	require.NoError(t, err)
+	require.NoError(t, unlock())
 }
 
 func TestLockOfADeadProcessIsBroken(t *testing.T) {
@@ -124,7 +206,8 @@ func TestLockOfALivingProcessIsRespected(t *testing.T) {
 
 	_, err := s.Lock(t.Context(), "x.jsonl")
 	assert.ErrorIs(t, err, storage.ErrLocked)
-	assert.ErrorContains(t, err, strconv.Itoa(pid))
+	assert.ErrorContains(t, err, fmt.Sprintf("held by process %d; ", pid))
+	assert.ErrorContains(t, err, "remove "+pathOf(s, ".x.jsonl.lock"))
 	assert.Equal(t, before, readDisk(t, s, ".x.jsonl.lock"))
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 // A directory that is copied while a session in it is written to is copied with the lock, and nobody removes the
 // copy: it names a living process, us. So this process remembers which locks it made.
 
-// maxLocksMade bounds that memory; an entry takes about 150 bytes. The copy of a lock that was forgotten stays valid
-// until this process ends.
+// maxLocksMade bounds that memory; an entry takes about 150 bytes. The copy of a lock that was forgotten is broken after
+// lockWatch.
 const maxLocksMade = 10_000
 
 // locksMade are the locks that this process made last, by the name of the lock file.

@@ -1,7 +1,12 @@
 package dir
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -64,4 +69,25 @@ func isRemote(fd int) bool {
 var remoteFileSystems = []uint32{
 	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
 	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
+}
+
+// startOf returns when a process was started.
+func startOf(pid int) (time.Time, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return time.Time{}, false
+	}
+	// After the name, which may contain anything, comes field 3; the start is field 22 (proc_pid_stat(5)), in
+	// hundredths of a second since the boot.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 20 {
+		return time.Time{}, false
+	}
+	ticks, err := strconv.ParseInt(fields[19], 10, 64)
+	var sinceBoot unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot) != nil {
+		return time.Time{}, false
+	}
+	age := time.Duration(sinceBoot.Nano()) - time.Duration(ticks)*(time.Second/100)
+	return time.Now().Add(-age), true
 }

@@ -3,13 +3,16 @@
 package dir
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
 
 // Substitutes for what only Linux provides: paths are walked part by part, which openat2 does in one call; files
-// cannot be exchanged, so that replacements fail; and who writes to a file is unknown.
+// cannot be exchanged, so that replacements fail; and who writes to a file, and since
+// when a process runs, is unknown.
 
 const (
 	oPath           = unix.O_RDONLY
@@ -25,3 +28,7 @@ func openBeneath(dir int, name string, flags int) (int, error) { return -1, unix
 func openNoLinks(path string, flags int) (int, error) { return -1, unix.ENOSYS }
 
 func lease(fd int) (state storage.WriterState, returned bool) { return storage.WritersUnknown, true }
+
+func isRemote(fd int) bool { return false }
+
+func startOf(pid int) (time.Time, bool) { return time.Time{}, false }

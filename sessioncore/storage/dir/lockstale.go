@@ -1,0 +1,151 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// lockWatch is how long a lock that may be stale must stay as it is while we look: half of how long waiters wait, so
+// that one that is stale is broken in time. Locks are held for milliseconds.
+const lockWatch = storage.LockLimit / 2
+
+// initialPidNamespace is the name of the PID namespace of a machine, the one that sees the processes of all others.
+const initialPidNamespace = "pid:[4026531836]"
+
+// holder is what can be known about the holder of a lock.
+type holder int
+
+const (
+	holderLives   holder = iota
+	holderUnclear        // the lock is stale if it stays as it is for lockWatch
+	holderGone
+)
+
+// seenLock is a lock as it was when we first saw it like that.
+type seenLock struct {
+	text  string
+	state storage.Token
+	since time.Time
+}
+
+// isStale reports whether the existing lock, open as fd and with this content, is stale.
+func (l *lockFile) isStale(fd int, text string, st storage.Stat) bool {
+	if ourLocks.isCopy(l.base, text, l.owner.Token) {
+		return true
+	}
+	if l.seen.text != text || l.seen.state != st.Token {
+		l.seen = seenLock{text, st.Token, time.Now()}
+	}
+	switch holderOf(text, st.ModTime(), fd) {
+	case holderGone:
+		return true
+	case holderUnclear:
+		return time.Since(l.seen.since) > lockWatch
+	}
+	return false
+}
+
+// holderOf judges the holder of a lock by its content (docs/format.md, The client's lock). A malformed lock may still
+// be being written, and so may one without its newline, whose number may be cut short.
+func holderOf(text string, modified time.Time, fd int) holder {
+	pid, millis, ok := lockContent(text)
+	if ok {
+		h := processHolds(pid, later(time.UnixMilli(millis), modified), fd)
+		if h == holderLives || strings.HasSuffix(text, "\n") {
+			return h
+		}
+	}
+	switch age := time.Since(modified); {
+	case age > lockYoung:
+		return holderGone
+	case age < 0: // the clocks differ
+		return holderUnclear
+	}
+	return holderLives
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
+// the lock, so that the lock is not one of this process.
+func processHolds(pid int, made time.Time, fd int) holder {
+	if pid == os.Getpid() {
+		return holderUnclear // our PID, of a process before us or in another namespace
+	}
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		if isRemote(fd) || !isNobodys(pid) {
+			return holderUnclear
+		}
+		return holderGone
+	}
+	// A second, since the clock of the time in the lock may have been adjusted.
+	if start, ok := startOf(pid); ok && start.After(made.Add(time.Second)) {
+		return holderUnclear // the PID was given to another process
+	}
+	return holderLives
+}
+
+// isNobodys reports whether no process of this machine, in whatever PID namespace, has a PID that none in ours has.
+// Only the initial namespace can tell.
+func isNobodys(pid int) bool {
+	if name, err := os.Readlink("/proc/self/ns/pid"); err != nil || name != initialPidNamespace {
+		return false
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, file := range all {
+		status, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		_, numbers, _ := strings.Cut(string(status), "\nNSpid:")
+		numbers, _, _ = strings.Cut(numbers, "\n")
+		if slices.Contains(strings.Fields(numbers), strconv.Itoa(pid)) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// lockContent parses a lock: the process, and when it took the lock, in milliseconds since the epoch. ok is false if
+// the lock is malformed.
+func lockContent(text string) (pid int, millis int64, ok bool) {
+	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
+	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
+		return 0, 0, false
+	}
+	millis, _ = strconv.ParseInt(second, 10, 64)
+	// A PID is a positive 32-bit number; 0 has another meaning for kill.
+	n, err := strconv.ParseInt(first, 10, 32)
+	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
+}
+
+func allDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// heldBy says who holds the existing lock, and how to get out if nobody does.
+func (l *lockFile) heldBy(text string) string {
+	who := "an unknown process"
+	if pid, _, ok := lockContent(text); ok {
+		who = fmt.Sprintf("process %d", pid)
+	}
+	return fmt.Sprintf(" (held by %s; if no client or mount is writing to the session, remove %s)",
+		who, filepath.Join(l.root, filepath.FromSlash(path.Dir(l.name)), l.base))
+}
