@@ -34,8 +34,10 @@ type blob struct {
 	storage.UnsupportedObject
 }
 
+// Close implements storage.Object.
 func (blob) Close() error { return nil }
 
+// Stat implements storage.Object.
 func (b blob) Stat() (storage.Stat, error) {
 	return storage.Stat{Kind: storage.KindFile, Token: storage.Token{Size: b.Reader.Size()}}, nil
 }

@@ -165,6 +165,7 @@ type memObject struct {
 	closed  atomic.Bool
 }
 
+// ReadAt implements storage.Object.
 func (o *memObject) ReadAt(p []byte, off int64) (int, error) {
 	if o.closed.Load() {
 		return 0, fs.ErrClosed
@@ -185,6 +186,7 @@ func (o *memObject) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// Stat implements storage.Object.
 func (o *memObject) Stat() (storage.Stat, error) {
 	if o.closed.Load() {
 		return storage.Stat{}, fs.ErrClosed
@@ -194,6 +196,7 @@ func (o *memObject) Stat() (storage.Stat, error) {
 	return o.node.stat(), nil
 }
 
+// Close implements storage.Object.
 func (o *memObject) Close() error {
 	if o.closed.Swap(true) {
 		return fs.ErrClosed

@@ -140,6 +140,7 @@ type pendingObject struct {
 	owner storage.Stat
 }
 
+// Stat implements storage.Object.
 func (o pendingObject) Stat() (storage.Stat, error) {
 	st, err := o.Object.Stat()
 	return inMemory(st, o.owner), err
