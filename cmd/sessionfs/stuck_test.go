@@ -151,3 +151,24 @@ func TestStoppedServer(t *testing.T) {
 		require.Contains(t, s.onDisk(session), "typed")
 	})
 }
+
+// TestSourceNotConnected: a mount whose SOURCE is a dead mount is not dead itself, and goes on when SOURCE is back.
+func TestSourceNotConnected(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		second, other := s.mkdir("second"), s.mkdir("other")
+		s.mkdir("other/sessions")
+		pid := s.mount()
+		r := s.run(s.mountpoint, second)
+		require.Zero(t, r.code, r)
+		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
+		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 1 }))
+		require.Contains(t, s.exec("ls", filepath.Join(second, "sessions")).stderr, "not connected")
+		requireStatus(t, exitMountpoint, s.run(other, second), "already mounted", second)
+		r = s.run(s.source, s.mountpoint)
+		require.Zero(t, r.code, r)
+		require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(second, sessionPath)).stdout == sessionText }))
+		require.Zero(t, s.run("-u", second).code)
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
+}
