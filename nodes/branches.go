@@ -21,20 +21,25 @@ func makeBranches(d *snapshotDir) fusefs.InodeEmbedder {
 	return &BranchesDir{newSnapshotDir(d.view, d.session)}
 }
 
-// lookupIn finds the branch to any entry, by a link.
+// names are the fixed names, in order: the one list that drives Lookup and listing.
+func (d *BranchesDir) names() []Name {
+	return []Name{
+		{layout.BranchIDs, syscall.S_IFDIR, func() fusefs.InodeEmbedder {
+			return &BranchIDsDir{snapshotDir: newSnapshotDir(d.view, d.session)}
+		}},
+		{layout.CurrentBranch, syscall.S_IFLNK, func() fusefs.InodeEmbedder {
+			return &Link{node: node{view: d.view}, find: inSession(d.session, currentBranch)}
+		}},
+	}
+}
+
+// lookupIn finds a fixed name, or the branch to any entry, by a link.
 func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	name := it.name
-	switch name {
-	case layout.BranchIDs:
-		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFDIR)
-		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-			return &BranchIDsDir{snapshotDir: newSnapshotDir(d.view, d.session)}
-		}), out)
-	case layout.CurrentBranch:
-		id := stableAttr(d.StableAttr(), kindStatic, name, syscall.S_IFLNK)
-		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-			return &Link{node: node{view: d.view}, find: inSession(d.session, currentBranch)}
-		}), out)
+	for _, n := range d.names() {
+		if n.Name == name {
+			return d.enterName(ctx, n, out)
+		}
 	}
 	e, err := snap.FindBranchName(name)
 	if err != nil {
@@ -60,9 +65,10 @@ func (d *BranchesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
 	}
 	tips := snap.Tips()
 	items := make([]item, 0, len(tips)+2)
-	items = append(items, d.newItem(kindStatic, layout.BranchIDs, syscall.S_IFDIR))
-	if leaf != sessioncore.NoEntry {
-		items = append(items, d.newItem(kindStatic, layout.CurrentBranch, syscall.S_IFLNK))
+	for _, n := range d.names() {
+		if n.Name != layout.CurrentBranch || leaf != sessioncore.NoEntry {
+			items = append(items, d.newItem(kindStatic, n.Name, n.Mode))
+		}
 	}
 	for _, e := range tips {
 		items = append(items, d.newItem(kindBranchLink, snap.BranchName(e), syscall.S_IFLNK))

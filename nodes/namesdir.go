@@ -15,6 +15,12 @@ type Name struct {
 	Make func() fusefs.InodeEmbedder
 }
 
+// enterName answers a lookup with a fixed name.
+func (n *node) enterName(ctx context.Context, of Name, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	id := stableAttr(n.StableAttr(), kindStatic, of.Name, of.Mode)
+	return n.enter(n.child(ctx, id, of.Name, of.Make), out)
+}
+
 // namesDir is the base of the directories outside of the sessions that have fixed names.
 type namesDir struct {
 	directory
@@ -31,8 +37,7 @@ var _ = (fusefs.NodeLookuper)((*namesDir)(nil))
 func (d *namesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	for _, n := range d.names {
 		if n.Name == name {
-			id := stableAttr(d.StableAttr(), kindStatic, name, n.Mode)
-			return d.enter(d.child(ctx, id, name, n.Make), out)
+			return d.enterName(ctx, n, out)
 		}
 	}
 	return nil, syscall.ENOENT
