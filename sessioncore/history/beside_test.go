@@ -59,7 +59,6 @@ func TestBesideAWriter(t *testing.T) {
 	close(stop)
 	<-stopped
 	t.Logf("%d states of %d seen", len(states), committed.Load())
-	require.Len(t, states, wanted)
 	conn := connect(t, dir)
 	defer conn.Close()
 	stmt, _, err := conn.Prepare("PRAGMA integrity_check")
