@@ -393,11 +393,14 @@ func TestCopyOfOurLock(t *testing.T) {
 	// A lock with our PID that this process did not make may be that of another one, in a container; but none is held
 	// for long.
 	theirs := filepath.Join(folder, ".x.jsonl.lock")
-	require.NoError(t, os.WriteFile(theirs, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), time.Now().UnixMilli()+1), 0o600))
-	soon, cancel := context.WithTimeout(t.Context(), lockWatch/2)
-	defer cancel()
-	_, err := s.Lock(soon, "x.jsonl")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	lockedAt := func(when time.Time) {
+		require.NoError(t, os.WriteFile(theirs, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), when.UnixMilli()+1), 0o600))
+		require.NoError(t, os.Chtimes(theirs, time.Time{}, when))
+	}
+	lockedAt(time.Now())
+	_, err := s.Lock(t.Context(), "x.jsonl")
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.FileExists(t, theirs)
+	lockedAt(time.Now().Add(-lockForeign))
 	require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 }

@@ -89,9 +89,9 @@ func TestLockHolder(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()
-	gone := holderGone
-	if !isNobodys(dead) {
-		gone = holderUnclear // in a container
+	gone, goneLater := holderGone, holderGone
+	if !isNobodys(dead) { // in a container
+		gone, goneLater = holderLives, holderUnclear
 	}
 	for _, test := range []struct {
 		text     string
@@ -99,11 +99,12 @@ func TestLockHolder(t *testing.T) {
 		want     holder
 	}{
 		{fmt.Sprintf("%d:1\n", dead), now, gone},
-		{fmt.Sprintf("%d:1\n", dead), future, gone},
+		{fmt.Sprintf("%d:1\n", dead), future, goneLater},
 		{fmt.Sprintf("%d:%d\n", live, started.UnixMilli()), before, holderLives},
 		{fmt.Sprintf("%d:1\n", live), now, holderLives},
 		{fmt.Sprintf("%d:%d\n", live, before.UnixMilli()), before, holderUnclear},
-		{fmt.Sprintf("%d:%d\n", own, now.UnixMilli()), now, holderUnclear},
+		{fmt.Sprintf("%d:%d\n", own, now.UnixMilli()), now, holderLives},
+		{fmt.Sprintf("%d:%d\n", own, old.UnixMilli()), old, holderUnclear},
 		{"1:1\n", now, holderLives}, // for a plain user: EPERM, which is a living process
 		{fmt.Sprintf("%d:1", dead), now, holderLives},
 		{fmt.Sprintf("%d:1", dead), old, holderGone},
@@ -127,13 +128,13 @@ func TestAbandonedLocks(t *testing.T) {
 	now := time.Now()
 	started, ok := startOf(os.Getppid())
 	require.True(t, ok)
-	before := started.Add(-time.Hour)
+	before, past := started.Add(-time.Hour), now.Add(-lockForeign)
 	for name, lock := range map[string]struct {
 		text     string
 		modified time.Time
 	}{
 		"of a PID that another process got": {fmt.Sprintf("%d:%d\n", os.Getppid(), before.UnixMilli()), before},
-		"of our PID":                        {fmt.Sprintf("%d:%d\n", os.Getpid(), now.UnixMilli()), now},
+		"of our PID":                        {fmt.Sprintf("%d:%d\n", os.Getpid(), past.UnixMilli()), past},
 		"malformed, from the future":        {"garbage", now.Add(time.Hour)},
 		"empty, from the future":            {"", now.Add(time.Hour)},
 	} {
@@ -176,12 +177,13 @@ func TestLockOfAnotherNamespace(t *testing.T) {
 	require.Equal(t, fmt.Sprintln(pid), line)
 
 	before := readDisk(t, s, ".x.jsonl.lock")
-	soon, cancel := context.WithTimeout(t.Context(), lockWatch/2)
-	defer cancel()
-	_, err = s.Lock(soon, "x.jsonl")
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = s.Lock(t.Context(), "x.jsonl")
+	assert.ErrorIs(t, err, storage.ErrLocked)
 	assert.Equal(t, before, readDisk(t, s, ".x.jsonl.lock"))
-	unlock, err := s.Lock(t.Context(), "x.jsonl") // no lock is held for so long
+	past := time.Now().Add(-lockForeign) // no lock is held for so long
+	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:%d\n", pid, past.UnixMilli()))
+	require.NoError(t, os.Chtimes(lock, time.Time{}, past))
+	unlock, err := s.Lock(t.Context(), "x.jsonl")
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 }

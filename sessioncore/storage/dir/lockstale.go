@@ -21,6 +21,10 @@ import (
 // that one that is stale is broken in time. Locks are held for milliseconds.
 const lockWatch = storage.LockLimit / 2
 
+// lockForeign is how old a lock must be before it can be stale if its PID may be that of a process that cannot be seen
+// from here, in another PID namespace or on another machine: longer than the longest rewrite of a session.
+const lockForeign = 10 * time.Second
+
 // initialPidNamespace is the name of the PID namespace of a machine, the one that sees the processes of all others.
 const initialPidNamespace = "pid:[4026531836]"
 
@@ -86,12 +90,9 @@ func later(a, b time.Time) time.Time {
 // processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
 // the lock, so that the lock is not one of this process.
 func processHolds(pid int, made time.Time, fd int) holder {
-	if pid == os.Getpid() {
-		return holderUnclear // our PID, of a process before us or in another namespace
-	}
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		if isRemote(fd) || !isNobodys(pid) {
-			return holderUnclear
+			return foreignHolds(made)
 		}
 		return holderGone
 	}
@@ -99,7 +100,18 @@ func processHolds(pid int, made time.Time, fd int) holder {
 	if start, ok := startOf(pid); ok && start.After(made.Add(time.Second)) {
 		return holderUnclear // the PID was given to another process
 	}
+	if pid == os.Getpid() {
+		return foreignHolds(made) // or this process could not remove it
+	}
 	return holderLives
+}
+
+// foreignHolds judges the holder of a lock that was made at a time, if the holder cannot be seen from here.
+func foreignHolds(made time.Time) holder {
+	if time.Since(made).Abs() < lockForeign {
+		return holderLives
+	}
+	return holderUnclear
 }
 
 // isNobodys reports whether no process of this machine, in whatever PID namespace, has a PID that none in ours has.
