@@ -99,7 +99,11 @@ target, rounds, olds = sys.argv[2], int(sys.argv[3]), sys.argv[4]
 libc = ctypes.CDLL(None, use_errno=True)
 def exchange(a, b):
     if libc.renameat2(-100, a.encode(), -100, b.encode(), 2): raise OSError(ctypes.get_errno(), "exchange")
-def cp(a, b): subprocess.run(["cp", "-r", a, b], check=True, stderr=subprocess.DEVNULL if b.startswith(olds) else None)
+def cp(a, b): # again, if a write that met the replacement took its temporary file away meanwhile
+    for left in range(20, 0, -1):
+        done = subprocess.run(["cp", "-rT", a, b], stderr=subprocess.DEVNULL if left > 1 else None)
+        if done.returncode == 0: return
+    done.check_returncode()
 def cp_live(a, b): # of what is being written to: temporary files come and go
     subprocess.run(["cp", "-r", a, b], stderr=subprocess.DEVNULL)
 def restore(a):

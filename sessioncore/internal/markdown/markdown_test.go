@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 func TestMarkdownIsKeptButForWhatReachesOut(t *testing.T) {
@@ -119,8 +120,12 @@ func FuzzMarkdown(f *testing.F) {
 // TestLongTexts: the work grows with the text and not faster, whatever it is made of. With the square of it, a
 // text of this size, the longest that is shown, would take minutes.
 func TestLongTexts(t *testing.T) {
+	size := 1 << 20
+	if sessiontest.UnderRace {
+		size /= 32
+	}
 	for _, piece := range []string{"> ", "- ", "1. ", "`", "` ``", "<b", "\\<b", "http://<b", "http://a`", "[", "[a]: ", "](", "](\"`", "](<", "|", "-|-\n", "2. x\n", "* * *\n", "\n", "#\n", "-\n", "a\n===\n", "\t", "\\\n", "- a\n ", "``` \n", "<https://a>", "    x\n", "a|b\n-|-\n2. x\n", "*a_ ", "[a](", "<b> `", "-\t"} {
-		text := bytes.Repeat([]byte(piece), 1<<20/len(piece))
+		text := bytes.Repeat([]byte(piece), size/len(piece))
 		require.Less(t, len(Append(nil, append(text, "<b>"...))), 5*len(text), "%q", piece)
 	}
 }
