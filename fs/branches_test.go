@@ -178,6 +178,10 @@ func TestLongBranch(t *testing.T) {
 	tips := names(t, m.session("tips", "branches"))
 	require.Len(t, tips, scaled(tipsCount)+2)
 	require.Equal(t, fmt.Sprintln(scaled(tipsCount)+1), shell(t, `wc -l <"$1"`, m.session("tips", "branches.tsv")))
+
+	fan := bigSessions["fan"].entries() // one root, and all others below it
+	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "entries")))
+	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "tree", entryID(0))), "its entry.json and its children")
 }
 
 // TestHostileBranches: ids and labels of any kind break no name, listing or table, and lead nowhere else.
