@@ -82,6 +82,7 @@ func (s *store) requireFreed(server, visitor *exec.Cmd) {
 
 // TestStuckMount: a mount in the place of one that hangs, and -u, free everybody.
 func TestStuckMount(t *testing.T) {
+	requireFusectl(t)
 	forEachUser(t, func(t *testing.T, s *store) {
 		server, visitor := s.mountStuck()
 		s.mount()
@@ -123,6 +124,7 @@ func TestStuckMountWithoutFusectl(t *testing.T) {
 // TestStoppedServer: a server that lives but does not answer loses its mount only if -z insists, and what was typed not
 // even then.
 func TestStoppedServer(t *testing.T) {
+	requireFusectl(t)
 	forEachUser(t, func(t *testing.T, s *store) {
 		pid := s.mount()
 		session := s.typed("/home/dev/new", "typed")
@@ -171,4 +173,17 @@ func TestSourceNotConnected(t *testing.T) {
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 		s.requireUnmounted()
 	})
+}
+
+// fusectlMagic is the type of the file system in connections (FUSE_CTL_SUPER_MAGIC).
+const fusectlMagic = 0x65735543
+
+// requireFusectl skips a test where an ordinary user cannot abort a connection, since nobody has mounted fusectl. Tests
+// that root runs mount it, and do the same as an ordinary user.
+func requireFusectl(t *testing.T) {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(connections, &st); err != nil || st.Type != fusectlMagic {
+		t.Skipf("fusectl is not mounted at %s", connections)
+	}
 }
