@@ -213,6 +213,8 @@ func (m *mount) stop() {
 		m.t.Errorf("the daemon panicked:\n%s", log)
 	} else if strings.Contains(log, "DATA RACE") {
 		m.t.Errorf("a race in the daemon:\n%s", log)
+	} else if m.t.Failed() {
+		m.t.Logf("the daemon ended with %s, and logged:\n%s", m.cmd.ProcessState, log)
 	}
 }
 
