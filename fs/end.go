@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 )
@@ -30,7 +31,7 @@ func (s *Server) End() error {
 func (s *Server) end() error {
 	failed := s.tree.sessions.End(context.Background())
 	for _, f := range failed {
-		file := filepath.Join(s.tree.source.Path(), sessionsName, filepath.FromSlash(f.Name))
+		file := filepath.Join(s.tree.source.Path(), layout.Sessions, filepath.FromSlash(f.Name))
 		if !s.tree.sessions.Pending(f.Name) {
 			s.log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
 			continue

@@ -26,7 +26,6 @@ import (
 // The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
 // (docs/design.md section 1).
 const (
-	sessionsName  = "sessions"
 	blobsName     = "blobs"
 	terminalsName = "terminal-sessions"
 	historyName   = "history" // SOURCE/history.db
@@ -41,12 +40,8 @@ const (
 	indexName    = "index.jsonl"
 )
 
-const (
-	// newSessionName is the control file that makes a session.
-	newSessionName = "new-session"
-	// lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
-	lastErrorName = "last-error"
-)
+// lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
+const lastErrorName = "last-error"
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
@@ -66,7 +61,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{source: source}
-	onDisk, err1 := t.sub(sessionsName)
+	onDisk, err1 := t.sub(layout.Sessions)
 	blobs, err2 := t.sub(blobsName)
 	terminals, err3 := t.sub(terminalsName)
 	if err := errors.Join(err1, err2, err3); err != nil {
@@ -112,9 +107,9 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
 		nodes.Name{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
 		nodes.Name{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		nodes.Name{Name: newSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
+		nodes.Name{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
 		nodes.Name{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
-		nodes.Name{Name: sessionsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
+		nodes.Name{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
 		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)
 	return t, nil

@@ -88,9 +88,6 @@ func (n *node) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut
 
 // Statfs returns the numbers of the backing file system.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	if n.view.Statfs == nil {
-		return 0
-	}
 	if err := n.view.Statfs(out); err != nil {
 		return n.view.fail("statfs", n.path(), err)
 	}

@@ -76,10 +76,10 @@ func (f *NewSessionFile) unfinished(line []byte) bool {
 func (f *NewSessionFile) sync(ctx context.Context) error { return f.view.Writer.SyncAll(ctx) }
 
 func (f *NewSessionFile) refused(err error) syscall.Errno {
-	return f.view.refuse(outside, newSessionName, f.path(), err)
+	return f.view.refuse(outside, NewSessionName, f.path(), err)
 }
 
 func (f *NewSessionFile) accepted() { f.view.accepted(outside) }
 
-// newSessionName is what last-error calls the file.
-const newSessionName = "new-session"
+// NewSessionName is the name of the file in the root of the mount, by which last-error calls it.
+const NewSessionName = "new-session"

@@ -6,7 +6,6 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
 )
 
 const parentName = "parent"
@@ -18,9 +17,6 @@ func makeParent(d *snapshotDir) fusefs.InodeEmbedder {
 
 // findParent finds the parent of the session that d shows. The link has the owner and the times of its own session, whose header names the parent.
 func findParent(d *snapshotDir) (target, error) {
-	if d.view.Listing == nil {
-		return target{}, sessioncore.ErrNotFound
-	}
 	parent, err := d.view.Listing.Parent(d.session)
 	if err != nil {
 		return target{}, err

@@ -18,7 +18,7 @@ type View struct {
 	Blobs sessioncore.Blobs
 	// Writer writes to the sessions.
 	Writer *writer.Writer
-	// Listing finds sessions; nil in a mount that only shows files.
+	// Listing finds sessions.
 	Listing *listing.Listing
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool

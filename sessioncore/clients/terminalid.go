@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sessionfs/sessioncore/internal/procfs"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,12 +101,7 @@ func controllingTerminal(dir string) string {
 	if err != nil {
 		return ""
 	}
-	// The name, in parentheses, may contain anything. After it: state, parent, group, session and terminal.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 5 {
-		return ""
-	}
-	number, err := strconv.ParseInt(fields[4], 10, 64)
+	number, err := strconv.ParseInt(procfs.StatField(string(text), procfs.Terminal), 10, 64)
 	if err != nil {
 		return ""
 	}

@@ -50,15 +50,8 @@ func ownedBy(dir string, uid uint32) bool {
 
 // opensForWriting parses the flags line of a /proc/*/fdinfo file, which is octal (proc_pid_fdinfo(5)).
 func opensForWriting(info string) bool {
-	for line := range strings.Lines(info) {
-		digits, ok := strings.CutPrefix(line, "flags:")
-		if !ok {
-			continue
-		}
-		flags, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 64)
-		return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
-	}
-	return false
+	flags, err := strconv.ParseUint(Field(info, "flags"), 8, 64)
+	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 }
 
 // Find searches the descriptors of all processes for one that can write to the file. It returns whether there is

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -126,9 +127,7 @@ func isNobodys(pid int) bool {
 		if err != nil {
 			continue // it has ended
 		}
-		_, numbers, _ := strings.Cut(string(status), "\nNSpid:")
-		numbers, _, _ = strings.Cut(numbers, "\n")
-		if slices.Contains(strings.Fields(numbers), strconv.Itoa(pid)) {
+		if slices.Contains(strings.Fields(procfs.Field(string(status), "NSpid")), strconv.Itoa(pid)) {
 			return false
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -77,13 +77,7 @@ func startOf(pid int) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	// After the name, which may contain anything, comes field 3; the start is field 22 (proc_pid_stat(5)), in
-	// hundredths of a second since the boot.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 20 {
-		return time.Time{}, false
-	}
-	ticks, err := strconv.ParseInt(fields[19], 10, 64)
+	ticks, err := strconv.ParseInt(procfs.StatField(string(stat), procfs.Start), 10, 64)
 	var sinceBoot unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot) != nil {
 		return time.Time{}, false
