@@ -17,6 +17,7 @@ import (
 // sessionfs/sessioncore. Imports go one way, and none leads to FUSE.
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
+	"/access":                         {"/internal/procfs", "/storage"},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
 	"/internal/procfs":                {"/storage"},
 	"/internal/childtest":             {},
