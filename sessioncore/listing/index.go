@@ -15,33 +15,41 @@ import (
 // sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
 // from the first line find them; a missing value is null.
 type sessionLine struct {
-	ID            rawjson.Text  `json:"id"`
-	Path          rawjson.Text  `json:"path"`
-	CWD           rawjson.Text  `json:"cwd"`
-	Title         *rawjson.Text `json:"title"`
-	Created       *rawjson.Text `json:"created"`
-	Modified      rawjson.Text  `json:"modified"`
-	MessageCount  int           `json:"messageCount"`
-	FirstMessage  rawjson.Text  `json:"firstMessage"`
-	ParentSession *rawjson.Text `json:"parentSession"`
-	Size          int64         `json:"size"`
+	ID            string  `json:"id"`
+	Path          string  `json:"path"`
+	CWD           string  `json:"cwd"`
+	Title         *string `json:"title"`
+	Created       *string `json:"created"`
+	Modified      string  `json:"modified"`
+	MessageCount  int     `json:"messageCount"`
+	FirstMessage  string  `json:"firstMessage"`
+	ParentSession *string `json:"parentSession"`
+	Size          int64   `json:"size"`
 }
 
 // appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
 // become U+FFFD, since jq stops at the escape of one and would lose the following lines.
 func (i *Info) appendLine(dst []byte) []byte {
 	return rawjson.AppendLine(dst, sessionLine{
-		ID:            rawjson.Text(sessioncore.TextUTF8(i.ID)),
-		Path:          rawjson.Text(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))),
-		CWD:           rawjson.Text(sessioncore.TextUTF8(i.CWD)),
-		Title:         rawjson.TextOrNull(sessioncore.TextUTF8(i.Title), i.flags&infoTitle != 0),
-		Created:       rawjson.TextOrNull(isoTime(i.created), i.flags&infoCreated != 0),
-		Modified:      rawjson.Text(isoTime(i.Stat.ModTime().UnixMilli())),
+		ID:            sessioncore.TextUTF8(i.ID),
+		Path:          string(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))),
+		CWD:           sessioncore.TextUTF8(i.CWD),
+		Title:         orNull(sessioncore.TextUTF8(i.Title), i.flags&infoTitle != 0),
+		Created:       orNull(isoTime(i.created), i.flags&infoCreated != 0),
+		Modified:      isoTime(i.Stat.ModTime().UnixMilli()),
 		MessageCount:  int(i.MessageCount),
-		FirstMessage:  rawjson.Text(sessioncore.TextUTF8(i.first)),
-		ParentSession: rawjson.TextOrNull(sessioncore.TextUTF8(i.Parent), i.flags&infoParent != 0),
+		FirstMessage:  sessioncore.TextUTF8(i.first),
+		ParentSession: orNull(sessioncore.TextUTF8(i.Parent), i.flags&infoParent != 0),
 		Size:          i.Stat.Size,
 	})
+}
+
+// orNull returns a pointer to text, or nil, which is marshaled as null, if there is false.
+func orNull(text string, there bool) *string {
+	if !there {
+		return nil
+	}
+	return &text
 }
 
 // isoTime formats milliseconds since the epoch as JavaScript's toISOString does: a year of more than four digits has

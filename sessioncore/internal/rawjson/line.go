@@ -12,14 +12,6 @@ type Text string
 // MarshalJSON implements json.Marshaler.
 func (t Text) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
 
-// TextOrNull returns a pointer to text, or nil, which is marshaled as null, if there is false.
-func TextOrNull(text string, there bool) *Text {
-	if !there {
-		return nil
-	}
-	return (*Text)(&text)
-}
-
 // AppendLine appends v as a line of JSON. v must be a struct of numbers and texts, which cannot fail to be
 // marshaled.
 func AppendLine(dst []byte, v any) []byte {
