@@ -22,7 +22,7 @@ func (n *node) path() string { return n.Path(nil) }
 type attributer interface {
 	fusefs.InodeEmbedder
 	// fillAttr sets the current mode, owner, size and times.
-	fillAttr(out *fuse.Attr) error
+	fillAttr(ctx context.Context, out *fuse.Attr) error
 	// cache returns how long the kernel may remember the name and the attributes.
 	cache() cacheRule
 }
@@ -54,12 +54,12 @@ func (n *node) child(ctx context.Context, id fusefs.StableAttr, name string, mak
 }
 
 // enter answers a lookup with a child and its attributes.
-func (n *node) enter(child *fusefs.Inode, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+func (n *node) enter(ctx context.Context, child *fusefs.Inode, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	a, ok := child.Operations().(attributer)
 	if !ok {
 		return nil, syscall.EIO
 	}
-	if err := a.fillAttr(&out.Attr); err != nil {
+	if err := a.fillAttr(ctx, &out.Attr); err != nil {
 		return nil, n.view.fail("lookup", n.path(), err)
 	}
 	setTimeouts(out, a.cache())
@@ -74,12 +74,12 @@ func setTimeouts(out *fuse.EntryOut, c cacheRule) {
 var _ = (fusefs.NodeGetattrer)((*node)(nil))
 
 // Getattr returns the attributes as they are now.
-func (n *node) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	a, ok := n.Operations().(attributer)
 	if !ok {
 		return syscall.EIO
 	}
-	if err := a.fillAttr(&out.Attr); err != nil {
+	if err := a.fillAttr(ctx, &out.Attr); err != nil {
 		return n.view.fail("stat", n.path(), staleIfGone(err))
 	}
 	out.SetTimeout(a.cache().attr)
@@ -110,12 +110,12 @@ func (d *directory) cache() cacheRule { return cacheSecond }
 var _ = (fusefs.NodeOpendirHandler)((*directory)(nil))
 
 // OpendirHandle opens the directory for listing.
-func (d *directory) OpendirHandle(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (d *directory) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	switch dir := d.Operations().(type) {
 	case lister:
-		return d.openListing(dir)
+		return d.openListing(ctx, dir)
 	case snapshotLister:
-		return d.openSnapshotListing(dir)
+		return d.openSnapshotListing(ctx, dir)
 	}
 	return nil, 0, syscall.EIO
 }

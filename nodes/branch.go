@@ -27,7 +27,7 @@ type branchFile struct {
 
 // makeBranchFile returns the node of a fixed name for a branch that ends at an entry. If the node stands for
 // one content only, the number identifies the content; else it is 0.
-type makeBranchFile func(*BranchDir, *sessioncore.Snapshot, sessioncore.Entry) (n fusefs.InodeEmbedder, content uint64, err error)
+type makeBranchFile func(context.Context, *BranchDir, *sessioncore.Snapshot, sessioncore.Entry) (n fusefs.InodeEmbedder, content uint64, err error)
 
 // branchFiles are the fixed names, in order: the one list that drives Lookup and listing.
 var branchFiles = []branchFile{
@@ -38,29 +38,29 @@ var branchFiles = []branchFile{
 }
 
 // renderBranch renders a generated file from a snapshot, at the entry where a branch ends.
-type renderBranch func(*View, *sessioncore.Snapshot, sessioncore.Entry) (*sessioncore.Document, error)
+type renderBranch func(context.Context, *View, *sessioncore.Snapshot, sessioncore.Entry) (*sessioncore.Document, error)
 
 func branchGenerated(r renderBranch) makeBranchFile {
-	return func(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
-		render := func(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return func(_ context.Context, d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+		render := func(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 			e, err := snap.FindBranch(d.name)
 			if err != nil {
 				return nil, err
 			}
-			return r(v, snap, e)
+			return r(ctx, v, snap, e)
 		}
 		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: render}, 0, nil
 	}
 }
 
 // renderBranchContext renders context.json: what would be sent to the model from the branch's end.
-func renderBranchContext(v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
-	return snap.Context(e, v.contextBlobs())
+func renderBranchContext(ctx context.Context, v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+	return snap.Context(ctx, e, v.contextBlobs())
 }
 
 // findBranch acquires a session and finds the branch with a name in .by-id/. Callers must release the snapshot.
-func findBranch(session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, err := session.Acquire()
+func findBranch(ctx context.Context, session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := session.Acquire(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -80,8 +80,8 @@ func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, ou
 	fillTimes(out, t, t)
 }
 
-func (n *node) fillBranch(session *sessioncore.Session, name string, out *fuse.Attr) error {
-	snap, e, err := findBranch(session, name)
+func (n *node) fillBranch(ctx context.Context, session *sessioncore.Session, name string, out *fuse.Attr) error {
+	snap, e, err := findBranch(ctx, session, name)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,9 @@ func (n *node) fillBranch(session *sessioncore.Session, name string, out *fuse.A
 	return nil
 }
 
-func (d *BranchDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
+func (d *BranchDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	return d.fillBranch(ctx, d.session, d.name, out)
+}
 
 var _ = (fusefs.NodeLookuper)((*BranchDir)(nil))
 
@@ -100,21 +102,21 @@ func (d *BranchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	if i < 0 {
 		return nil, syscall.ENOENT
 	}
-	snap, e, err := findBranch(d.session, d.name)
+	snap, e, err := findBranch(ctx, d.session, d.name)
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	defer snap.Release()
 	f := branchFiles[i]
-	made, content, err := f.make(d, snap, e)
+	made, content, err := f.make(ctx, d, snap, e)
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}
 	id := stableAttr(d.StableAttr(), kindStatic, name, f.mode)
-	return d.enter(d.named(ctx, id, name, content, func() fusefs.InodeEmbedder { return made }), out)
+	return d.enter(ctx, d.named(ctx, id, name, content, func() fusefs.InodeEmbedder { return made }), out)
 }
 
-func (d *BranchDir) list() ([]item, error) {
+func (d *BranchDir) list(_ context.Context) ([]item, error) {
 	items := make([]item, len(branchFiles))
 	for i, f := range branchFiles {
 		items[i] = d.newItem(kindStatic, f.name, f.mode)

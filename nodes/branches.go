@@ -58,7 +58,7 @@ func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err 
 	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
-func (d *BranchesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *BranchesDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err

@@ -1,8 +1,12 @@
 package nodes
 
-import "sessionfs/sessioncore"
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+)
 
 // renderBranches makes branches.tsv: a row for each tip.
-func renderBranches(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
-	return snap.BranchesDocument()
+func renderBranches(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return snap.BranchesDocument(ctx)
 }

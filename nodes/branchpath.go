@@ -21,11 +21,13 @@ type BranchPathDir struct {
 	name string // of the branch in .by-id/
 }
 
-func makeBranchPath(d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+func makeBranchPath(_ context.Context, d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	return &BranchPathDir{snapshotDir: newSnapshotDir(d.view, d.session), name: d.name}, 0, nil
 }
 
-func (d *BranchPathDir) fillAttr(out *fuse.Attr) error { return d.fillBranch(d.session, d.name, out) }
+func (d *BranchPathDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	return d.fillBranch(ctx, d.session, d.name, out)
+}
 
 // lookupIn finds an entry of the branch by the whole name: its number, what it is and the name of its file.
 func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
@@ -43,7 +45,7 @@ func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot
 	return d.enterFixedLink(ctx, d.session, id, it.name, to, out)
 }
 
-func (d *BranchPathDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *BranchPathDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	end, err := snap.FindBranch(d.name)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func makeByLabel(d *snapshotDir) fusefs.InodeEmbedder {
 // lookupIn finds a label.
 func (d *ByLabelDir) lookupIn(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindLabelLink, it.name, syscall.S_IFLNK)
-	return d.enter(d.child(ctx, id, it.name, func() fusefs.InodeEmbedder {
+	return d.enter(ctx, d.child(ctx, id, it.name, func() fusefs.InodeEmbedder {
 		return &Link{node: node{view: d.view}, find: inSession(d.session, labelledEntry(it.name))}
 	}), out)
 }
@@ -39,7 +39,7 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 	}
 }
 
-func (d *ByLabelDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *ByLabelDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	labels := snap.ByLabel()
 	items := make([]item, len(labels))
 	for i, l := range labels {

@@ -1,12 +1,16 @@
 package nodes
 
-import "sessionfs/sessioncore"
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+)
 
 // renderContext makes context.json: what the model would be sent from the leaf.
-func renderContext(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderContext(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err
 	}
-	return snap.Context(leaf, v.contextBlobs())
+	return snap.Context(ctx, leaf, v.contextBlobs())
 }

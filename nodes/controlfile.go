@@ -38,11 +38,11 @@ func control(name string, do applyLines, part func([]byte) bool, r render) func(
 	}
 }
 
-func (f *ControlFile) fillAttr(out *fuse.Attr) error {
+func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	if f.render != nil {
-		return f.GeneratedFile.fillAttr(out)
+		return f.GeneratedFile.fillAttr(ctx, out)
 	}
-	st, err := f.session.Probe()
+	st, err := f.session.Probe(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	}
 	h := f.writer(flags)
 	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
-		shown, errno := f.GeneratedFile.handle()
+		shown, errno := f.GeneratedFile.handle(ctx)
 		if errno != 0 {
 			return nil, 0, errno
 		}

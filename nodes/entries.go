@@ -58,7 +58,7 @@ func (d *EntriesDir) enterEntry(ctx context.Context, name string, snap *sessionc
 	return child, 0
 }
 
-func (d *EntriesDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *EntriesDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	items := make([]item, snap.Len())
 	for e := range items {
 		items[e] = d.newItem(kindEntry, snap.Name(sessioncore.Entry(e))+layout.EntrySuffix, syscall.S_IFREG)

@@ -26,20 +26,20 @@ type EntriesFile struct {
 	line    line[*sessioncore.BranchEntries]
 }
 
-func makeBranchEntries(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
-	state, err := snap.Branch(e).EntriesState()
+func makeBranchEntries(ctx context.Context, d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+	state, err := snap.Branch(e).EntriesState(ctx)
 	f := &EntriesFile{node: node{view: d.view}, session: d.session, name: d.name, state: state}
 	return f, state.Sum, err
 }
 
 // find acquires the session and finds the branch in it. The error is ErrStale if its content is no longer that of the
 // node. Callers must release the snapshot.
-func (f *EntriesFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, e, err := findBranch(f.session, f.name)
+func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, e, err := findBranch(ctx, f.session, f.name)
 	if err != nil {
 		return nil, 0, err
 	}
-	state, err := snap.Branch(e).EntriesState()
+	state, err := snap.Branch(e).EntriesState(ctx)
 	if err == nil && state != f.state {
 		err = fmt.Errorf("%w: the branch %s was rewritten", storage.ErrStale, f.name)
 	}
@@ -50,11 +50,11 @@ func (f *EntriesFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	return snap, e, nil
 }
 
-func (f *EntriesFile) fillAttr(out *fuse.Attr) error {
-	snap, e, err := f.find()
+func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	snap, e, err := f.find(ctx)
 	if err == nil {
 		defer snap.Release()
-		f.update(snap, e)
+		f.update(ctx, snap, e)
 	}
 	if f.line.openAttr(out) {
 		return nil // open handles keep their version
@@ -75,13 +75,13 @@ func fillBranchEntries(snap *sessioncore.Snapshot, e sessioncore.Entry, state se
 }
 
 // shown returns the version of the file for a branch that ends at an entry.
-func (f *EntriesFile) shown(snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown[*sessioncore.BranchEntries], err error) {
+func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown[*sessioncore.BranchEntries], err error) {
 	branch := snap.Branch(e)
-	state, err := branch.EntriesState()
+	state, err := branch.EntriesState(ctx)
 	if err != nil {
 		return s, err
 	}
-	if s.version, err = branch.OpenEntries(); err == nil {
+	if s.version, err = branch.OpenEntries(ctx); err == nil {
 		fillBranchEntries(snap, e, state, &s.attr)
 	}
 	return s, err
@@ -89,13 +89,13 @@ func (f *EntriesFile) shown(snap *sessioncore.Snapshot, e sessioncore.Entry) (s 
 
 // update makes open handles continue with entries that were added after theirs. e is the last entry of the branch that
 // the file's name stands for.
-func (f *EntriesFile) update(snap *sessioncore.Snapshot, e sessioncore.Entry) {
-	f.line.update(snap, func(goesOn bool) (shown[*sessioncore.BranchEntries], error) {
+func (f *EntriesFile) update(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) {
+	f.line.update(ctx, snap, func(goesOn bool) (shown[*sessioncore.BranchEntries], error) {
 		end := e
 		if goesOn {
 			end = snap.BranchBelow(e)
 		}
-		s, err := f.shown(snap, end)
+		s, err := f.shown(ctx, snap, end)
 		s.beyond = end != e
 		return s, err
 	})
@@ -103,16 +103,16 @@ func (f *EntriesFile) update(snap *sessioncore.Snapshot, e sessioncore.Entry) {
 
 func (f *EntriesFile) follows() bool { return true }
 
-func (f *EntriesFile) standsFor(content uint64) bool {
+func (f *EntriesFile) standsFor(ctx context.Context, content uint64) bool {
 	if f.state.Sum != content {
 		return false
 	}
-	snap, e, err := f.find()
+	snap, e, err := f.find(ctx)
 	if err != nil {
 		return true // the next operation returns the error
 	}
 	defer snap.Release()
-	f.update(snap, e)
+	f.update(ctx, snap, e)
 	return f.line.isCurrent(snap, func() bool { return snap.EndsBranch(e) })
 }
 
@@ -120,20 +120,20 @@ var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
 
 // Open pins the session. It returns ESTALE if the branch is no longer what the kernel was told, or if open handles
 // have continued beyond it: the kernel then looks up the path again and retries.
-func (f *EntriesFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
-	snap, e, err := f.find()
+	snap, e, err := f.find(ctx)
 	if errors.Is(err, storage.ErrStale) {
 		return nil, 0, syscall.ESTALE // not worth logging
 	} else if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	f.update(snap, e)
+	f.update(ctx, snap, e)
 	joined, err := f.line.open(snap, snap.EndsBranch(e), func() (shown[*sessioncore.BranchEntries], error) {
-		return f.shown(snap, e)
+		return f.shown(ctx, snap, e)
 	})
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

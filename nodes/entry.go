@@ -30,8 +30,8 @@ type EntryFile struct {
 
 // find acquires the session and finds the entry in it. The error is ErrStale if the entry is no longer in the node's
 // state. Callers must release the snapshot.
-func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, err := f.session.Acquire()
+func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := f.session.Acquire(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -49,8 +49,8 @@ func (f *EntryFile) find() (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	return snap, e, nil
 }
 
-func (f *EntryFile) fillAttr(out *fuse.Attr) error {
-	snap, e, err := f.find()
+func (f *EntryFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	snap, e, err := f.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (f *EntryFile) cache() cacheRule { return cacheSecond }
 var _ = (fusefs.NodeGetattrer)((*EntryFile)(nil))
 
 // Getattr returns size and times of the entry; an open handle keeps those of its version after a rewrite.
-func (f *EntryFile) Getattr(_ context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	err := f.fillAttr(&out.Attr)
+func (f *EntryFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	err := f.fillAttr(ctx, &out.Attr)
 	if h, ok := fh.(*entryHandle); ok && err != nil {
 		out.Attr, err = h.attr, nil
 	}
@@ -89,11 +89,11 @@ var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
 
 // Open pins the entry. It returns ESTALE if the entry is no longer what the kernel was told: the kernel then
 // looks up the path again and retries, so that a size that it has cached never truncates a read.
-func (f *EntryFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
-	snap, e, err := f.find()
+	snap, e, err := f.find(ctx)
 	if errors.Is(err, storage.ErrStale) {
 		return nil, 0, syscall.ESTALE // not worth logging
 	} else if err != nil {

@@ -23,8 +23,8 @@ type FixedLink struct {
 	time    time.Time // of the entry
 }
 
-func (l *FixedLink) fillAttr(out *fuse.Attr) error {
-	st, err := l.session.Probe()
+func (l *FixedLink) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := l.session.Probe(ctx)
 	if err != nil {
 		return fmt.Errorf("the session of %s: %w", l.target, err)
 	}
@@ -37,7 +37,7 @@ func (l *FixedLink) cache() cacheRule { return cacheSecond }
 var _ = (fusefs.NodeReadlinker)((*FixedLink)(nil))
 
 // Readlink returns the target.
-func (l *FixedLink) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }
+func (l *FixedLink) Readlink(_ context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }
 
 // enterFixedLink answers a lookup with a link of that identity. After a rewrite of the session, a link with another
 // target or time is another node.

@@ -12,7 +12,7 @@ import (
 )
 
 // render renders a generated file from a snapshot.
-type render func(*View, *sessioncore.Snapshot) (*sessioncore.Document, error)
+type render func(context.Context, *View, *sessioncore.Snapshot) (*sessioncore.Document, error)
 
 // slowFiles are generated files whose size may take reading much of the session. A listing leaves out their
 // attributes until the size is known; the kernel then looks up those that are needed.
@@ -39,7 +39,7 @@ type renderedSize struct{ serial, bytes int64 }
 type following struct {
 	// further renders the version that readers continue with, and reports whether it goes beyond what the file's name
 	// shows; nil means what the name shows.
-	further func(*View, *sessioncore.Snapshot) (doc *sessioncore.Document, beyond bool, err error)
+	further func(context.Context, *View, *sessioncore.Snapshot) (doc *sessioncore.Document, beyond bool, err error)
 	// goesOn reports whether handles that are opened now will continue; nil means yes.
 	goesOn func(*sessioncore.Snapshot) bool
 }
@@ -51,11 +51,11 @@ func generated(r render, f *following) func(*snapshotDir) fusefs.InodeEmbedder {
 	}
 }
 
-func (f *GeneratedFile) fillAttr(out *fuse.Attr) error {
-	snap, err := f.session.Acquire()
+func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	snap, err := f.session.Acquire(ctx)
 	if err == nil {
 		defer snap.Release()
-		f.update(snap)
+		f.update(ctx, snap)
 	}
 	if f.line.openAttr(out) {
 		return nil
@@ -65,7 +65,7 @@ func (f *GeneratedFile) fillAttr(out *fuse.Attr) error {
 	}
 	size := f.size.Load()
 	if size == nil || size.serial != snap.Serial() {
-		doc, err := f.render(f.view, snap)
+		doc, err := f.render(ctx, f.view, snap)
 		if err != nil {
 			return err
 		}
@@ -93,20 +93,20 @@ func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Do
 }
 
 // shown returns the version that the file's name shows in a snapshot.
-func (f *GeneratedFile) shown(snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
-	if s.version, err = f.render(f.view, snap); err == nil {
+func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
+	if s.version, err = f.render(ctx, f.view, snap); err == nil {
 		f.fill(&s.attr, snap, f.remember(snap, s.version).bytes)
 	}
 	return s, err
 }
 
 // update makes open handles continue with a newer version.
-func (f *GeneratedFile) update(snap *sessioncore.Snapshot) {
-	f.line.update(snap, func(goesOn bool) (s shown[*sessioncore.Document], err error) {
+func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) {
+	f.line.update(ctx, snap, func(goesOn bool) (s shown[*sessioncore.Document], err error) {
 		if f.follow.further == nil || !goesOn {
-			return f.shown(snap)
+			return f.shown(ctx, snap)
 		}
-		if s.version, s.beyond, err = f.follow.further(f.view, snap); err == nil {
+		if s.version, s.beyond, err = f.follow.further(ctx, f.view, snap); err == nil {
 			f.fill(&s.attr, snap, s.version.Size())
 		}
 		return s, err
@@ -119,39 +119,39 @@ func (f *GeneratedFile) goesOn(snap *sessioncore.Snapshot) bool {
 
 func (f *GeneratedFile) follows() bool { return f.follow != nil }
 
-func (f *GeneratedFile) standsFor(uint64) bool {
-	snap, err := f.session.Acquire()
+func (f *GeneratedFile) standsFor(ctx context.Context, _ uint64) bool {
+	snap, err := f.session.Acquire(ctx)
 	if err != nil {
 		return true // the next operation returns the error
 	}
 	defer snap.Release()
-	f.update(snap)
+	f.update(ctx, snap)
 	return f.line.isCurrent(snap, func() bool { return f.goesOn(snap) })
 }
 
 var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
 
 // Open renders the file from the current snapshot.
-func (f *GeneratedFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
-	h, errno := f.handle()
+	h, errno := f.handle(ctx)
 	if errno != 0 {
 		return nil, 0, errno
 	}
 	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
 }
 
-func (f *GeneratedFile) handle() (*documentHandle, syscall.Errno) {
-	snap, err := f.session.Acquire()
+func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Errno) {
+	snap, err := f.session.Acquire(ctx)
 	if err != nil {
 		return nil, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	first := func() (shown[*sessioncore.Document], error) { return f.shown(snap) }
+	first := func() (shown[*sessioncore.Document], error) { return f.shown(ctx, snap) }
 	if f.follow != nil {
-		f.update(snap)
+		f.update(ctx, snap)
 		joined, err := f.line.open(snap, f.goesOn(snap), first)
 		if err != nil {
 			return nil, f.view.fail("open", f.path(), err)
@@ -177,13 +177,13 @@ type documentHandle struct {
 var _ = (fusefs.FileReader)((*documentHandle)(nil))
 
 // Read reads a part of the document.
-func (h *documentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (h *documentHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	return h.line.read(dest, off, &h.file.node, func() {
 		if h.line != &h.file.line {
 			return
 		}
-		if snap, err := h.file.session.Acquire(); err == nil {
-			h.file.update(snap)
+		if snap, err := h.file.session.Acquire(ctx); err == nil {
+			h.file.update(ctx, snap)
 			snap.Release()
 		}
 	})

@@ -1,8 +1,12 @@
 package nodes
 
-import "sessionfs/sessioncore"
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+)
 
 // renderHeader renders header.json: the session's header as loaded.
-func renderHeader(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderHeader(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.HeaderDocument()
 }

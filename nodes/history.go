@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"syscall"
@@ -31,7 +32,7 @@ func NewHistoryDir(view *View, source storage.Storage, prompts *history.History)
 	return &HistoryDir{newNamesDir(view, names), source, prompts}
 }
 
-func (d *HistoryDir) fillAttr(out *fuse.Attr) error {
+func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	state, err := d.prompts.State()
 	st := state.Stat()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,11 +45,11 @@ func (d *HistoryDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *HistoryDir) list() ([]item, error) {
+func (d *HistoryDir) list(ctx context.Context) ([]item, error) {
 	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return d.namesDir.list()
+	return d.namesDir.list(ctx)
 }

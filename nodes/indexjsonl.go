@@ -15,8 +15,8 @@ type IndexFile struct{ node }
 // NewIndexFile returns index.jsonl.
 func NewIndexFile(view *View) *IndexFile { return &IndexFile{node{view: view}} }
 
-func (f *IndexFile) fillAttr(out *fuse.Attr) error {
-	sessions, err := f.view.Listing.Look()
+func (f *IndexFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	sessions, err := f.view.Listing.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,11 +27,11 @@ func (f *IndexFile) fillAttr(out *fuse.Attr) error {
 var _ = (fusefs.NodeOpener)((*IndexFile)(nil))
 
 // Open lists all sessions; their lines are rendered as they are read.
-func (f *IndexFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *IndexFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
-	sessions, err := f.view.Listing.Look()
+	sessions, err := f.view.Listing.Look(ctx)
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}

@@ -28,6 +28,6 @@ func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, 
 }
 
 // renderLabels renders labels: the labels in effect.
-func renderLabels(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderLabels(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.LabelsDocument(), nil
 }

@@ -17,7 +17,7 @@ import (
 type LastErrorFile struct {
 	node
 	of   string // the session's name, or outside
-	stat func() (storage.Stat, error)
+	stat func(context.Context) (storage.Stat, error)
 }
 
 func makeLastError(d *snapshotDir) fusefs.InodeEmbedder {
@@ -26,11 +26,11 @@ func makeLastError(d *snapshotDir) fusefs.InodeEmbedder {
 
 // NewLastErrorFile returns last-error of the root of a mount of source.
 func NewLastErrorFile(view *View, source storage.Storage) *LastErrorFile {
-	return &LastErrorFile{node: node{view: view}, of: outside, stat: func() (storage.Stat, error) { return source.Stat("") }}
+	return &LastErrorFile{node: node{view: view}, of: outside, stat: func(context.Context) (storage.Stat, error) { return source.Stat("") }}
 }
 
-func (f *LastErrorFile) fillAttr(out *fuse.Attr) error {
-	st, err := f.stat()
+func (f *LastErrorFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := f.stat(ctx)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (d *SessionDir) removePending(name string) bool {
 const leafHidden = time.Second
 
 // showsLeaf reports whether leaf exists.
-func (d *SessionDir) showsLeaf() (bool, error) {
+func (d *SessionDir) showsLeaf(_ context.Context) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !time.Now().Before(d.leafBack), nil
@@ -147,11 +147,11 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 
 // branch moves the leaf to the entry that target names. With isNew it fails if leaf exists.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
-	if shown, _ := d.showsLeaf(); shown && isNew {
+	if shown, _ := d.showsLeaf(ctx); shown && isNew {
 		return syscall.EEXIST
 	}
 	defer d.showLeaf()
-	id, err := d.branchPoint(target)
+	id, err := d.branchPoint(ctx, target)
 	switch {
 	case err != nil:
 	case id == nil:
@@ -167,14 +167,14 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 }
 
 // branchPoint returns the id of the entry that target names, nil for the position before the first entry.
-func (d *SessionDir) branchPoint(target string) (*string, error) {
-	snap, err := d.session.Acquire()
+func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, error) {
+	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Release()
 	in := layout.Reference{Session: layout.SessionDir(d.session.Name()), Follow: d.Root().Operations().(*RootDir).follow}
-	e, err := in.Find(snap, target)
+	e, err := in.Find(ctx, snap, target)
 	if err != nil || e == sessioncore.NoEntry {
 		return nil, err
 	}
@@ -195,11 +195,11 @@ type PendingLink struct{ LeafLink }
 
 func newPendingLink(d *SessionDir, name string) *PendingLink {
 	leaf := inSession(d.session, leafPath)
-	return &PendingLink{LeafLink{Link{node: node{view: d.view}, find: func() (target, error) {
+	return &PendingLink{LeafLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) {
 		if path, ok := d.pendingTarget(name); ok {
-			st, err := d.session.Probe()
+			st, err := d.session.Probe(ctx)
 			return target{path: path, st: st}, err
 		}
-		return leaf()
+		return leaf(ctx)
 	}}}}
 }

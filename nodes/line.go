@@ -68,14 +68,17 @@ func (l *line[V]) open(snap *sessioncore.Snapshot, goesOn bool, first func() (sh
 }
 
 // update replaces the version by the one that next returns for a newer snapshot, if that continues it.
-func (l *line[V]) update(snap *sessioncore.Snapshot, next func(goesOn bool) (shown[V], error)) {
+func (l *line[V]) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown[V], error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles == 0 || l.serial == snap.Serial() {
 		return
 	}
-	l.serial, l.current = snap.Serial(), false
 	s, err := next(l.goesOn)
+	if err != nil && ctx.Err() != nil {
+		return // the next caller tries again
+	}
+	l.serial, l.current = snap.Serial(), false
 	if err != nil {
 		return // the handles keep their version
 	}
@@ -134,7 +137,7 @@ type follower interface {
 	// follows reports whether its handles share a line.
 	follows() bool
 	// standsFor reports whether the node shows what its name does now; content is that of makeBranchFile.
-	standsFor(content uint64) bool
+	standsFor(ctx context.Context, content uint64) bool
 }
 
 // successors counts nodes made by named, to give each its own identity.
@@ -150,7 +153,7 @@ func (n *node) named(ctx context.Context, id fusefs.StableAttr, name string, con
 		if !ok || !f.follows() {
 			return n.child(ctx, id, name, make)
 		}
-		if f.standsFor(content) {
+		if f.standsFor(ctx, content) {
 			return c
 		}
 	}

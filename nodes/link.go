@@ -20,7 +20,7 @@ type Link struct {
 }
 
 // findTarget finds where a link leads now.
-type findTarget func() (target, error)
+type findTarget func(context.Context) (target, error)
 
 // target is where a symbolic link leads, and what its attributes come from.
 type target struct {
@@ -29,8 +29,8 @@ type target struct {
 	time time.Time    // both times; zero: those of st
 }
 
-func (l *Link) fillAttr(out *fuse.Attr) error {
-	to, err := l.find()
+func (l *Link) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	to, err := l.find(ctx)
 	if err == nil {
 		fillLink(out, to)
 	}
@@ -53,8 +53,8 @@ func fillLink(out *fuse.Attr, to target) {
 var _ = (fusefs.NodeReadlinker)((*Link)(nil))
 
 // Readlink returns where the link leads now.
-func (l *Link) Readlink(context.Context) ([]byte, syscall.Errno) {
-	to, err := l.find()
+func (l *Link) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+	to, err := l.find(ctx)
 	if err != nil {
 		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
 	}
@@ -64,8 +64,8 @@ func (l *Link) Readlink(context.Context) ([]byte, syscall.Errno) {
 // inSession returns a findTarget that looks in the current snapshot of a session, whose owner the link has. A zero
 // time stands for the times of the session file.
 func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (path string, t time.Time, err error)) findTarget {
-	return func() (target, error) {
-		snap, err := session.Acquire()
+	return func(ctx context.Context) (target, error) {
+		snap, err := session.Acquire(ctx)
 		if err != nil {
 			return target{}, err
 		}

@@ -26,8 +26,8 @@ func NewLinksDir(view *View, dir layout.Directory, noted string) *LinksDir {
 	return &LinksDir{directory: directory{node{view: view}}, layout: dir, noted: noted}
 }
 
-func (d *LinksDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.layout.Stat()
+func (d *LinksDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := d.layout.Stat(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ var _ = (fusefs.NodeLookuper)((*LinksDir)(nil))
 
 // Lookup finds a link to a session or a subdirectory.
 func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	e, err := d.layout.Find(name)
+	e, err := d.layout.Find(ctx, name)
 	switch {
 	case err != nil && (d.noted == "" || name[0] == '.'): // .git and the like
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
@@ -58,13 +58,13 @@ func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	setTimeouts(out, cacheAttr)
 	id := stableAttr(d.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
 	return d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &SessionLink{Link{node: node{view: d.view}, find: func() (target, error) { return d.find(name) }}}
+		return &SessionLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) { return d.find(ctx, name) }}}
 	}), 0
 }
 
 // find finds what a link leads to.
-func (d *LinksDir) find(name string) (target, error) {
-	e, err := d.layout.Find(name)
+func (d *LinksDir) find(ctx context.Context, name string) (target, error) {
+	e, err := d.layout.Find(ctx, name)
 	if err == nil && e.Sub != nil {
 		err = sessioncore.ErrNotFound
 	}
@@ -78,8 +78,8 @@ func (d *LinksDir) target(e layout.Entry) target {
 	return target{path: layout.LinkTarget(d.layout, e.Session), st: e.Stat}
 }
 
-func (d *LinksDir) list() ([]item, error) {
-	entries, err := d.layout.List()
+func (d *LinksDir) list(ctx context.Context) ([]item, error) {
+	entries, err := d.layout.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,9 @@ func (d *LinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) 
 	return d.Lookup(ctx, it.name, out)
 }
 
-func (d *LinksDir) follow(parts []string) ([]string, error) { return layout.Follow(d.layout, parts) }
+func (d *LinksDir) follow(ctx context.Context, parts []string) ([]string, error) {
+	return layout.Follow(ctx, d.layout, parts)
+}
 
 // SessionLink is a link to the directory of a session, in a LinksDir, and parent. The target is relative, so that it
 // holds wherever the mount is.

@@ -23,7 +23,7 @@ type item struct {
 type lister interface {
 	attributer
 	// list returns what is in the directory now.
-	list() ([]item, error)
+	list(ctx context.Context) ([]item, error)
 	// lookupItem looks up a listed item, without searching for it again.
 	lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
 }
@@ -32,9 +32,9 @@ type lister interface {
 type snapshotLister interface {
 	attributer
 	// acquire returns the current snapshot; the caller must release it.
-	acquire() (*sessioncore.Snapshot, error)
+	acquire(ctx context.Context) (*sessioncore.Snapshot, error)
 	// listIn is list in a snapshot.
-	listIn(snap *sessioncore.Snapshot) ([]item, error)
+	listIn(ctx context.Context, snap *sessioncore.Snapshot) ([]item, error)
 	// lookupIn is lookupItem in a snapshot, which may be newer than the one that was listed.
 	lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
 }
@@ -42,7 +42,7 @@ type snapshotLister interface {
 // listsNothing is embedded in directories whose names can only be looked up.
 type listsNothing struct{}
 
-func (listsNothing) list() ([]item, error) { return nil, nil }
+func (listsNothing) list(_ context.Context) ([]item, error) { return nil, nil }
 
 func (listsNothing) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return nil, syscall.ENOENT
@@ -59,7 +59,7 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 type dirHandle struct {
 	dir    attributer
 	node   *node
-	list   func() ([]item, error)
+	list   func(context.Context) ([]item, error)
 	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
 
 	mu    sync.Mutex // guards what follows
@@ -76,40 +76,40 @@ type dirHandle struct {
 
 // openListing returns a handle for a directory, or ESTALE if the directory is gone: the kernel, which may
 // remember it for a second, then looks up the path again.
-func (n *node) openListing(dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return n.openListed(&dirHandle{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
+func (n *node) openListing(ctx context.Context, dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return n.openListed(ctx, &dirHandle{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
 }
 
 // openSnapshotListing is openListing for what is found in one session.
-func (n *node) openSnapshotListing(dir snapshotLister) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (n *node) openSnapshotListing(ctx context.Context, dir snapshotLister) (fusefs.FileHandle, uint32, syscall.Errno) {
 	l := &dirHandle{dir: dir, node: n}
-	l.list = func() ([]item, error) {
-		snap, err := dir.acquire()
+	l.list = func(ctx context.Context) ([]item, error) {
+		snap, err := dir.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer snap.Release()
-		return dir.listIn(snap)
+		return dir.listIn(ctx, snap)
 	}
 	l.lookup = func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 		return l.lookupInSession(ctx, dir, it, out)
 	}
-	return n.openListed(l)
+	return n.openListed(ctx, l)
 }
 
-func (n *node) openListed(l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (n *node) openListed(ctx context.Context, l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
 	var attr fuse.Attr
-	if err := l.dir.fillAttr(&attr); err != nil {
+	if err := l.dir.fillAttr(ctx, &attr); err != nil {
 		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
 	}
 	return l, 0, 0
 }
 
-func (l *dirHandle) take() syscall.Errno {
+func (l *dirHandle) take(ctx context.Context) syscall.Errno {
 	if l.taken {
 		return 0
 	}
-	items, err := l.list()
+	items, err := l.list(ctx)
 	if err != nil {
 		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
 	}
@@ -125,10 +125,10 @@ func (l *dirHandle) drop() {
 var _ = (fusefs.FileReaddirenter)((*dirHandle)(nil))
 
 // Readdirent returns the next name.
-func (l *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
+func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if errno := l.take(); errno != 0 {
+	if errno := l.take(ctx); errno != 0 {
 		return nil, errno
 	}
 	if l.next >= len(l.items) {
@@ -160,7 +160,7 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 // lookupInSession acquires the session once for each request.
 func (l *dirHandle) lookupInSession(ctx context.Context, dir snapshotLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.snap == nil || l.request != ctx {
-		snap, err := dir.acquire()
+		snap, err := dir.acquire(ctx)
 		if err != nil {
 			return nil, l.node.view.fail("lookup", l.node.path()+"/"+it.name, err)
 		}
@@ -181,13 +181,13 @@ func (l *dirHandle) forgetRequest() {
 var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
 
 // Seekdir goes to an offset that Readdirent returned. Offset 0 makes the list again.
-func (l *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
+func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if off == 0 {
 		l.drop()
 	}
-	if errno := l.take(); errno != 0 {
+	if errno := l.take(ctx); errno != 0 {
 		return errno
 	}
 	if off > uint64(len(l.items)) {

@@ -18,7 +18,7 @@ type Name struct {
 // enterName answers a lookup with a fixed name.
 func (n *node) enterName(ctx context.Context, of Name, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(n.StableAttr(), kindStatic, of.Name, of.Mode)
-	return n.enter(n.child(ctx, id, of.Name, of.Make), out)
+	return n.enter(ctx, n.child(ctx, id, of.Name, of.Make), out)
 }
 
 // namesDir is the base of the directories outside of the sessions that have fixed names.
@@ -43,7 +43,7 @@ func (d *namesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	return nil, syscall.ENOENT
 }
 
-func (d *namesDir) list() ([]item, error) {
+func (d *namesDir) list(_ context.Context) ([]item, error) {
 	items := make([]item, len(d.names))
 	for i, n := range d.names {
 		items[i] = d.newItem(kindStatic, n.Name, n.Mode)

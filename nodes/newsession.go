@@ -27,7 +27,7 @@ func NewNewSessionFile(view *View, sessions, source storage.Storage) *NewSession
 }
 
 // fillAttr gives the file the mode of the directory in which it makes directories.
-func (f *NewSessionFile) fillAttr(out *fuse.Attr) error {
+func (f *NewSessionFile) fillAttr(_ context.Context, out *fuse.Attr) error {
 	st, err := f.sessions.Stat("")
 	if storage.IsMissing(err) {
 		st, err = f.source.Stat("")

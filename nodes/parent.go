@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"strings"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -12,16 +13,16 @@ const parentName = "parent"
 
 // makeParent makes parent, the link to the session that this one was forked from.
 func makeParent(d *snapshotDir) fusefs.InodeEmbedder {
-	return &SessionLink{Link{node: node{view: d.view}, find: func() (target, error) { return findParent(d) }}}
+	return &SessionLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) { return findParent(ctx, d) }}}
 }
 
 // findParent finds the parent of the session that d shows. The link has the owner and the times of its own session, whose header names the parent.
-func findParent(d *snapshotDir) (target, error) {
-	parent, err := d.view.Listing.Parent(d.session)
+func findParent(ctx context.Context, d *snapshotDir) (target, error) {
+	parent, err := d.view.Listing.Parent(ctx, d.session)
 	if err != nil {
 		return target{}, err
 	}
-	st, err := d.session.Probe()
+	st, err := d.session.Probe(ctx)
 	if err != nil {
 		return target{}, err
 	}

@@ -1,9 +1,13 @@
 package nodes
 
-import "sessionfs/sessioncore"
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+)
 
 // renderProblems renders problems.jsonl: what could not be read or joined or is missing. It is empty if there are no
 // problems.
-func renderProblems(v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
-	return snap.ProblemsDocument(v.Blobs), nil
+func renderProblems(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return snap.ProblemsDocument(ctx, v.Blobs), nil
 }

@@ -26,14 +26,14 @@ func newPromptsFile(view *View, prompts *history.History, match string) *Prompts
 	return &PromptsFile{node: node{view: view}, prompts: prompts, match: match}
 }
 
-func (f *PromptsFile) fillAttr(out *fuse.Attr) error {
+func (f *PromptsFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	state, err := f.prompts.State()
 	if err != nil {
 		return err
 	}
 	m := f.last.Load()
 	if m == nil || m.State != state {
-		now, err := f.prompts.Measure(f.match)
+		now, err := f.prompts.Measure(ctx, f.match)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (f *PromptsFile) remember(m history.Measure) {
 var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
 
 // Open renders the current prompts.
-func (f *PromptsFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *PromptsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
@@ -61,7 +61,7 @@ func (f *PromptsFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, 
 	if last := f.last.Load(); last != nil {
 		room = last.Size
 	}
-	text, m, err := f.prompts.Render(f.match, room)
+	text, m, err := f.prompts.Render(ctx, f.match, room)
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}

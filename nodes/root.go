@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -21,7 +22,7 @@ func NewRootDir(view *View, source storage.Storage, names ...Name) *RootDir {
 	return &RootDir{newNamesDir(view, names), source}
 }
 
-func (d *RootDir) fillAttr(out *fuse.Attr) error {
+func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	st, err := d.source.Stat("")
 	if err != nil {
 		return err
@@ -33,18 +34,18 @@ func (d *RootDir) fillAttr(out *fuse.Attr) error {
 // pathFollower is a directory in the root through which paths lead to sessions.
 type pathFollower interface {
 	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up.
-	follow(parts []string) (below []string, err error)
+	follow(ctx context.Context, parts []string) (below []string, err error)
 }
 
 // follow resolves a path through one of the names to one below sessions/, or returns layout.ErrLeadsNowhere.
-func (d *RootDir) follow(parts []string) (below []string, err error) {
+func (d *RootDir) follow(ctx context.Context, parts []string) (below []string, err error) {
 	err = layout.ErrLeadsNowhere
 	for i := range d.names {
 		if d.names[i].Name != parts[0] {
 			continue
 		}
 		if dir, ok := d.names[i].Make().(pathFollower); ok {
-			below, err = dir.follow(parts[1:])
+			below, err = dir.follow(ctx, parts[1:])
 		}
 	}
 	if errnoOf(err) == syscall.ENOENT {

@@ -18,7 +18,7 @@ type SearchDir struct {
 	prompts *history.History
 }
 
-func (d *SearchDir) fillAttr(out *fuse.Attr) error {
+func (d *SearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	state, err := d.prompts.State()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })
 	file := child.Operations().(*PromptsFile)
-	if err := file.fillAttr(&out.Attr); err != nil {
+	if err := file.fillAttr(ctx, &out.Attr); err != nil {
 		return nil, d.view.refuseLookup(searchWhat, name, d.path()+"/"+name, err)
 	}
 	d.view.found(searchWhat)

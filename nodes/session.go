@@ -41,7 +41,7 @@ type sessionFile struct {
 	name string
 	mode uint32 // file type bits
 	// present reports whether it exists; nil means always.
-	present func(*SessionDir) (bool, error)
+	present func(*SessionDir, context.Context) (bool, error)
 	make    func(*snapshotDir) fusefs.InodeEmbedder
 }
 
@@ -83,7 +83,7 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 			continue
 		}
 		if f.present != nil {
-			ok, err := f.present(d)
+			ok, err := f.present(d, ctx)
 			if err != nil {
 				return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 			}
@@ -95,11 +95,11 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 	}
 	if _, ok := d.pendingTarget(name); ok {
 		id := stableAttr(d.StableAttr(), kindPendingLink, name, syscall.S_IFLNK)
-		return d.enter(d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return d.enter(ctx, d.child(ctx, id, name, func() fusefs.InodeEmbedder {
 			return newPendingLink(d, name)
 		}), out)
 	}
-	if ok, err := d.hasArtifacts(); err != nil || !ok {
+	if ok, err := d.hasArtifacts(ctx); err != nil || !ok {
 		return nil, syscall.ENOENT
 	}
 	return d.artifacts.lookupIn(ctx, &d.node, name, out)
@@ -107,14 +107,14 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 
 func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	return d.enter(d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(&d.snapshotDir) }), out)
+	return d.enter(ctx, d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(&d.snapshotDir) }), out)
 }
 
-func (d *SessionDir) list() ([]item, error) {
+func (d *SessionDir) list(ctx context.Context) ([]item, error) {
 	items := make([]item, 0, len(sessionFiles))
 	for i, f := range sessionFiles {
 		if f.present != nil {
-			if ok, err := f.present(d); err != nil {
+			if ok, err := f.present(d, ctx); err != nil {
 				return nil, err
 			} else if !ok {
 				continue
@@ -128,14 +128,14 @@ func (d *SessionDir) list() ([]item, error) {
 }
 
 func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if slowFiles[it.name] && !d.isRendered(it.name) {
+	if slowFiles[it.name] && !d.isRendered(ctx, it.name) {
 		return nil, syscall.ENOENT // the kernel then looks it up itself
 	}
 	return d.enterFixed(ctx, &sessionFiles[it.number], out)
 }
 
 // isRendered reports whether the size of a generated file is known for the current snapshot.
-func (d *SessionDir) isRendered(name string) bool {
+func (d *SessionDir) isRendered(ctx context.Context, name string) bool {
 	child := d.GetChild(name)
 	if child == nil {
 		return false
@@ -144,7 +144,7 @@ func (d *SessionDir) isRendered(name string) bool {
 	if !ok {
 		return false
 	}
-	snap, err := d.session.Acquire()
+	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return false
 	}
@@ -153,7 +153,7 @@ func (d *SessionDir) isRendered(name string) bool {
 	return size != nil && size.serial == snap.Serial()
 }
 
-func (d *SessionDir) hasArtifacts() (bool, error) {
+func (d *SessionDir) hasArtifacts(_ context.Context) (bool, error) {
 	st, err := d.artifacts.storage.Stat(d.artifacts.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -163,8 +163,8 @@ func (d *SessionDir) hasArtifacts() (bool, error) {
 
 // hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
 // the rest of the directory can be listed.
-func (d *SessionDir) hasParent() (bool, error) {
-	_, err := findParent(&d.snapshotDir)
+func (d *SessionDir) hasParent(ctx context.Context) (bool, error) {
+	_, err := findParent(ctx, &d.snapshotDir)
 	return err == nil, nil
 }
 

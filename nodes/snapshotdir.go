@@ -21,8 +21,8 @@ func newSnapshotDir(view *View, session *sessioncore.Session) snapshotDir {
 }
 
 // fillAttr mirrors the session file.
-func (d *snapshotDir) fillAttr(out *fuse.Attr) error {
-	st, err := d.session.Probe()
+func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := d.session.Probe(ctx)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,9 @@ func (d *snapshotDir) fillAttr(out *fuse.Attr) error {
 	return nil
 }
 
-func (d *snapshotDir) acquire() (*sessioncore.Snapshot, error) { return d.session.Acquire() }
+func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
+	return d.session.Acquire(ctx)
+}
 
 // unnumbered is the number of an item that was not listed.
 const unnumbered = -1
@@ -45,7 +47,7 @@ func (d *snapshotDir) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	if !ok {
 		return nil, syscall.ENOENT
 	}
-	snap, err := d.session.Acquire()
+	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	}

@@ -43,7 +43,7 @@ func (d *SourceDir) at(dir string) *SourceDir {
 	return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: dir, sessions: d.sessions}
 }
 
-func (d *SourceDir) fillAttr(out *fuse.Attr) error {
+func (d *SourceDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	st, err := d.storage.Stat(d.dir)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
 func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	d.n.Add(1)
 	child, errno := d.lookupIn(ctx, &d.node, name, out)
-	if errno == syscall.ENOENT && d.isOutdated() {
+	if errno == syscall.ENOENT && d.isOutdated(ctx) {
 		return nil, syscall.ESTALE
 	}
 	return child, errno
@@ -70,13 +70,13 @@ func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 // isOutdated reports whether the name of a plain directory has become that of a session: for example the file was
 // restored after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look
 // up the name again.
-func (d *SourceDir) isOutdated() bool {
+func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
 	}
 	dir, name := path.Split(d.dir)
 	above := SourceDir{dir: strings.TrimSuffix(dir, "/"), sessions: d.sessions}
-	isSession, _ := above.isSession(name)
+	isSession, _ := above.isSession(ctx, name)
 	return isSession
 }
 
@@ -95,7 +95,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	if st.Kind == storage.KindFile || st.Kind == storage.KindLink {
 		return d.enterItem(ctx, parent, name, st, out)
 	}
-	isSession, err := d.isSession(name)
+	isSession, err := d.isSession(ctx, name)
 	switch {
 	case err != nil:
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
@@ -108,11 +108,11 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 }
 
 // isSession reports whether there is a session file for a directory of that name.
-func (d *SourceDir) isSession(name string) (bool, error) {
+func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
 		return false, nil
 	}
-	_, err := d.sessions.Session(join(d.dir, name+layout.SessionSuffix)).Probe()
+	_, err := d.sessions.Session(join(d.dir, name+layout.SessionSuffix)).Probe(ctx)
 	switch {
 	case err == nil:
 		return true, nil
@@ -130,7 +130,7 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 	if st.Kind == storage.KindFile {
 		id.Gen ^= st.Device<<48 ^ st.Inode // a replaced file is another node
 	}
-	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
+	return parent.enter(ctx, parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		switch st.Kind {
 		case storage.KindDir:
 			sub := d.at(path)
@@ -158,7 +158,7 @@ func sourceAttr(parent fusefs.StableAttr, k storage.Kind, name string) fusefs.St
 
 func (d *SourceDir) enterSession(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(parent.StableAttr(), kindSession, name, syscall.S_IFDIR)
-	return parent.enter(parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
+	return parent.enter(ctx, parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
 		return newSessionDir(d, name)
 	}), out)
 }
@@ -167,7 +167,7 @@ var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
 
 // OpendirHandle opens the directory for listing.
 func (d *SourceDir) OpendirHandle(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if d.isOutdated() {
+	if d.isOutdated(ctx) {
 		return nil, 0, syscall.ESTALE
 	}
 	return d.directory.OpendirHandle(ctx, flags)
@@ -179,7 +179,7 @@ const (
 	listedSession
 )
 
-func (d *SourceDir) list() ([]item, error) {
+func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 	found, err := d.storage.List(d.dir)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (d *SourceDir) list() ([]item, error) {
 		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] {
 			continue
 		}
-		isSession, err := d.isSession(name)
+		isSession, err := d.isSession(ctx, name)
 		if err != nil {
 			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)
 			continue // one bad file must not make the listing fail
@@ -228,7 +228,7 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 }
 
 // follow returns the path unchanged in sessions/ itself.
-func (d *SourceDir) follow(parts []string) ([]string, error) {
+func (d *SourceDir) follow(_ context.Context, parts []string) ([]string, error) {
 	if d.sessions == nil || d.dir != "" {
 		return nil, layout.ErrLeadsNowhere
 	}

@@ -38,7 +38,7 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 	return st, err
 }
 
-func (f *SourceFile) fillAttr(out *fuse.Attr) error {
+func (f *SourceFile) fillAttr(_ context.Context, out *fuse.Attr) error {
 	st, err := f.stat()
 	if err == nil {
 		fillSource(out, st)
@@ -150,7 +150,7 @@ func (h *sourceHandle) Release(context.Context) syscall.Errno {
 
 // sourceTarget returns the findTarget of a symbolic link of SOURCE: its target is shown as it is and never followed.
 func sourceTarget(s storage.Storage, file string) findTarget {
-	return func() (target, error) {
+	return func(ctx context.Context) (target, error) {
 		st, err := s.Stat(file)
 		if err != nil {
 			return target{}, err

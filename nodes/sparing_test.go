@@ -18,9 +18,9 @@ type longDir struct {
 	names int
 }
 
-func (d *longDir) fillAttr(*fuse.Attr) error { return nil }
+func (d *longDir) fillAttr(context.Context, *fuse.Attr) error { return nil }
 
-func (d *longDir) list() ([]item, error) {
+func (d *longDir) list(_ context.Context) ([]item, error) {
 	items := make([]item, d.names)
 	for i := range items {
 		items[i].name = fmt.Sprint(i)
@@ -52,7 +52,7 @@ func TestLongListing(t *testing.T) {
 	const batch = 100
 	open := func() (*longDir, *dirHandle) {
 		d := &longDir{names: freeLookups + 10*batch}
-		l, _, errno := d.openListing(d)
+		l, _, errno := d.openListing(context.Background(), d)
 		require.Zero(t, errno)
 		require.Equal(t, freeLookups, request(t, l.(*dirHandle), freeLookups))
 		return d, l.(*dirHandle)

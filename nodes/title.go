@@ -17,7 +17,7 @@ func makeTitle(d *snapshotDir) fusefs.InodeEmbedder {
 }
 
 // renderTitle renders title: the session's title and a newline, or nothing if it has none.
-func renderTitle(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderTitle(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	return snap.TitleDocument()
 }
 

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"strings"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -12,12 +13,12 @@ import (
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
 func makeTranscript(d *snapshotDir) fusefs.InodeEmbedder {
 	links := transcriptLinks(&d.node, 0)
-	return generated(func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return generated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 		leaf, err := snap.Leaf()
 		if err != nil {
 			return nil, err
 		}
-		return transcript.Render(snap, leaf, links)
+		return transcript.Render(ctx, snap, leaf, links)
 	}, &following{})(d)
 }
 
@@ -26,20 +27,20 @@ const belowSession = 3
 
 // makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
 // continue as long as the session continues after the entry.
-func makeBranchTranscript(d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
+func makeBranchTranscript(ctx context.Context, d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	links := transcriptLinks(&d.node, belowSession)
-	made, _, err := branchGenerated(func(_ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
-		return transcript.Render(snap, e, links)
-	})(d, snap, e)
+	made, _, err := branchGenerated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+		return transcript.Render(ctx, snap, e, links)
+	})(ctx, d, snap, e)
 	name := d.name
 	made.(*GeneratedFile).follow = &following{
-		further: func(_ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, bool, error) {
+		further: func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, bool, error) {
 			e, err := snap.FindBranch(name)
 			if err != nil {
 				return nil, false, err
 			}
 			end := snap.BranchBelow(e)
-			doc, err := transcript.Render(snap, end, links)
+			doc, err := transcript.Render(ctx, snap, end, links)
 			return doc, end != e, err
 		},
 		goesOn: func(snap *sessioncore.Snapshot) bool {

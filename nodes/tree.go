@@ -36,7 +36,7 @@ func (d *TreeRoot) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 
 func (d *TreeRoot) enterDeep(ctx context.Context, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	id := stableAttr(d.StableAttr(), kindStatic, layout.Deep, syscall.S_IFDIR)
-	return d.enter(d.child(ctx, id, layout.Deep, func() fusefs.InodeEmbedder {
+	return d.enter(ctx, d.child(ctx, id, layout.Deep, func() fusefs.InodeEmbedder {
 		return &TreeRoot{snapshotDir: newSnapshotDir(d.view, d.session), deep: true}
 	}), out)
 }
@@ -57,7 +57,7 @@ func (d *TreeRoot) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it 
 	return enterTreeDir(ctx, &d.node, d.session, snap, e, it.name, place, out)
 }
 
-func (d *TreeRoot) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *TreeRoot) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	var items []item
 	entries := layout.Beginnings(snap)
 	if !d.deep {
@@ -111,8 +111,8 @@ func (n *node) fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out 
 }
 
 // fillAttr finds the entry for fillTreeDir.
-func (d *TreeDir) fillAttr(out *fuse.Attr) error {
-	snap, err := d.session.Acquire()
+func (d *TreeDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (d *TreeDir) enterLink(ctx context.Context, name string, to target, out *fu
 	return d.enterFixedLink(ctx, d.session, id, name, to, out)
 }
 
-func (d *TreeDir) listIn(snap *sessioncore.Snapshot) ([]item, error) {
+func (d *TreeDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	e, err := layout.FindTreeName(snap, d.name)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"io"
 	"sort"
 	"sync"
@@ -40,8 +41,8 @@ func (s *BranchState) add(e EntryState) {
 
 // EntriesState returns the state of the branch's entries.jsonl. Only entries that a migration changes are read for
 // that.
-func (b *Branch) EntriesState() (BranchState, error) {
-	l, err := b.laidOut()
+func (b *Branch) EntriesState(ctx context.Context) (BranchState, error) {
+	l, err := b.laidOut(ctx)
 	if err != nil {
 		return BranchState{}, err
 	}
@@ -49,7 +50,7 @@ func (b *Branch) EntriesState() (BranchState, error) {
 }
 
 // laidOut returns the layout of entries.jsonl. It is computed on first use.
-func (b *Branch) laidOut() (*branchLayout, error) {
+func (b *Branch) laidOut(_ context.Context) (*branchLayout, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.layout == nil {
@@ -94,8 +95,8 @@ type BranchEntries struct {
 }
 
 // OpenEntries opens the branch's entries.jsonl. Callers must call Close.
-func (b *Branch) OpenEntries() (*BranchEntries, error) {
-	layout, err := b.laidOut()
+func (b *Branch) OpenEntries(ctx context.Context) (*BranchEntries, error) {
+	layout, err := b.laidOut(ctx)
 	if err != nil {
 		return nil, err
 	}

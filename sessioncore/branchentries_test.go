@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,10 +18,10 @@ import (
 // wholeBranch reads a branch's entries.jsonl to its end and checks its size.
 func wholeBranch(t testing.TB, b *Branch) []byte {
 	t.Helper()
-	r, err := b.OpenEntries()
+	r, err := b.OpenEntries(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
-	state, err := b.EntriesState()
+	state, err := b.EntriesState(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, state.Size, r.Size())
 	text := make([]byte, r.Size()+1)
@@ -72,7 +73,7 @@ func TestBranchEntries(t *testing.T) {
 				b := s.Branch(e)
 				want := concatenated(t, s, s.Path(e))
 				require.Equal(t, want, string(wholeBranch(t, b)))
-				r, err := b.OpenEntries()
+				r, err := b.OpenEntries(context.Background())
 				require.NoError(t, err)
 				for range 50 {
 					off := rnd.IntN(len(want) + 2)
@@ -91,9 +92,9 @@ func TestBranchEntries(t *testing.T) {
 func TestBranchEntriesTogether(t *testing.T) {
 	for name, runs := range map[string]int{"together": 1, "apart": 3, "backwards": 3, "no final newline": 2, "over lines": 3, "version 1": 3, "torn": 2} {
 		s := snapshotOf(t, entriesCases[name])
-		l, err := s.Branch(Entry(s.lastID - 1)).laidOut()
+		l, err := s.Branch(Entry(s.lastID - 1)).laidOut(context.Background())
 		if name == "backwards" {
-			l, err = s.Branch(0).laidOut()
+			l, err = s.Branch(0).laidOut(context.Background())
 		}
 		require.NoError(t, err)
 		require.Len(t, l.runs, runs, name)
@@ -103,7 +104,7 @@ func TestBranchEntriesTogether(t *testing.T) {
 // TestBranchEntriesReadNothing: neither size nor reading takes memory for content, but for what is rendered.
 func TestBranchEntriesAllocateNothing(t *testing.T) {
 	s := snapshotOf(t, entriesCases["together"]).Branch(2)
-	r, err := s.OpenEntries()
+	r, err := s.OpenEntries(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
 	p := make([]byte, r.Size())
@@ -130,10 +131,10 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestSession(t, text)
-			snap, err := s.session.Acquire()
+			snap, err := s.session.Acquire(context.Background())
 			require.NoError(t, err)
 			defer snap.Release()
-			r, err := snap.Branch(29).OpenEntries()
+			r, err := snap.Branch(29).OpenEntries(context.Background())
 			require.NoError(t, err)
 			defer r.Close()
 			want := text[len(sessiontest.Header):]
@@ -167,7 +168,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 // TestBranchState: two contents have two states; growth elsewhere leaves a state as it is.
 func TestBranchState(t *testing.T) {
 	state := func(text string, e Entry) BranchState {
-		s, err := snapshotOf(t, sessiontest.Header+text).Branch(e).EntriesState()
+		s, err := snapshotOf(t, sessiontest.Header+text).Branch(e).EntriesState(context.Background())
 		require.NoError(t, err)
 		return s
 	}

@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -146,7 +147,7 @@ func (s *Snapshot) BranchLabel(tip Entry) string {
 // current branch ("yes" or "no").
 //
 // The row of CurrentTip says yes. If the leaf is before the first entry, no row does.
-func (s *Snapshot) BranchesDocument() (*Document, error) {
+func (s *Snapshot) BranchesDocument(_ context.Context) (*Document, error) {
 	current, err := s.CurrentTip()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func moveAt(n int, id, parent, target string) string {
 
 // rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00.
 func rows(t *testing.T, s *Snapshot) []string {
-	doc, err := s.BranchesDocument()
+	doc, err := s.BranchesDocument(context.Background())
 	require.NoError(t, err)
 	lines := strings.SplitAfter(string(wholeDocument(t, doc)), "\n")
 	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\n", lines[0])

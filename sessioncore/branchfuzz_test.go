@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func FuzzBranches(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
 		_, session := fuzzSession(t, pool.Mixed(data, mix))
-		snap, err := session.Acquire()
+		snap, err := session.Acquire(context.Background())
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotSession)
 			return
@@ -92,7 +93,7 @@ func checkBranch(t *testing.T, s *Snapshot, e Entry) {
 
 // checkRows compares branches.tsv with what walks of each path tell.
 func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
-	doc, err := s.BranchesDocument()
+	doc, err := s.BranchesDocument(context.Background())
 	require.NoError(t, err)
 	lines := strings.Split(string(wholeDocument(t, doc)), "\n")
 	require.Len(t, lines, len(tips)+2)

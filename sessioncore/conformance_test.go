@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -101,7 +102,7 @@ func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff ses
 	}
 	a := &answers{t: t, snap: snap, want: want, diff: diff, blobs: dirBlobs(blobs)}
 	if string(want.Member("oracle")) == "null" {
-		_, err := snap.Context(a.leaf(), a.blobs)
+		_, err := snap.Context(context.Background(), a.leaf(), a.blobs)
 		require.NoError(t, err)
 		return
 	}
@@ -162,7 +163,7 @@ func (a *answers) check() {
 	a.checkBranches()
 	a.checkContext("context", a.want.Member("context"), leaf)
 	if sum, ok := a.want.Member("contextSha256").Text(); ok && !a.differs("contextSha256") && !a.differs("context") {
-		doc, err := a.snap.Context(leaf, a.blobs)
+		doc, err := a.snap.Context(context.Background(), leaf, a.blobs)
 		require.NoError(a.t, err)
 		got := sha256.Sum256([]byte(sessiontest.Canonical(a.shaped(sessiontest.ReadObject(a.t, doc), a.want.Member("context")))))
 		require.Equal(a.t, sum, hex.EncodeToString(got[:]), "contextSha256")
@@ -215,7 +216,7 @@ func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 	if want == nil {
 		return
 	}
-	doc, err := a.snap.Context(at, a.blobs)
+	doc, err := a.snap.Context(context.Background(), at, a.blobs)
 	require.NoError(a.t, err, "context at %s", a.id(at))
 	got := sessiontest.ReadObject(a.t, doc)
 	if want.Member("oracleFails") != nil {

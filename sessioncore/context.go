@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -11,7 +12,7 @@ import (
 // client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
 // Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
 // holds a reference to the snapshot until it is closed.
-func (s *Snapshot) Context(at Entry, blobs Blobs) (*Document, error) {
+func (s *Snapshot) Context(_ context.Context, at Entry, blobs Blobs) (*Document, error) {
 	c := &contextBuilder{s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
 	if at != NoEntry {
 		c.path = s.Path(at)

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"time"
 
 	"sessionfs/sessioncore/internal/jsonl"
@@ -134,8 +135,8 @@ func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
 // Dialect acquires a snapshot and returns its dialect. Errors are those of Acquire.
-func (s *Session) Dialect() (*Dialect, error) {
-	snap, err := s.Acquire()
+func (s *Session) Dialect(ctx context.Context) (*Dialect, error) {
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 // A [Store] hands out the sessions of a [storage.Storage]. [Session.Acquire] returns a [Snapshot] of the file as it
 // is now. This costs one stat if the file has not changed; if it has grown, only the new part is read.
 //
-//	snap, err := store.Session("project/2026-02-16T10-20-30-000Z_1f9d.jsonl").Acquire()
+//	snap, err := store.Session("project/2026-02-16T10-20-30-000Z_1f9d.jsonl").Acquire(ctx)
 //	if err != nil {
 //		return err
 //	}

@@ -39,9 +39,9 @@ const readBatch = 16
 
 // ReadEntries reads entries in several goroutines. Each goroutine calls worker once, and calls the function that it
 // returns with the text of entries[i], in no particular order. The text is valid during the call only. ReadEntries
-// stops at the first error and returns it.
-func (s *Snapshot) ReadEntries(entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
-	ctx, stop := context.WithCancelCause(context.Background())
+// stops at the first error and returns it; when ctx is done, that is its error.
+func (s *Snapshot) ReadEntries(ctx context.Context, entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var next atomic.Int64
 	work := func() (err error) {

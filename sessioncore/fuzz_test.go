@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,7 +45,7 @@ func FuzzLoad(f *testing.F) {
 		at := int(cut % uint(len(data)+1))
 		_, whole := fuzzSession(t, data)
 		files, grown := fuzzSession(t, data[:at])
-		if snap, err := grown.Acquire(); err == nil {
+		if snap, err := grown.Acquire(context.Background()); err == nil {
 			checkSnapshot(t, snap, data[:at])
 			defer snap.Release() // an older snapshot goes on being what it was
 			before := describe(t, snap)
@@ -52,8 +53,8 @@ func FuzzLoad(f *testing.F) {
 		}
 		_, err := files.Append(sessiontest.FileName, data[at:])
 		require.NoError(t, err)
-		a, errA := whole.Acquire()
-		b, errB := grown.Acquire()
+		a, errA := whole.Acquire(context.Background())
+		b, errB := grown.Acquire(context.Background())
 		require.Equal(t, errA == nil, errB == nil, "in one go: %v, grown: %v", errA, errB)
 		if errA != nil {
 			require.ErrorIs(t, errA, ErrNotSession)
@@ -64,7 +65,7 @@ func FuzzLoad(f *testing.F) {
 		defer b.Release()
 		checkSnapshot(t, a, data)
 		sameLines(t, describe(t, a), describe(t, b), fmt.Sprintf("in one go, and grown at %d", at))
-		_, err = whole.Probe()
+		_, err = whole.Probe(context.Background())
 		require.NoError(t, err, "probe")
 	})
 }
@@ -105,12 +106,12 @@ func describe(t *testing.T, s *Snapshot) []string {
 	require.NoError(t, err)
 	title, err := s.TitleDocument()
 	require.NoError(t, err)
-	ctx, err := s.Context(leaf, nil)
+	ctx, err := s.Context(context.Background(), leaf, nil)
 	require.NoError(t, err)
-	branches, err := s.BranchesDocument()
+	branches, err := s.BranchesDocument(context.Background())
 	require.NoError(t, err)
 	out = append(out, fmt.Sprint(s.ByLabel()))
-	for _, doc := range []*Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument(noBlobs)} {
+	for _, doc := range []*Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
 		out = append(out, string(wholeDocument(t, doc)))
 	}
 	return out
@@ -135,7 +136,7 @@ func checkSnapshot(t *testing.T, s *Snapshot, data []byte) {
 	checkObjectLines(t, s, data)
 	checkNames(t, s)
 	checkTree(t, s)
-	for line := range bytes.Lines(wholeDocument(t, s.ProblemsDocument(noBlobs))) {
+	for line := range bytes.Lines(wholeDocument(t, s.ProblemsDocument(context.Background(), noBlobs))) {
 		require.True(t, json.Valid(line), "problems.jsonl: %q", line)
 		require.True(t, utf8.Valid(line))
 	}
@@ -284,7 +285,7 @@ func FuzzContext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, at, off, size uint, mix uint64) {
 		data = pool.Mixed(data, mix)
 		_, session := fuzzSession(t, data)
-		snap, err := session.Acquire()
+		snap, err := session.Acquire(context.Background())
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotSession)
 			return
@@ -303,7 +304,7 @@ func FuzzContext(f *testing.F) {
 // checkContext: a context is one JSON object and a newline, of the size that it says, and every slice of
 // it is the whole's.
 func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs Blobs, off, size uint) {
-	doc, err := snap.Context(e, blobs)
+	doc, err := snap.Context(context.Background(), e, blobs)
 	require.NoError(t, err)
 	doc.snap.Retain() // wholeDocument closes it
 	whole := wholeDocument(t, doc)

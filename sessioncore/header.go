@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -213,7 +214,7 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 
 // ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is
 // ErrNotSession if there is another value instead, or one of the storage.
-func ReadHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
+func ReadHeaderOf(ctx context.Context, files storage.Storage, name string) (rawjson.Value, error) {
 	obj, err := files.Open(name)
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func ReadHeaderOf(files storage.Storage, name string) (rawjson.Value, error) {
 	}
 	var header rawjson.Value
 	x := newIndex()
-	err = jsonl.LoadFirst(obj, st.Size, func(u *jsonl.Unit) error {
+	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
 		if err := x.add(u); err != nil {
 			return err
 		}

@@ -1,6 +1,10 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"context"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // LeafMoveType is the customType of the entries that record a move of the leaf in an omp session (docs/design.md,
 // leaf).
@@ -36,8 +40,8 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 }
 
 // MovesTo calls Snapshot.Moves on a snapshot of the session as it is now.
-func (s *Session) MovesTo(target *string) (bool, error) {
-	snap, err := s.Acquire()
+func (s *Session) MovesTo(ctx context.Context, target *string) (bool, error) {
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -68,8 +72,8 @@ func (s *Snapshot) lastText() string {
 // TryMove moves the leaf to target, an id or nil for the position before the first entry, in memory only. The
 // position is in effect until an entry is added to the session. done is false if an entry was added during the
 // call; the caller may try again. Errors are those of Acquire and Snapshot.Moves.
-func (s *Session) TryMove(target *string) (done bool, err error) {
-	snap, err := s.Acquire()
+func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err error) {
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}

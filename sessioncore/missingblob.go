@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -81,7 +82,7 @@ type missingBlobs struct {
 type missingBlobsKey struct{}
 
 // of returns the references of a snapshot whose blobs are missing.
-func (m *missingBlobs) of(s *Snapshot, blobs Blobs) ([]blobUse, error) {
+func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs Blobs) ([]blobUse, error) {
 	if len(s.blobUses) == 0 || blobs == nil {
 		return nil, nil
 	}
@@ -91,7 +92,7 @@ func (m *missingBlobs) of(s *Snapshot, blobs Blobs) ([]blobUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = m.look(s.blobUses, blobs); err != nil {
+	if err = m.look(ctx, s.blobUses, blobs); err != nil {
 		keep = false
 	}
 	var gone []blobUse
@@ -123,7 +124,7 @@ func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 }
 
 // look checks the references that have not been checked yet.
-func (m *missingBlobs) look(uses []blobUse, blobs Blobs) error {
+func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs Blobs) error {
 	there := map[[hashLen / 2]byte]bool{}
 	for ; m.looked < len(uses); m.looked++ {
 		hash := uses[m.looked].hash
@@ -144,9 +145,9 @@ func (m *missingBlobs) look(uses []blobUse, blobs Blobs) error {
 }
 
 // missingProblems returns a problem for each reference to a missing blob.
-func (s *Snapshot) missingProblems(blobs Blobs) ([]Problem, error) {
+func (s *Snapshot) missingProblems(ctx context.Context, blobs Blobs) ([]Problem, error) {
 	known := s.Shared(missingBlobsKey{}, func() any { return &missingBlobs{} }).(*missingBlobs)
-	gone, err := known.of(s, blobs)
+	gone, err := known.of(ctx, s, blobs)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (b *countingBlobs) change(there ...string) {
 // missingIDs are the ids of the entries that problems.jsonl says to lack a blob.
 func missingIDs(t *testing.T, s *Snapshot, blobs Blobs) (ids []string) {
 	t.Helper()
-	for line := range strings.Lines(string(wholeDocument(t, s.ProblemsDocument(blobs)))) {
+	for line := range strings.Lines(string(wholeDocument(t, s.ProblemsDocument(context.Background(), blobs)))) {
 		var p struct{ Problem, ID, Why string }
 		require.NoError(t, json.Unmarshal([]byte(line), &p), line)
 		require.Equal(t, "blob", p.Problem)
@@ -78,7 +79,7 @@ func TestMissingBlobs(t *testing.T) {
 	store := NewStore(files)
 	defer store.Close()
 	acquire := func() *Snapshot {
-		snap, err := store.Session("p/s.jsonl").Acquire()
+		snap, err := store.Session("p/s.jsonl").Acquire(context.Background())
 		require.NoError(t, err)
 		t.Cleanup(snap.Release)
 		return snap
@@ -112,7 +113,7 @@ func TestMissingBlobs(t *testing.T) {
 
 	blobs.change()
 	blobs.err = errors.New("no disk")
-	text := string(wholeDocument(t, grown.ProblemsDocument(blobs)))
+	text := string(wholeDocument(t, grown.ProblemsDocument(context.Background(), blobs)))
 	require.Contains(t, text, "no disk")
 	require.True(t, json.Valid([]byte(text)), text)
 	blobs.err = nil
@@ -130,10 +131,10 @@ func TestManyBlobUses(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(text.String())))
 	store := NewStore(files)
 	defer store.Close()
-	snap, err := store.Session("p/s.jsonl").Acquire()
+	snap, err := store.Session("p/s.jsonl").Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
-	doc := string(wholeDocument(t, snap.ProblemsDocument(&countingBlobs{})))
+	doc := string(wholeDocument(t, snap.ProblemsDocument(context.Background(), &countingBlobs{})))
 	require.Equal(t, maxBlobUses+1, strings.Count(doc, "\n"))
 	require.Contains(t, doc, `{"problem":"more"`)
 }

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ type probed struct {
 
 // Probe returns the file's state if the file is a session, without indexing it. Otherwise the error is
 // ErrNotSession or one that Acquire returns. The result is cached until the file changes.
-func (s *Session) Probe() (storage.Stat, error) {
+func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
 		return storage.Stat{}, err
@@ -30,7 +31,7 @@ func (s *Session) Probe() (storage.Stat, error) {
 		if known != nil && known.isSession && known.token.SameObject(st.Token) && st.Size > known.token.Size {
 			known = &probed{st.Token, true}
 		} else {
-			isSession, err := s.findHeader()
+			isSession, err := s.findHeader(ctx)
 			if err != nil {
 				return storage.Stat{}, err
 			}
@@ -45,8 +46,8 @@ func (s *Session) Probe() (storage.Stat, error) {
 }
 
 // findHeader reports whether the file has a header. It reads up to the first value.
-func (s *Session) findHeader() (bool, error) {
-	header, err := ReadHeaderOf(s.store.storage, s.name)
+func (s *Session) findHeader(ctx context.Context) (bool, error) {
+	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
 	if errors.Is(err, ErrNotSession) {
 		return false, nil
 	}
@@ -74,8 +75,8 @@ type parentRef struct {
 
 // ParentText returns the parent that the header names, a path or an id, or "" if it names none. The header is read
 // once per state of the file.
-func (s *Session) ParentText() (string, error) {
-	st, err := s.Probe()
+func (s *Session) ParentText(ctx context.Context) (string, error) {
+	st, err := s.Probe(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +84,7 @@ func (s *Session) ParentText() (string, error) {
 		return known.text, nil
 	}
 	now := time.Now().UnixNano()
-	header, err := ReadHeaderOf(s.store.storage, s.name)
+	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
 	if err != nil {
 		return "", err
 	}

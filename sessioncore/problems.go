@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -77,9 +78,9 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 
 // ProblemsDocument returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
 // blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
-func (s *Snapshot) ProblemsDocument(blobs Blobs) *Document {
+func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document {
 	list, count := s.Problems()
-	missing, blobErr := s.missingProblems(blobs)
+	missing, blobErr := s.missingProblems(ctx, blobs)
 	if len(missing) > 0 {
 		list, count = append(list, missing...), count+int64(len(missing))
 		slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })

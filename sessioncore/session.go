@@ -44,7 +44,7 @@ func (s *Session) Name() string { return s.name }
 
 // Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
-func (s *Session) Acquire() (*Snapshot, error) {
+func (s *Session) Acquire(_ context.Context) (*Snapshot, error) {
 	cur := s.current.Load()
 	lookedAt := time.Now()
 	st, err := s.store.storage.Stat(s.name)

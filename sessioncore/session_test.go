@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func newTestSession(t *testing.T, content string) *testSession {
 
 // ids acquires the session and lists the ids of its entries, with the leaf behind a bar.
 func (s *testSession) ids() string {
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	if err != nil {
 		return err.Error()
 	}
@@ -93,7 +94,7 @@ func TestGrowthOfOpenRun(t *testing.T) {
 func TestReplacement(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
-	old, err := s.session.Acquire()
+	old, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer old.Release()
 
@@ -127,7 +128,7 @@ func TestTitleSlotInPlace(t *testing.T) {
 	}
 	s := newTestSession(t, slot("first")+sessiontest.Header+sessiontest.Entry("a", ""))
 	title := func() string {
-		snap, err := s.session.Acquire()
+		snap, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
 		defer snap.Release()
 		title, err := snap.Title()
@@ -158,7 +159,7 @@ func TestOldSnapshots(t *testing.T) {
 			parent = fmt.Sprintf("id%d", (i-1)/2)
 		}
 		s.Append(sessiontest.Entry(fmt.Sprintf("id%d", i/2), parent)) // each id twice
-		snap, err := s.session.Acquire()
+		snap, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
 		snaps = append(snaps, snap)
 	}
@@ -196,7 +197,7 @@ func TestStoreLetsGo(t *testing.T) {
 	for i := range 3 * maxKept {
 		name := fmt.Sprintf("%d.jsonl", i)
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(sessiontest.Header+sessiontest.Entry("a", "")), 0o600))
-		snap, err := store.Session(name).Acquire()
+		snap, err := store.Session(name).Acquire(context.Background())
 		require.NoError(t, err)
 		snap.Release()
 	}
@@ -227,7 +228,7 @@ func TestEditInTheMiddle(t *testing.T) {
 	require.NoError(t, err)
 	s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + sessiontest.Entry("d", "c"))
 
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	b, err := snap.Find("b")
@@ -235,7 +236,7 @@ func TestEditInTheMiddle(t *testing.T) {
 	_, err = snap.EntryText(b)
 	require.ErrorIs(t, err, storage.ErrStale)
 
-	now, err := s.session.Acquire()
+	now, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer now.Release()
 	_, err = now.Find("b")

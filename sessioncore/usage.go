@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 	"sync"
@@ -50,8 +51,8 @@ const (
 // UsageDocument returns usage.json: the totals of the session, overall and by model, and those of the branch that
 // ends in leaf, which may be NoEntry (docs/design.md section 1). Numbers are added as doubles, in file order and in
 // the order of the branch.
-func (s *Snapshot) UsageDocument(leaf Entry) (*Document, error) {
-	records, models, err := usageRecordsOf(s).of(s)
+func (s *Snapshot) UsageDocument(ctx context.Context, leaf Entry) (*Document, error) {
+	records, models, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +77,10 @@ func usageRecordsOf(s *Snapshot) *usageRecords {
 }
 
 // of returns the records of a snapshot's entries in file order, and the names of the models.
-func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
+func (u *usageRecords) of(ctx context.Context, s *Snapshot) ([]usageRecord, []string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err := u.look(s); err != nil {
+	if err := u.look(ctx, s); err != nil {
 		return nil, nil, err
 	}
 	n, _ := slices.BinarySearchFunc(u.records, Entry(s.Len()), func(r usageRecord, e Entry) int { return cmp.Compare(r.entry, e) })
@@ -87,7 +88,7 @@ func (u *usageRecords) of(s *Snapshot) ([]usageRecord, []string, error) {
 }
 
 // look reads the entries that have not been read yet. Callers must hold u.mu.
-func (u *usageRecords) look(s *Snapshot) error {
+func (u *usageRecords) look(ctx context.Context, s *Snapshot) error {
 	var entries []Entry
 	for e := u.looked; e < s.Len(); e++ {
 		if rec := &s.records[e]; rec.kind == TypeUnknown || rec.kind == TypeMessage && rec.role != RoleUser && rec.role != RoleHookMessage {
@@ -100,7 +101,7 @@ func (u *usageRecords) look(s *Snapshot) error {
 		ok    bool
 	}
 	all := make([]found, len(entries))
-	err := s.ReadEntries(entries, func() func(int, rawjson.Value) error {
+	err := s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
 			f := &all[i]
 			f.model, f.sum, f.ok = usageOf(text, &s.records[entries[i]])

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -42,7 +43,7 @@ func (u usageTotals) numbers() string {
 
 func readUsage(t testing.TB, s *Snapshot, leaf Entry) (usage usageOfFile, text string) {
 	t.Helper()
-	d, err := s.UsageDocument(leaf)
+	d, err := s.UsageDocument(context.Background(), leaf)
 	b := sessiontest.ReadExactly(t, d, err)
 	decoder := json.NewDecoder(strings.NewReader(string(b)))
 	decoder.DisallowUnknownFields()
@@ -84,7 +85,7 @@ func TestUsageIsPrinted(t *testing.T) {
 	answer := `{"role":"assistant","provider":"anthropic","model":"claude","usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
 		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
 	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer)+usageLine(1, "null", answer))
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	_, text := readUsage(t, snap, sessiontest.Leaf(t, snap))
@@ -153,7 +154,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 		{`null`, "[0,0,0,0,0,0,0]", ""},
 	} {
 		s := newTestSession(t, sessiontest.Header+usageLine(0, "null", c.message))
-		snap, err := s.session.Acquire()
+		snap, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
 		usage, _ := readUsage(t, snap, 0)
 		require.Equal(t, c.want, usage.Total.numbers(), c.message)
@@ -162,7 +163,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 		snap.Release()
 	}
 	s := newTestSession(t, sessiontest.Header+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	usage, _ := readUsage(t, snap, 0)
@@ -176,13 +177,13 @@ func TestUsageGrows(t *testing.T) {
 		return fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%s","usage":{"input":%d,"cost":{"total":0.1}}}`, model, n)
 	}
 	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
-	before, err := s.session.Acquire()
+	before, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer before.Release()
 	usage, _ := readUsage(t, before, 1)
 	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
 	s.Append(usageLine(2, "u0", answer(4, "c")))
-	after, err := s.session.Acquire()
+	after, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer after.Release()
 	require.Same(t, usageRecordsOf(before), usageRecordsOf(after), "carried over")
@@ -198,7 +199,7 @@ func TestUsageGrows(t *testing.T) {
 	usage, _ = readUsage(t, after, NoEntry)
 	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
 	s.Write(sessiontest.Header + usageLine(0, "null", answer(9, "z")))
-	rewritten, err := s.session.Acquire()
+	rewritten, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer rewritten.Release()
 	usage, _ = readUsage(t, rewritten, 0)
@@ -212,7 +213,7 @@ func TestManyModels(t *testing.T) {
 		lines.WriteString(usageLine(n, "null", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
 	}
 	s := newTestSession(t, sessiontest.Header+lines.String())
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	usage, _ := readUsage(t, snap, NoEntry)
@@ -256,7 +257,7 @@ func TestUsageAtOnce(t *testing.T) {
 	for n := range 40 {
 		s.Append(sessiontest.MessageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
 		readers.Go(func() {
-			snap, err := s.session.Acquire()
+			snap, err := s.session.Acquire(context.Background())
 			if err != nil {
 				t.Error(err)
 				return

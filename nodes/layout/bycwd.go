@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"strings"
 
 	"sessionfs/sessioncore/listing"
@@ -25,11 +26,11 @@ func (d ByCwd) Depth() int {
 }
 
 // Stat has the time at which a session came or went last.
-func (d ByCwd) Stat() (storage.Stat, error) { return d.Listing.CwdStat(d.Cwd) }
+func (d ByCwd) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.CwdStat(ctx, d.Cwd) }
 
 // List returns the subdirectories, the links to sessions and latest in the order of names.
-func (d ByCwd) List() ([]Entry, error) {
-	found, err := d.Listing.CwdList(d.Cwd)
+func (d ByCwd) List(ctx context.Context) ([]Entry, error) {
+	found, err := d.Listing.CwdList(ctx, d.Cwd)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func (d ByCwd) List() ([]Entry, error) {
 }
 
 // Find finds a subdirectory, a session's link or latest.
-func (d ByCwd) Find(name string) (Entry, error) {
-	e, err := d.Listing.CwdFind(d.Cwd, name)
+func (d ByCwd) Find(ctx context.Context, name string) (Entry, error) {
+	e, err := d.Listing.CwdFind(ctx, d.Cwd, name)
 	switch {
 	case err != nil:
 		return Entry{}, err

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,11 +23,11 @@ var _ = (Directory)(ByID{})
 func (d ByID) Depth() int { return 1 }
 
 // Stat has the time at which a session came or went last.
-func (d ByID) Stat() (storage.Stat, error) { return d.Listing.Stat() }
+func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the ids in the order of names; of sessions with the same id there is one.
-func (d ByID) List() ([]Entry, error) {
-	sessions, err := d.Listing.Look()
+func (d ByID) List(ctx context.Context) ([]Entry, error) {
+	sessions, err := d.Listing.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (d ByID) List() ([]Entry, error) {
 }
 
 // Find resolves a key as --resume does.
-func (d ByID) Find(name string) (Entry, error) {
-	info, err := d.Listing.Resume(name)
+func (d ByID) Find(ctx context.Context, name string) (Entry, error) {
+	info, err := d.Listing.Resume(ctx, name)
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = errNoKey
 	}

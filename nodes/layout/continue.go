@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 
 	"sessionfs/sessioncore"
@@ -22,10 +23,10 @@ var _ = (Directory)(Continue{})
 func (d Continue) Depth() int { return 1 }
 
 // Stat mirrors the directory of breadcrumbs.
-func (d Continue) Stat() (storage.Stat, error) { return d.Crumbs.Stat("") }
+func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
 
 // List returns the terminals in the order of the storage.
-func (d Continue) List() ([]Entry, error) {
+func (d Continue) List(ctx context.Context) ([]Entry, error) {
 	crumbs, err := d.Crumbs.List("")
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (d Continue) List() ([]Entry, error) {
 		if crumb.Kind != storage.KindFile {
 			continue
 		}
-		if e, err := d.Find(crumb.Name); err == nil {
+		if e, err := d.Find(ctx, crumb.Name); err == nil {
 			entries = append(entries, e)
 		}
 	}
@@ -43,7 +44,7 @@ func (d Continue) List() ([]Entry, error) {
 }
 
 // Find follows the breadcrumb of a terminal. The link has its owner and times.
-func (d Continue) Find(terminal string) (Entry, error) {
+func (d Continue) Find(ctx context.Context, terminal string) (Entry, error) {
 	if terminal[0] == '.' {
 		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}
@@ -55,7 +56,7 @@ func (d Continue) Find(terminal string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	session, err := d.Listing.Locate(file)
+	session, err := d.Listing.Locate(ctx, file)
 	if err != nil {
 		return Entry{}, err
 	}

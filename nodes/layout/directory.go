@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"path"
 	"strings"
 
@@ -13,12 +14,12 @@ type Directory interface {
 	// Depth is how many levels it lies below the mount's root.
 	Depth() int
 	// Stat returns its owner and times.
-	Stat() (storage.Stat, error)
+	Stat(ctx context.Context) (storage.Stat, error)
 	// List returns its names in the order of a listing, without what only Find sets.
-	List() ([]Entry, error)
+	List(ctx context.Context) ([]Entry, error)
 	// Find returns what a name stands for, or an error that wraps ErrNotFound or fs.ErrNotExist. It can find more than
 	// List lists.
-	Find(name string) (Entry, error)
+	Find(ctx context.Context, name string) (Entry, error)
 }
 
 // Entry is a name in a Directory.
@@ -42,9 +43,9 @@ func LinkTarget(d Directory, session string) string {
 
 // Follow resolves a path below d to one below sessions/: through directories to a link, with what comes after that.
 // The error is that of Find, or ErrLeadsNowhere.
-func Follow(d Directory, parts []string) ([]string, error) {
+func Follow(ctx context.Context, d Directory, parts []string) ([]string, error) {
 	for i, name := range parts {
-		e, err := d.Find(name)
+		e, err := d.Find(ctx, name)
 		if err != nil {
 			return nil, err
 		}

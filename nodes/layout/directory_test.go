@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +47,7 @@ func TestDirectories(t *testing.T) {
 	store := sessioncore.NewStore(files)
 	defer store.Close()
 	listing := listing.New(store, "/agent/sessions")
-	all, err := listing.Look()
+	all, err := listing.Look(context.Background())
 	require.NoError(t, err)
 	require.Len(t, all.All(), 4)
 	newest := all.All()[0]
@@ -82,18 +83,18 @@ func TestDirectories(t *testing.T) {
 		"by-cwd/w/sub": {cwd("/w/sub"), []string{"b ../../../sessions/p/b", "latest ../../../sessions/p/b"}, nil, []string{"a", "sub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := c.dir.Stat()
+			_, err := c.dir.Stat(context.Background())
 			require.NoError(t, err)
-			listed, err := c.dir.List()
+			listed, err := c.dir.List(context.Background())
 			require.NoError(t, err)
 			require.Len(t, listed, len(c.listed))
 			check := func(want string) {
 				at := strings.LastIndexByte(want, ' ')
-				e, err := c.dir.Find(want[:at])
+				e, err := c.dir.Find(context.Background(), want[:at])
 				require.NoError(t, err, want)
 				require.Equal(t, want[at+1:], place(c.dir, e), want)
 				if e.Sub == nil {
-					below, err := Follow(c.dir, []string{want[:at], "entries", "m.json"})
+					below, err := Follow(context.Background(), c.dir, []string{want[:at], "entries", "m.json"})
 					require.NoError(t, err)
 					require.Equal(t, path.Join(e.Session, "entries/m.json"), path.Join(below...))
 					require.NotZero(t, e.Stat.Size, "the stat of a file")
@@ -109,20 +110,20 @@ func TestDirectories(t *testing.T) {
 				check(want)
 			}
 			for _, name := range c.none {
-				_, err := c.dir.Find(name)
+				_, err := c.dir.Find(context.Background(), name)
 				require.Error(t, err, name)
 				require.True(t, errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
 			}
 		})
 	}
-	below, err := Follow(cwd("/"), []string{"w", "sub", "b", "leaf"})
+	below, err := Follow(context.Background(), cwd("/"), []string{"w", "sub", "b", "leaf"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"p", "b", "leaf"}, below)
 	for _, parts := range [][]string{nil, {"w"}, {"w", "sub"}} {
-		_, err := Follow(cwd("/"), parts)
+		_, err := Follow(context.Background(), cwd("/"), parts)
 		require.ErrorIs(t, err, ErrLeadsNowhere)
 	}
-	_, err = cwd("/none").Stat()
+	_, err = cwd("/none").Stat(context.Background())
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 }
 

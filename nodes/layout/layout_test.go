@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func acquire(t testing.TB, content string) (*sessioncore.Snapshot, error) {
 	require.NoError(t, files.WriteFile("s.jsonl", []byte(content)))
 	store := sessioncore.NewStore(files)
 	t.Cleanup(store.Close)
-	snap, err := store.Session("s.jsonl").Acquire()
+	snap, err := store.Session("s.jsonl").Acquire(context.Background())
 	if err == nil {
 		t.Cleanup(snap.Release)
 	}

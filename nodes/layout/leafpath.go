@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"path"
 	"slices"
@@ -12,19 +13,19 @@ type Reference struct {
 	// Session is the session's directory below sessions/.
 	Session string
 	// Follow turns a path below the mount's root into one below sessions/, or returns ErrLeadsNowhere.
-	Follow func(parts []string) (below []string, err error)
+	Follow func(ctx context.Context, parts []string) (below []string, err error)
 }
 
 // parts splits a target into its parts below the session's directory. Of an absolute path, or one that goes up, these
 // are the parts after the session's directory.
-func (r *Reference) parts(target string) ([]string, error) {
+func (r *Reference) parts(ctx context.Context, target string) ([]string, error) {
 	for strings.HasPrefix(target, "./") {
 		target = strings.TrimLeft(target[1:], "/")
 	}
 	parts := strings.FieldsFunc(target, func(c rune) bool { return c == '/' })
 	if strings.HasPrefix(target, "/") || strings.HasPrefix(target, "../") {
 		var err error
-		if parts, err = r.below(parts); err != nil {
+		if parts, err = r.below(ctx, parts); err != nil {
 			return nil, err
 		}
 	}
@@ -37,10 +38,10 @@ func (r *Reference) parts(target string) ([]string, error) {
 // below finds the session's directory in a path and returns what follows it. Where in the path the mount begins is
 // unknown, so every part that is a name in the root is tried as one. A path that leads through the
 // root to another session is no reference, even if a part of it has the name of this session.
-func (r *Reference) below(parts []string) ([]string, error) {
+func (r *Reference) below(ctx context.Context, parts []string) ([]string, error) {
 	elsewhere := false
 	for i := range parts {
-		whole, err := r.Follow(parts[i:])
+		whole, err := r.Follow(ctx, parts[i:])
 		if errors.Is(err, ErrLeadsNowhere) {
 			continue
 		} else if err != nil {

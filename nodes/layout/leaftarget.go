@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -15,8 +16,8 @@ var places = []string{Entries, Tree, Branches, ByLabel}
 
 // Find returns the entry that a target of leaf names, in any way in which a script may have it (docs/design.md, leaf), or
 // NoEntry for the position before the first entry.
-func (r *Reference) Find(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, error) {
-	parts, err := r.parts(target)
+func (r *Reference) Find(ctx context.Context, snap *sessioncore.Snapshot, target string) (sessioncore.Entry, error) {
+	parts, err := r.parts(ctx, target)
 	if err != nil {
 		return sessioncore.NoEntry, err
 	}

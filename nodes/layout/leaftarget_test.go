@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,11 +35,11 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 // keys is a directory of links.
 type keys map[string]string
 
-func (k keys) Depth() int                  { return 1 }
-func (k keys) Stat() (storage.Stat, error) { return storage.Stat{}, nil }
-func (k keys) List() ([]Entry, error)      { return nil, nil }
+func (k keys) Depth() int                                   { return 1 }
+func (k keys) Stat(_ context.Context) (storage.Stat, error) { return storage.Stat{}, nil }
+func (k keys) List(_ context.Context) ([]Entry, error)      { return nil, nil }
 
-func (k keys) Find(name string) (Entry, error) {
+func (k keys) Find(_ context.Context, name string) (Entry, error) {
 	dir, ok := k[name]
 	if !ok {
 		return Entry{}, sessioncore.ErrNotFound
@@ -47,12 +48,12 @@ func (k keys) Find(name string) (Entry, error) {
 }
 
 // followTable is a root with sessions/ and by-id/, in which two keys lead to sessions.
-func followTable(parts []string) ([]string, error) {
+func followTable(_ context.Context, parts []string) ([]string, error) {
 	switch {
 	case parts[0] == "sessions":
 		return parts[1:], nil
 	case parts[0] == "by-id":
-		below, err := Follow(keys{"key": "p/my session", "other": "p/other"}, parts[1:])
+		below, err := Follow(context.Background(), keys{"key": "p/my session", "other": "p/other"}, parts[1:])
 		if errors.Is(err, sessioncore.ErrNotFound) {
 			err = ErrLeadsNowhere
 		}
@@ -67,7 +68,7 @@ func TestLeafTarget(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/my session.jsonl", []byte(referenceSession)))
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	snap, err := store.Session("p/my session.jsonl").Acquire()
+	snap, err := store.Session("p/my session.jsonl").Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	const missing, invalid, reset = "missing", "invalid", "before the first entry"
@@ -108,7 +109,7 @@ func TestLeafTarget(t *testing.T) {
 		},
 	} {
 		for _, target := range targets {
-			e, err := in.Find(snap, target)
+			e, err := in.Find(context.Background(), snap, target)
 			got := ""
 			switch {
 			case err == nil && e == sessioncore.NoEntry:

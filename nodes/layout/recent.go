@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 
 	"sessionfs/sessioncore"
@@ -21,11 +22,11 @@ var _ = (Directory)(Recent{})
 func (d Recent) Depth() int { return 1 }
 
 // Stat has the time at which a session came or went last.
-func (d Recent) Stat() (storage.Stat, error) { return d.Listing.Stat() }
+func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions by rank, all that Find sets included.
-func (d Recent) List() ([]Entry, error) {
-	sessions, err := d.Listing.Look()
+func (d Recent) List(ctx context.Context) ([]Entry, error) {
+	sessions, err := d.Listing.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (d Recent) List() ([]Entry, error) {
 }
 
 // Find finds a link by its whole name.
-func (d Recent) Find(name string) (Entry, error) {
-	entries, err := d.List()
+func (d Recent) Find(ctx context.Context, name string) (Entry, error) {
+	entries, err := d.List(ctx)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestBesideAWriter(t *testing.T) {
 		require.Less(t, round, 10_000, "%d states seen", len(states))
 		for _, match := range []string{"", "word"} {
 			before := committed.Load()
-			text, m, err := h.Render(match, 0)
+			text, m, err := h.Render(context.Background(), match, 0)
 			require.NoError(t, err)
 			require.Len(t, text, int(m.Size))
 			require.Equal(t, prompts, strings.Count(string(text), "\n"))

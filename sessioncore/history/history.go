@@ -97,8 +97,8 @@ type Measure struct {
 }
 
 // Measure returns the Measure of a rendering without keeping its text. Errors are those of Render.
-func (h *History) Measure(match string) (Measure, error) {
-	return h.read(match, &lines{})
+func (h *History) Measure(ctx context.Context, match string) (Measure, error) {
+	return h.read(ctx, match, &lines{})
 }
 
 // Render returns the prompts that match an FTS5 query, or all if match is empty: one JSON object per line, newest
@@ -107,10 +107,10 @@ func (h *History) Measure(match string) (Measure, error) {
 //
 // Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or an error of the
 // storage.
-func (h *History) Render(match string, room int64) ([]byte, Measure, error) {
+func (h *History) Render(ctx context.Context, match string, room int64) ([]byte, Measure, error) {
 	out := &lines{keep: true}
 	out.text.Grow(int(min(room, maxRendering)))
-	m, err := h.read(match, out)
+	m, err := h.read(ctx, match, out)
 	if err != nil {
 		return nil, m, err // out may still be written to
 	}
@@ -118,7 +118,7 @@ func (h *History) Render(match string, room int64) ([]byte, Measure, error) {
 }
 
 // read runs a query on one committed state of the database, within the limits.
-func (h *History) read(match string, out *lines) (Measure, error) {
+func (h *History) read(ctx context.Context, match string, out *lines) (Measure, error) {
 	select {
 	case h.reads <- struct{}{}:
 	case <-time.After(min(maxWait, h.limit)):
@@ -130,7 +130,7 @@ func (h *History) read(match string, out *lines) (Measure, error) {
 	}
 	done := make(chan answer, 1)
 	go func() {
-		m, err := h.repeat(match, out)
+		m, err := h.repeat(ctx, match, out)
 		if !isLost(err) {
 			<-h.reads
 		}
@@ -147,7 +147,7 @@ func (h *History) read(match string, out *lines) (Measure, error) {
 }
 
 // repeat reads until nothing changed during a read.
-func (h *History) repeat(match string, out *lines) (Measure, error) {
+func (h *History) repeat(ctx context.Context, match string, out *lines) (Measure, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), h.limit)
 	defer cancel()
 	for n := 0; ; n++ {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,7 @@ func TestHostileSchema(t *testing.T) {
 			h := open(t, database(t, c.sql...))
 			began := time.Now()
 			for query, want := range map[string]error{"": c.list, "fix": c.search} {
-				_, err := h.Measure(query)
+				_, err := h.Measure(context.Background(), query)
 				if want == ErrTooBig && errors.Is(err, ErrTooSlow) {
 					continue // on a slow machine the time is over before the answer is too big
 				}
@@ -70,20 +71,20 @@ func TestTooSlow(t *testing.T) {
 	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
 	h.limit = 100 * time.Millisecond
 	began := time.Now()
-	_, err := h.Measure("")
+	_, err := h.Measure(context.Background(), "")
 	require.ErrorIs(t, err, ErrTooSlow)
 	require.Less(t, time.Since(began), grace)
 	require.Empty(t, h.reads, "a read keeps its place")
 
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
-	_, err = h.Measure("")
+	_, err = h.Measure(context.Background(), "")
 	require.ErrorIs(t, err, ErrTooSlow)
 	h.limit = 100 * time.Millisecond
 	for range maxReads {
 		h.reads <- struct{}{}
 	}
-	_, err = h.Measure("")
+	_, err = h.Measure(context.Background(), "")
 	require.ErrorIs(t, err, ErrTooSlow)
 }
 
@@ -96,7 +97,7 @@ func TestEndlessLog(t *testing.T) {
 	age(t, dir)
 	h := New(slowFiles{open(t, dir).files})
 	h.limit = 100 * time.Millisecond
-	_, err := h.Measure("")
+	_, err := h.Measure(context.Background(), "")
 	require.ErrorIs(t, err, ErrTooSlow)
 }
 
@@ -121,9 +122,9 @@ func TestNotADatabase(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
 		h := open(t, dir)
-		_, _, err := h.Render("", 0)
+		_, _, err := h.Render(context.Background(), "", 0)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
-		_, _, err = h.Render(`"`, 0)
+		_, _, err = h.Render(context.Background(), `"`, 0)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
 	}
 }

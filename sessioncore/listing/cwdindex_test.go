@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func cwdListing(t *testing.T, cwds ...string) *Listing {
 
 // cwdNames lists a directory.
 func cwdNames(t *testing.T, l *Listing, dir string) []string {
-	entries, err := l.CwdList(dir)
+	entries, err := l.CwdList(context.Background(), dir)
 	require.NoError(t, err)
 	var names []string
 	for _, e := range entries {
@@ -49,17 +50,17 @@ func TestCwdNames(t *testing.T) {
 		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
 		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
 		for _, name := range []string{real, shown} {
-			e, err := l.CwdFind("/w", name)
+			e, err := l.CwdFind(context.Background(), "/w", name)
 			require.NoError(t, err, "%q", name)
 			require.Equal(t, "/w/"+real, e.Dir)
 		}
 		require.Equal(t, []string{"below/", "latest", "s0"}, cwdNames(t, l, "/w/"+real))
-		_, err := l.CwdFind("/w", "latest")
+		_, err := l.CwdFind(context.Background(), "/w", "latest")
 		if real != "latest" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", real)
 		}
 		for _, name := range []string{shown + "x", "s0", "", "%70lain"} {
-			_, err := l.CwdFind("/w", name)
+			_, err := l.CwdFind(context.Background(), "/w", name)
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
 		}
 	}
@@ -77,10 +78,10 @@ func TestCwdPaths(t *testing.T) {
 			require.Empty(t, cwdNames(t, l, "/"), "%.60q", cwd)
 			continue
 		}
-		e, err := l.CwdFind(dir, "latest")
+		e, err := l.CwdFind(context.Background(), dir, "latest")
 		require.NoError(t, err, "%.60q", cwd)
 		require.Equal(t, "id0", e.Session.ID)
-		_, err = l.CwdStat(dir)
+		_, err = l.CwdStat(context.Background(), dir)
 		require.NoError(t, err)
 	}
 }
@@ -108,26 +109,26 @@ func TestCwdCollisions(t *testing.T) {
 	require.Subset(t, names, []string{"latest", "%6Catest/", "sub/", "%0A/", "own"})
 	sessions := map[string]string{}
 	for _, name := range names {
-		e, err := l.CwdFind("/w", strings.TrimSuffix(name, "/"))
+		e, err := l.CwdFind(context.Background(), "/w", strings.TrimSuffix(name, "/"))
 		require.NoError(t, err, name)
 		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
 		if e.Dir == "" && name != "latest" {
 			require.Empty(t, sessions[e.Session.Name])
 			sessions[e.Session.Name] = name
-			again, err := l.CwdFind("/w", name)
+			again, err := l.CwdFind(context.Background(), "/w", name)
 			require.NoError(t, err)
 			require.Equal(t, e.Session.Name, again.Session.Name)
 		}
 	}
 	require.Len(t, sessions, 6)
 	require.Equal(t, []string{"%0A/"}, cwdNames(t, l, "/v"), "listed once")
-	e, err := l.CwdFind("/v", "%0A")
+	e, err := l.CwdFind(context.Background(), "/v", "%0A")
 	require.NoError(t, err)
 	require.Equal(t, "/v/%0A", e.Dir, "the one that is really called so")
-	e, err = l.CwdFind("/v", "\n")
+	e, err = l.CwdFind(context.Background(), "/v", "\n")
 	require.NoError(t, err)
 	require.Equal(t, "/v/\n", e.Dir)
-	e, err = l.CwdFind("/w/latest", "x")
+	e, err = l.CwdFind(context.Background(), "/w/latest", "x")
 	require.NoError(t, err)
 	require.Equal(t, "/w/latest/x", e.Dir)
 }
@@ -140,7 +141,7 @@ func TestCwdDepth(t *testing.T) {
 	for first, cwd := range map[string]string{"d": deep, "w": wide} {
 		dir, levels, length := "/", 0, 0
 		for {
-			entries, err := l.CwdList(dir)
+			entries, err := l.CwdList(context.Background(), dir)
 			require.NoError(t, err)
 			i := slices.IndexFunc(entries, func(e CwdEntry) bool { return e.Name[:1] == first })
 			if i < 0 {
@@ -153,7 +154,7 @@ func TestCwdDepth(t *testing.T) {
 		require.Greater(t, levels, 8)
 		require.LessOrEqual(t, levels, maxListedLevels)
 		require.LessOrEqual(t, length, maxListedPath+sessioncore.MaxName+1)
-		e, err := l.CwdFind(cwd, "latest")
+		e, err := l.CwdFind(context.Background(), cwd, "latest")
 		require.NoError(t, err)
 		require.Equal(t, cwd, e.Session.CWD)
 	}
@@ -163,7 +164,7 @@ func TestCwdDepth(t *testing.T) {
 func checkCwds(t *testing.T, l *Listing) {
 	for dirs := []string{"/"}; len(dirs) > 0; dirs = dirs[1:] {
 		seen := map[string]bool{}
-		entries, err := l.CwdList(dirs[0])
+		entries, err := l.CwdList(context.Background(), dirs[0])
 		require.NoError(t, err)
 		for _, e := range entries {
 			require.False(t, seen[e.Name], "%q is listed twice", e.Name)
@@ -171,7 +172,7 @@ func checkCwds(t *testing.T, l *Listing) {
 			require.NotContains(t, []string{"", ".", ".."}, e.Name)
 			require.False(t, strings.ContainsAny(e.Name, "/\x00"), "%q", e.Name)
 			require.LessOrEqual(t, len(e.Name), 255)
-			found, err := l.CwdFind(dirs[0], e.Name)
+			found, err := l.CwdFind(context.Background(), dirs[0], e.Name)
 			require.NoError(t, err)
 			require.Equal(t, e.Dir, found.Dir, "%q", e.Name)
 			if e.Dir != "" {

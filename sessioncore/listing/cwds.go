@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"fmt"
 
 	"sessionfs/sessioncore"
@@ -8,10 +9,10 @@ import (
 )
 
 // CwdList returns the entries of the directory of by-cwd/ that stands for the working directory dir, unsorted.
-func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
+func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(false); err != nil {
+	if err := l.look(ctx, false); err != nil {
 		return nil, err
 	}
 	return l.directories().list(dir), nil
@@ -19,10 +20,10 @@ func (l *Listing) CwdList(dir string) ([]CwdEntry, error) {
 
 // CwdStat returns the Stat of the directory of by-cwd/ that stands for dir. Its times say when a session was last
 // added or removed, in any directory. The error wraps ErrNotFound if no session is in dir or below.
-func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
+func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.look(false)
+	err := l.look(ctx, false)
 	if err == nil && dir != "/" && !l.directories().has(keyOfCwd(dir)) {
 		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
@@ -31,17 +32,17 @@ func (l *Listing) CwdStat(dir string) (storage.Stat, error) {
 
 // CwdFind returns the entry name of the directory of by-cwd/ that stands for dir. The error wraps ErrNotFound if
 // there is none.
-func (l *Listing) CwdFind(dir, name string) (CwdEntry, error) {
+func (l *Listing) CwdFind(ctx context.Context, dir, name string) (CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, all := range [...]bool{false, true} {
-		if err := l.look(all); err != nil {
+		if err := l.look(ctx, all); err != nil {
 			return CwdEntry{}, err
 		}
 		if e, ok := l.directories().find(dir, name); ok {
 			var err error
 			if e.Stat = l.newest; e.Dir == "" {
-				e.Session, err = l.choose(l.cwdLink(dir, name))
+				e.Session, err = l.choose(ctx, l.cwdLink(dir, name))
 			}
 			return e, err
 		}

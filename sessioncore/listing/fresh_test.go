@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func TestListingWork(t *testing.T) {
 	l := newListing(t, files)
 	require.Equal(t, work{}, files.work(), "nothing is looked at before somebody asks")
 	look := func() *Sessions {
-		found, err := l.Look()
+		found, err := l.Look(context.Background())
 		require.NoError(t, err)
 		return found
 	}
@@ -81,8 +82,11 @@ func TestListingWork(t *testing.T) {
 	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, files.work())
 
 	for find, from := range map[string]func() (*Info, error){
-		"id":  func() (*Info, error) { return l.Resume("00042") },
-		"cwd": func() (*Info, error) { e, err := l.CwdFind("/home/42", "2026_00042"); return e.Session, err },
+		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042") },
+		"cwd": func() (*Info, error) {
+			e, err := l.CwdFind(context.Background(), "/home/42", "2026_00042")
+			return e.Session, err
+		},
 	} {
 		info, err := from()
 		require.NoError(t, err)
@@ -92,23 +96,23 @@ func TestListingWork(t *testing.T) {
 		got.stats = 0
 		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
 	}
-	latest, err := l.CwdFind("/home/42", "latest")
+	latest, err := l.CwdFind(context.Background(), "/home/42", "latest")
 	require.NoError(t, err)
 	require.Equal(t, "09942", latest.Session.ID)
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
-	_, err = l.Resume("no such id")
+	_, err = l.Resume(context.Background(), "no such id")
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Equal(t, int64(dirs), files.work().named, "before it says no, it looks at all")
 
 	l = newListing(t, files)
-	_, err = l.Resume("00042") // the first question of all
+	_, err = l.Resume(context.Background(), "00042") // the first question of all
 	require.NoError(t, err)
 	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
 }
 
 // ids returns the ids of the listed sessions, most recently modified first.
 func ids(t *testing.T, l *Listing) string {
-	found, err := l.Look()
+	found, err := l.Look(context.Background())
 	require.NoError(t, err)
 	var ids []string
 	for _, info := range found.All() {
@@ -140,7 +144,7 @@ func TestListingIsTrue(t *testing.T) {
 	}
 	l := listDir(t, dir)
 	resumes := func(key, want string) {
-		info, err := l.Resume(key)
+		info, err := l.Resume(context.Background(), key)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, key)
 			return
@@ -171,11 +175,11 @@ func TestListingIsTrue(t *testing.T) {
 		old(d + "b.jsonl")
 		resumes(id, d+"a.jsonl")
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
-		latest, err := l.CwdFind("/a", "latest")
+		latest, err := l.CwdFind(context.Background(), "/a", "latest")
 		require.NoError(t, err)
 		require.Equal(t, d+"a.jsonl", latest.Session.Name)
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
-		latest, err = l.CwdFind("/a", "latest")
+		latest, err = l.CwdFind(context.Background(), "/a", "latest")
 		require.NoError(t, err)
 		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
@@ -189,7 +193,7 @@ func TestListingIsTrue(t *testing.T) {
 		resumes(id+"x", d+"c.jsonl")
 		require.NoError(t, os.RemoveAll(path("new"+id)))
 		require.NoError(t, os.RemoveAll(path(d)))
-		_, err = l.CwdFind("/", "a")
+		_, err = l.CwdFind(context.Background(), "/", "a")
 		require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	}
 }
@@ -208,7 +212,7 @@ func TestListingOfSlots(t *testing.T) {
 		_, err = f.WriteString(titleSlot(title))
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		found, err := l.Look()
+		found, err := l.Look(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, title, found.All()[0].Title)
 	}
@@ -223,7 +227,7 @@ func TestListingOfPending(t *testing.T) {
 	require.Equal(t, "one", ids(t, l))
 	require.NoError(t, files.CreatePending("p/t.jsonl", false, storagetest.Content(headerLine("two", "/a"))))
 	for _, key := range []string{"two", "TWO", "tw"} {
-		info, err := l.Resume(key)
+		info, err := l.Resume(context.Background(), key)
 		require.NoError(t, err)
 		require.Equal(t, "p/t.jsonl", info.Name)
 	}
@@ -276,7 +280,7 @@ func TestKeptLong(t *testing.T) {
 	write := func(name string, n int) {
 		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
 		require.NoError(t, files.WriteFile(name, []byte(text)))
-		_, err := l.Look()
+		_, err := l.Look(context.Background())
 		require.NoError(t, err)
 	}
 	write("p/a.jsonl", maxKeptFirst+100)
@@ -288,7 +292,7 @@ func TestKeptLong(t *testing.T) {
 	write("p/c.jsonl", maxKeptFirst+1)
 	require.Equal(t, 28, l.long)
 	require.NoError(t, files.Remove("p/b.jsonl"))
-	_, err := l.Look()
+	_, err := l.Look(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, 8, l.long)
 	l.long = maxKeptLong
@@ -309,7 +313,7 @@ func TestLongFirstMessages(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
 	_, lines := readIndex(t, l)
 	require.Equal(t, long, lines[0].FirstMessage)
-	found, err := l.Look()
+	found, err := l.Look(context.Background())
 	require.NoError(t, err)
 	require.Len(t, found.All()[0].first, maxKeptFirst)
 	doc := found.Index()

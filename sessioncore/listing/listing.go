@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -85,10 +86,10 @@ func (s *Sessions) Stat() storage.Stat { return s.stat }
 func (s *Sessions) IndexSize() int64 { return s.bytes }
 
 // Look returns all sessions as they are now.
-func (l *Listing) Look() (*Sessions, error) {
+func (l *Listing) Look(ctx context.Context) (*Sessions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(true); err != nil {
+	if err := l.look(ctx, true); err != nil {
 		return nil, err
 	}
 	if l.sessions == nil {
@@ -99,10 +100,10 @@ func (l *Listing) Look() (*Sessions, error) {
 
 // Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session
 // was last added or removed.
-func (l *Listing) Stat() (storage.Stat, error) {
+func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.look(false)
+	err := l.look(ctx, false)
 	return l.newest, err
 }
 
@@ -125,7 +126,7 @@ func (l *Listing) collect() *Sessions {
 
 // look brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
 // the unsettled files.
-func (l *Listing) look(all bool) error {
+func (l *Listing) look(ctx context.Context, all bool) error {
 	l.looks++
 	all = all || singleCost*len(l.unsettled) > l.count()
 	var stale []*sessionFile
@@ -177,7 +178,7 @@ func (l *Listing) look(all bool) error {
 			}
 		}
 	}
-	return l.read(stale)
+	return l.read(ctx, stale)
 }
 
 // unreachable reports whether err means that a file does not exist or may not be read. The client's list skips such

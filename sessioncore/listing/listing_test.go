@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ type indexLine struct {
 
 // readIndex reads index.jsonl, in pieces, and sees that every line is one of valid JSON.
 func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
-	sessions, err := l.Look()
+	sessions, err := l.Look(context.Background())
 	require.NoError(t, err)
 	doc := sessions.Index()
 	require.Equal(t, sessions.IndexSize(), doc.Size())
@@ -149,14 +150,14 @@ func TestListingTogether(t *testing.T) {
 				} else if err := files.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
 					t.Error(err)
 				}
-				found, err := l.Look()
+				found, err := l.Look(context.Background())
 				if err != nil || len(found.All()) == 0 {
 					t.Error(err)
 				}
-				if info, err := l.Resume("steady"); err != nil || info.ID != "steady" {
+				if info, err := l.Resume(context.Background(), "steady"); err != nil || info.ID != "steady" {
 					t.Error(err)
 				}
-				if e, err := l.CwdFind("/w", "steady"); err != nil || e.Session.ID != "steady" {
+				if e, err := l.CwdFind(context.Background(), "/w", "steady"); err != nil || e.Session.ID != "steady" {
 					t.Error(err)
 				}
 				if doc := found.Index(); doc.Size() != found.IndexSize() {

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -16,13 +17,13 @@ const maxReadings = 16
 // Locate returns the session at an absolute path that a client wrote. The path may be from another place, from which
 // the agent directory was copied: then Locate looks here for what follows a directory with the same base name as the
 // storage. The error wraps ErrNotFound if there is no session.
-func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
+func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session, error) {
 	if len(file) > sessioncore.MaxPath || !path.IsAbs(file) || !strings.HasSuffix(file, sessioncore.FileEnding) {
 		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, file)
 	}
 	file = path.Clean(file)
 	if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
-		return l.at(name)
+		return l.at(ctx, name)
 	}
 	mark := "/" + path.Base(l.root) + "/"
 	rest := file
@@ -32,7 +33,7 @@ func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
 			break
 		}
 		rest = rest[at+len(mark)-1:]
-		if s, err := l.at(rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
+		if s, err := l.at(ctx, rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
 			return s, err
 		}
 	}
@@ -40,7 +41,7 @@ func (l *Listing) Locate(file string) (*sessioncore.Session, error) {
 }
 
 // at returns the session in the file name. The error wraps ErrNotFound if there is none.
-func (l *Listing) at(name string) (*sessioncore.Session, error) {
+func (l *Listing) at(ctx context.Context, name string) (*sessioncore.Session, error) {
 	if path.Base(name)[0] == '.' {
 		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
 	}
@@ -49,7 +50,7 @@ func (l *Listing) at(name string) (*sessioncore.Session, error) {
 		return nil, fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
 	s := l.store.Session(name)
-	_, err := s.Probe()
+	_, err := s.Probe(ctx)
 	if unreachable(err) || errors.Is(err, sessioncore.ErrNotSession) {
 		err = fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
@@ -62,14 +63,14 @@ func (l *Listing) HasDirectory(i *Info) bool {
 	if i.flags&infoSearched == 0 {
 		return true
 	}
-	_, err := l.at(i.Name)
+	_, err := l.at(context.Background(), i.Name)
 	return err == nil
 }
 
 // Parent returns the session that s was forked from: the one that parentSession in its header names, by path or by
 // id. The error wraps ErrNotFound if the header names none, or none that exists here.
-func (l *Listing) Parent(s *sessioncore.Session) (*sessioncore.Session, error) {
-	text, err := s.ParentText()
+func (l *Listing) Parent(ctx context.Context, s *sessioncore.Session) (*sessioncore.Session, error) {
+	text, err := s.ParentText(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,8 +79,8 @@ func (l *Listing) Parent(s *sessioncore.Session) (*sessioncore.Session, error) {
 	}
 	var parent *sessioncore.Session
 	if strings.IndexByte(text, '/') >= 0 {
-		parent, err = l.Locate(text)
-	} else if info, findErr := l.byID(text, s.Name()); findErr == nil {
+		parent, err = l.Locate(ctx, text)
+	} else if info, findErr := l.byID(ctx, text, s.Name()); findErr == nil {
 		parent = l.store.Session(info.Name)
 	} else {
 		err = findErr

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -26,7 +27,7 @@ type readResult struct {
 
 // read reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next look
 // tries it again.
-func (l *Listing) read(files []*sessionFile) error {
+func (l *Listing) read(_ context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
 	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i].name) }); err != nil {
@@ -95,7 +96,7 @@ func (l *Listing) install(f *sessionFile, r readResult) {
 }
 
 // again reads one file if it has changed; the file may be gone.
-func (l *Listing) again(f *sessionFile) error {
+func (l *Listing) again(ctx context.Context, f *sessionFile) error {
 	st, err := l.store.Storage().Stat(f.name)
 	switch {
 	case err != nil && !unreachable(err):
@@ -106,5 +107,5 @@ func (l *Listing) again(f *sessionFile) error {
 	case !f.differs(st.Token):
 		return nil
 	}
-	return l.read([]*sessionFile{f})
+	return l.read(ctx, []*sessionFile{f})
 }

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"fmt"
 	"sort"
 	"strings"
@@ -100,8 +101,8 @@ func (i *Info) resumes(key string) bool {
 // Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
 // there are several. name is the key as a file name (docs/design.md section 1, Names); a text that is not such a name
 // is the key itself. The error wraps ErrNotFound if there is none.
-func (l *Listing) Resume(name string) (*Info, error) {
-	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
+func (l *Listing) Resume(ctx context.Context, name string) (*Info, error) {
+	return l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
 		key, ok := sessioncore.DecodeName(name)
 		if !ok {
@@ -116,8 +117,8 @@ func (l *Listing) Resume(name string) (*Info, error) {
 }
 
 // byID returns the session with exactly this id, ignoring the file except.
-func (l *Listing) byID(id, except string) (*Info, error) {
-	return l.pick(func() ([]*sessionFile, bool, func(*Info) bool) {
+func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
+	return l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
 		for _, k := range startingWith(l.resumable().ids, strings.ToLower(id)) {
 			if k.file.info.ID == id {
@@ -129,13 +130,13 @@ func (l *Listing) byID(id, except string) (*Info, error) {
 }
 
 // pick returns the most recently modified session that matches. The error wraps ErrNotFound if there is none.
-func (l *Listing) pick(find finder) (*Info, error) {
+func (l *Listing) pick(ctx context.Context, find finder) (*Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(false); err != nil {
+	if err := l.look(ctx, false); err != nil {
 		return nil, err
 	}
-	return l.choose(find)
+	return l.choose(ctx, find)
 }
 
 // A finder returns the files that may be the wanted session, whether no other file can be, and a function that
@@ -143,11 +144,11 @@ func (l *Listing) pick(find finder) (*Info, error) {
 type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
 // choose is pick for callers that hold l.mu and have called look.
-func (l *Listing) choose(find finder) (*Info, error) {
+func (l *Listing) choose(ctx context.Context, find finder) (*Info, error) {
 	files, only, fits := find()
 	if only && singleCost*len(files) <= l.count() {
 		for _, f := range files {
-			if err := l.again(f); err != nil {
+			if err := l.again(ctx, f); err != nil {
 				return nil, err
 			}
 		}
@@ -155,7 +156,7 @@ func (l *Listing) choose(find finder) (*Info, error) {
 			return best, nil
 		}
 	}
-	if err := l.look(true); err != nil {
+	if err := l.look(ctx, true); err != nil {
 		return nil, err
 	}
 	files, _, fits = find()

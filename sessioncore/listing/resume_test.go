@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func TestResume(t *testing.T) {
 		"%2Drf %2F": "-rf /", "-rf": "-rf /", "%2Drf": "-rf /", "%2drf": "",
 		"%": "h", "_": "", "x": "", ".": "", "h_": "h", "\xfe": "h", "\uFFFD": "h",
 	} {
-		info, err := l.Resume(name)
+		info, err := l.Resume(context.Background(), name)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
 			continue
@@ -70,7 +71,7 @@ func TestResumeSessionsOnly(t *testing.T) {
 		[2]string{"p/c.jsonl", `{"type":"session","id":"long","cwd":"/w","pad":"` + strings.Repeat("x", 2*prefixSize) + `"}`},
 	)
 	for key, want := range map[string]string{"abc": "abc", "ab": "abc", "abcd": "", "lo": "long", "long": "long"} {
-		info, err := l.Resume(key)
+		info, err := l.Resume(context.Background(), key)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound)
 			continue
@@ -78,10 +79,10 @@ func TestResumeSessionsOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, info.ID)
 	}
-	e, err := l.CwdFind("/w", "latest")
+	e, err := l.CwdFind(context.Background(), "/w", "latest")
 	require.NoError(t, err)
 	require.Equal(t, "long", e.Session.ID)
-	_, err = l.CwdFind("/w", "b")
+	_, err = l.CwdFind(context.Background(), "/w", "b")
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Equal(t, "long abcd abc", ids(t, l), "index.jsonl has what the client lists")
 }
@@ -132,7 +133,7 @@ func TestParents(t *testing.T) {
 		want[name] = cases[parent]
 	}
 	for name, parent := range want {
-		session, err := l.Parent(l.store.Session(name))
+		session, err := l.Parent(context.Background(), l.store.Session(name))
 		if parent == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%.100q", parents[name])
 			continue

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -33,14 +34,14 @@ type versionsOf struct {
 }
 
 func openVersions(t *testing.T, s *testSession) versionsOf {
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	leaf := sessiontest.Leaf(t, snap)
-	v := versionsOf{snap: snap, lists: []*sessioncore.Document{snap.LabelsDocument(), snap.ProblemsDocument(nil)}}
-	v.transcript, err = Render(snap, leaf, testLinks)
+	v := versionsOf{snap: snap, lists: []*sessioncore.Document{snap.LabelsDocument(), snap.ProblemsDocument(context.Background(), nil)}}
+	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {
-		v.entries, err = snap.Branch(leaf).OpenEntries()
+		v.entries, err = snap.Branch(leaf).OpenEntries(context.Background())
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
@@ -137,13 +138,13 @@ func TestContinues(t *testing.T) {
 func TestBranchBelow(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
 		`{"type":"message","id":"x","parentId":"e0","message":{"role":"user","content":"c"}}`+"\n")
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	require.Equal(t, []sessioncore.Entry{2, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
 	require.Equal(t, []bool{false, true, true}, []bool{snap.EndsBranch(0), snap.EndsBranch(1), snap.EndsBranch(2)})
 	s.Append(`{"type":"custom","customType":"sessionfs/leaf","id":"m","parentId":"e0","data":{"targetId":"e0"}}` + "\n")
-	snap, err = s.session.Acquire()
+	snap, err = s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	require.Equal(t, []sessioncore.Entry{0, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})

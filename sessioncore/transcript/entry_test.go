@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -143,7 +144,7 @@ func TestTurns(t *testing.T) {
 func TestTranscriptHeads(t *testing.T) {
 	head := func(header string, lines ...string) string {
 		s := newTestSession(t, header+"\n"+strings.Join(lines, ""))
-		snap, err := s.session.Acquire()
+		snap, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
 		defer snap.Release()
 		checkTranscript(t, snap, sessiontest.Leaf(t, snap))

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -35,7 +36,7 @@ func TestTranscriptGrows(t *testing.T) {
 	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"q"}`) +
 		sessiontest.MessageLine(1, asks+`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
 	s := newTestSession(t, content)
-	before, err := s.session.Acquire()
+	before, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer before.Release()
 	old, _ := transcriptOf(t, before, 1, testLinks)
@@ -51,7 +52,7 @@ func TestTranscriptGrows(t *testing.T) {
 	} {
 		content += more
 		s.Append(more)
-		grown, err := s.session.Acquire()
+		grown, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
 		require.Same(t, sizesOf(before), sizesOf(grown))
 		known := sizesOf(grown).known()
@@ -60,7 +61,7 @@ func TestTranscriptGrows(t *testing.T) {
 		}
 		require.Equal(t, known+1, sizesOf(grown).known())
 		whole := newTestSession(t, content)
-		fresh, err := whole.session.Acquire()
+		fresh, err := whole.session.Acquire(context.Background())
 		require.NoError(t, err)
 		for e := range sessioncore.Entry(grown.Len()) {
 			want, _ := transcriptOf(t, fresh, e, testLinks)
@@ -78,10 +79,10 @@ func TestTranscriptGrows(t *testing.T) {
 func TestTranscriptOfOverwrittenFile(t *testing.T) {
 	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"old"}`)
 	s := newTestSession(t, content)
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
-	d, err := Render(snap, 0, testLinks)
+	d, err := Render(context.Background(), snap, 0, testLinks)
 	require.NoError(t, err)
 	defer d.Close()
 	s.Write(strings.Replace(content, "old", "new", 1))
@@ -96,7 +97,7 @@ func TestTranscriptsAtOnce(t *testing.T) {
 	for n := range 40 {
 		s.Append(sessiontest.MessageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
 		readers.Go(func() {
-			snap, err := s.session.Acquire()
+			snap, err := s.session.Acquire(context.Background())
 			if err != nil {
 				t.Error(err)
 				return
@@ -172,7 +173,7 @@ func FuzzTranscript(f *testing.F) {
 			session = []byte(hostileSession(rnd, texts))
 		}
 		s := fuzzSession(t, session)
-		snap, err := s.Acquire()
+		snap, err := s.Acquire(context.Background())
 		if err != nil {
 			require.ErrorIs(t, err, sessioncore.ErrNotSession)
 			return
@@ -191,7 +192,7 @@ func TestHostileTranscripts(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		texts := []string{markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd)}
 		s := fuzzSession(t, []byte(hostileSession(rnd, texts)))
-		snap, err := s.Acquire()
+		snap, err := s.Acquire(context.Background())
 		require.NoError(t, err)
 		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 		snap.Release()

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"sync"
 
 	"sessionfs/sessioncore"
@@ -60,7 +61,7 @@ func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 }
 
 // of returns the sizes of the entries of a path. It renders those that are not cached.
-func (t *sizeCache) of(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
+func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := s.Len(); len(t.sizes) < n {
@@ -77,7 +78,7 @@ func (t *sizeCache) of(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]ent
 			asked = e
 		}
 	}
-	err := s.ReadEntries(missing, func() func(int, rawjson.Value) error {
+	err := s.ReadEntries(ctx, missing, func() func(int, rawjson.Value) error {
 		w := newRenderer(s, Links{})
 		w.measuring = true
 		return func(i int, text rawjson.Value) error {

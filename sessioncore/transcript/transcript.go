@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"context"
 	"hash/maphash"
 	"slices"
 
@@ -22,18 +23,18 @@ type Links struct {
 //
 // When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
 // in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
-func Render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*sessioncore.Document, error) {
-	_, d, err := render(s, leaf, links)
+func Render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*sessioncore.Document, error) {
+	_, d, err := render(ctx, s, leaf, links)
 	return d, err
 }
 
 // render is Render, which also returns the document's Maker.
-func render(s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *sessioncore.Document, error) {
+func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *sessioncore.Document, error) {
 	var path []sessioncore.Entry
 	if leaf != sessioncore.NoEntry {
 		path = s.Path(leaf)
 	}
-	sizes, err := sizesOf(s).of(s, path)
+	sizes, err := sizesOf(s).of(ctx, s, path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func BenchmarkTranscript(b *testing.B) {
 			for b.Loop() {
 				s, err := openSession(b, name)
 				require.NoError(b, err)
-				d, err := Render(s, sessiontest.Leaf(b, s), testLinks)
+				d, err := Render(context.Background(), s, sessiontest.Leaf(b, s), testLinks)
 				require.NoError(b, err)
 				n, err := io.Copy(io.Discard, io.NewSectionReader(d, 0, d.Size()))
 				require.NoError(b, err)

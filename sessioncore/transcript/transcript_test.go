@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"net/url"
 	"os"
@@ -24,7 +25,7 @@ var testLinks = Links{Entries: "entries/", Blobs: "../../../blobs/"}
 // transcriptOf is the transcript at the leaf, with the number of its turns.
 func transcriptOf(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (text []byte, turns int) {
 	t.Helper()
-	made, d, err := render(s, leaf, links)
+	made, d, err := render(context.Background(), s, leaf, links)
 	text = sessiontest.ReadExactly(t, d, err)
 	for _, part := range made.entries {
 		if part.begins {
@@ -154,7 +155,7 @@ func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 func transcriptBody(t *testing.T, lines ...string) string {
 	t.Helper()
 	s := newTestSession(t, sessiontest.Header+strings.Join(lines, ""))
-	snap, err := s.session.Acquire()
+	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	checkTranscript(t, snap, sessiontest.Leaf(t, snap))

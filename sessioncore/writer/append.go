@@ -31,7 +31,7 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 		}
 	}
 	for range staleTries {
-		d, err := s.Dialect()
+		d, err := s.Dialect(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ var errDialect = errors.New("the session's dialect changed")
 // appendDrafts is Append for lines that were checked for the dialect d; bad is the error of the line after them. If
 // the session now has another dialect, it writes nothing and returns errDialect.
 func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft, bad error) (ids []string, err error) {
-	if drafts, err = w.withBlobs(s, d, drafts); err != nil {
+	if drafts, err = w.withBlobs(ctx, s, d, drafts); err != nil {
 		bad = err
 	}
 	if len(drafts) == 0 {
@@ -120,11 +120,11 @@ func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 // withBlobs stores the blobs of lines, and returns the lines before the first one for which that failed. It is called
 // before the lock is taken, since storing takes longer than others wait for the lock. It first checks the lines
 // against the session, so that a refused line leaves no blob behind.
-func (w *Writer) withBlobs(s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft) ([]*draft, error) {
+func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
-	snap, err := s.Acquire()
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

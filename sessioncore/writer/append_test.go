@@ -252,7 +252,7 @@ func TestAppendConcurrently(t *testing.T) {
 			})
 		}
 		group.Wait()
-		snap, err := stores[0].Acquire()
+		snap, err := stores[0].Acquire(context.Background())
 		require.NoError(t, err)
 		defer snap.Release()
 		require.Equal(t, 2+writers*each, snap.Len())

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -192,7 +193,7 @@ func checkAsDocumented(t testing.TB, file string, snap *sessioncore.Snapshot) {
 		for i := range path {
 			require.Equal(t, branch[i]["id"], id(path[i]))
 		}
-		doc, err := snap.Context(e, nil)
+		doc, err := snap.Context(context.Background(), e, nil)
 		require.NoError(t, err)
 		want, err := json.Marshal(s.context(id(e)))
 		require.NoError(t, err)

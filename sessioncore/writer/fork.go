@@ -38,7 +38,7 @@ func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (n
 
 // forkOnce is one attempt at a fork. ErrStale: the file was truncated or overwritten while it was read.
 func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
-	snap, err := s.Acquire()
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}

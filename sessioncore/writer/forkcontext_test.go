@@ -14,7 +14,7 @@ import (
 
 // contextAt returns the context at an entry, as context.json without blobs.
 func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) string {
-	doc, err := s.Context(at, nil)
+	doc, err := s.Context(context.Background(), at, nil)
 	require.NoError(t, err)
 	defer doc.Close()
 	text := make([]byte, doc.Size())
@@ -27,7 +27,7 @@ func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) stri
 func (w *writing) forkedAt(id string, f func(fork *sessioncore.Snapshot)) {
 	name, err := w.Fork(context.Background(), w.session, id)
 	require.NoError(w.t, err, id)
-	snap, err := w.store.Session(name).Acquire()
+	snap, err := w.store.Session(name).Acquire(context.Background())
 	require.NoError(w.t, err, id)
 	defer snap.Release()
 	f(snap)
@@ -43,7 +43,7 @@ func TestForkKeepsContext(t *testing.T) {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
 		w := startMemory(t, string(content), Options{})
-		source, err := w.session.Acquire()
+		source, err := w.session.Acquire(context.Background())
 		if err != nil {
 			continue
 		}

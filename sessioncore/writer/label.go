@@ -14,7 +14,7 @@ import (
 // leaf as in the client. If the entry has that label already, nothing is written. id and label are WTF-8.
 // ErrNotFound: no entry has that id; the label of a missing entry can only be removed.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
-	if set, err := changesLabelNow(s, id, label); err == nil && !set && !w.opts.ReadOnly {
+	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
 	written := false
@@ -49,8 +49,8 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 }
 
 // changesLabelNow is changesLabel for the session's current snapshot.
-func changesLabelNow(s *sessioncore.Session, id, label string) (bool, error) {
-	snap, err := s.Acquire()
+func changesLabelNow(ctx context.Context, s *sessioncore.Session, id, label string) (bool, error) {
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -23,9 +23,9 @@ func (w *Writer) ResetLeaf(ctx context.Context, s *sessioncore.Session) error {
 
 func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *string) error {
 	if w.opts.LeafMemory {
-		return w.moveInMemory(s, target)
+		return w.moveInMemory(ctx, s, target)
 	}
-	if moved, err := s.MovesTo(target); err == nil && !moved && !w.opts.ReadOnly {
+	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
 	written := false
@@ -75,12 +75,12 @@ func operatorMoveLine(b *batch, id string, target *string) []byte {
 }
 
 // moveInMemory records the move in the session, and makes a snapshot with it the current one.
-func (w *Writer) moveInMemory(s *sessioncore.Session, target *string) error {
+func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, target *string) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
 	for range staleTries {
-		if done, err := s.TryMove(target); done || err != nil {
+		if done, err := s.TryMove(ctx, target); done || err != nil {
 			return err
 		}
 	}

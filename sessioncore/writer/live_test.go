@@ -110,7 +110,7 @@ func TestLeases(t *testing.T) {
 	leases := clients.NewLeases("/nowhere/session-owners", owners)
 	defer leases.Close()
 	w := startWriting(t, memory.New(), plainFile, Options{Leases: leases})
-	snap, err := w.session.Acquire()
+	snap, err := w.session.Acquire(context.Background())
 	require.NoError(t, err)
 	id, err := snap.SessionID()
 	require.NoError(t, err)

@@ -83,12 +83,12 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	n.CWD = path.Clean(n.CWD)
 	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
-	if file.dialect, file.form, err = w.storeDialect(); err != nil {
+	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
 		return "", err
 	}
 	dir := ""
 	if file.dialect == sessioncore.OMP {
-		if dir, err = scopeDir(w.store.Storage(), n.CWD); err != nil {
+		if dir, err = scopeDir(ctx, w.store.Storage(), n.CWD); err != nil {
 			return "", err
 		}
 	}
@@ -143,7 +143,7 @@ func scopeName(cwd string) string {
 
 // scopeDir returns the directory below the storage's root for a new session of a working directory: the one with the
 // latest session with that cwd, or else the one with the documented name.
-func scopeDir(root storage.Storage, cwd string) (string, error) {
+func scopeDir(ctx context.Context, root storage.Storage, cwd string) (string, error) {
 	dirs, err := root.List("")
 	if err != nil && !storage.IsMissing(err) {
 		return "", err
@@ -164,7 +164,7 @@ func scopeDir(root storage.Storage, cwd string) (string, error) {
 			if file.Name <= latest {
 				break
 			}
-			if headerCWD(root, path.Join(dir.Name, file.Name)) == cwd {
+			if headerCWD(ctx, root, path.Join(dir.Name, file.Name)) == cwd {
 				best, latest = dir.Name, file.Name
 				break
 			}
@@ -178,8 +178,8 @@ func scopeDir(root storage.Storage, cwd string) (string, error) {
 }
 
 // headerCWD returns the working directory in a file's header, "" if it cannot be read.
-func headerCWD(root storage.Storage, name string) string {
-	header, _ := sessioncore.ReadHeaderOf(root, name)
+func headerCWD(ctx context.Context, root storage.Storage, name string) string {
+	header, _ := sessioncore.ReadHeaderOf(ctx, root, name)
 	cwd, _ := header.Member("cwd").Text()
 	return cwd
 }

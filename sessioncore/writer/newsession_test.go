@@ -69,7 +69,7 @@ func TestScopeDir(t *testing.T) {
 		"/home/dev/old":   "--home-dev-old--",
 		"/home/dev/flat":  "--home-dev-flat--",
 	} {
-		got, err := scopeDir(m, cwd)
+		got, err := scopeDir(context.Background(), m, cwd)
 		require.NoError(t, err)
 		require.Equal(t, want, got, cwd)
 	}
@@ -202,7 +202,7 @@ func TestPendingConcurrently(t *testing.T) {
 				}
 				_, err := w.Append(ctx, s, []byte(line))
 				assert.NoError(t, err)
-				snap, err := s.Acquire()
+				snap, err := s.Acquire(context.Background())
 				if assert.NoError(t, err) {
 					snap.Release()
 				}
@@ -212,7 +212,7 @@ func TestPendingConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
-	snap, err := s.Acquire()
+	snap, err := s.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	leaf, err := snap.Leaf()

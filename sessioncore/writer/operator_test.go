@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -59,8 +60,8 @@ func TestHeaders(t *testing.T) {
 	}
 	for _, test := range tests {
 		w := startMemory(t, test.file, Options{})
-		_, probeErr := w.session.Probe()
-		snap, err := w.session.Acquire()
+		_, probeErr := w.session.Probe(context.Background())
+		snap, err := w.session.Acquire(context.Background())
 		if test.want == nil {
 			require.ErrorIs(t, err, sessioncore.ErrNotSession, test.file)
 			require.ErrorIs(t, probeErr, sessioncore.ErrNotSession, test.file)
@@ -334,7 +335,7 @@ func TestOperatorContext(t *testing.T) {
 			snap := startMemory(t, opHeader+test.lines, Options{}).snapshot()
 			leaf, err := snap.Leaf()
 			require.NoError(t, err)
-			doc, err := snap.Context(leaf, nil)
+			doc, err := snap.Context(context.Background(), leaf, nil)
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))
 		})
@@ -347,7 +348,7 @@ func TestOperatorImages(t *testing.T) {
 	blobs := sessiontest.Blobs{hash: []byte("png")}
 	ref := "blob:sha256:" + hash
 	snap := startMemory(t, opHeader+`{"type":"message","id":"a","message":{"role":"user","content":[{"type":"image","data":"`+ref+`"},{"image_url":"`+ref+`"},{"type":"image","data":"blob:sha256:1"}]}}`+"\n", Options{}).snapshot()
-	doc, err := snap.Context(0, blobs)
+	doc, err := snap.Context(context.Background(), 0, blobs)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(sessiontest.ReadObject(t, doc)))
 }
@@ -361,7 +362,7 @@ func TestOperatorTranscript(t *testing.T) {
 	snap := w.snapshot()
 	leaf, err := snap.Leaf()
 	require.NoError(t, err)
-	doc, err := transcript.Render(snap, leaf, transcript.Links{})
+	doc, err := transcript.Render(context.Background(), snap, leaf, transcript.Links{})
 	require.NoError(t, err)
 	defer doc.Close()
 	text := make([]byte, doc.Size())

@@ -107,7 +107,7 @@ func TestOperatorFork(t *testing.T) {
 		`{"type":"label","id":"00000001","parent_id":"c","timestamp":`+now+`,"target_id":"a","label":"A"}`+"\n"+
 		`{"type":"label","id":"00000002","parent_id":"00000001","timestamp":`+now+`,"target_id":"c","label":"C"}`+"\n",
 		fileContent(t, w.storage, forked))
-	snap, err := w.store.Session(forked).Acquire()
+	snap, err := w.store.Session(forked).Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
 	checkAsDocumented(t, fileContent(t, w.storage, forked), snap)
@@ -253,7 +253,7 @@ func TestOperatorRoundTrips(t *testing.T) {
 		id := pick()
 		forked, err := w.Fork(ctx, w.session, id)
 		require.NoError(t, err)
-		fork, err := w.store.Session(forked).Acquire()
+		fork, err := w.store.Session(forked).Acquire(context.Background())
 		require.NoError(t, err)
 		checkAsDocumented(t, fileContent(t, w.storage, forked), fork)
 		require.Empty(t, problemsOf(t, fork))

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"path"
 	"path/filepath"
 	"slices"
@@ -81,7 +82,7 @@ func programOfFile(root storage.Storage, name string) Program {
 		return ProgramUnknown
 	}
 	found, seen := ProgramUnknown, 0
-	err = jsonl.LoadFirst(obj, min(st.Size, programBytes), func(u *jsonl.Unit) error {
+	err = jsonl.LoadFirst(context.Background(), obj, min(st.Size, programBytes), func(u *jsonl.Unit) error {
 		if found = programOfValue(rawjson.Value(u.Text)); found != ProgramUnknown || seen == programEntries {
 			return jsonl.ErrStop
 		}

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -168,7 +169,7 @@ func reappended(t *testing.T, path string) (entries int) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	source := startMemory(t, string(content), Options{})
-	snap, err := source.session.Acquire()
+	snap, err := source.session.Acquire(context.Background())
 	if errors.Is(err, sessioncore.ErrNotSession) {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ const operatorDir = ".operator"
 // storeDialect returns the dialect of new sessions of the store, and the form of their times. operator's sessions of
 // all working directories are in one directory (docs/format.md, Operator dialect), so that the session with the
 // latest name there decides. If the store is empty, its path decides.
-func (w *Writer) storeDialect() (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
+func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
 	items, err := w.store.Storage().List("")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
@@ -29,7 +30,7 @@ func (w *Writer) storeDialect() (d *sessioncore.Dialect, form rawjson.TimeForm, 
 		if item.Kind != storage.KindFile || !sessioncore.IsSessionName(item.Name) {
 			continue
 		}
-		header, err := sessioncore.ReadHeaderOf(w.store.Storage(), item.Name)
+		header, err := sessioncore.ReadHeaderOf(ctx, w.store.Storage(), item.Name)
 		if err != nil || header == nil {
 			continue // not a session, gone, or not readable
 		}

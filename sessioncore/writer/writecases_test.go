@@ -49,7 +49,7 @@ func TestWriteToCases(t *testing.T) {
 			continue // no session, and here no file
 		}
 		w := startMemory(t, string(content), Options{})
-		before, err := w.session.Acquire()
+		before, err := w.session.Acquire(context.Background())
 		if err != nil {
 			require.ErrorIs(t, err, sessioncore.ErrNotSession, file)
 			continue
@@ -90,7 +90,7 @@ func customLine(s *sessioncore.Snapshot) string {
 func (w *writing) checkFork(name string, source *sessioncore.Snapshot, id string) {
 	forked, err := w.Fork(context.Background(), w.session, id)
 	require.NoError(w.t, err, name)
-	snap, err := w.store.Session(forked).Acquire()
+	snap, err := w.store.Session(forked).Acquire(context.Background())
 	require.NoError(w.t, err, name)
 	defer snap.Release()
 	at, err := source.Find(id)

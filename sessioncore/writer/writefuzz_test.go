@@ -39,7 +39,7 @@ func FuzzAppend(f *testing.F) {
 			return
 		}
 		w := startMemory(t, file, Options{})
-		before, err := w.session.Acquire()
+		before, err := w.session.Acquire(context.Background())
 		if err != nil {
 			return
 		}
@@ -129,7 +129,7 @@ func BenchmarkAppend(b *testing.B) {
 				for i := range lines {
 					lines[i] = []byte(`{"type":"message","message":{"role":"user","content":"hi"}}`)
 				}
-				snap, err := s.Acquire()
+				snap, err := s.Acquire(context.Background())
 				require.NoError(b, err)
 				snap.Release()
 				for b.Loop() {

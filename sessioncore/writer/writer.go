@@ -131,7 +131,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 			}
 		}
-		snap, err := w.look(s)
+		snap, err := w.look(ctx, s)
 		if err == nil {
 			return snap, unlock, nil
 		}
@@ -143,8 +143,8 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 }
 
 // look acquires a snapshot of the session. If a live client has the session open, the error is a LiveError.
-func (w *Writer) look(s *sessioncore.Session) (*sessioncore.Snapshot, error) {
-	snap, err := s.Acquire()
+func (w *Writer) look(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, error) {
+	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

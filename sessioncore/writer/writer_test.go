@@ -136,7 +136,7 @@ func (w *writing) append(lines ...string) ([]string, error) {
 
 func (w *writing) snapshot() *sessioncore.Snapshot {
 	w.t.Helper()
-	snap, err := w.session.Acquire()
+	snap, err := w.session.Acquire(context.Background())
 	require.NoError(w.t, err)
 	w.t.Cleanup(snap.Release)
 	return snap

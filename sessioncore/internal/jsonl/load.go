@@ -114,9 +114,9 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 // LoadFirst calls emit for the units of obj in file order until emit returns ErrStop. It is for reading the
 // beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
 // of emit.
-func LoadFirst(obj io.ReaderAt, size int64, emit func(*Unit) error) error {
+func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}
-	err := l.inline(context.Background(), bomLen(obj), 0)
+	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package sessiontest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,8 +84,10 @@ func Memory(t testing.TB, content []byte) *memory.Storage {
 }
 
 // Acquire acquires a session. The snapshot is released at the end of the test.
-func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface{ Acquire() (Snapshot, error) }) (Snapshot, error) {
-	snap, err := s.Acquire()
+func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface {
+	Acquire(context.Context) (Snapshot, error)
+}) (Snapshot, error) {
+	snap, err := s.Acquire(context.Background())
 	if err == nil {
 		t.Cleanup(snap.Release)
 	}
