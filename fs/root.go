@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
@@ -73,6 +75,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	t.clients = clients.New(source, terminals)
 	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
 	blobStore := blobfs.New(blobs)
+	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
+	memory.LimitCollector()
 	view := &nodes.View{
 		Log:   log,
 		Blobs: blobStore,
@@ -90,6 +94,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Listing:  listing.New(t.store, onDisk.Path()),
 		ReadOnly: o.ReadOnly,
 		BlobRefs: o.ContextBlobsRef,
+		Memory:   memory,
 		Statfs:   statfsOf(source),
 	}
 	prompts := history.New(source)

@@ -3,6 +3,7 @@ package mountopts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,7 @@ var options = []option{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
+	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
 	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
 	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
@@ -151,6 +153,26 @@ func setFSName(o *Options, value string) error {
 		return fmt.Errorf("a name in the mount table has no line break and no NUL")
 	}
 	o.FSName = value
+	return nil
+}
+
+// minMemory and maxMemory bound what makes sense as a size: with less hardly anything works (sessioncore/budget).
+const (
+	minMemory = 64 << 20
+	maxMemory = 1 << 40
+)
+
+// setMemory reads a number of bytes with one of the suffixes k, m and g, of either case.
+func setMemory(o *Options, value string) error {
+	digits, shift := value, 0
+	if at := strings.IndexByte("kmg", value[len(value)-1]|0x20); at >= 0 {
+		digits, shift = value[:len(value)-1], 10*(at+1)
+	}
+	n, err := strconv.ParseUint(digits, 10, 40)
+	if err != nil || n<<shift < minMemory || n > maxMemory>>shift {
+		return fmt.Errorf("the value must be a size from %dm to %dg, such as 150m", minMemory>>20, maxMemory>>30)
+	}
+	o.Memory = int64(n << shift)
 	return nil
 }
 

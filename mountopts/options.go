@@ -33,6 +33,8 @@ type Options struct {
 	LeafMemory bool
 	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
 	ContextBlobsRef bool
+	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
+	Memory int64
 	// Debug logs at debug level.
 	Debug bool
 	// NoExec, NoAtime and DirSync are passed to the kernel.

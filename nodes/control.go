@@ -11,6 +11,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -49,7 +50,8 @@ type controlHandle struct {
 	// appends says that it was opened with O_APPEND: the offset of a write does not say how far the program has read.
 	appends bool
 	// mute says that the handle cannot be read, so that results are not kept.
-	mute bool
+	mute   bool
+	memory *budget.Budget
 
 	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
@@ -58,6 +60,7 @@ type controlHandle struct {
 	taken   bool // a line took effect
 	discard bool // the rest of a line that was too long is still to come
 	results answers
+	hold    budget.Hold // pending and results
 
 	shown *documentHandle // what reads return; nil for results
 }
@@ -70,6 +73,7 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.account()
 	if h.appends {
 		off = -1
 	}
@@ -84,6 +88,12 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 	}
 	if end > skip {
 		goesOn := len(h.pending) > 0
+		if goesOn {
+			if err := h.makeRoom(bytes.IndexByte(data, '\n')); err != nil {
+				h.pending = nil
+				return 0, h.refuse(err, data, 0)
+			}
+		}
 		lines, ends := cutLines(h.pending, data[:end], skip, h.empty)
 		h.pending = nil
 		if h.single && (h.taken || len(lines) > 1 || end < len(data)) {
@@ -106,19 +116,17 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 		end = skip
 	}
 	rest := data[end:]
-	if len(h.pending)+len(rest) > maxControlLine {
-		h.pending, h.discard = nil, true
+	if h.single && h.taken && len(rest) > 0 {
+		return 0, h.refuse(errManyLines, rest, 0)
+	}
+	if err := h.keep(rest); err != nil {
 		if end > skip {
 			// Lines before it took effect: the retry of the rest gets the error.
 			h.discard = false
 			return uint32(end), 0
 		}
-		return 0, h.refuse(errLineTooLong, rest, 0)
+		return 0, h.refuse(err, rest, 0)
 	}
-	if h.single && h.taken && len(rest) > 0 {
-		return 0, h.refuse(errManyLines, rest, 0)
-	}
-	h.pending = append(h.pending, rest...)
 	return uint32(len(data)), 0
 }
 
@@ -162,6 +170,11 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	if len(lines) == 0 {
 		return 0, nil
 	}
+	free, err := h.forLines(ctx, lines)
+	if err != nil {
+		return 0, err
+	}
+	defer free()
 	results, done, err := h.file.apply(ctx, lines)
 	if done > 0 {
 		h.taken = true
@@ -193,6 +206,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	if len(h.pending) == 0 {
 		return 0
 	}
+	defer h.account()
 	unfinished := h.file.unfinished(h.pending)
 	line := h.pending
 	if !unfinished {
@@ -220,6 +234,7 @@ func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.account()
 	return readBytes(dest[:h.results.read(dest, off)]), 0
 }
 
@@ -242,6 +257,8 @@ func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 	if len(h.pending) > 0 {
 		_ = h.refuse(errUnfinished, h.pending, 0)
 	}
+	h.pending, h.results = nil, answers{}
+	h.hold.Close()
 	if h.shown != nil {
 		return h.shown.Release(ctx)
 	}

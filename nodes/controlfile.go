@@ -71,13 +71,14 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	h := f.controlHandle(ctx, f, flags)
+	h.empty, h.single = f.empty, f.single
 	if f.render == nil {
-		return f.writer(flags), fuse.FOPEN_DIRECT_IO, 0
+		return h, fuse.FOPEN_DIRECT_IO, 0
 	}
 	if !writes(flags) {
 		return f.GeneratedFile.Open(ctx, flags)
 	}
-	h := f.writer(flags)
 	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
 		shown, errno := f.GeneratedFile.handle(ctx)
 		if errno != 0 {
@@ -88,8 +89,12 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	return h, fuse.FOPEN_DIRECT_IO, 0
 }
 
-func (f *ControlFile) writer(flags uint32) *controlHandle {
-	return &controlHandle{file: f, node: &f.node, empty: f.empty, single: f.single, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0}
+// controlHandle returns a handle of a control file that was opened with these flags.
+func (n *node) controlHandle(ctx context.Context, file controller, flags uint32) *controlHandle {
+	return &controlHandle{
+		file: file, node: n, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0,
+		memory: n.view.Memory, hold: n.view.Memory.For(userOf(ctx)),
+	}
 }
 
 // writeOnly reports whether what is opened with these flags cannot be read.

@@ -17,14 +17,14 @@ var imports = map[string][]string{
 	},
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage",
+		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage",
 		"sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/clients",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/pending",
 		"sessionfs/sessioncore/writer",
 	},

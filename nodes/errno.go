@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
 )
@@ -28,6 +29,8 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.EEXIST
 	case errors.Is(err, sessioncore.ErrTooBig), errors.Is(err, history.ErrTooBig):
 		return syscall.EFBIG
+	case errors.Is(err, budget.ErrNoMemory):
+		return syscall.ENOMEM
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return syscall.EROFS
 	case errors.Is(err, sessioncore.ErrNotFound),

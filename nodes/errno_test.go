@@ -24,6 +24,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
@@ -55,6 +56,7 @@ func TestErrnoOf(t *testing.T) {
 		{syscall.EDQUOT, syscall.EDQUOT},
 		{syscall.EIO, syscall.EIO},
 		{&os.SyscallError{Syscall: "pread64", Err: syscall.ENXIO}, syscall.ENXIO},
+		{budget.ErrNoMemory, syscall.ENOMEM},
 		{history.ErrQuery, syscall.EINVAL},
 		{history.ErrTooBig, syscall.EFBIG},
 		{history.ErrTooSlow, syscall.EIO},
@@ -109,6 +111,7 @@ var writeErrors = []struct {
 	{storage.ErrLocked, syscall.EBUSY, "a lock not obtained within 500 ms"},
 	{storage.ErrTooMany, syscall.EBUSY, "1,000 waiting sessions"},
 	{sessioncore.ErrTooBig, syscall.EFBIG, "a line over 64 MiB"},
+	{budget.ErrNoMemory, syscall.ENOMEM, "more memory than"},
 	{sessioncore.ErrReadOnly, syscall.EROFS, "a read-only mount"},
 	{storage.ErrStale, syscall.ESTALE, "the backing file went away"},
 	{sessioncore.ErrNotSession, syscall.ESTALE, "the backing file went away"},

@@ -49,8 +49,8 @@ func (f *NewSessionFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *
 var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
 
 // Open returns a handle that accepts lines.
-func (f *NewSessionFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return &controlHandle{file: f, node: &f.node, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0}, fuse.FOPEN_DIRECT_IO, 0
+func (f *NewSessionFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	return f.controlHandle(ctx, f, flags), fuse.FOPEN_DIRECT_IO, 0
 }
 
 func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {

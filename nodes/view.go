@@ -1,11 +1,13 @@
 package nodes
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/writer"
 )
@@ -24,6 +26,8 @@ type View struct {
 	ReadOnly bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
+	// Memory bounds what is held for open files; nil has no limits.
+	Memory *budget.Budget
 	// Statfs returns the numbers of the backing file system.
 	Statfs func(out *fuse.StatfsOut) error
 
@@ -37,4 +41,12 @@ func (v *View) contextBlobs() sessioncore.Blobs {
 		return nil
 	}
 	return v.Blobs
+}
+
+// userOf returns the user who made a request: whatever is held for him counts as his.
+func userOf(ctx context.Context) uint32 {
+	if caller, ok := fuse.FromContext(ctx); ok {
+		return caller.Uid
+	}
+	return 0
 }

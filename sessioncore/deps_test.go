@@ -25,6 +25,7 @@ var ownImports = map[string][]string{
 	"/internal/sessiontest":           {"/internal/rawjson", "/storage", "/storage/dir", "/storage/memory"},
 	"/internal/markdown":              {"/internal/rawjson"},
 	"/internal/markdown/markdowntest": {},
+	"/budget":                         {},
 	"/storage":                        {},
 	"/storage/dir":                    {"/storage", "/internal/procfs"},
 	"/storage/memory":                 {"/storage"},

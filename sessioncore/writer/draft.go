@@ -166,7 +166,7 @@ func (b *batch) add(d *draft) (id string, err error) {
 	if !d.timed {
 		fill.time = b.appendNow([]byte(`"timestamp":`))
 	}
-	b.lines = append(append(b.lines, fill.into(d.text, d.kind, b.dialect)...), '\n')
+	b.lines = append(fill.appendTo(b.lines, d.text, d.kind, b.dialect), '\n')
 	b.ids[id] = struct{}{}
 	b.leaf = b.leafAfter(d, id)
 	b.answered = b.answered || d.answered
@@ -233,9 +233,9 @@ func appendReference(dst []byte, id *string) []byte {
 // completion has the members that a line lacks, as JSON; nil for those that it has.
 type completion struct{ id, parent, time []byte }
 
-// into inserts the members where clients have them: in the order type, id, parentId, timestamp, and for omp's custom
-// entries and messages at the end, in the same order.
-func (c *completion) into(text rawjson.Value, kind sessioncore.EntryType, d *sessioncore.Dialect) []byte {
+// appendTo appends text to dst and inserts the members where clients have them: in the order type, id, parentId,
+// timestamp, and for omp's custom entries and messages at the end, in the same order.
+func (c *completion) appendTo(dst []byte, text rawjson.Value, kind sessioncore.EntryType, d *sessioncore.Dialect) []byte {
 	var typeEnd, idEnd, parentEnd, last int
 	text.EachMember(func(m rawjson.Member) bool {
 		switch {
@@ -267,7 +267,7 @@ func (c *completion) into(text rawjson.Value, kind sessioncore.EntryType, d *ses
 		}
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: "," + string(part.add)})
 	}
-	return edits.Apply(text)
+	return edits.AppendTo(dst, text)
 }
 
 // Unfinished reports whether text is a proper prefix of a JSON value, so that more text could complete it.

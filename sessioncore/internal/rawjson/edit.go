@@ -34,15 +34,18 @@ func (l Edits) InOrder() Edits {
 }
 
 // Apply returns the edited text. The edits must not have blobs.
-func (l Edits) Apply(text []byte) []byte {
-	out := make([]byte, 0, len(text)+128)
+func (l Edits) Apply(text []byte) []byte { return l.AppendTo(nil, text) }
+
+// AppendTo is Apply that appends the edited text to dst.
+func (l Edits) AppendTo(dst, text []byte) []byte {
+	dst = slices.Grow(dst, len(text)+128)
 	at := 0
 	for _, e := range l.InOrder() {
-		out = append(out, text[at:e.Start]...)
-		out = append(out, e.Text...)
+		dst = append(dst, text[at:e.Start]...)
+		dst = append(dst, e.Text...)
 		at = e.End
 	}
-	return append(out, text[at:]...)
+	return append(dst, text[at:]...)
 }
 
 // Object appends the edits that remove the members of an object for which drop returns true and add members after

@@ -1,0 +1,158 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// ErrNoMemory means that something would need more memory than the budget has left.
+var ErrNoMemory = errors.New("no memory left")
+
+const (
+	// Default is the size of a budget in bytes: the longest line that can be written fits, and so do the copies that
+	// are made of it.
+	Default = 256 << 20
+	// Min is the size below which hardly anything works.
+	Min = 64 << 20
+	// overhead is the part of the size that is not handed out: the program and its stacks, and what is too small to be
+	// counted (an open file, a node that the kernel knows).
+	overhead = 32 << 20
+)
+
+// Budget bounds memory. It is safe for concurrent use; a nil Budget has no limits.
+type Budget struct {
+	size  int64
+	limit int64 // of everything that is held
+	share int64 // of what one user may hold
+
+	mu      sync.Mutex // guards the fields below, and the fields of every Hold
+	held    int64
+	working int64
+	peak    int64            // the most that was given at once since the last takePeak
+	users   map[uint32]int64 // what each user holds; users who hold nothing are not in it
+
+	work work
+}
+
+// New returns a Budget of size bytes in all. If there are several users, none of them may hold more than half.
+//
+// A quarter of the size is left to the garbage collector: the closer it is kept to what is in use, the more often it
+// runs. The rest is divided between what is held and the work on it.
+func New(size int64, several bool) *Budget {
+	usable := (max(size, Min) - overhead) / 4 * 3
+	working := usable * 2 / 5
+	b := &Budget{size: size, limit: usable - working, users: map[uint32]int64{}}
+	b.share = b.limit
+	if several {
+		b.share = b.limit / 2
+	}
+	b.work = work{limit: working, room: semaphore.NewWeighted(working)}
+	return b
+}
+
+// Held returns how many bytes are held.
+func (b *Budget) Held() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
+// takePeak returns the most that was given at once since the last call.
+func (b *Budget) takePeak() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	peak := b.peak
+	b.peak = b.held + b.working
+	return peak
+}
+
+// addWork counts work that begins, or that ends if n is negative.
+func (b *Budget) addWork(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.working += n
+	b.peak = max(b.peak, b.held+b.working)
+}
+
+// Limit returns how many bytes may be held in all.
+func (b *Budget) Limit() int64 { return b.limit }
+
+// Hold is what one thing holds: an open file, or the answers in it. It says how much it holds rather than how much is
+// added, so that no path through its owner can forget to give a part back; Close gives back all. A Hold without a
+// Budget has no limits.
+type Hold struct {
+	b     *Budget
+	user  uint32
+	bytes int64
+}
+
+// For returns a Hold for a user, which holds nothing yet.
+func (b *Budget) For(user uint32) Hold { return Hold{b: b, user: user} }
+
+// Resize makes it hold n bytes. If that is more than there is room for, it holds what it did, and the error wraps
+// ErrNoMemory. Making it smaller never fails.
+func (h *Hold) Resize(n int64) error {
+	if h.b == nil {
+		return nil
+	}
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	if more := n - h.bytes; more > 0 {
+		if err := h.b.check(h.user, more); err != nil {
+			return err
+		}
+	}
+	h.set(n)
+	return nil
+}
+
+// Set makes it hold n bytes, whether there is room or not: for what exists already.
+func (h *Hold) Set(n int64) {
+	if h.b == nil {
+		return
+	}
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	h.set(n)
+}
+
+// Close gives back what it holds. It can be called again, and the Hold used again.
+func (h *Hold) Close() { h.Set(0) }
+
+// set makes the Hold hold n bytes. Callers must hold b.mu.
+func (h *Hold) set(n int64) {
+	b, more := h.b, n-h.bytes
+	h.bytes = n
+	b.held += more
+	b.peak = max(b.peak, b.held+b.working)
+	if b.users[h.user] += more; b.users[h.user] == 0 {
+		delete(b.users, h.user)
+	}
+}
+
+// check returns an error if a user may not hold more bytes than he does. Callers must hold b.mu.
+func (b *Budget) check(user uint32, more int64) error {
+	switch has := b.users[user]; {
+	case b.held+more > b.limit:
+		return fmt.Errorf("%w: %s more are asked for, and %s of %s are held for open files: close some, or mount with -o memory= and more than %s",
+			ErrNoMemory, megabytes(more), megabytes(b.held), megabytes(b.limit), megabytes(b.size))
+	case has+more > b.share:
+		return fmt.Errorf("%w: %s more are asked for, and user %d holds %s in open files, of %s that one user may: close some, or mount with -o memory= and more than %s",
+			ErrNoMemory, megabytes(more), user, megabytes(has), megabytes(b.share), megabytes(b.size))
+	}
+	return nil
+}
+
+// megabytes formats a size for a reason.
+func megabytes(n int64) string {
+	if n < 10<<20 {
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

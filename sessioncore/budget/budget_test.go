@@ -1,0 +1,170 @@
+package budget
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHold: what is held never exceeds the limit, whoever asks for more is refused and keeps what he has, and after
+// all are closed nothing is held.
+func TestHold(t *testing.T) {
+	b := New(Default, false)
+	first, second := b.For(1), b.For(2)
+	require.NoError(t, first.Resize(b.Limit()-10))
+	require.NoError(t, second.Resize(10))
+	require.Equal(t, b.Limit(), b.Held())
+	err := second.Resize(11)
+	require.ErrorIs(t, err, ErrNoMemory)
+	require.Contains(t, err.Error(), "-o memory=", "what to do")
+	require.Equal(t, b.Limit(), b.Held())
+	require.NoError(t, first.Resize(b.Limit()-11))
+	require.NoError(t, second.Resize(11))
+	second.Set(100)
+	require.Equal(t, b.Limit()+89, b.Held(), "what exists counts")
+	require.NoError(t, second.Resize(99), "smaller, though beyond the limit")
+	first.Close()
+	first.Close()
+	second.Close()
+	require.Zero(t, b.Held())
+	require.Empty(t, b.users)
+}
+
+// TestHalf: of several users none holds more than half, and the others always get the rest.
+func TestHalf(t *testing.T) {
+	b := New(Default, true)
+	var files []*Hold
+	open := func(user uint32, n int64) error {
+		h := b.For(user)
+		err := h.Resize(n)
+		if err == nil {
+			files = append(files, &h)
+		}
+		return err
+	}
+	const file = 1 << 20
+	opened := int64(0)
+	for open(1, file) == nil {
+		opened++
+	}
+	require.Equal(t, b.Limit()/2/file, opened)
+	require.ErrorContains(t, open(1, file), "user 1 holds")
+	for range opened {
+		require.NoError(t, open(2, file))
+	}
+	for _, h := range files {
+		h.Close()
+	}
+	require.Zero(t, b.Held())
+	require.Empty(t, b.users)
+}
+
+// TestNil: without a budget nothing is refused.
+func TestNil(t *testing.T) {
+	var b *Budget
+	h := b.For(1)
+	require.NoError(t, h.Resize(1<<60))
+	h.Close()
+	require.Zero(t, b.Held())
+	done, err := b.Work(t.Context(), 1<<60)
+	require.NoError(t, err)
+	done()
+	b.LimitCollector()
+}
+
+// TestWork: work that does not fit waits for other work, that of a caller who gives up is skipped, and what can never
+// fit is refused at once.
+func TestWork(t *testing.T) {
+	b := New(Default, false)
+	_, err := b.Work(t.Context(), b.MaxWork()+1)
+	require.ErrorIs(t, err, ErrNoMemory)
+	done, err := b.Work(t.Context(), b.MaxWork())
+	require.NoError(t, err)
+	small, err := b.Work(t.Context(), freeWork)
+	require.NoError(t, err, "not counted")
+	small()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = b.Work(ctx, freeWork+1)
+	require.ErrorIs(t, err, context.Canceled)
+
+	var waiters sync.WaitGroup
+	var mu sync.Mutex
+	inUse, most := int64(0), int64(0)
+	for range 10 {
+		waiters.Go(func() {
+			n := b.MaxWork() / 3
+			done, err := b.Work(t.Context(), n)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			inUse += n
+			most = max(most, inUse)
+			mu.Unlock()
+			runtime.Gosched()
+			mu.Lock()
+			inUse -= n
+			mu.Unlock()
+			done()
+		})
+	}
+	done()
+	waiters.Wait()
+	require.LessOrEqual(t, most, b.MaxWork())
+	require.Zero(t, b.work.waiting.Load())
+}
+
+// TestTooManyWait: waiting takes memory too, so only so many may.
+func TestTooManyWait(t *testing.T) {
+	b := New(Default, false)
+	done, err := b.Work(t.Context(), b.MaxWork())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error)
+	for range maxWaiting + 1 {
+		go func() {
+			_, err := b.Work(ctx, b.MaxWork())
+			results <- err
+		}()
+	}
+	require.ErrorIs(t, <-results, ErrNoMemory)
+	cancel()
+	for range maxWaiting {
+		require.ErrorIs(t, <-results, context.Canceled)
+	}
+	done()
+	done, err = b.Work(t.Context(), b.MaxWork())
+	require.NoError(t, err, "those who gave up left no trace")
+	done()
+}
+
+// TestCollector: the limit of the garbage collector is the budget and what is in use besides, such as an index.
+func TestCollector(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	b := New(Default, false)
+	c := &collector{b: b}
+	index := make([]byte, 100<<20)
+	runtime.GC()
+	c.adjust()
+	with := debug.SetMemoryLimit(-1)
+	require.GreaterOrEqual(t, with, int64(Default+len(index)-program-ordinary))
+	h := b.For(1)
+	h.Set(int64(len(index))) // now it is a part of the budget
+	c.adjust()
+	require.Less(t, debug.SetMemoryLimit(-1), with-int64(len(index))+2*step)
+	runtime.KeepAlive(index)
+	h.Close()
+	c.adjust()
+	require.Less(t, debug.SetMemoryLimit(-1), with-int64(len(index))+2*step, "what was just freed is no index")
+	runtime.GC()
+	c.adjust()
+	require.Less(t, debug.SetMemoryLimit(-1), int64(Default+50<<20))
+}

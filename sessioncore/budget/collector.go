@@ -1,0 +1,59 @@
+package budget
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+)
+
+// LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
+// twice what is in use. The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
+// in use after a collection, apart from the most that the budget gave since the last one: some of that may be free by
+// now, but what is free must not be taken for an index. If the environment sets GOMEMLIMIT, that holds.
+func (b *Budget) LimitCollector() {
+	if b == nil || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	c := &collector{b: b}
+	c.adjust()
+	c.watch()
+}
+
+// collector follows the garbage collector.
+type collector struct {
+	b    *Budget
+	last atomic.Int64 // the limit that was set
+}
+
+// cycle is an object that nothing refers to: its finalizer runs after the next collection.
+type cycle struct{ c *collector }
+
+func (c *collector) watch() {
+	runtime.SetFinalizer(&cycle{c}, func(y *cycle) {
+		y.c.adjust()
+		y.c.watch()
+	})
+}
+
+const (
+	// program is the part of the size that is not the collector's: the pages of the program's file.
+	program = 24 << 20
+	// ordinary is what is in use in a process without an index: a part of the overhead.
+	ordinary = 12 << 20
+)
+
+// step is the difference below which the limit stays: setting it stops all goroutines for a moment.
+const step = 8 << 20
+
+func (c *collector) adjust() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	besides := int64(live[0].Value.Uint64()) - c.b.takePeak()
+	limit := c.b.size - program + max(besides-ordinary, 0)
+	if last := c.last.Load(); limit < last-step || limit > last+step {
+		c.last.Store(limit)
+		debug.SetMemoryLimit(limit)
+	}
+}
