@@ -87,6 +87,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			LeafMemory: o.LeafMemory,
 			Root:       onDisk.Path(),
 			Blobs:      blobStore,
+			BlobsDir:   blobs.Path(),
 			Clients:    t.clients,
 			Leases:     t.leases,
 			Program:    func() writer.Program { return writer.ProgramOfRoot(source, o.Source, source.Path()) },

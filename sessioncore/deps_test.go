@@ -38,7 +38,7 @@ var ownImports = map[string][]string{
 	"/clients":                        {"", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/storage"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
-	"/writer":                         {"", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
+	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -121,12 +121,19 @@ func TestGroupsOfAProcess(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	c := &Caller{UID: 1}
-	require.Nil(t, From(t.Context()))
-	require.Same(t, c, From(context.WithoutCancel(With(t.Context(), c))))
-	_, err := From(t.Context()).May("/nowhere", Read)
+	none, ok := From(t.Context())
+	require.False(t, ok)
+	found, ok := From(context.WithoutCancel(With(t.Context(), c)))
+	require.True(t, ok)
+	require.Same(t, c, found)
+	for _, ctx := range []context.Context{t.Context(), With(t.Context(), nil)} {
+		none, _ = From(ctx)
+		require.Nil(t, none)
+	}
+	_, err := none.May("/nowhere", Read)
 	require.NoError(t, err, "without a caller nothing is checked")
-	require.NoError(t, From(t.Context()).MayMake("/nowhere"))
-	require.NoError(t, From(t.Context()).MayAs("/nowhere", storage.Stat{}, Write))
+	require.NoError(t, none.MayMake("/nowhere"))
+	require.NoError(t, none.MayAs("/nowhere", storage.Stat{}, Write))
 }
 
 // TestPaths: what is not there, links, and paths that are not clean.

@@ -75,8 +75,8 @@ type key struct{}
 // With returns a context for what is done for a caller.
 func With(ctx context.Context, c *Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// From returns the caller for whom something is done, nil if no check is needed.
-func From(ctx context.Context) *Caller {
-	c, _ := ctx.Value(key{}).(*Caller)
-	return c
+// From returns the caller for whom something is done, nil if no check is needed. ok is false if With was not called.
+func From(ctx context.Context) (c *Caller, ok bool) {
+	c, ok = ctx.Value(key{}).(*Caller)
+	return c, ok
 }

@@ -81,6 +81,9 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err := n.check(); err != nil {
 		return "", err
 	}
+	if err := w.mayMake(ctx, ""); err != nil {
+		return "", err
+	}
 	n.CWD = path.Clean(n.CWD)
 	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
@@ -88,7 +91,13 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	dir := ""
 	if file.dialect == sessioncore.OMP {
-		if dir, err = scopeDir(ctx, w.store.Storage(), n.CWD); err != nil {
+		find := scopeDir
+		if isForOther(ctx) { // who is not told where the sessions of a working directory are
+			find = func(_ context.Context, _ storage.Storage, cwd string) (string, error) {
+				return checkScope(scopeName(cwd))
+			}
+		}
+		if dir, err = find(ctx, w.store.Storage(), n.CWD); err != nil {
 			return "", err
 		}
 	}
@@ -170,11 +179,16 @@ func scopeDir(ctx context.Context, root storage.Storage, cwd string) (string, er
 			}
 		}
 	}
-	if len(best) > unix.NAME_MAX {
+	return checkScope(best)
+}
+
+// checkScope returns the name of a directory for sessions, or ENAMETOOLONG.
+func checkScope(name string) (string, error) {
+	if len(name) > unix.NAME_MAX {
 		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
-			unix.ENAMETOOLONG, len(best), unix.NAME_MAX)
+			unix.ENAMETOOLONG, len(name), unix.NAME_MAX)
 	}
-	return best, nil
+	return name, nil
 }
 
 // headerCWD returns the working directory in a file's header, "" if it cannot be read.

@@ -33,6 +33,9 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 // replace replaces the file by what write writes, unless a client opened the session meanwhile: rewriting a long
 // session takes long enough for that.
 func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
+	if err := c.w.mayMake(c.ctx, storage.Dir(c.s.Name())); err != nil {
+		return storage.Stat{}, err
+	}
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
 	st, err := files.ReplaceIf(c.s.Name(), token, write, c.stillFree)
 	if errors.Is(err, storage.ErrUnsupported) {
