@@ -3,6 +3,7 @@ module sessionfs
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/ncruces/go-sqlite3 v0.35.6

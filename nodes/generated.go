@@ -16,10 +16,10 @@ type render func(context.Context, *View, *sessioncore.Snapshot) (*sessioncore.Do
 
 // slowFiles are generated files whose size may take reading much of the session. A listing leaves out their
 // attributes until the size is known; the kernel then looks up those that are needed.
-var slowFiles = map[string]bool{"context.json": true, "transcript.md": true, "usage.json": true}
+var slowFiles = map[string]bool{"context.json": true, "secrets.jsonl": true, "transcript.md": true, "usage.json": true}
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
-// problems.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of one handle
+// problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of one handle
 // see one version; so the kernel keeps no pages of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node

@@ -61,6 +61,7 @@ var sessionFiles = []sessionFile{
 	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf},
 	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
 	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{})},
+	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil)},
 	{"title", syscall.S_IFREG, nil, makeTitle},
 	{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
 	{layout.Tree, syscall.S_IFDIR, nil, makeTree},

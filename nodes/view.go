@@ -24,6 +24,8 @@ type View struct {
 	Listing *listing.Listing
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
+	// Redacted says that the sessions are shown with secrets masked (-o redact).
+	Redacted bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
 	// Memory bounds what is held for open files; nil has no limits.

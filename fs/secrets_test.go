@@ -1,0 +1,75 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// plantedToken is a secret that a rule knows by its beginning. It is put together here so that no scanner finds it in
+// this file; so is plantedPassword, which is known by the name before it alone.
+var (
+	plantedToken    = "ghp" + "_" + "R7tq2LmX9vKc4WzN8bHdY3fJp6sGa1uEoQ5i"
+	plantedPassword = strings.Join([]string{"kV3x", "Qm9T", "r2Lz", "8Wd5", "Ns7B"}, "")
+)
+
+// plantedSession is a session with secrets in whatever can hold text.
+func plantedSession(id string) string {
+	escaped := ""
+	for _, c := range plantedToken {
+		escaped += fmt.Sprintf(`\u%04x`, c)
+	}
+	return strings.NewReplacer("ID", id, "TOKEN", plantedToken, "WORD", plantedPassword, "ESCAPED", escaped).Replace(
+		`{"type":"session","version":3,"id":"ID","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/TOKEN/x","title":"about TOKEN"}
+{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"first WORD then","timestamp":1}}
+{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"TOKEN?"},{"type":"text","text":"ESCAPED"},{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"login","env":{"API_KEY":"WORD"}}}],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}}
+{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-02T03:04:08.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"{\"password\":\"WORD\"}"}],"isError":false,"timestamp":3}}
+{"type":"label","id":"00000004","parentId":"00000003","timestamp":"2026-01-02T03:04:09.000Z","targetId":"00000003","label":"TOKEN"}
+{"type":"custom","id":"TOKEN","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":{"TOKEN":["WORD"]}}
+not JSON: TOKEN
+`)
+}
+
+// plantedStore is an agent directory with one such session, p/s.
+func plantedStore(t *testing.T) string {
+	a := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(a, "sessions", "p"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions", "p", "s.jsonl"), []byte(plantedSession("s")), 0o600))
+	return a
+}
+
+// TestSecrets reads secrets.jsonl with jq, before and after the session grows, and looks for the secrets in it.
+func TestSecrets(t *testing.T) {
+	a := plantedStore(t)
+	m := mountForTest(t, a)
+	file := m.session("s", "secrets.jsonl")
+	require.Equal(t, `1 null /cwd github-pat
+1 null /title github-pat
+2 00000001 /message/content generic-api-key
+3 00000002 /message/content/0/thinking github-pat
+3 00000002 /message/content/1/text github-pat
+3 00000002 /message/content/2/arguments/env/API_KEY generic-api-key
+4 00000003 /message/content/0/text generic-api-key
+5 00000004 /label github-pat
+6 * /id github-pat
+6 * /data/* github-pat
+6 * /data/*/0 generic-api-key
+7 null null github-pat
+`, run(t, "jq", "-r", `"\(.line) \(.entry) \(.where) \(.kind)"`, file))
+	text := run(t, "cat", file)
+	require.NotContains(t, text, plantedToken[:8])
+	require.NotContains(t, text, plantedPassword[:8])
+	require.Equal(t, fmt.Sprintln(len(text)), run(t, "stat", "-c", "%s", file))
+
+	raw, err := os.OpenFile(filepath.Join(a, "sessions", "p", "s.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer raw.Close()
+	_, err = raw.WriteString(`{"type":"custom","id":"00000007","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":"` + plantedToken + "\"}\n")
+	require.NoError(t, err)
+	require.Equal(t, "13\n", run(t, "jq", "-s", "length", file))
+	require.Equal(t, `{"line":8,"entry":"00000007","where":"/data","kind":"github-pat"}`, strings.Split(run(t, "cat", file), "\n")[12])
+}

@@ -1,0 +1,164 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"math"
+)
+
+// match is a secret that a rule found.
+type match struct {
+	kind       string // the rule's id
+	start, end int    // of the secret
+	from, to   int    // of what the rule matched, with the name of the key before it
+}
+
+// stopEvery is after how many keywords a search looks whether it was cancelled.
+const stopEvery = 1 << 10
+
+// find calls found for the secrets in text, in no order, perhaps twice for one. The first byte of text is only what stands
+// before it.
+func find(ctx context.Context, text []byte, found func(match)) error {
+	set := allRules()
+	var done map[int]int // for each rule up to where it has searched
+	hits := 0
+	set.keywords.find(text, func(word, at int) bool {
+		if hits++; hits%stopEvery == 0 && ctx.Err() != nil {
+			return false
+		}
+		for _, n := range set.byWord[word] {
+			if at < done[n] {
+				continue
+			}
+			if to := set.try(set.rules[n], text, at, found); to > at {
+				if done == nil {
+					done = map[int]int{}
+				}
+				done[n] = to
+			}
+		}
+		return true
+	})
+	return ctx.Err()
+}
+
+// try applies a rule whose keyword is at that offset, and returns up to where it need not be applied again.
+func (set *ruleSet) try(r *rule, text []byte, at int, found func(match)) int {
+	p := r.pattern()
+	switch {
+	case p.longest < 0:
+		set.matches(r, p, text, 0, len(text), found)
+		return len(text)
+	case at == 0:
+		return 0 // only what stands before the text
+	case p.anchored:
+		end := min(at+p.longest+8, len(text))
+		set.matches(r, p, text, at-1, end, found)
+		return 0
+	}
+	// The next keywords are covered too if so many bytes follow them.
+	set.matches(r, p, text, max(at-p.longest-8, 0), min(at+2*p.longest+wordWindow, len(text)), found)
+	return at + wordWindow/2
+}
+
+// wordWindow is how much more of a text is searched around a keyword, as another one may be near.
+const wordWindow = 256
+
+// matches applies a rule to text[lo:hi].
+func (set *ruleSet) matches(r *rule, p *pattern, text []byte, lo, hi int, found func(match)) {
+	part := text[lo:hi]
+	most := -1
+	if p.anchored {
+		most = 1
+	}
+	for _, at := range p.regex.FindAllSubmatchIndex(part, most) {
+		// At an end that is none of the text the rule may see a border that is not there. What is really there lies
+		// within.
+		if at[1] == len(part) && hi < len(text) || at[0] == 0 && lo > 0 && !p.anchored {
+			continue
+		}
+		m := match{kind: r.id, from: lo + at[0], to: lo + at[1]}
+		if p.anchored {
+			m.from = nameStart(text, m.from+1)
+		}
+		m.start, m.end = r.secret(at, p.anchored)
+		m.start, m.end = trimNewlines(text, lo+m.start, lo+m.end)
+		if m.start < m.end && set.isSecret(r, text, m) {
+			found(m)
+		}
+	}
+}
+
+// secret returns where the secret lies in a match: in the rule's group, or in the first that is not empty, or it is all.
+func (r *rule) secret(at []int, anchored bool) (start, end int) {
+	if r.group > 0 && 2*r.group+1 < len(at) {
+		return max(at[2*r.group], 0), max(at[2*r.group+1], 0)
+	}
+	for i := 2; i+1 < len(at) && !r.whole; i += 2 {
+		if at[i] < at[i+1] {
+			return at[i], at[i+1]
+		}
+	}
+	if anchored {
+		return at[0] + 1, at[1]
+	}
+	return at[0], at[1]
+}
+
+func (set *ruleSet) isSecret(r *rule, text []byte, m match) bool {
+	if r.entropy > 0 && entropy(text[m.start:m.end]) <= r.entropy || set.allow.allows(text, m) {
+		return false
+	}
+	for _, list := range r.allow {
+		if list.allows(text, m) {
+			return false
+		}
+	}
+	return true
+}
+
+// nameStart returns where the name begins that ends or goes on at at: the rules look at up to 50 bytes of it.
+func nameStart(text []byte, at int) int {
+	for n := 0; n < 50 && at > 0; n++ {
+		if c := fold[text[at-1]]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			break
+		}
+		at--
+	}
+	return at
+}
+
+func trimNewlines(text []byte, start, end int) (int, int) {
+	for start < end && text[start] == '\n' {
+		start++
+	}
+	for start < end && text[end-1] == '\n' {
+		end--
+	}
+	return start, end
+}
+
+// lineAround returns the lines that text[from:to] touches.
+func lineAround(text []byte, from, to int) []byte {
+	start := bytes.LastIndexByte(text[:from], '\n') + 1
+	end := bytes.IndexByte(text[to:], '\n')
+	if end < 0 {
+		end = len(text) - to
+	}
+	return text[start : to+end]
+}
+
+// entropy returns the Shannon entropy of text in bits per byte.
+func entropy(text []byte) (sum float64) {
+	var counts [256]int
+	for _, c := range text {
+		counts[c]++
+	}
+	for _, n := range counts {
+		if n > 0 {
+			share := float64(n) / float64(len(text))
+			sum -= share * math.Log2(share)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,228 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Secrets of many kinds, made at run time: a scanner of this repository must not find them.
+var planted = []struct{ kind, secret, around string }{
+	{"github-pat", "ghp" + "_" + mixed(36), "the token is %s."},
+	{"github-fine-grained-pat", "github" + "_pat_" + mixed(82), "%s"},
+	{"github-app-token", "ghs" + "_" + mixed(36), "x=%s;"},
+	{"aws-access-token", "AKI" + "A" + "QYLPMN5HFIQR7XYA", "export AWS_ACCESS_KEY_ID=%s"},
+	{"anthropic-api-key", "sk-" + "ant-api03-" + mixed(93) + "AA", "key: %s\n"},
+	{"openai-api-key", "sk-" + mixed(20) + "T3Blbk" + "FJ" + mixed(20), "OPENAI=%s"},
+	{"gitlab-pat", "glp" + "at-" + mixed(20), "git clone https://oauth2:%s@gitlab.com/a/b"},
+	{"slack-bot-token", "xox" + "b-1234567890123-1234567890123" + mixed(24), "%s"},
+	{"stripe-access-token", "sk" + "_live_" + mixed(24), "stripe: '%s'"},
+	{"gcp-api-key", "AIz" + "a" + mixed(35), "?key=%s "},
+	{"npm-access-token", "npm" + "_" + strings.ToLower(mixed(36)), "//registry/:_authToken=%s\n"},
+	{"sendgrid-api-token", "SG" + "." + strings.ToLower(mixed(66)), "%s"},
+	{"huggingface-access-token", "hf" + "_" + "abcdefghijkmnopqrstuvwxyzabcdefghi", "%s"},
+	{"digitalocean-pat", "dop" + "_v1_" + hexed(64), "%s"},
+	{"jwt", "ey" + "JhbGciOiJIUzI1NiJ9x." + "ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0." + mixed(43), "Authorization: Bearer %s"},
+	{"private-key", "-----BEGIN RSA PRIVATE " + "KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE " + "KEY-----", "cat id_rsa\n%s\n"},
+	{"generic-api-key", mixed(32), `{"api_key": "%s"}`},
+	{"generic-api-key", mixed(30), `DB_PASSWORD=%s` + "\n"},
+	{"discord-api-token", hexed(64), `discord_token = "%s"`},
+	{"vault-service-token", "hv" + "s." + mixed(95), "%s"},
+	{"microsoft-teams-webhook", "https://contoso.webhook." + "office.com/webhookb2/" + uuid + "@" + uuid + "/IncomingWebhook/" + hexed(32) + "/" + uuid, "%s"},
+}
+
+const uuid = "3f2b8a1c-9d4e-4b7f-8a6c-1e5d9b0c7f2a"
+
+// mixed returns n letters and digits without any order.
+func mixed(n int) string {
+	return pick(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+}
+func hexed(n int) string { return pick(n, "0123456789abcdef") }
+
+func pick(n int, from string) string {
+	var out strings.Builder
+	x := uint64(n)*0x9E3779B97F4A7C15 + 7
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		out.WriteByte(from[x%uint64(len(from))])
+	}
+	return out.String()
+}
+
+// TestRules compiles every rule, and holds the few whose keywords are other ones here against their expressions.
+func TestRules(t *testing.T) {
+	set := allRules()
+	require.Greater(t, len(set.rules), 200)
+	anchored := 0
+	for _, r := range set.rules {
+		if r.pattern().anchored {
+			anchored++
+		}
+		for _, list := range append(r.allow, set.allow) {
+			if list.regex != nil {
+				list.regex()
+			}
+		}
+	}
+	require.Greater(t, anchored, 150)
+	t.Log(len(set.rules), "rules,", anchored, "anchored")
+	for id := range rarerKeyword {
+		require.Contains(t, ruleFile, `id = "`+id+`"`)
+	}
+	for _, id := range append(wholeMatch, notForText...) {
+		require.Contains(t, ruleFile, `id = "`+id+`"`)
+	}
+}
+
+func scan(t *testing.T, file string) *Scan {
+	t.Helper()
+	s := &Scan{Pointers: true}
+	require.NoError(t, s.Extend(context.Background(), strings.NewReader(file), int64(len(file))))
+	return s
+}
+
+// masked returns the file with its places masked, each of which must be whole JSON text.
+func masked(s *Scan, file string) string {
+	out := []byte(file)
+	for _, p := range s.Places {
+		copy(out[p.Offset:], bytes.Repeat([]byte{'*'}, int(p.Size)))
+	}
+	return string(out)
+}
+
+// escaped returns text as a JSON string in which every character is escaped that the function wants.
+func escaped(text string, want func(i int) bool) string {
+	out := []byte{'"'}
+	for i, r := range []rune(text) {
+		if want(i) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			quoted, _ := json.Marshal(string(r))
+			out = append(out, quoted[1:len(quoted)-1]...)
+		}
+	}
+	return string(append(out, '"'))
+}
+
+// TestFindsAndMasks plants each secret in a line of a session, in several spellings, and looks for it afterwards.
+func TestFindsAndMasks(t *testing.T) {
+	spellings := map[string]func(int) bool{
+		"plain":   func(int) bool { return false },
+		"escaped": func(int) bool { return true },
+		"split":   func(i int) bool { return i%7 == 3 },
+	}
+	for _, p := range planted {
+		for how, want := range spellings {
+			text := strings.ReplaceAll(p.around, "%s", p.secret)
+			line := `{"type":"message","id":"a1","message":{"role":"user","content":[{"type":"text","text":` + escaped(text, want) + `}]}}` + "\n"
+			s := scan(t, "{}\n"+line)
+			require.Len(t, s.Places, 1, "%s %s", p.kind, how)
+			require.Equal(t, p.kind, s.Places[0].Kind, how)
+			require.EqualValues(t, 2, s.Places[0].Line)
+			require.Equal(t, "/message/content/0/text", s.Places[0].Where)
+			out := masked(s, "{}\n"+line)
+			var whole struct {
+				Message struct {
+					Content []struct{ Text string }
+				}
+			}
+			require.NoError(t, json.Unmarshal([]byte(out[3:]), &whole))
+			got := whole.Message.Content[0].Text
+			require.NotContains(t, got, p.secret)
+			begin, end, _ := strings.Cut(p.around, "%s")
+			require.True(t, strings.HasPrefix(got, begin) && strings.HasSuffix(got, end), "%q", got)
+			require.Equal(t, strings.Repeat("*", strings.Count(got, "*")), got[len(begin):len(got)-len(end)], "all of the secret and nothing else")
+		}
+	}
+}
+
+// TestPlaces looks for secrets in every place of a file that can hold one.
+func TestPlaces(t *testing.T) {
+	token, word := planted[0].secret, mixed(31)
+	for _, test := range []struct{ name, file, where string }{
+		{"key", `{"a":{"` + token + `":1}}`, "/a/*"},
+		{"below a key", `{"` + token + `":{"b":"` + token + `"}}`, "/*"},
+		{"a member's name says what it is", `{"arguments":{"api_key":"` + word + `"}}`, "/arguments/api_key"},
+		{"an element of it", `{"passwords":["` + word + `"]}`, "/passwords/0"},
+		{"JSON in a string", `{"arguments":"{\"api_key\":\"` + word + `\"}"}`, "/arguments"},
+		{"JSON in JSON in a string", `{"arguments":"{\"a\":\"{\\\"api_key\\\":\\\"` + word + `\\\"}\"}"}`, "/arguments"},
+		{"torn", `{"a":"` + token, ""},
+		{"after the value", `{"a":1} ` + token, ""},
+		{"before the value", token + ` {"a":1}`, ""},
+		{"no string", `{"a":` + token + `}`, ""},
+		{"no JSON", token, ""},
+		{"a value of several lines", "{\n  \"a\": \"" + token + "\"\n}\n", ""},
+		{"lines that are no JSON", strings.ReplaceAll(planted[15].secret, "\n", "\r\n") + "\n", ""},
+		{"after a bad escape", `{"a":"\q ` + token + `"}`, "/a"},
+		{"beside bytes that are no UTF-8", "{\"a\":\"\xff\xfe " + token + " \xff\"}", "/a"},
+		{"deep", strings.Repeat(`{"a":`, 1000) + `"` + token + `"` + strings.Repeat("}", 1000), strings.Repeat("/a", 250) + "…"},
+	} {
+		s := scan(t, test.file)
+		require.NotEmpty(t, s.Places, test.name)
+		out := masked(s, test.file)
+		for _, secret := range []string{token, word, mixed(64)} {
+			require.NotContains(t, out, secret, test.name)
+		}
+		if strings.HasPrefix(test.where, "/") {
+			require.Equal(t, test.where, s.Places[0].Where, test.name)
+		}
+		for _, p := range s.Places {
+			require.NotContains(t, p.Where, token, test.name)
+		}
+	}
+}
+
+// TestKnownElsewhere looks for a secret where no rule would find it, before and after the place that tells.
+func TestKnownElsewhere(t *testing.T) {
+	word := mixed(31)
+	file := `{"a":"first ` + word + `"}` + "\n" + `{"password":"` + word + `"}` + "\n" + word + "x\n"
+	s := scan(t, file)
+	require.NotContains(t, masked(s, file), word)
+	require.Len(t, s.Places, 3)
+	require.Equal(t, "*", s.Clean("x"+word+"y"))
+	require.Equal(t, "harmless", s.Clean("harmless"))
+}
+
+// TestNothing has text that looks like a secret and is none.
+func TestNothing(t *testing.T) {
+	for _, text := range []string{
+		"api_key = os.environ['API_KEY']", "password: hunter2", "token: $TOKEN", "the key of the map", strings.Repeat("*", 40),
+		"AKIAIOSFODNN7EXAMPLE", "git commit 3f2b8a1c9d4e4b7f8a6c1e5d9b0c7f2a11223344", `"sha256": "` + hexed(64) + `"`,
+	} {
+		line, _ := json.Marshal(map[string]string{"text": text})
+		require.Empty(t, scan(t, string(line)).Places, text)
+	}
+}
+
+// TestExtend holds a file that grows byte by byte against one that is searched at once.
+func TestExtend(t *testing.T) {
+	token, word := planted[0].secret, mixed(31)
+	file := `{"a":"` + word + `"}` + "\n-----BEGIN\n" + token + "\n\n{\"b\":\n\"" + token + "\"}\n" + `{"password":"` + word + `"}` + "\n{}\nx " + word
+	for step := 1; step < len(file); step += 6 {
+		grown := &Scan{Pointers: true}
+		for size := step; ; size = min(size+step, len(file)) {
+			require.NoError(t, grown.Extend(context.Background(), strings.NewReader(file), int64(size)))
+			if size == len(file) {
+				break
+			}
+		}
+		require.Equal(t, scan(t, file).Places, grown.Places, step)
+	}
+}
+
+// TestTooMany is a file of nothing but secrets, and a search that is cancelled.
+func TestTooMany(t *testing.T) {
+	line := `{"a":"` + planted[0].secret + `"}` + "\n"
+	file := strings.Repeat(line, MaxPlaces+1)
+	require.ErrorIs(t, (&Scan{}).Extend(context.Background(), strings.NewReader(file), int64(len(file))), ErrTooMany)
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	require.ErrorIs(t, (&Scan{}).Extend(ctx, strings.NewReader(file), int64(len(file))), context.Canceled)
+}
