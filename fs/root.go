@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -20,8 +21,10 @@ import (
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -41,6 +44,10 @@ const (
 	continueName = "continue"
 	indexName    = "index.jsonl"
 )
+
+// unmasked is what a redacted mount has not: what is there cannot be masked, or is about all sessions and about who is
+// working now, which is not what somebody shares (docs/design.md section 8).
+var unmasked = []string{blobsName, continueName, historyName, terminalsName}
 
 // lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
 const lastErrorName = "last-error"
@@ -70,7 +77,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		t.closeStorages()
 		return nil, err
 	}
-	sessions := pending.New(onDisk)
+	shown := storage.Storage(onDisk)
+	if o.Redact {
+		shown = redact.New(onDisk)
+	}
+	sessions := pending.New(shown)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	t.clients = clients.New(source, terminals)
 	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
@@ -94,30 +105,35 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}),
 		Listing:  listing.New(t.store, onDisk.Path()),
 		ReadOnly: o.ReadOnly,
-		BlobRefs: o.ContextBlobsRef,
+		Redacted: o.Redact,
+		BlobRefs: o.ContextBlobsRef || o.Redact,
 		Memory:   memory,
 		Statfs:   statfsOf(source),
 	}
 	prompts := history.New(source)
-	t.root = nodes.NewRootDir(view, source,
-		nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
-		nodes.Name{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+	names := []nodes.Name{
+		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
-		nodes.Name{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByID{Listing: view.Listing}, byIDName)
 		}},
-		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
 		}},
-		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
-		nodes.Name{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
-		nodes.Name{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		nodes.Name{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
-		nodes.Name{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
-		nodes.Name{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
-		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
-	)
+		{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
+		{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
+		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
+		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
+		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
+		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+	}
+	if o.Redact {
+		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })
+	}
+	t.root = nodes.NewRootDir(view, source, names...)
 	return t, nil
 }
 

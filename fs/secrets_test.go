@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,95 @@ func TestSecrets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "13\n", run(t, "jq", "-s", "length", file))
 	require.Equal(t, `{"line":8,"entry":"00000007","where":"/data","kind":"github-pat"}`, strings.Split(run(t, "cat", file), "\n")[12])
+}
+
+// TestRedacted walks all of a redacted mount with tools, and finds neither secret in any name, file or link. What can be
+// named without being listed is looked at too.
+func TestRedacted(t *testing.T) {
+	a := plantedStore(t)
+	p := filepath.Join(a, "sessions", "p")
+	require.NoError(t, os.MkdirAll(filepath.Join(p, "s", "sub"), 0o755))
+	for name, text := range map[string]string{
+		"s/1.bash.log":  plantedToken,
+		"s/sub/a.jsonl": plantedSession("sub"),
+		"t.jsonl":       strings.ReplaceAll(plantedSession("t"), "{", " {"),
+		"noise.jsonl":   "garbage " + plantedToken + "\n",
+		"Makefile":      "TOKEN=" + plantedToken,
+		"s/x.jsonl.bak": plantedToken,
+		"old.jsonl":     `{"type":"session","id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" + `{"type":"message","message":{"role":"user","content":"` + plantedToken + `"}}` + "\n",
+		"op.jsonl":      `{"type":"session_header","id":"op","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" + `{"type":"session_info","id":"1","parent_id":null,"timestamp":"2026-01-02T03:04:05.000Z","name":"` + plantedToken + `"}` + "\n",
+		"several.jsonl": "{\n \"type\":\"session\",\n \"version\":3,\n \"id\":\"several\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"" + plantedToken + "\"}\n",
+		"../../blobs/b": plantedToken,
+	} {
+		file := filepath.Join(p, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(p, plantedToken+".jsonl"), []byte(plantedSession("named")), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(a, "sessions", plantedToken), 0o755))
+	require.NoError(t, os.Symlink(plantedToken, filepath.Join(p, "link")))
+	require.NoError(t, os.MkdirAll(filepath.Join(a, "terminal-sessions"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a, "terminal-sessions", "pts-1"), []byte(plantedToken), 0o644))
+
+	m := mountForTest(t, a, redacted)
+	seen := shell(t, `cd "$1"; find . -printf '%p %l\n'; for f in $(find . -type f ! -name '*.log' ! -name '*.bak' ! -name Makefile); do cat "$f" || echo "failed $f"; done
+		for s in sessions/p/s sessions/p/s/sub/a sessions/p/t; do for b in "$s"/entries/*; do i=$(basename "$b" .json)
+		find "$s/branches/.by-id/$i" "$s/tree/$i" -printf '%p %l\n'; cat "$s/branches/.by-id/$i"/*.* "$s/branches/.by-id/$i"/path/*; done; done
+		ls -la --full-time sessions/p/s by-cwd by-id recent; tail -c +1 last-error`, m.dir)
+	for _, secret := range []string{plantedToken, plantedPassword, plantedToken[4:20], plantedPassword[5:]} {
+		require.NotContains(t, seen, secret)
+	}
+	require.NotContains(t, seen, "failed ")
+	stars := strings.Repeat("*", len(plantedToken))
+	require.Contains(t, seen, `"text":"`+strings.Repeat("*", 6*len(plantedToken))+`"`, "of an escape each byte")
+	require.Equal(t, "about "+stars+"\n", run(t, "cat", m.session("s", "title")))
+	require.Contains(t, run(t, "ls", m.path("by-cwd", "home")), stars)
+	require.Contains(t, run(t, "cat", m.session("s", "transcript.md")), strings.Repeat("*", len(plantedPassword)))
+	run(t, "jq", ".", m.session("s", "context.json"), m.session("s", "usage.json"), m.path("index.jsonl"))
+	require.Equal(t, "by-cwd\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsessions\n", run(t, "ls", m.dir))
+	for _, gone := range []string{"blobs", "blobs/b", "history", "terminal-sessions", "continue", "sessions/" + plantedToken, "sessions/p/link", "sessions/p/s/secrets.jsonl"} {
+		_, err := os.Lstat(m.path(gone))
+		require.ErrorIs(t, err, os.ErrNotExist, gone)
+	}
+	for _, name := range []string{"sessions/p/Makefile", "sessions/p/s/1.bash.log", "sessions/p/s/artifacts/1.bash.log"} {
+		_, err := os.ReadFile(m.path(name))
+		require.ErrorIs(t, err, os.ErrPermission, name)
+	}
+	for _, name := range []string{"append", "title", "labels", "fork"} {
+		require.ErrorIs(t, os.WriteFile(m.session("s", name), []byte("x\n"), 0), syscall.EROFS, name)
+	}
+	require.ErrorIs(t, os.WriteFile(m.path("new-session"), []byte("/x\n"), 0), syscall.EROFS)
+	require.ErrorIs(t, os.Symlink("00000001", m.session("s", "x")), syscall.EROFS)
+}
+
+func redacted(c *mountConfig) { c.options.Redact = true }
+
+// TestRedactedFollows appends to a session with a reader on it: first a secret, then the line that tells that a word that
+// has been shown is one.
+func TestRedactedFollows(t *testing.T) {
+	a := t.TempDir()
+	file := filepath.Join(a, "sessions", "p", "s.jsonl")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	line := func(id, parent, text string) string {
+		return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"%s","timestamp":1}}`+"\n", id, parent, text)
+	}
+	require.NoError(t, os.WriteFile(file, []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`+"\n"+
+		line("00000001", "null", "say "+plantedPassword)), 0o644))
+	m := mountForTest(t, a, redacted)
+	all := func() string {
+		return shell(t, `cd "$1"; cat sessions/p/s.jsonl sessions/p/s/entries/* sessions/p/s/*.{md,json,jsonl} index.jsonl; ls recent`, m.dir)
+	}
+	require.Contains(t, all(), plantedPassword, "nobody knows that it is a secret")
+	grow := func(text string) {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		defer f.Close()
+		_, err = f.WriteString(text)
+		require.NoError(t, err)
+	}
+	grow(line("00000002", `"00000001"`, plantedToken))
+	require.NotContains(t, all(), plantedToken)
+	require.Contains(t, all(), strings.Repeat("*", len(plantedToken)))
+	grow(line("00000003", `"00000002"`, "DB_PASSWORD="+plantedPassword))
+	require.NotContains(t, all(), plantedPassword)
 }

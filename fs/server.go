@@ -28,6 +28,7 @@ type Server struct {
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the directories of SOURCE and
 // reads nothing in them, so it takes the same time for one session and for thousands.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
+	o.ReadOnly = o.ReadOnly || o.Redact // what is written would have to be read back
 	t, err := openTree(o, log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)

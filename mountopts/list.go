@@ -22,6 +22,7 @@ type option struct {
 var options = []option{
 	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
 	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
+	{name: "redact", help: "mask keys and tokens; implies ro", set: on(func(o *Options) { o.Redact = true })},
 	{name: "sync", help: "make every line that is written durable at once", set: on(func(o *Options) { o.Sync = true })},
 	{name: "async", help: "durable at fsync (default)", set: on(func(o *Options) { o.Sync = false })},
 	{

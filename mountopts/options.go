@@ -23,6 +23,8 @@ type Options struct {
 	Foreground bool
 	// AllowOther lets other users access the mount, as far as the modes of the files allow.
 	AllowOther bool
+	// Redact shows sessions with the secrets in them masked. It implies ReadOnly.
+	Redact bool
 	// ReadOnly refuses every write with EROFS.
 	ReadOnly bool
 	// Sync makes every line that is written durable before the write returns.

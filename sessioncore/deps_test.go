@@ -31,6 +31,7 @@ var ownImports = map[string][]string{
 	"/storage/dir":                    {"/storage", "/internal/procfs"},
 	"/storage/memory":                 {"/storage"},
 	"/storage/pending":                {"/storage", "/storage/memory"},
+	"/storage/redact":                 {"/internal/secrets", "/storage"},
 	"/storage/storagetest":            {"/storage"},
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},

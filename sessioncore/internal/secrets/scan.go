@@ -95,14 +95,18 @@ const anyKind = "generic-api-key"
 
 // Clean returns text with what is or holds a secret replaced, as far as is known until now.
 func (s *Scan) Clean(text string) string {
-	guarded := append([]byte{'\n'}, text...)
-	isSecret := false
-	s.values.find(guarded, func(match) { isSecret = true })
-	_ = find(context.Background(), guarded, func(match) { isSecret = true })
-	if isSecret {
+	known := In(text)
+	s.values.find([]byte(text), func(match) { known = true })
+	if known {
 		return "*"
 	}
 	return text
+}
+
+// In reports whether a rule finds a secret in text.
+func In(text string) (found bool) {
+	_ = find(context.Background(), append([]byte{'\n'}, text...), func(match) { found = true })
+	return found
 }
 
 // pass is one reading of a file, by the rules or for known secrets.

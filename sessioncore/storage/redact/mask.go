@@ -1,0 +1,185 @@
+package redact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"sessionfs/sessioncore/internal/secrets"
+	"sessionfs/sessioncore/storage"
+)
+
+// masked is a pinned file whose secrets read as asterisks.
+type masked struct {
+	storage.UnsupportedObject
+	obj     storage.Object
+	mask    *mask
+	version version // when it was opened
+}
+
+// version tells one state of a mask from another.
+type version struct {
+	content int // counts every change of the file
+	taken   int // counts the changes after which what was shown before would be shown differently
+}
+
+// mask is where the secrets of a file are.
+type mask struct {
+	id      object
+	counted int // places that the Storage counted; guarded by its mutex
+
+	mu      sync.Mutex // guards the fields below; held while the file is searched
+	scan    *secrets.Scan
+	places  []secrets.Place // never changed, only replaced
+	token   storage.Token   // of the state that was searched
+	at      int64           // when that was known to be the state, ns since the epoch
+	sum     uint64          // hash of what was searched
+	version version
+}
+
+// tries is how often a file is read again because it changed meanwhile.
+const tries = 5
+
+func (m *mask) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.places)
+}
+
+// current searches what is new in a file, and returns the version that the mask has then.
+func (m *mask) current(obj storage.Object) (version, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.update(obj)
+	return m.version, err
+}
+
+// update makes the mask that of the file's state. A file that seems only to have grown is hashed up to where it was
+// searched: somebody may have changed the middle too, and what that put there must not be shown. Callers must hold m.mu.
+func (m *mask) update(obj storage.Object) error {
+	now := time.Now().UnixNano()
+	st, err := obj.Stat()
+	if err != nil || m.scan != nil && st.Token == m.token && !st.Racy(m.at) {
+		return err
+	}
+	in := io.NewSectionReader(obj, 0, st.Size)
+	hash := xxhash.New()
+	isGrowth := false
+	if m.scan != nil && st.Size >= m.token.Size {
+		if _, err := io.CopyN(hash, in, m.token.Size); err != nil {
+			return readError(err)
+		}
+		isGrowth = hash.Sum64() == m.sum
+	}
+	if isGrowth && st.Size == m.token.Size {
+		m.token, m.at = st.Token, now
+		return nil
+	}
+	if n, err := io.Copy(hash, in); err != nil || n < st.Size-m.token.Size {
+		return readError(err)
+	}
+	before, scan := m.scan, m.scan
+	if !isGrowth {
+		scan = &secrets.Scan{}
+	}
+	stays := int64(0)
+	if before != nil {
+		stays = before.Next()
+	}
+	m.scan = nil // after an error it is no use
+	if err := scan.Extend(context.Background(), obj, st.Size); err != nil {
+		return searchError(err)
+	}
+	if !slices.Equal(placesBefore(m.places, stays), placesBefore(scan.Places, stays)) {
+		m.version.taken++
+	}
+	m.scan, m.places, m.token, m.at, m.sum = scan, slices.Clone(scan.Places), st.Token, now, hash.Sum64()
+	m.version.content++
+	return nil
+}
+
+// placesBefore returns the places that begin before an offset.
+func placesBefore(places []secrets.Place, off int64) []secrets.Place {
+	return places[:sort.Search(len(places), func(i int) bool { return places[i].Offset >= off })]
+}
+
+// readError is the error for a file that could not be read up to the size that it had.
+func readError(err error) error {
+	if err == nil || err == io.EOF {
+		return fmt.Errorf("%w: it was cut while it was searched for secrets", storage.ErrStale)
+	}
+	return err
+}
+
+func searchError(err error) error {
+	if errors.Is(err, secrets.ErrTooMany) {
+		return fmt.Errorf("%w: it has %w", fs.ErrPermission, err)
+	}
+	return err
+}
+
+// ReadAt implements storage.Object. The error is storage.ErrStale if a secret has become known, or a change been made,
+// so that something that this object may have shown already would be shown differently.
+func (o *masked) ReadAt(p []byte, off int64) (int, error) {
+	for range tries {
+		places, size, before, err := o.places()
+		if err != nil {
+			return 0, err
+		}
+		n, err := o.obj.ReadAt(p[:max(0, min(int64(len(p)), size-off))], off)
+		after, changed := o.mask.current(o.obj)
+		if changed != nil {
+			clear(p)
+			return 0, changed
+		}
+		if before != after {
+			continue
+		}
+		hide(p[:n], off, places)
+		if err == nil && n < len(p) {
+			err = io.EOF
+		}
+		return n, err
+	}
+	clear(p)
+	return 0, fmt.Errorf("%w: it changes all the time", storage.ErrStale)
+}
+
+// places returns what is masked in the first size bytes of the file.
+func (o *masked) places() ([]secrets.Place, int64, version, error) {
+	m := o.mask
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.update(o.obj)
+	if err == nil && m.version.taken != o.version.taken {
+		err = fmt.Errorf("%w: more of it is masked now", storage.ErrStale)
+	}
+	return m.places, m.token.Size, m.version, err
+}
+
+// hide overwrites what is masked in the part of a file that begins at off.
+func hide(p []byte, off int64, places []secrets.Place) {
+	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
+	for _, place := range places[first:] {
+		if place.Offset >= off+int64(len(p)) {
+			return
+		}
+		for i := max(place.Offset-off, 0); i < min(place.Offset+place.Size-off, int64(len(p))); i++ {
+			p[i] = '*'
+		}
+	}
+}
+
+// Close implements storage.Object.
+func (o *masked) Close() error { return o.obj.Close() }
+
+// Stat implements storage.Object.
+func (o *masked) Stat() (storage.Stat, error) { return o.obj.Stat() }

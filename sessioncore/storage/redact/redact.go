@@ -1,0 +1,182 @@
+package redact
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"sessionfs/sessioncore/internal/secrets"
+	"sessionfs/sessioncore/storage"
+)
+
+// Storage shows the files of another storage with their secrets masked (docs/design.md section 8, Redacted mounts).
+type Storage struct {
+	storage.Unsupported
+	files storage.Storage
+
+	mu     sync.Mutex // guards the fields below
+	masks  map[object]*mask
+	places int // in all of them, when each was last looked at
+
+	maxPlaces int // maxKept, but in tests
+}
+
+// object identifies a file.
+type object struct{ device, inode uint64 }
+
+const (
+	// maxMasks is the maximum number of files whose masks are kept, and maxKept that of places in them, 100 bytes each.
+	// Beyond that a file is searched again.
+	maxMasks = 4096
+	maxKept  = 200_000
+)
+
+var _ storage.Storage = (*Storage)(nil)
+
+// New returns a Storage that shows files.
+func New(files storage.Storage) *Storage {
+	return &Storage{files: files, masks: map[object]*mask{}, maxPlaces: maxKept}
+}
+
+// ending is the suffix of the names of files that can be masked.
+const ending = ".jsonl"
+
+// hidden reports whether a path is not shown: a part of it is a secret.
+func hidden(name string) bool { return name != "" && secrets.In(name) }
+
+// shown returns the state of a name as it is shown, the zero Stat if it is not.
+func shown(name string, st storage.Stat) storage.Stat {
+	switch {
+	case st.Kind == storage.KindLink || hidden(name):
+		return storage.Stat{}
+	case st.Kind == storage.KindFile && !strings.HasSuffix(name, ending):
+		st.Mode = 0
+	}
+	return st
+}
+
+func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
+
+// List implements storage.Storage.
+func (s *Storage) List(dir string) ([]storage.Item, error) {
+	if hidden(dir) {
+		return nil, missing("a name with a secret")
+	}
+	items, err := s.files.List(dir)
+	return slices.DeleteFunc(items, func(item storage.Item) bool {
+		return item.Kind == storage.KindLink || hidden(path.Join(dir, item.Name))
+	}), err
+}
+
+// ListStat implements storage.Storage.
+func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+	if hidden(dir) {
+		return nil, missing("a name with a secret")
+	}
+	items, err := storage.ListStat(s.files, dir, func(item storage.Item) bool {
+		return item.Kind != storage.KindLink && want(item) && !hidden(path.Join(dir, item.Name))
+	})
+	for i, item := range items {
+		items[i].Stat = shown(path.Join(dir, item.Name), item.Stat)
+	}
+	return items, err
+}
+
+// StatNames implements storage.Storage.
+func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
+	return storage.StatNames(s.files, dir, names, func(i int, st storage.Stat) { f(i, shown(path.Join(dir, names[i]), st)) })
+}
+
+// Stat implements storage.Storage. The kind and size of a file are told without searching it.
+func (s *Storage) Stat(name string) (storage.Stat, error) {
+	st, err := s.files.Stat(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if st = shown(name, st); st == (storage.Stat{}) {
+		return st, missing("a name with a secret, or a link")
+	}
+	return st, nil
+}
+
+// Open implements storage.Storage. The file is searched; that takes as long as reading it and more.
+func (s *Storage) Open(name string) (storage.Object, error) {
+	if hidden(name) {
+		return nil, missing("a name with a secret")
+	}
+	if !strings.HasSuffix(name, ending) {
+		return nil, fmt.Errorf("%w: secrets can be masked in session files alone", fs.ErrPermission)
+	}
+	obj, err := s.files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	o := &masked{obj: obj}
+	if o.mask, err = s.maskOf(obj); err == nil {
+		o.version, err = o.mask.current(obj)
+	}
+	if err != nil {
+		_ = obj.Close()
+		return nil, err
+	}
+	s.keep(o.mask)
+	return o, nil
+}
+
+// maskOf returns the mask of a file, which may not be up to date.
+func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	id := object{st.Device, st.Inode}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.masks[id]
+	if m == nil {
+		m = &mask{id: id}
+		s.masks[id] = m
+	}
+	return m, nil
+}
+
+// keep counts the places of a mask, and forgets others if there are too many.
+func (s *Storage) keep(m *mask) {
+	places := m.count()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places += places - m.counted
+	m.counted = places
+	for id, other := range s.masks {
+		if len(s.masks) <= maxMasks && s.places <= s.maxPlaces {
+			break
+		}
+		if other != m {
+			s.places -= other.counted
+			other.counted = 0
+			delete(s.masks, id)
+		}
+	}
+}
+
+// errReadOnly is the error of all writes. Nothing writes to a redacted mount.
+var errReadOnly = fmt.Errorf("%w: secrets are masked, so nothing can be written", fs.ErrPermission)
+
+// Append implements storage.Storage.
+func (s *Storage) Append(string, []byte) (storage.Stat, error) { return storage.Stat{}, errReadOnly }
+
+// Replace implements storage.Storage.
+func (s *Storage) Replace(string, storage.Token, func(io.Writer) error) (storage.Stat, error) {
+	return storage.Stat{}, errReadOnly
+}
+
+// Sync implements storage.Storage.
+func (s *Storage) Sync(string) error { return errReadOnly }
+
+// Lock implements storage.Storage.
+func (s *Storage) Lock(context.Context, string) (func() error, error) { return nil, errReadOnly }
