@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
@@ -18,9 +19,12 @@ var _ writer.BlobPutter = (*Store)(nil)
 // Persisting). A complete blob of that name is left alone. The client writes blobs in place and without
 // fsync, so a crash can leave a partial one: Put replaces it.
 //
+// Where the file system has links, the blob gets a second name with the ending, as the client gives images one by
+// which viewers know what they are. Nothing else refers to it, so that it does not matter if that fails.
+//
 // Put takes no lock: another writer of the same blob writes the same bytes. It returns the errors of the storage,
 // and storage.ErrNotRegular if the name is taken by something that is not a file.
-func (s *Store) Put(data []byte) (hash string, err error) {
+func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	sum := sha256.Sum256(data)
 	hash = hex.EncodeToString(sum[:])
 	for range putTries {
@@ -31,7 +35,17 @@ func (s *Store) Put(data []byte) (hash string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("store blob %s: %w", hash, err)
 	}
+	if ending != "" {
+		s.link(hash, ending)
+	}
 	return hash, nil
+}
+
+func (s *Store) link(hash, ending string) {
+	err := s.storage.HardLink(hash, hash+"."+ending)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		slog.Debug("a blob has no second name", "blob", hash, "ending", ending, "err", err)
+	}
 }
 
 // putTries is how often Put starts over because another process stores the same blob.

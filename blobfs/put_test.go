@@ -31,7 +31,7 @@ func hashOf(data []byte) string {
 func TestPut(t *testing.T) {
 	store, dir := openStore(t)
 	data := []byte("a picture")
-	hash, err := store.Put(data)
+	hash, err := store.Put(data, "")
 	require.NoError(t, err)
 	require.Equal(t, hashOf(data), hash)
 	got, err := os.ReadFile(filepath.Join(dir, hash))
@@ -41,13 +41,21 @@ func TestPut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode())
 
-	_, err = store.Put(data)
+	_, err = store.Put(data, "")
 	require.NoError(t, err)
 	again, err := os.Stat(filepath.Join(dir, hash))
 	require.NoError(t, err)
 	require.True(t, os.SameFile(st, again), "what is there stays as it is")
 	require.Equal(t, st.ModTime(), again.ModTime())
 	onlyFile(t, dir, hash)
+
+	for range 2 {
+		_, err = store.Put(data, "png")
+		require.NoError(t, err)
+	}
+	linked, err := os.Stat(filepath.Join(dir, hash+".png"))
+	require.NoError(t, err)
+	require.True(t, os.SameFile(st, linked))
 }
 
 func onlyFile(t *testing.T, dir, name string) {
@@ -63,7 +71,7 @@ func TestPutRepairs(t *testing.T) {
 	data := []byte("a picture")
 	for _, broken := range []string{"", "a pic", "A PICTURE"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, hashOf(data)), []byte(broken), 0o600))
-		_, err := store.Put(data)
+		_, err := store.Put(data, "")
 		require.NoError(t, err)
 		whole, err := store.verify(hashOf(data))
 		require.NoError(t, err)
@@ -76,13 +84,13 @@ func TestPutRefuses(t *testing.T) {
 	store, dir := openStore(t)
 	data := []byte("a picture")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, hashOf(data)), 0o700))
-	_, err := store.Put(data)
+	_, err := store.Put(data, "")
 	require.ErrorIs(t, err, storage.ErrNotRegular)
 	require.NoError(t, os.Remove(filepath.Join(dir, hashOf(data))))
 	other := filepath.Join(t.TempDir(), "other")
 	require.NoError(t, os.WriteFile(other, []byte("x"), 0o600))
 	require.NoError(t, os.Symlink(other, filepath.Join(dir, hashOf(data))))
-	_, err = store.Put(data)
+	_, err = store.Put(data, "")
 	require.ErrorIs(t, err, storage.ErrNotRegular)
 	got, err := os.ReadFile(other)
 	require.NoError(t, err)
@@ -95,7 +103,7 @@ func TestPutConcurrently(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			_, err := store.Put(data)
+			_, err := store.Put(data, "")
 			assert.NoError(t, err)
 		})
 	}

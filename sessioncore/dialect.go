@@ -134,26 +134,35 @@ func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 // TimeForm returns the form for times that are added to the session, which is that of its last timestamp.
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
-// Dialect acquires a snapshot and returns its dialect. Errors are those of Acquire.
-func (s *Session) Dialect(ctx context.Context) (*Dialect, error) {
-	snap, err := s.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Release()
-	return snap.dialect, nil
+// Format is what decides how clients write the lines of a session.
+type Format struct {
+	Dialect *Dialect
+	Slot    bool // the file begins with a title slot, as those of omp 18 do
 }
 
-// recentLook is the maximum age of a snapshot whose dialect RecentDialect returns. It is short, so that the file is
+// Format returns the format of the session.
+func (s *Snapshot) Format() Format { return Format{s.dialect, s.header.slot > 0} }
+
+// Format acquires a snapshot and returns its format. Errors are those of Acquire.
+func (s *Session) Format(ctx context.Context) (Format, error) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return Format{}, err
+	}
+	defer snap.Release()
+	return snap.Format(), nil
+}
+
+// recentLook is the maximum age of a snapshot whose format RecentFormat returns. It is short, so that the file is
 // unlikely to have been replaced since; if it was, it is read while the lock is held.
 const recentLook = time.Second
 
-// RecentDialect returns the dialect of the current snapshot if its file was read within the last second, nil
-// otherwise.
-func (s *Session) RecentDialect() *Dialect {
+// RecentFormat returns the format of the current snapshot. ok is false if its file was not read within the last
+// second.
+func (s *Session) RecentFormat() (f Format, ok bool) {
 	cur := s.current.Load()
 	if cur == nil || time.Now().UnixNano()-cur.readAt > int64(recentLook) {
-		return nil
+		return Format{}, false
 	}
-	return cur.dialect
+	return cur.Format(), true
 }

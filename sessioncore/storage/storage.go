@@ -65,6 +65,9 @@ type Storage interface {
 	// has changed. What is appended to the old file after that is carried over to the new one. If it is
 	// unsupported, nothing is written, and callers use Replace.
 	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
+	// HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken. If it is
+	// unsupported, files have one name.
+	HardLink(name, second string) error
 	// Sync makes appended data durable.
 	Sync(name string) error
 

@@ -24,6 +24,7 @@ func methods(s every.Storage, o storage.Object, token storage.Token) map[string]
 	ctx := context.Background()
 	calls := map[string]func() error{
 		"Readlink":      func() error { _, err := s.Readlink("d/link"); return err },
+		"HardLink":      func() error { return s.HardLink("d/x", "d/second") },
 		"MkdirAll":      func() error { return s.MkdirAll("d") },
 		"CreatePending": func() error { return s.CreatePending("d/new", false, storagetest.Content("x")) },
 		"Pending":       func() error { s.Pending("d/new"); return nil },
@@ -198,6 +199,22 @@ func TestStorageReadlink(t *testing.T) {
 		assert.ErrorIs(t, err, fs.ErrNotExist, "no link is followed")
 		_, err = s.Readlink("d/x.jsonl")
 		assert.Error(t, err)
+	})
+}
+
+func TestStorageHardLink(t *testing.T) {
+	every.Each(t, func(t *testing.T, s every.Storage) {
+		s.WriteFile(t, "d/x", "x")
+		if slices.Contains(s.Cannot, "HardLink") {
+			require.ErrorIs(t, s.HardLink("d/x", "d/y"), storage.ErrUnsupported)
+			return
+		}
+		require.NoError(t, s.HardLink("d/x", "d/y"))
+		require.True(t, storagetest.Stat(t, s, "d/y").SameObject(storagetest.Stat(t, s, "d/x").Token))
+		require.ErrorIs(t, s.HardLink("d/x", "d/y"), fs.ErrExist)
+		require.ErrorIs(t, s.HardLink("d/none", "d/z"), fs.ErrNotExist)
+		require.ErrorIs(t, s.HardLink("d/x", "e"), storage.ErrBadName)
+		require.ErrorIs(t, s.HardLink("d/x", "d/../e"), storage.ErrBadName)
 	})
 }
 

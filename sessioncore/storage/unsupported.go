@@ -35,6 +35,9 @@ func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, func() error)
 	return Stat{}, ErrUnsupported
 }
 
+// HardLink implements Storage.
+func (Unsupported) HardLink(string, string) error { return ErrUnsupported }
+
 // Writers implements Storage.
 func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
 

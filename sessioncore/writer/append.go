@@ -21,35 +21,35 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	// Under the lock the file is read anyway. So if its dialect was read a moment ago, use that to check the lines
+	// Under the lock the file is read anyway. So if its format was read a moment ago, use that to check the lines
 	// and save a read; but do not refuse a line because of it.
-	if d := s.RecentDialect(); d != nil {
-		if drafts, bad := w.drafts(s, d, lines); bad == nil {
-			if ids, err = w.appendDrafts(ctx, s, d, drafts, nil); !errors.Is(err, errDialect) {
+	if f, ok := s.RecentFormat(); ok {
+		if drafts, bad := w.drafts(s, f, lines); bad == nil {
+			if ids, err = w.appendDrafts(ctx, s, f, drafts, nil); !errors.Is(err, errFormat) {
 				return ids, err
 			}
 		}
 	}
 	for range staleTries {
-		d, err := s.Dialect(ctx)
+		f, err := s.Format(ctx)
 		if err != nil {
 			return nil, err
 		}
-		drafts, bad := w.drafts(s, d, lines)
-		if ids, err = w.appendDrafts(ctx, s, d, drafts, bad); !errors.Is(err, errDialect) {
+		drafts, bad := w.drafts(s, f, lines)
+		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad); !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errDialect)
+	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errFormat)
 }
 
-// errDialect means that the file's dialect has changed since the lines were checked.
-var errDialect = errors.New("the session's dialect changed")
+// errFormat means that the file's format has changed since the lines were checked.
+var errFormat = errors.New("the session's format changed")
 
-// appendDrafts is Append for lines that were checked for the dialect d; bad is the error of the line after them. If
-// the session now has another dialect, it writes nothing and returns errDialect.
-func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft, bad error) (ids []string, err error) {
-	if drafts, err = w.withBlobs(ctx, s, d, drafts); err != nil {
+// appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
+// the session now has another format, it writes nothing and returns errFormat.
+func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error) (ids []string, err error) {
+	if drafts, err = w.withBlobs(ctx, s, f, drafts); err != nil {
 		bad = err
 	}
 	if len(drafts) == 0 {
@@ -57,8 +57,8 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *se
 	}
 	var misfit error
 	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.Dialect() != d {
-			return errDialect
+		if c.snap.Format() != f {
+			return errFormat
 		}
 		b, err := w.batch(c.snap)
 		if err != nil {
@@ -84,17 +84,17 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, d *se
 }
 
 // drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
-func (w *Writer) drafts(s *sessioncore.Session, d *sessioncore.Dialect, lines [][]byte) ([]*draft, error) {
+func (w *Writer) drafts(s *sessioncore.Session, f sessioncore.Format, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
-	useBlobs := w.opts.Blobs != nil
-	asked := d != sessioncore.OMP
+	rules := persistRules{blobs: w.opts.Blobs != nil, newer: f.Slot}
+	asked := f.Dialect != sessioncore.OMP
 	for _, line := range lines {
-		draft, err := parseDraft(line, d, useBlobs)
+		draft, err := parseDraft(line, f.Dialect, rules)
 		if err == nil && len(draft.blobs) > 0 && !asked {
 			asked = true
 			if w.programOf(s.Name()) == ProgramPi {
-				useBlobs = false
-				draft, err = parseDraft(line, d, useBlobs)
+				rules.blobs = false
+				draft, err = parseDraft(line, f.Dialect, rules)
 			}
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 // withBlobs stores the blobs of lines, and returns the lines before the first one for which that failed. It is called
 // before the lock is taken, since storing takes longer than others wait for the lock. It first checks the lines
 // against the session, so that a refused line leaves no blob behind.
-func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, d *sessioncore.Dialect, drafts []*draft) ([]*draft, error) {
+func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
@@ -132,8 +132,8 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, d *sessi
 		return nil, err
 	}
 	defer snap.Release()
-	if snap.Dialect() != d {
-		return nil, errDialect
+	if snap.Format() != f {
+		return nil, errFormat
 	}
 	b, err := w.batch(snap)
 	if err != nil {
@@ -142,8 +142,8 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, d *sessi
 	ids, bad := b.addAll(drafts)
 	drafts = drafts[:len(ids)]
 	for i, d := range drafts {
-		for _, data := range d.blobs {
-			if err := w.putBlob(data); err != nil {
+		for _, b := range d.blobs {
+			if err := w.putBlob(b); err != nil {
 				return drafts[:i], err
 			}
 		}
@@ -151,10 +151,10 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, d *sessi
 	return drafts, bad
 }
 
-func (w *Writer) putBlob(data []byte) error {
-	hash, err := w.opts.Blobs.Put(data)
-	if err == nil && hash != blobName(data) {
-		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(data))
+func (w *Writer) putBlob(b lineBlob) error {
+	hash, err := w.opts.Blobs.Put(b.data, b.ending)
+	if err == nil && hash != blobName(b.data) {
+		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(b.data))
 	}
 	return err
 }

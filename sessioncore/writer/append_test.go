@@ -341,7 +341,7 @@ func TestAppendIndexesTheTail(t *testing.T) {
 
 // TestAppendWithoutUsage: the client cannot open a session with an assistant's message without usage.
 func TestAppendWithoutUsage(t *testing.T) {
-	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), sessioncore.OMP, false)
+	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), sessioncore.OMP, persistRules{})
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0,`+noUsage+`}}`, string(d.text))
 }

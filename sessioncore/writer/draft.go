@@ -12,7 +12,7 @@ import (
 type draft struct {
 	kind   sessioncore.EntryType
 	text   rawjson.Value // on one line, with size controls applied
-	blobs  [][]byte      // blobs that text refers to
+	blobs  []lineBlob    // blobs that text refers to
 	id     rawjson.Value // nil if it has to be created
 	parent rawjson.Value // nil if it has to be chosen
 	timed  bool
@@ -21,7 +21,7 @@ type draft struct {
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.
-func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, error) {
+func parseDraft(line []byte, d *sessioncore.Dialect, rules persistRules) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
 	}
@@ -41,7 +41,7 @@ func parseDraft(line []byte, d *sessioncore.Dialect, useBlobs bool) (*draft, err
 	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine leaves every offset as it was
 		text = fills.Apply(text)
 	}
-	p, err := persist(text, useBlobs)
+	p, err := persist(text, rules)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass over the tokens,
-// without recursion, which collects edits. What is not edited keeps its bytes.
+// without recursion, which collects edits. What is not edited keeps its bytes. persistnewer.go has what omp 18 does
+// otherwise than 14.9.9.
 
 const (
 	// maxPersist is the length up to which a string is kept whole, in UTF-16 code units (docs/format.md, Persisting).
@@ -29,8 +30,15 @@ const (
 // BlobPutter stores the blobs that lines refer to.
 type BlobPutter interface {
 	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already is
-	// left as it is.
-	Put(data []byte) (hash string, err error)
+	// left as it is. If ending is not empty, the blob gets a second name with that ending where the file system has
+	// links; for the second name there is no error.
+	Put(data []byte, ending string) (hash string, err error)
+}
+
+// persistRules say how the client of a session writes lines.
+type persistRules struct {
+	blobs bool // images go into blobs, else they stay in the line whatever their length
+	newer bool // as omp 18 does, else as omp 14.9.9
 }
 
 // persistKey classifies a member's key for the size controls.
@@ -40,32 +48,47 @@ const (
 	keyOther persistKey = iota
 	keyContent
 	keyImageURL
-	keySignature
-	keyTransient
+	keyThinkingSignature
+	keyThoughtSignature
+	keyTextSignature
+	keyPartialJSON
+	keyEvents
 	keyType
 	keyData
 	keyLineCount
+	keyImages
+	keyMimeType
+	keyResult
+	keyName
+	keyID
+	keyToolUseID
+	keyEncrypted
+	keyBlock
+	keyCompaction
 )
+
+var persistKeys = map[string]persistKey{
+	"content": keyContent, "image_url": keyImageURL, "type": keyType, "data": keyData, "lineCount": keyLineCount,
+	"thinkingSignature": keyThinkingSignature, "thoughtSignature": keyThoughtSignature, "textSignature": keyTextSignature,
+	"partialJson": keyPartialJSON, "jsonlEvents": keyEvents,
+	"images": keyImages, "frames": keyImages, "mimeType": keyMimeType, "result": keyResult,
+	"name": keyName, "id": keyID, "tool_use_id": keyToolUseID, "encrypted_content": keyEncrypted,
+	"block": keyBlock, "anthropicCompaction": keyCompaction,
+}
 
 func persistKeyOf(key rawjson.Value) persistKey {
 	name, _ := key.Bytes()
-	switch string(name) {
-	case "content":
-		return keyContent
-	case "image_url":
-		return keyImageURL
-	case "thinkingSignature", "thoughtSignature", "textSignature":
-		return keySignature
-	case "partialJson", "jsonlEvents":
-		return keyTransient
-	case "type":
-		return keyType
-	case "data":
-		return keyData
-	case "lineCount":
-		return keyLineCount
-	}
-	return keyOther
+	return persistKeys[string(name)]
+}
+
+// isSignature reports whether the client checks a member's text against the content of its block.
+func (k persistKey) isSignature() bool {
+	return k == keyThinkingSignature || k == keyThoughtSignature || k == keyTextSignature
+}
+
+// isTransient reports whether a member with this key is not written.
+func (r persistRules) isTransient(k persistKey) bool {
+	return k == keyEvents || k == keyPartialJSON && !r.newer
 }
 
 // textSpan is the range [start, end) of a text; the zero value means none.
@@ -87,28 +110,38 @@ type persistFrame struct {
 	dataEdit  int      // index of its edit, -1 if none
 	lines     int      // lines of the member content, if it was truncated
 	lineCount textSpan // value of the member lineCount, if it is a number
+
+	newer newerFrame
 }
 
 // persisted is an entry's text after the size controls, and the blobs that it refers to.
 type persisted struct {
 	text  rawjson.Value
-	blobs [][]byte
+	blobs []lineBlob
+}
+
+// lineBlob is what a line refers to.
+type lineBlob struct {
+	data   []byte
+	ending string // of its second name, such as png; "" for none
 }
 
 // persister collects what the size controls change.
 type persister struct {
-	text     rawjson.Value
-	scan     rawjson.Scanner
-	edits    rawjson.Edits
-	blobs    [][]byte
-	useBlobs bool
-	frames   []persistFrame
+	text   rawjson.Value
+	rules  persistRules
+	scan   rawjson.Scanner
+	edits  rawjson.Edits
+	blobs  []lineBlob
+	frames []persistFrame
 }
 
 // persist applies the size controls to a valid object. Invalid UTF-8 becomes U+FFFD, as readers would decode it.
-// Unless useBlobs is set, images stay in the text whatever their length.
-func persist(text rawjson.Value, useBlobs bool) (persisted, error) {
-	p := persister{text: text, useBlobs: useBlobs}
+func persist(text rawjson.Value, rules persistRules) (persisted, error) {
+	if rules.newer {
+		text = withoutReplayed(text)
+	}
+	p := persister{text: text, rules: rules}
 	if err := p.walk(); err != nil {
 		return persisted{}, err
 	}
@@ -186,6 +219,7 @@ func (p *persister) open(i int, object bool) error {
 		return &FieldError{Want: "no more than " + strconv.Itoa(maxDepth) + " levels of arrays and objects"}
 	}
 	f := persistFrame{object: object, key: p.valueKey(), dropAt: -1, dataEdit: -1}
+	f.newer.edits, f.newer.blobs = len(p.edits), len(p.blobs)
 	if object {
 		f.inList = len(p.frames) > 0 && !p.inside().object && f.key == keyContent
 		f.member = noMember
@@ -201,7 +235,7 @@ func (p *persister) key(i int) int {
 	key := persistKeyOf(p.text[i:end])
 	at := rawjson.SkipSpace(p.text, end)
 	at = rawjson.SkipSpace(p.text, at+1) // skip the colon
-	if key != keyTransient {
+	if !p.rules.isTransient(key) {
 		if f.dropAt >= 0 {
 			p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: i})
 			f.dropAt = -1
@@ -233,13 +267,21 @@ func (p *persister) close() {
 	if f.dropAt >= 0 {
 		p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: f.prevEnd})
 	}
-	if f.inList && f.image && f.data.end != 0 {
-		p.image(f)
-	}
-	if f.lines > 0 && f.lineCount.end != 0 {
-		p.edits = append(p.edits, rawjson.Edit{Start: f.lineCount.start, End: f.lineCount.end, Text: strconv.Itoa(f.lines)})
+	if p.rules.newer {
+		p.closeNewer(f)
+	} else {
+		if f.inList && f.image && f.data.end != 0 {
+			p.image(f)
+		}
+		if f.lines > 0 && f.lineCount.end != 0 {
+			p.setLineCount(f, f.lines)
+		}
 	}
 	p.frames = p.frames[:len(p.frames)-1]
+}
+
+func (p *persister) setLineCount(f *persistFrame, lines int) {
+	p.edits = append(p.edits, rawjson.Edit{Start: f.lineCount.start, End: f.lineCount.end, Text: strconv.Itoa(lines)})
 }
 
 // scalar handles a value that is not a string.
@@ -248,13 +290,17 @@ func (p *persister) scalar(start, end int) {
 	if !f.object {
 		return
 	}
+	f.newer.has = f.newer.has.without(f.member)
 	switch f.member { // of repeated keys the last one counts
 	case keyType:
-		f.image = false
+		f.image, f.newer.typ = false, blockOther
 	case keyData:
 		f.data = textSpan{}
 	case keyContent:
-		f.lines = 0
+		f.lines, f.newer.content = 0, textSpan{}
+		f.newer.hasContent = true
+	case keyBlock:
+		f.newer.serverTool = false
 	case keyLineCount:
 		f.lineCount = textSpan{}
 		if p.text[start:end].IsNumber() {
@@ -275,6 +321,7 @@ func (p *persister) str(start, end int) {
 	if !f.object {
 		return
 	}
+	f.newer.str(f.member, token, start)
 	switch f.member {
 	case keyType:
 		f.image = token.Is("image")

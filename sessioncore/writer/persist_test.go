@@ -59,7 +59,7 @@ func TestPersist(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := persist(rawjson.Value(test.give), true)
+			got, err := persist(rawjson.Value(test.give), persistRules{blobs: true})
 			require.NoError(t, err)
 			require.True(t, rawjson.IsValidObject(got.text))
 			if strings.HasPrefix(test.want, "{") {
@@ -80,7 +80,7 @@ func TestPersistKeepsBytes(t *testing.T) {
 		`{"content":[{"type":"image","data":"` + longBase64 + `","data":1}]}`,
 		`{"content":[{"type":"image","data":"` + longBase64 + `","data":{}}]}`,
 	} {
-		got, err := persist(rawjson.Value(text), true)
+		got, err := persist(rawjson.Value(text), persistRules{blobs: true})
 		require.NoError(t, err)
 		require.Equal(t, text, string(got.text))
 		require.Empty(t, got.blobs)
@@ -106,7 +106,7 @@ func TestPersistEdits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := persist(rawjson.Value(test.give), true)
+			got, err := persist(rawjson.Value(test.give), persistRules{blobs: true})
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(got.text))
 		})
@@ -116,17 +116,39 @@ func TestPersistEdits(t *testing.T) {
 // TestPersistWithoutBlobs: a picture stays whole where there is nothing to put it into.
 func TestPersistWithoutBlobs(t *testing.T) {
 	text := `{"content":[{"type":"image","data":` + jsonString("QUJD", 130_000) + `}],"image_url":"data:image/png;base64,QUJD"}`
-	got, err := persist(rawjson.Value(text), false)
+	got, err := persist(rawjson.Value(text), persistRules{})
 	require.NoError(t, err)
 	require.Equal(t, text, string(got.text))
 }
 
 func TestPersistDepth(t *testing.T) {
 	nest := func(n int) rawjson.Value { return rawjson.Value(strings.Repeat("[", n) + strings.Repeat("]", n)) }
-	_, err := persist(nest(maxDepth), true)
+	_, err := persist(nest(maxDepth), persistRules{blobs: true})
 	require.NoError(t, err)
-	_, err = persist(nest(maxDepth+1), true)
+	_, err = persist(nest(maxDepth+1), persistRules{blobs: true})
 	require.ErrorIs(t, err, sessioncore.ErrInvalid)
+}
+
+// TestPersistAsItsClient: which client's rules count is found from the file, and looked at under the lock.
+func TestPersistAsItsClient(t *testing.T) {
+	const line = `{"type":"custom","customType":"c","data":{"partialJson":"p","x":{"mimeType":"image/png","images":[{"type":"image","mimeType":"IMAGE/PNG","data":"`
+	const slot = `{"type":"title","v":1,"title":"t","updatedAt":"","pad":""}` + "\n"
+	for name, test := range map[string]struct {
+		file string
+		kept bool
+	}{"of 14.9.9": {plainFile, false}, "of 18": {slot + plainFile, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := startMemory(t, test.file, Options{})
+			_, err := w.append(line + longBase64 + `"}]}}}`)
+			require.NoError(t, err)
+			require.Equal(t, test.kept, strings.Contains(w.content(), `"partialJson"`))
+			require.Equal(t, test.kept, strings.Contains(w.content(), `"blob:sha256:9f167a`))
+			require.Equal(t, test.kept, len(w.blobs.blobs) == 1)
+			if test.kept {
+				require.Equal(t, []string{"png"}, w.blobs.endings)
+			}
+		})
+	}
 }
 
 func TestBlobsBeforeTheLine(t *testing.T) {

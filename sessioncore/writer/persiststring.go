@@ -14,17 +14,20 @@ import (
 func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
 	if key == keyImageURL {
 		if text, _ := token.Bytes(); isImageURL(text) {
-			if !p.useBlobs { // leave it whole: a truncated image is useless
+			if !p.rules.blobs { // leave it whole: a truncated image is useless
 				return nil, 0
 			}
-			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(sessioncore.TextUTF8(string(text))))}, 0
+			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(sessioncore.TextUTF8(string(text))), "")}, 0
 		}
 	}
 	body := token[1 : len(token)-1]
 	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a code unit takes at least a byte
 		return nil, 0
 	}
-	if key == keySignature {
+	if key.isSignature() {
+		if p.rules.newer {
+			return nil, 0
+		}
 		return &rawjson.Edit{Start: start, End: start + len(token), Text: `""`}, 0
 	}
 	cut := cutUnits(body, maxPersist-noticeUnits)
@@ -36,16 +39,16 @@ func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *
 func (p *persister) image(f *persistFrame) {
 	token := p.text[f.data.start:f.data.end]
 	text, _ := token.Bytes()
-	if bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) || unitsOf(token[1:len(token)-1]) < minBlob {
+	if isReference(text) || unitsOf(token[1:len(token)-1]) < minBlob {
 		return
 	}
-	if !p.useBlobs {
+	if !p.rules.blobs {
 		if f.dataEdit >= 0 { // a truncated image is useless
 			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
 		}
 		return
 	}
-	e := rawjson.Edit{Start: f.data.start, End: f.data.end, Text: p.blob(decodeBase64(text))}
+	e := rawjson.Edit{Start: f.data.start, End: f.data.end, Text: p.blob(decodeBase64(text), "")}
 	if f.dataEdit >= 0 {
 		p.edits[f.dataEdit] = e
 	} else {
@@ -53,9 +56,12 @@ func (p *persister) image(f *persistFrame) {
 	}
 }
 
+// isReference reports whether a text refers to a blob.
+func isReference(text []byte) bool { return bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) }
+
 // blob records data to be stored and returns the reference to it, as JSON.
-func (p *persister) blob(data []byte) string {
-	p.blobs = append(p.blobs, data)
+func (p *persister) blob(data []byte, ending string) string {
+	p.blobs = append(p.blobs, lineBlob{data, ending})
 	return `"` + rawjson.BlobPrefix + blobName(data) + `"`
 }
 

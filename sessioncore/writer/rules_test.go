@@ -186,7 +186,7 @@ func reappended(t *testing.T, path string) (entries int) {
 			continue // one of version 1 that keeps nothing
 		}
 		bare := setMembers(text, []objectMember{{"id", ""}, {"parentId", ""}})
-		_, err = parseDraft(bare, sessioncore.OMP, true)
+		_, err = parseDraft(bare, sessioncore.OMP, persistRules{blobs: true})
 		require.NoError(t, err, "%s: %.300s", path, text)
 		entries++
 	}

@@ -81,10 +81,10 @@ func FuzzPersist(f *testing.F) {
 		if !rawjson.IsValidObject(v) {
 			return
 		}
-		once, err := persist(v, true)
+		once, err := persist(v, persistRules{blobs: true})
 		require.NoError(t, err)
 		require.True(t, json.Valid(once.text) && utf8.Valid(once.text), "%q", once.text)
-		twice, err := persist(once.text, true)
+		twice, err := persist(once.text, persistRules{blobs: true})
 		require.NoError(t, err)
 		require.Equal(t, string(once.text), string(twice.text))
 		require.Empty(t, twice.blobs)

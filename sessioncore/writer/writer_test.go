@@ -34,17 +34,21 @@ const (
 
 // memBlobs is a blob store in memory.
 type memBlobs struct {
-	blobs map[string]string
-	err   error
+	blobs   map[string]string
+	endings []string
+	err     error
 }
 
-func (m *memBlobs) Put(data []byte) (string, error) {
+func (m *memBlobs) Put(data []byte, ending string) (string, error) {
 	if m.err != nil {
 		return "", m.err
 	}
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
 	m.blobs[hash] = string(data)
+	if ending != "" {
+		m.endings = append(m.endings, ending)
+	}
 	return hash, nil
 }
 

@@ -45,7 +45,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: m,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "Keep", "ListStat", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf", "StatNames",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf", "StatNames",
 			},
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
