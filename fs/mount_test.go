@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	if options := os.Getenv(daemonEnv); options != "" {
 		os.Exit(runDaemon(options))
 	}
+	if config := os.Getenv(lossEnv); config != "" {
+		os.Exit(serveLoss(config))
+	}
 	syscall.Umask(0o022)
 	code := m.Run()
 	removeStores()

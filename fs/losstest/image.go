@@ -1,0 +1,241 @@
+package losstest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Image is what a disk may have after a loss of power: the content of its files by their paths; directories end in a
+// slash.
+type Image map[string]string
+
+// Write makes the files of an image in a directory.
+func (i Image) Write(dir string) error {
+	for _, path := range slices.Sorted(maps.Keys(i)) {
+		at := filepath.Join(dir, path)
+		var err error
+		if strings.HasSuffix(path, "/") {
+			err = os.MkdirAll(at, 0o700)
+		} else {
+			err = os.WriteFile(at, []byte(i[path]), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key identifies an image.
+func (i Image) key() string {
+	h := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(i)) {
+		_, _ = fmt.Fprintf(h, "%q %q\n", path, i[path])
+	}
+	return string(h.Sum(nil))
+}
+
+// disk is the state of a disk and of the cache above it.
+type disk struct{ nodes map[int]*inode }
+
+// inode is a file or directory: what is durable, and the changes after that.
+type inode struct {
+	isDir   bool
+	data    []byte
+	names   map[string]int
+	changes []Op
+}
+
+func newDisk() *disk { return &disk{map[int]*inode{0: {isDir: true, names: map[string]int{}}}} }
+
+// add takes a change into the cache, or puts what is there on the disk.
+func (d *disk) add(op Op) {
+	switch op.Kind {
+	case "mark":
+	case "sync":
+		n := d.nodes[op.Node]
+		n.data, n.names = n.content(len(n.changes), nil), n.entries(len(n.changes))
+		n.changes = nil
+	case "write", "truncate":
+		n := d.nodes[op.Node]
+		n.changes = append(n.changes, op)
+	case "create", "mkdir":
+		d.nodes[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
+		fallthrough
+	default:
+		if op.Dir != op.To && (op.Kind == "rename" || op.Kind == "exchange") {
+			panic("a rename between directories") // has no place in the model
+		}
+		n := d.nodes[op.Dir]
+		n.changes = append(n.changes, op)
+	}
+}
+
+// content is that of a file after the first so many changes, and after a last one that is not whole.
+func (n *inode) content(changes int, last *Op) []byte {
+	data := slices.Clone(n.data)
+	apply := func(op Op) {
+		if op.Kind == "truncate" {
+			data = resized(data, op.Size)
+			return
+		}
+		data = resized(data, max(int64(len(data)), op.Off+int64(len(op.Data))))
+		copy(data[op.Off:], op.Data)
+	}
+	if n.isDir {
+		return nil
+	}
+	for _, op := range n.changes[:changes] {
+		apply(op)
+	}
+	if last != nil {
+		apply(*last)
+	}
+	return data
+}
+
+func resized(data []byte, size int64) []byte {
+	if size <= int64(len(data)) {
+		return data[:size]
+	}
+	return append(data, make([]byte, size-int64(len(data)))...)
+}
+
+// entries is a directory after the first so many changes.
+func (n *inode) entries(changes int) map[string]int {
+	names := maps.Clone(n.names)
+	if !n.isDir {
+		return names
+	}
+	for _, op := range n.changes[:changes] {
+		switch op.Kind {
+		case "create", "mkdir", "link":
+			names[op.Name] = op.Node
+		case "unlink":
+			delete(names, op.Name)
+		case "rename":
+			names[op.New] = names[op.Name]
+			delete(names, op.Name)
+		case "exchange":
+			names[op.Name], names[op.New] = names[op.New], names[op.Name]
+		}
+	}
+	return names
+}
+
+// choice is what of the cache has reached the disk: how many changes of an inode, and of the next one a part.
+type choice struct {
+	changes func(n *inode) int
+	last    func(n *inode) *Op
+}
+
+// image is the disk with a choice.
+func (d *disk) image(c choice) Image {
+	image := Image{}
+	var walk func(n *inode, at string)
+	walk = func(n *inode, at string) {
+		for name, number := range n.entries(c.changes(n)) {
+			child := d.nodes[number]
+			if child.isDir {
+				image[at+name+"/"] = ""
+				walk(child, at+name+"/")
+				continue
+			}
+			var last *Op
+			if c.last != nil {
+				last = c.last(child)
+			}
+			image[at+name] = string(child.content(c.changes(child), last))
+		}
+	}
+	walk(d.nodes[0], "")
+	return image
+}
+
+// images are the states that a loss of power at this moment could leave. They are not all that are possible, but for
+// each file and each directory every number of changes that may have reached it, with all and with nothing of the
+// rest.
+func (d *disk) images() []Image {
+	all := func(n *inode) int { return len(n.changes) }
+	none := func(*inode) int { return 0 }
+	kind := func(dirs, files func(*inode) int) func(*inode) int {
+		return func(n *inode) int {
+			if n.isDir {
+				return dirs(n)
+			}
+			return files(n)
+		}
+	}
+	images := []Image{
+		d.image(choice{changes: none}), d.image(choice{changes: all}),
+		d.image(choice{changes: kind(all, none)}), d.image(choice{changes: kind(none, all)}),
+	}
+	for _, one := range d.nodes {
+		for i := range one.changes {
+			for _, rest := range []func(*inode) int{all, none} {
+				upTo := func(n *inode) int {
+					if n == one {
+						return i
+					}
+					return rest(n)
+				}
+				images = append(images, d.image(choice{changes: upTo}))
+				if op := one.changes[i]; op.Kind == "write" {
+					for _, part := range parts(op) {
+						images = append(images, d.image(choice{changes: upTo, last: func(n *inode) *Op {
+							if n == one {
+								return &part
+							}
+							return nil
+						}}))
+					}
+				}
+			}
+		}
+	}
+	return images
+}
+
+// sector is what a disk writes as a whole.
+const sector = 512
+
+// parts are what may be there of a write: nothing of it but the size, and its first half. What lies in one sector that
+// was there before is written as a whole.
+func parts(op Op) []Op {
+	if len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
+		return nil
+	}
+	zeros, half := op, op
+	zeros.Data = make([]byte, len(op.Data))
+	half.Data = op.Data[:len(op.Data)/2]
+	return []Op{zeros, half}
+}
+
+// EachLoss calls f for the states that a loss of power after each change of a record could leave, with the marks before
+// it. A state with the same marks comes once.
+func EachLoss(ops []Op, f func(step int, marks []string, image Image)) {
+	d := newDisk()
+	var marks []string
+	seen := map[string]bool{}
+	for step, op := range ops {
+		d.add(op)
+		if op.Kind == "mark" {
+			marks = append(marks, op.Name)
+			seen = map[string]bool{}
+		}
+		if len(marks) == 0 {
+			continue // what was there before
+		}
+		for _, image := range d.images() {
+			if key := image.key(); !seen[key] {
+				seen[key] = true
+				f(step, marks, image)
+			}
+		}
+	}
+}

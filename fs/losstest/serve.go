@@ -1,0 +1,281 @@
+package losstest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// Op is one change, or an fsync. Inodes are numbered anew: the file system below may give a number again.
+type Op struct {
+	Kind string // create, mkdir, write, truncate, link, unlink, rename, exchange, sync, mark
+	Dir  int    `json:",omitempty"` // the directory of Name; 0 is the root
+	Name string `json:",omitempty"` // or the text of a mark
+	To   int    `json:",omitempty"` // the directory of New
+	New  string `json:",omitempty"`
+	Node int    `json:",omitempty"` // what is created, written, linked, or synced; 0 is the root
+	Off  int64  `json:",omitempty"`
+	Size int64  `json:",omitempty"`
+	Data []byte `json:",omitempty"`
+}
+
+// markPrefix begins the name of a directory that is not made: mkdir of it adds a mark to the record.
+const markPrefix = ".mark:"
+
+// Mark adds a mark to the record of the file system that is mounted at a path.
+func Mark(at, text string) error {
+	err := os.Mkdir(filepath.Join(at, markPrefix+text), 0o700)
+	if os.IsExist(err) {
+		return nil
+	}
+	return err
+}
+
+// record is the record of a mounted file system.
+type record struct {
+	mu    sync.Mutex // held during each change, so that the record has them in their order
+	out   *json.Encoder
+	nodes map[uint64]int // by the number that the file system below has for them now
+	next  int
+}
+
+// Mount serves the directory dir at the mount point at, and writes the record to out. What is in dir counts as durable.
+func Mount(dir, at string, out io.Writer) (*fuse.Server, error) {
+	r := &record{out: json.NewEncoder(out), nodes: map[uint64]int{}}
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); err != nil {
+		return nil, err
+	}
+	r.nodes[st.Ino] = 0
+	if err := r.existing(dir, 0); err != nil {
+		return nil, err
+	}
+	data := &fusefs.LoopbackRoot{Path: dir, Dev: uint64(st.Dev)}
+	data.NewNode = func(data *fusefs.LoopbackRoot, _ *fusefs.Inode, _ string, st *syscall.Stat_t) fusefs.InodeEmbedder {
+		return &node{fusefs.LoopbackNode{RootData: data}, r, st.Ino}
+	}
+	root := &node{fusefs.LoopbackNode{RootData: data}, r, st.Ino}
+	data.RootNode = root
+	return fusefs.Mount(at, root, &fusefs.Options{
+		MountOptions:    fuse.MountOptions{DirectMount: true, FsName: dir, Name: "losstest", Options: []string{"default_permissions"}},
+		NullPermissions: true,
+	})
+}
+
+// existing records what is in a directory from the start.
+func (r *record) existing(dir string, node int) error {
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		info, err := item.Info()
+		if err != nil {
+			return err
+		}
+		path, kind := filepath.Join(dir, item.Name()), "create"
+		if item.IsDir() {
+			kind = "mkdir"
+		}
+		child := r.made(kind, node, item.Name(), info.Sys().(*syscall.Stat_t).Ino)
+		if item.IsDir() {
+			err = r.existing(path, child)
+		} else {
+			var data []byte
+			data, err = os.ReadFile(path)
+			r.add(Op{Kind: "write", Node: child, Data: data})
+			r.add(Op{Kind: "sync", Node: child})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.add(Op{Kind: "sync", Node: node})
+	return nil
+}
+
+func (r *record) add(op Op) {
+	if err := r.out.Encode(op); err != nil {
+		panic(err)
+	}
+}
+
+// made records a new file or directory and returns its number.
+func (r *record) made(kind string, dir int, name string, ino uint64) int {
+	r.next++
+	r.nodes[ino] = r.next
+	r.add(Op{Kind: kind, Dir: dir, Name: name, Node: r.next})
+	return r.next
+}
+
+// ReadRecord reads a record.
+func ReadRecord(in io.Reader) (ops []Op, err error) {
+	for lines := json.NewDecoder(in); ; {
+		var op Op
+		if err := lines.Decode(&op); err == io.EOF {
+			return ops, nil
+		} else if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
+	}
+}
+
+// node is a file or directory; its changes are recorded.
+type node struct {
+	fusefs.LoopbackNode
+	record *record
+	ino    uint64
+}
+
+func (n *node) number() int { return n.record.nodes[n.ino] }
+
+func (n *node) change(call func() syscall.Errno, op func() Op) syscall.Errno {
+	n.record.mu.Lock()
+	defer n.record.mu.Unlock()
+	errno := call()
+	if errno == 0 {
+		n.record.add(op())
+	}
+	return errno
+}
+
+func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
+	n.record.mu.Lock()
+	defer n.record.mu.Unlock()
+	if text, ok := strings.CutPrefix(name, markPrefix); ok {
+		n.record.add(Op{Kind: "mark", Name: text})
+		return nil, syscall.EEXIST
+	}
+	if child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); errno == 0 {
+		n.record.made("mkdir", n.number(), name, out.Ino)
+	}
+	return child, errno
+}
+
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno) {
+	n.record.mu.Lock()
+	defer n.record.mu.Unlock()
+	if child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out); errno != 0 {
+		return nil, nil, 0, errno
+	}
+	n.record.made("create", n.number(), name, out.Ino)
+	made := child.Operations().(*node)
+	return child, &handle{f.(*fusefs.LoopbackFile), made}, 0, 0
+}
+
+func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) }, func() Op {
+		return Op{Kind: "unlink", Dir: n.number(), Name: name}
+	})
+}
+
+func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Rmdir(ctx, name) }, func() Op {
+		return Op{Kind: "unlink", Dir: n.number(), Name: name}
+	})
+}
+
+func (n *node) Rename(ctx context.Context, name string, to fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	const exchange = 2 // RENAME_EXCHANGE
+	kind := "rename"
+	if flags&exchange != 0 {
+		kind = "exchange"
+	}
+	target := to.(*node)
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, &target.LoopbackNode, newName, flags) }, func() Op {
+		return Op{Kind: kind, Dir: n.number(), Name: name, To: target.number(), New: newName}
+	})
+}
+
+func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
+	linked := target.(*node)
+	errno = n.change(func() syscall.Errno {
+		child, errno = n.LoopbackNode.Link(ctx, &linked.LoopbackNode, name, out)
+		return errno
+	}, func() Op {
+		return Op{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
+	})
+	return child, errno
+}
+
+func (n *node) Symlink(context.Context, string, string, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	return nil, syscall.EPERM // nothing that is tested makes any
+}
+
+func (n *node) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	f, _, errno := n.LoopbackNode.Open(ctx, flags)
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	return &handle{f.(*fusefs.LoopbackFile), n}, 0, 0
+}
+
+func (n *node) Setattr(ctx context.Context, f fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	size, truncates := in.GetSize()
+	if !truncates {
+		return n.LoopbackNode.Setattr(ctx, f, in, out)
+	}
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Setattr(ctx, f, in, out) }, func() Op {
+		return Op{Kind: "truncate", Node: n.number(), Size: int64(size)}
+	})
+}
+
+// Fsync is that of directories too.
+func (n *node) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno {
+	return n.change(func() syscall.Errno { return 0 }, func() Op { return Op{Kind: "sync", Node: n.number()} })
+}
+
+// OpendirHandle returns one without an fsync of its own.
+func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	f, _, errno := n.LoopbackNode.OpendirHandle(ctx, flags)
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	return dirHandle{f.(reader)}, 0, 0
+}
+
+type reader interface {
+	fusefs.FileReaddirenter
+	fusefs.FileSeekdirer
+	fusefs.FileReleasedirer
+}
+
+type dirHandle struct{ reader }
+
+// handle is an open file.
+type handle struct {
+	*fusefs.LoopbackFile
+	node *node
+}
+
+// PassthroughFd keeps the kernel from writing past us.
+func (h *handle) PassthroughFd() (int, bool) { return -1, false }
+
+func (h *handle) Write(ctx context.Context, data []byte, off int64) (done uint32, errno syscall.Errno) {
+	errno = h.node.change(func() syscall.Errno { done, errno = h.LoopbackFile.Write(ctx, data, off); return errno }, func() Op {
+		return Op{Kind: "write", Node: h.node.number(), Off: off, Data: data[:done]}
+	})
+	return done, errno
+}
+
+func (h *handle) Writev(ctx context.Context, data [][]byte, off int64) (uint32, syscall.Errno) {
+	return h.Write(ctx, slices.Concat(data...), off)
+}
+
+func (h *handle) Fsync(ctx context.Context, flags uint32) syscall.Errno {
+	return h.node.Fsync(ctx, h, flags)
+}
+
+func (h *handle) Allocate(context.Context, uint64, uint64, uint32) syscall.Errno {
+	return syscall.ENOTSUP
+}

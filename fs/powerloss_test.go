@@ -1,0 +1,237 @@
+package fs_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs/losstest"
+)
+
+// A loss of power, not only a kill: SOURCE lies on a file system that records each change and each fsync, and the
+// states that a loss after each of them could leave are looked at (powerlosscheck_test.go).
+
+// lossEnv makes the test binary serve such a file system: its directory, mount point and record, as JSON.
+const lossEnv = "SESSIONFS_TEST_LOSS"
+
+// serveLoss serves it until it is unmounted, or until the test that started it is gone.
+func serveLoss(config string) int {
+	var paths [3]string
+	if json.Unmarshal([]byte(config), &paths) != nil {
+		return 2
+	}
+	out, err := os.Create(paths[2])
+	if err != nil {
+		return 1
+	}
+	server, err := losstest.Mount(paths[0], paths[1], out)
+	if err != nil {
+		_, _ = os.Stderr.WriteString(err.Error())
+		return 1
+	}
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1)) // ends when the test does
+		if unix.Unmount(paths[1], unix.MNT_DETACH) != nil {
+			_ = exec.Command("fusermount3", "-u", "-z", paths[1]).Run()
+		}
+	}()
+	server.Wait()
+	return 0
+}
+
+// promised is what a write promises.
+type promised struct {
+	session string   // below sessions/p
+	lines   []string // each is found in one line of the file, once
+	title   *string
+	whole   bool   // the file is there with all of it, or not at all
+	durable string // the mark from which on it must be there; "" for never
+}
+
+// lossy is a mount over a file system that records.
+type lossy struct {
+	t        *testing.T
+	m        *mount
+	loopback string
+	record   string
+	sync     bool // -o sync
+	promises []promised
+}
+
+const (
+	lossSlot = `{"type":"title","v":1,"title":"before","source":"user","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
+	lossTorn = `{"type":"message","id":"cut","par`
+	lossV1   = `{"type":"session","id":"old","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/p"}` + "\n" +
+		`{"type":"message","timestamp":"2026-02-16T10:20:31.000Z","message":{"role":"user","content":"old-question"}}` + "\n"
+)
+
+// lossFiles are the sessions from the start, and what is found in their lines.
+var lossFiles = map[string]struct {
+	text  string
+	lines []string
+}{
+	"plain": {header("plain") + entry(0, "e0", "", "zero") + entry(1, "e1", "e0", "one"), []string{mark(0), mark(1)}},
+	"slot": {lossSlot + strings.Repeat(" ", 256-len(lossSlot)-3) + "\"}\n" + header("slot") + entry(0, "e0", "", "zero"),
+		[]string{mark(0)}},
+	"old":  {lossV1, []string{"old-question"}},
+	"torn": {header("torn") + entry(0, "e0", "", "zero") + lossTorn, []string{mark(0)}},
+}
+
+// mountLossy mounts a store on a file system that records.
+func mountLossy(t *testing.T, sync bool) *lossy {
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		missing(t, "FUSE is not usable: %v", err)
+	}
+	a := newAgent(t)
+	for name, file := range lossFiles {
+		a.write(name, file.text)
+	}
+	l := &lossy{t: t, loopback: t.TempDir(), record: filepath.Join(t.TempDir(), "record"), sync: sync}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	config, err := json.Marshal([]string{a.dir, l.loopback, l.record})
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	cmd.Env, cmd.Dir, cmd.Stderr = append(os.Environ(), lossEnv+"="+string(config)), "/", os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = stdin.Close(); <-ended })
+	require.Eventually(t, func() bool { return mountedAt(l.loopback) }, patience, 10*time.Millisecond)
+	l.mark("mounted")
+	return l
+}
+
+func mountedAt(path string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
+}
+
+func (l *lossy) mark(text string) { require.NoError(l.t, losstest.Mark(l.loopback, text)) }
+
+// does carries out a write, which is durable afterwards: at once, or with an fsync of a file.
+func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func() promised) {
+	if do != nil {
+		more := do() // what only its answer tells
+		if more.session != "" {
+			p.session = more.session
+		}
+	}
+	l.mark("done " + name)
+	if p.durable = "done " + name; !atOnce && !l.sync {
+		f, err := os.OpenFile(l.m.path("sessions", "p", p.session, fsync), os.O_RDWR, 0)
+		if fsync == "new-session" {
+			f, err = os.OpenFile(l.m.path(fsync), os.O_RDWR, 0)
+		}
+		require.NoError(l.t, err)
+		require.NoError(l.t, f.Sync())
+		require.NoError(l.t, f.Close())
+		p.durable = "synced " + name
+		l.mark(p.durable)
+	}
+	l.promises = append(l.promises, p)
+}
+
+// custom is a line for append with an id.
+func custom(id string, size int) string {
+	return `{"type":"custom","customType":"t","id":"` + id + `","data":"` + strings.Repeat("x", size) + `"}` + "\n"
+}
+
+// appends appends entries of such ids.
+func (l *lossy) appends(session string, size int, ids ...string) {
+	text, lines := "", []string{}
+	for _, id := range ids {
+		text += custom(id, size)
+		lines = append(lines, `"id":"`+id+`"`)
+	}
+	// The first write to an old session is a rewrite, which is durable at once.
+	l.does("append "+ids[0], promised{session: session, lines: lines}, session == "old", "append", func() promised {
+		require.NoError(l.t, put(l.m.session(session, "append"), text))
+		return promised{}
+	})
+}
+
+func (l *lossy) title(session, title string) {
+	p := promised{session: session, title: &title}
+	if session == "slot" {
+		p.lines = []string{`"title_change","`}
+	}
+	l.does("title "+session, p, session == "plain", "append", func() promised {
+		require.NoError(l.t, put(l.m.session(session, "title"), title+"\n"))
+		return promised{}
+	})
+}
+
+// newSession makes a session and returns its name.
+func (l *lossy) newSession() string {
+	require.NoError(l.t, os.MkdirAll(filepath.Join(l.loopback, "sessions", "p"), 0o755))
+	return filepath.Base(ask(l.t, l.m.path("new-session"), "/home/dev/project"))
+}
+
+func (l *lossy) work() {
+	question := `{"type":"message","id":"%","message":{"role":"user","content":"?"}}`
+	answer := `{"type":"message","id":"%","message":{"role":"assistant","content":[{"type":"text","text":"!"}]}}`
+	withID := func(line, id string) string { return strings.Replace(line, "%", id, 1) }
+
+	l.appends("plain", 20, "a1")
+	l.appends("plain", 3000, "a2", "a3", "a4")
+	l.does("label", promised{session: "plain", lines: []string{`"label":"L1"`}}, false, "append", func() promised {
+		require.NoError(l.t, put(l.m.session("plain", "labels"), "e0 L1\n"))
+		return promised{}
+	})
+	l.does("leaf", promised{session: "plain", lines: []string{`{"targetId":"e1"}`}}, false, "append", func() promised {
+		run(l.t, "ln", "-sfn", "entries/e1.json", l.m.session("plain", "leaf"))
+		return promised{}
+	})
+	l.title("plain", "after")
+	l.appends("plain", 700, "a5")
+	l.title("slot", "after")
+	l.appends("slot", 100, "a6")
+	l.appends("old", 100, "a7")
+	l.appends("torn", 100, "a8")
+	image := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 500)))
+	l.does("image", promised{session: "plain", lines: []string{`"id":"i1"`}}, false, "append", func() promised {
+		require.NoError(l.t, put(l.m.session("plain", "append"), withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
+		return promised{}
+	})
+	title := "after"
+	l.does("fork", promised{lines: []string{mark(0), mark(1), `"label":"L1"`}, title: &title, whole: true}, true, "", func() promised {
+		return promised{session: filepath.Base(ask(l.t, l.m.session("plain", "fork"), "e1"))}
+	})
+	name := ""
+	asked := promised{lines: []string{`"id":"q1"`}, whole: true}
+	ask := func() promised {
+		name = l.newSession()
+		require.NoError(l.t, put(l.m.session(name, "append"), withID(question, "q1")+"\n"))
+		return promised{session: name}
+	}
+	answered := func() promised {
+		require.NoError(l.t, put(l.m.session(name, "append"), withID(answer, "r1")+"\n"))
+		return promised{session: name}
+	}
+	if l.sync { // each line goes to disk
+		l.does("asked", asked, true, "", ask)
+		l.does("answered", promised{lines: []string{`"id":"r1"`}}, true, "", answered)
+	} else { // with the answer
+		asked.lines = append(asked.lines, `"id":"r1"`)
+		l.does("answered", asked, true, "", func() promised { ask(); return answered() })
+	}
+	for _, fsync := range []string{"append", "new-session"} {
+		id := "for-" + fsync
+		l.does("new, fsync of "+fsync, promised{lines: []string{`"id":"` + id + `"`}, whole: true}, false, fsync, func() promised {
+			name := l.newSession()
+			require.NoError(l.t, put(l.m.session(name, "append"), withID(question, id)+"\n"))
+			return promised{session: name}
+		})
+	}
+}

@@ -1,0 +1,215 @@
+package fs_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/fs/losstest"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/writer"
+)
+
+// TestPowerLoss: power is lost after each change that a write makes to the disk, for each kind of write. What was made
+// durable is there, what was not is there or absent, whole: only a last line may be torn, which the next write leaves
+// behind.
+func TestPowerLoss(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sync=%v", sync), func(t *testing.T) {
+			l := mountLossy(t, sync)
+			l.m = mountForTest(t, l.loopback, func(c *mountConfig) {
+				c.options.Options = mountopts.Options{Source: l.loopback, Mountpoint: c.options.Mountpoint, Sync: sync}
+			})
+			l.work()
+			for name := range lossFiles { // so that none is open that was replaced
+				run(t, "cat", l.m.session(name, "labels"))
+			}
+			l.m.stop()
+			f, err := os.Open(l.record)
+			require.NoError(t, err)
+			defer f.Close()
+			ops, err := losstest.ReadRecord(f)
+			require.NoError(t, err)
+			steps, states := map[int]bool{}, 0
+			losstest.EachLoss(ops, func(step int, marks []string, image losstest.Image) {
+				steps[step], states = true, states+1
+				if problem := l.lost(image, marks); problem != "" {
+					t.Fatalf("power is lost after step %d, %s %s, behind %q: %s", step, ops[step].Kind, ops[step].Name, marks[len(marks)-1], problem)
+				}
+			})
+			t.Logf("%d states, after %d changes", states, len(steps))
+			require.Greater(t, states, 150)
+		})
+	}
+}
+
+// lost returns what is wrong with a disk after a loss of power.
+func (l *lossy) lost(image losstest.Image, marks []string) string {
+	for _, promise := range l.promises {
+		if _, ok := image["sessions/p/"+promise.session+".jsonl"]; !ok && slices.Contains(marks, promise.durable) {
+			return promise.session + " is gone"
+		}
+	}
+	for name := range lossFiles {
+		if _, ok := image["sessions/p/"+name+".jsonl"]; !ok {
+			return name + " is gone"
+		}
+	}
+	for path, text := range image {
+		hash, isBlob := strings.CutPrefix(path, "blobs/")
+		name, isSession := strings.CutSuffix(path, ".jsonl")
+		switch {
+		case strings.HasSuffix(path, "/"), strings.HasSuffix(path, ".tmp"), strings.HasSuffix(path, ".lock"):
+		case isBlob:
+			if sum := sha256.Sum256([]byte(text)); hex.EncodeToString(sum[:]) != hash {
+				return fmt.Sprintf("the blob %s is not whole: %d bytes", hash, len(text))
+			}
+		case isSession:
+			if problem := l.lostSession(filepath.Base(name), text, image, marks); problem != "" {
+				return fmt.Sprintf("%s: %s:\n%.2000q", path, problem, text)
+			}
+		default:
+			return "there is " + path
+		}
+	}
+	return l.nextWrites(image)
+}
+
+var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
+
+// lostSession returns what is wrong with a session.
+func (l *lossy) lostSession(name, text string, image losstest.Image, marks []string) string {
+	known, must := slices.Clone(lossFiles[name].lines), slices.Clone(lossFiles[name].lines)
+	titles := map[string]bool{"": name != "slot", "before": name == "slot"}
+	for _, p := range l.promises {
+		if p.session != name {
+			continue
+		}
+		durable := slices.Contains(marks, p.durable)
+		known = append(known, p.lines...)
+		if durable || p.whole {
+			must = append(must, p.lines...)
+		}
+		if p.title != nil {
+			if durable {
+				clear(titles)
+			}
+			titles[*p.title] = true
+		}
+	}
+	for _, piece := range must {
+		if strings.Count(text, piece) != 1 {
+			return fmt.Sprintf("%q is there %d times", piece, strings.Count(text, piece))
+		}
+	}
+	for _, ref := range blobRef.FindAllStringSubmatch(text, -1) {
+		if _, ok := image["blobs/"+ref[1]]; !ok {
+			return "its blob is not there"
+		}
+	}
+	return lostLines(text, known, titles)
+}
+
+// lostLines: each line is one that was written, but for the last.
+func lostLines(text string, known []string, titles map[string]bool) string {
+	titled := false
+	for line := range strings.Lines(text) {
+		var l struct{ Type, Title string }
+		full := strings.HasSuffix(line, "\n")
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			if torn := strings.TrimSuffix(line, "\n"); !full || torn == lossTorn || strings.HasPrefix(torn, "# ") {
+				continue
+			}
+			return fmt.Sprintf("a line cannot be read: %.100q", line)
+		}
+		if l.Type == "session" || l.Type == "title" {
+			if !titled && !titles[l.Title] {
+				return fmt.Sprintf("the title is %q", l.Title)
+			}
+			titled = true
+			continue
+		}
+		n := 0
+		for _, piece := range known {
+			n += strings.Count(line, piece)
+		}
+		if n != 1 {
+			return fmt.Sprintf("a line is of %d writes: %.100q", n, line)
+		}
+	}
+	if !titled {
+		return "there is no header"
+	}
+	return ""
+}
+
+// nextWrites appends to each session on the disk: what was readable stays, and so is what is new.
+func (l *lossy) nextWrites(image losstest.Image) string {
+	disk, err := os.MkdirTemp(l.t.TempDir(), "")
+	require.NoError(l.t, err)
+	defer os.RemoveAll(disk)
+	maps.DeleteFunc(image, func(path, _ string) bool { return strings.HasSuffix(path, ".lock") }) // storage/dir tests stale ones
+	require.NoError(l.t, image.Write(disk))
+	files, err := dir.Open(filepath.Join(disk, "sessions"))
+	require.NoError(l.t, err)
+	defer files.Close()
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	w := writer.New(store, writer.Options{})
+	for path := range image {
+		name, ok := strings.CutPrefix(path, "sessions/")
+		if !ok || !strings.HasSuffix(path, ".jsonl") {
+			continue
+		}
+		if problem := l.nextWrite(w, store.Session(name), image[path], filepath.Join(disk, path)); problem != "" {
+			return fmt.Sprintf("after the next write to %s: %s", name, problem)
+		}
+	}
+	return ""
+}
+
+func (l *lossy) nextWrite(w *writer.Writer, s *sessioncore.Session, before, path string) string {
+	if _, err := w.Append(context.Background(), s, []byte(custom("next", 10))); err != nil {
+		return err.Error()
+	}
+	now, err := os.ReadFile(path)
+	require.NoError(l.t, err)
+	readable := func(text string) (lines []string) {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
+				lines = append(lines, strings.TrimSuffix(line, "\n"))
+			}
+		}
+		return lines
+	}
+	was, is := readable(before), readable(string(now))
+	if !strings.Contains(before, `"version":3`) { // it was migrated
+		was = was[:0]
+	}
+	if len(is) <= len(was) || !slices.Equal(was, is[:len(was)]) || !strings.Contains(is[len(is)-1], `"next"`) {
+		return fmt.Sprintf("%.2000q", now)
+	}
+	snap, err := s.Acquire(context.Background())
+	if err != nil {
+		return err.Error()
+	}
+	defer snap.Release()
+	headers := strings.Count(string(now), `"type":"session"`) + strings.Count(string(now), `"type":"title"`)
+	if snap.Len() != len(is)-headers {
+		return fmt.Sprintf("%d entries are shown of %d", snap.Len(), len(is)-headers)
+	}
+	return ""
+}
