@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What scripts/interop and scripts/terminal share; sourced, not run: it installs the real client and runs checks
-# of it beside a mount. The script that sources it sets before:
+# What scripts/interop, scripts/terminal and scripts/torture share; sourced, not run: it installs the real client and
+# runs checks of it beside a mount. The script that sources it sets before:
 #
 #   needed      the commands that it needs, as scripts/need takes them
 #   run_limit   how many seconds the checks of one version may take
@@ -21,6 +21,9 @@ versions=()
 tmp=''
 runner=''
 bun=''
+why='' # get_client failed
+build_flags=()
+keep='' # not empty: what is in $tmp stays
 
 # usage prints the comment at the head of the script.
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//p}' "$0"; }
@@ -97,7 +100,7 @@ clean_up() {
 		[[ $at == "$tmp"/* ]] || continue
 		"$tmp/sessionfs" -u -z "$at" 2>/dev/null || umount -l "$at" 2>/dev/null || fusermount3 -u -z "$at" || true
 	done </proc/self/mounts
-	rm -rf --one-file-system "$tmp"
+	[[ -n $keep ]] || rm -rf --one-file-system "$tmp"
 	exit "$status"
 }
 
@@ -160,9 +163,8 @@ find_bun() {
 	return 1
 }
 
-# prepare gets all that the checks need: the client, its runtime, the command, and $tmp.
-prepare() {
-	local version stamp=auto
+# begin gets what every script needs, and makes $tmp.
+begin() {
 	[[ -r /dev/fuse && -w /dev/fuse ]] || skip '/dev/fuse cannot be opened'
 	"$root/scripts/need" "${needed[@]}" || skip "these are needed: ${needed[*]%%:*}"
 
@@ -171,16 +173,27 @@ prepare() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP
+}
 
-	install bun "$bun_version" "$cache/bun-$bun_version" || skip "npm cannot install bun $bun_version"
-	bun=$(find_bun) || skip "bun $bun_version does not run on this machine"
-	for version in "${versions[@]}"; do
-		install "$client" "$version" "$cache/client-$version" || skip "npm cannot install $client $version"
+# get_client VERSION… gets the client and its runtime, or sets why.
+get_client() {
+	local version
+	why="npm cannot install bun $bun_version"
+	install bun "$bun_version" "$cache/bun-$bun_version" || return
+	why="bun $bun_version does not run on this machine"
+	bun=$(find_bun) || return
+	for version in "$@"; do
+		why="npm cannot install $client $version"
+		install "$client" "$version" "$cache/client-$version" || return
 	done
+}
 
+# build builds the command, with build_flags.
+build() {
+	local stamp=auto
 	cd "$root"
 	git status >/dev/null 2>&1 || stamp=false # no git, or a clone that belongs to somebody else
-	go build "-buildvcs=$stamp" -o "$tmp/sessionfs" ./cmd/sessionfs
+	go build "-buildvcs=$stamp" "${build_flags[@]}" -o "$tmp/sessionfs" ./cmd/sessionfs
 }
 
 # check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
@@ -210,7 +223,9 @@ run_checks() {
 	local checks=$root/$1 version passed failed
 	shift
 	take_versions "$@"
-	prepare
+	begin
+	get_client "${versions[@]}" || skip "$why"
+	build
 	for version in "${versions[@]}"; do
 		check_version "$checks" "$version"
 	done
