@@ -1,0 +1,268 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+const (
+	mixWriters = 6
+	mixWrites  = 60 // of each
+	mixPlain   = "scope/plain.jsonl"
+)
+
+// mixFiles are the sessions that all write to: with a title in the header, with a slot, and of version 1.
+var mixFiles = map[string]string{
+	mixPlain:           plainFile,
+	"scope/slot.jsonl": string(titleSlot("old", plainNow)) + plainFile,
+	"scope/old.jsonl":  `{"type":"session","id":"s1","timestamp":"` + plainNow + `"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n",
+}
+
+// mixing is a Writer over an unruly storage, and one goroutine's part of the work.
+type mixing struct {
+	t     *testing.T
+	w     *Writer
+	store *sessioncore.Store
+	files *unrulyStorage
+
+	mu    sync.Mutex // guards those below
+	acked map[string][]string
+	forks map[string]string // by name, the id of the entry
+}
+
+// TestMix: several goroutines write and read beside each other and beside a program that appends under the lock, over a
+// storage that fails, cuts short, holds up and lets overtake. What was acknowledged is there, once, whole and in its
+// order; what was refused is not; and all works again when the storage does.
+func TestMix(t *testing.T) {
+	level := slog.SetLogLoggerLevel(slog.LevelError) // each fault that changes no result is a warning
+	t.Cleanup(func() { slog.SetLogLoggerLevel(level) })
+	storages := map[string]func(t *testing.T) storage.Storage{
+		"memory":  func(*testing.T) storage.Storage { return memory.New() },
+		"dir":     func(t *testing.T) storage.Storage { return dirtest.New(t) },
+		"pending": func(t *testing.T) storage.Storage { return pending.New(dirtest.New(t)) },
+	}
+	faults := map[string]int{}
+	for name, open := range storages {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprintf("%s %d", name, seed), func(t *testing.T) {
+				below := open(t)
+				m := &mixing{
+					t: t, files: newUnruly(below, seed), acked: map[string][]string{}, forks: map[string]string{},
+				}
+				for name, text := range mixFiles {
+					putFile(t, below, name, text)
+				}
+				m.store = sessioncore.NewStore(m.files)
+				m.w = New(m.store, Options{Sync: seed == 2, Blobs: &memBlobs{blobs: map[string]string{}}})
+				var all sync.WaitGroup
+				for n := range mixWriters {
+					all.Go(func() { m.work(n, rand.New(rand.NewPCG(seed, uint64(n)+1))) })
+				}
+				all.Go(func() { m.beside(below) })
+				all.Wait()
+				for call, n := range m.files.faults {
+					faults[call] += n
+				}
+				m.files.calm.Store(true)
+				m.check(below)
+				m.store.Close()
+				require.Zero(t, m.files.open.Load(), "objects are left open")
+				if s, ok := below.(*dir.Storage); ok {
+					require.Empty(t, storagetest.Leftovers(t, s.Path()))
+				}
+			})
+		}
+	}
+	for _, call := range []string{"Append", "Append, a part", "Replace", "Replace, a part", "Overwrite", "Sync", "Open", "ReadAt", "Stat", "Lock"} {
+		require.NotZero(t, faults[call], "faults of %s, without which the test shows nothing: %v", call, faults)
+	}
+}
+
+// work is what one goroutine does.
+func (m *mixing) work(n int, rnd *rand.Rand) {
+	ctx := context.Background()
+	var own *sessioncore.Session
+	for i := range mixWrites {
+		name := []string{"scope/plain.jsonl", "scope/slot.jsonl", "scope/old.jsonl"}[rnd.IntN(3)]
+		s := m.store.Session(name)
+		id := fmt.Sprintf("w%d-%d", n, i)
+		var err error
+		switch rnd.IntN(10) {
+		case 0:
+			err = m.w.SetTitle(ctx, s, "title "+id)
+		case 1:
+			err = m.w.SetLabel(ctx, m.store.Session("scope/plain.jsonl"), "a", "label "+id)
+		case 2:
+			err = m.w.MoveLeaf(ctx, m.store.Session("scope/plain.jsonl"), []string{"a", "b"}[i%2])
+		case 3:
+			var fork string
+			if fork, err = m.w.Fork(ctx, m.store.Session("scope/slot.jsonl"), "b"); err == nil {
+				m.mu.Lock()
+				m.forks[fork] = "b"
+				m.mu.Unlock()
+			}
+		case 4:
+			var made string
+			if made, err = m.w.NewSession(ctx, NewSession{CWD: fmt.Sprintf("/p%d", n)}); err == nil {
+				own = m.store.Session(made)
+				m.ack(made)
+			}
+		case 5:
+			err = m.read(s)
+		default:
+			if own != nil && rnd.IntN(3) == 0 {
+				s = own
+			}
+			err = m.append(s, id, rnd)
+		}
+		m.allowed(err)
+	}
+}
+
+// append appends one entry or three.
+func (m *mixing) append(s *sessioncore.Session, id string, rnd *rand.Rand) error {
+	ids, lines := []string{}, [][]byte{}
+	for i := range []int{1, 3}[rnd.IntN(2)] {
+		one := fmt.Sprintf("%s-%d", id, i)
+		line := `{"type":"custom","customType":"t","id":"` + one + `","data":"` + strings.Repeat(one+" ", rnd.IntN(200)) + `"}`
+		if rnd.IntN(4) == 0 {
+			line = strings.Replace(testAnswer, `{"type"`, `{"id":"`+one+`","type"`, 1)
+		}
+		ids, lines = append(ids, one), append(lines, []byte(line))
+	}
+	added, err := m.w.Append(context.Background(), s, lines...)
+	if len(added) > 0 && !slices.Equal(added, ids[:len(added)]) {
+		m.t.Errorf("%v were added, not %v", added, ids)
+	}
+	m.ack(s.Name(), added...)
+	return err
+}
+
+func (m *mixing) ack(name string, ids ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.acked[name] = append(m.acked[name], ids...)
+}
+
+// read renders the context of a session: it is whole, or an error.
+func (m *mixing) read(s *sessioncore.Session) error {
+	ctx := context.Background()
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	leaf, err := snap.Leaf()
+	if err != nil || leaf == sessioncore.NoEntry {
+		return err
+	}
+	doc, err := snap.Context(ctx, leaf, nil)
+	if err != nil {
+		return err
+	}
+	defer doc.Close()
+	text := make([]byte, doc.Size())
+	if n, err := doc.ReadAt(text, 0); n < len(text) {
+		return err
+	}
+	if !json.Valid(text) {
+		m.t.Errorf("the context of %s is no JSON: %.300q", s.Name(), text)
+	}
+	return nil
+}
+
+// beside appends under the lock as another program does, past the faults.
+func (m *mixing) beside(files storage.Storage) {
+	for i := range mixWrites {
+		id := fmt.Sprintf("other-%d", i)
+		unlock, err := files.Lock(context.Background(), mixPlain)
+		if errors.Is(err, storage.ErrLocked) {
+			continue // the machine is busy
+		}
+		line := `{"type":"custom","customType":"t","id":"` + id + `","parentId":"a","timestamp":"` + plainNow + `"}` + "\n"
+		if err == nil {
+			_, err = files.Append(mixPlain, append([]byte("\n"), line...)) // behind what may be torn
+		}
+		if err == nil {
+			err = unlock()
+		}
+		if err != nil {
+			m.t.Error(err)
+			return
+		}
+		m.ack(mixPlain, id)
+	}
+}
+
+// allowed fails the test for an error that is neither an injected one nor that of a busy machine.
+func (m *mixing) allowed(err error) {
+	if err == nil || errors.Is(err, errUnruly) || errors.Is(err, storage.ErrLocked) {
+		return
+	}
+	m.t.Errorf("%v", err)
+}
+
+// check holds every session against what was acknowledged.
+func (m *mixing) check(files storage.Storage) {
+	for name := range mixFiles {
+		m.ack(name)
+	}
+	for fork := range m.forks {
+		require.Contains(m.t, fileContent(m.t, files, fork), `"id":"b"`)
+	}
+	for name, acked := range m.acked {
+		s := m.store.Session(name)
+		_, err := m.w.Append(context.Background(), s, []byte(`{"type":"custom","customType":"t","id":"last"}`))
+		require.NoError(m.t, err, "%s: afterwards it works", name)
+		m.checkFile(name, fileContent(m.t, files, name), acked)
+		require.NoError(m.t, m.read(s))
+	}
+}
+
+// checkFile: what was acknowledged is there once, in the order of each writer, and nothing else of a writer.
+func (m *mixing) checkFile(name, text string, acked []string) {
+	seen, torn := map[string][]string{}, 0
+	for line := range strings.Lines(text) {
+		var e struct{ ID string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed+"\n" != tornMark {
+				torn++
+			}
+			continue
+		}
+		if who, _, ok := strings.Cut(e.ID, "-"); ok && (who[0] == 'w' || who == "other") {
+			seen[who] = append(seen[who], e.ID)
+		}
+	}
+	want := map[string][]string{}
+	for _, id := range acked {
+		who, _, _ := strings.Cut(id, "-")
+		want[who] = append(want[who], id)
+	}
+	for who := range want {
+		require.Equal(m.t, want[who], seen[who], "%s, what %s wrote", name, who)
+		delete(seen, who)
+	}
+	require.Empty(m.t, seen, "%s: what was refused", name)
+	require.LessOrEqual(m.t, torn, m.files.torn[name], "%s has torn lines: %.3000q", path.Base(name), text)
+}
