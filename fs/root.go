@@ -81,13 +81,14 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if o.Redact {
 		shown = redact.New(onDisk)
 	}
-	sessions := pending.New(shown)
+	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
+	memory.LimitCollector()
+	sessions := pending.New(shown, memory)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	t.clients = clients.New(source, terminals)
 	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
 	blobStore := blobfs.New(blobs)
-	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
-	memory.LimitCollector()
+	list := listing.New(t.store, onDisk.Path())
 	view := &nodes.View{
 		Log:   log,
 		Blobs: blobStore,
@@ -97,13 +98,14 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			LiveAllow:  o.LiveAllow,
 			LeafMemory: o.LeafMemory,
 			Root:       onDisk.Path(),
+			Scope:      list.Scope,
 			Blobs:      blobStore,
 			BlobsDir:   blobs.Path(),
 			Clients:    t.clients,
 			Leases:     t.leases,
 			Program:    func() writer.Program { return writer.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
-		Listing:  listing.New(t.store, onDisk.Path()),
+		Listing:  list,
 		ReadOnly: o.ReadOnly,
 		Redacted: o.Redact,
 		BlobRefs: o.ContextBlobsRef || o.Redact,

@@ -235,7 +235,7 @@ func TestNewSessionLarge(t *testing.T) {
 	w := newWriting(t)
 	path := ask(t, w.m.path("new-session"), "/large")
 	append := w.m.path(path, "append")
-	line := `{"type":"custom","customType":"t","data":[` + strings.Repeat(`"`+strings.Repeat("x", 400_000)+`",`, 60) + `""]}` // 24 MB
+	line := `{"type":"custom","customType":"t","data":[` + strings.Repeat(`"`+strings.Repeat("x", 400_000)+`",`, 25) + `""]}` // 10 MB
 	for range 2 {
 		require.NoError(t, put(append, line+"\n"))
 		require.NoFileExists(t, filepath.Join(w.dir, path+".jsonl"))

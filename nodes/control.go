@@ -58,7 +58,7 @@ type controlHandle struct {
 	pending []byte // the beginning of a line
 	tally   tally
 	taken   bool // a line took effect
-	discard bool // the rest of a line that was too long is still to come
+	broken  brokenLine
 	results answers
 	hold    budget.Hold // pending and results
 
@@ -70,62 +70,64 @@ var _ = (fusefs.FileWriter)((*controlHandle)(nil))
 // Write carries out lines. A bad line fails the write that completes it. If lines of the same write took effect before
 // it, the write is short instead, and the writer's retry of the rest gets the error.
 func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
-	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer h.account()
 	if h.appends {
 		off = -1
 	}
 	h.results.back(off)
-	end := bytes.LastIndexByte(data, '\n') + 1
-	skip := 0
-	if h.discard {
-		if skip = bytes.IndexByte(data, '\n') + 1; skip == 0 {
-			return uint32(len(data)), 0
-		}
-		h.discard = false
+	if errno := h.broken.writes(data); errno != 0 {
+		return 0, errno
 	}
-	if end > skip {
-		goesOn := len(h.pending) > 0
+	defer h.account()
+	goesOn := len(h.pending) > 0
+	n, errno := h.write(uninterrupted(ctx), data, goesOn)
+	if errno != 0 && goesOn {
+		h.broken.hidden(errno, data)
+	}
+	return n, errno
+}
+
+// write is Write; goesOn says that there is the beginning of a line.
+func (h *controlHandle) write(ctx context.Context, data []byte, goesOn bool) (uint32, syscall.Errno) {
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if end > 0 {
 		if goesOn {
 			if err := h.makeRoom(bytes.IndexByte(data, '\n')); err != nil {
 				h.pending = nil
 				return 0, h.refuse(err, data, 0)
 			}
 		}
-		lines, ends := cutLines(h.pending, data[:end], skip, h.empty)
+		lines, ends := cutLines(h.pending, data[:end], h.empty)
 		h.pending = nil
 		if h.single && (h.taken || len(lines) > 1 || end < len(data)) {
 			second := 0
 			if !h.taken {
-				second = ends[0] - skip
+				second = ends[0]
 			}
-			return 0, h.refuse(errManyLines, data[skip:], second)
+			return 0, h.refuse(errManyLines, data, second)
 		}
 		done, err := h.run(ctx, lines)
 		switch {
 		case err != nil && done > 0:
-			h.tally.took(data[skip:ends[done-1]], done)
+			h.tally.took(data[:ends[done-1]], done)
 			return uint32(ends[done-1]), 0
 		case err != nil:
-			return 0, h.refuse(err, data[skip:], firstLine(data[skip:], h.empty, goesOn))
+			return 0, h.refuse(err, data, firstLine(data, h.empty, goesOn))
 		}
-		h.tally.took(data[skip:end], done)
-	} else {
-		end = skip
+		h.tally.took(data[:end], done)
 	}
 	rest := data[end:]
 	if h.single && h.taken && len(rest) > 0 {
 		return 0, h.refuse(errManyLines, rest, 0)
 	}
 	if err := h.keep(rest); err != nil {
-		if end > skip {
-			// Lines before it took effect: the retry of the rest gets the error.
-			h.discard = false
-			return uint32(end), 0
+		if end > 0 {
+			return uint32(end), 0 // lines before it took effect: the retry of the rest gets the error
 		}
-		return 0, h.refuse(err, rest, 0)
+		errno := h.refuse(err, rest, 0)
+		h.broken.line(errno)
+		return 0, errno
 	}
 	return uint32(len(data)), 0
 }
@@ -135,11 +137,10 @@ func (h *controlHandle) refuse(err error, text []byte, start int) syscall.Errno 
 	return h.file.refused(h.tally.refuse(err, text, start))
 }
 
-// cutLines splits data, which ends in a newline, into lines from skip on; pending is the beginning of the
-// first one. Empty lines are left out unless empty is true. ends holds the offset in data at which each
+// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one. Empty lines are left out unless empty is true. ends holds the offset in data at which each
 // line ends, including the empty lines after it.
-func cutLines(pending, data []byte, skip int, empty bool) (lines [][]byte, ends []int) {
-	for at := skip; at < len(data); {
+func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
+	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
 		line := data[at:n]
 		if len(pending) > 0 {

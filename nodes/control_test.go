@@ -81,16 +81,18 @@ func TestControlHandle(t *testing.T) {
 		"empty lines, then bad":   {steps: []step{{write: "\n\nbad\n", n: none, errno: syscall.EINVAL}}},
 		"first ends, second bad":  {steps: []step{{write: "{1", n: all}, {write: "}\nbad\nx\n", n: 2}, {write: "bad\nx\n", n: none, errno: syscall.EINVAL}}, want: []string{"{1}"}},
 		"a bad last":              {steps: []step{{write: "a\nbad", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "close"}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
+		"a bad end, again":        {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: all}}, want: []string{"d", "c"}},
+		"an empty bad end, again": {steps: []step{{write: "bad", n: all}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
 		"a beginning":             {steps: []step{{write: "{1", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "2}\n", n: all}, {write: "close"}}, want: []string{"{12}"}},
 		"whole without newline":   {steps: []step{{write: "{1}", n: all}, {write: "close"}, {write: "\n{2}\n", n: all}}, want: []string{"{1}", "{2}"}},
 		"answers":                 {steps: []step{{write: "a\nb\n", n: all}, {write: "c\nbad\n", n: 2}, {write: "read", read: "<a>\n<b>\n<c>\n"}, {write: "read"}}, want: []string{"a", "b", "c"}},
 		"the longest in parts":    {steps: []step{{write: long[1:], n: all}, {write: "x\n", n: all}}, want: []string{long}},
 		"too long":                {steps: []step{{write: long + "x\na\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
 		"too long after good":     {steps: []step{{write: "a\n" + long + "x\nb\n", n: 2}, {write: long + "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "c\n", n: all}}, want: []string{"a", "c"}},
-		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: all}, {write: "more\nb", n: all}, {write: "\n", n: all}}, want: []string{"b"}},
+		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: none, errno: syscall.EFBIG}, {write: "more\nb", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
 		"too long, the last part": {steps: []step{{write: long, n: all}, {write: "x\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
-		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: all}}, want: []string{"b"}},
-		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: 0, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
+		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: none, errno: syscall.EFBIG}, {write: "bad\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeFile{}

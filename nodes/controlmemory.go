@@ -36,14 +36,13 @@ func (h *controlHandle) reserve(room int) error {
 	return h.hold.Resize(int64(room + cap(h.pending) + h.results.held()))
 }
 
-// keep keeps the beginning of a line. If there is no memory for it, or it is too long, the rest of the line is
-// discarded.
+// keep keeps the beginning of a line. If there is no memory for it, or it is too long, it is dropped.
 func (h *controlHandle) keep(rest []byte) error {
 	if len(rest) == 0 {
 		return nil
 	}
 	if err := h.makeRoom(len(rest)); err != nil {
-		h.pending, h.discard = nil, true
+		h.pending = nil
 		return err
 	}
 	h.pending = append(h.pending, rest...)

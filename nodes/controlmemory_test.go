@@ -16,7 +16,7 @@ func openControl(b *budget.Budget, user uint32, f *fakeFile) *controlHandle {
 }
 
 // TestPendingLinesAreBounded: whoever asks for more than there is gets ENOMEM, with a reason, and the rest of that line
-// is discarded; the others go on. When all are closed nothing is held.
+// fails too; the others go on. When all are closed nothing is held.
 func TestPendingLinesAreBounded(t *testing.T) {
 	b := budget.New(budget.Min, false)
 	part := strings.Repeat("x", 1<<20)
@@ -35,9 +35,12 @@ func TestPendingLinesAreBounded(t *testing.T) {
 	require.ErrorContains(t, f.errs[0], "-o memory=")
 	require.Greater(t, b.Held(), b.Limit()/2)
 	refused, other := files[len(files)-1], files[0]
-	n, errno := refused.Write(t.Context(), []byte("rest\nnext\n"), 0)
+	for _, rest := range []string{part, "rest\n"} {
+		_, errno = refused.Write(t.Context(), []byte(rest), 0)
+		require.Equal(t, syscall.ENOMEM, errno, "the rest of the line")
+	}
+	_, errno = refused.Write(t.Context(), []byte("next\n"), 0)
 	require.Zero(t, errno)
-	require.EqualValues(t, len("rest\nnext\n"), n)
 	_, errno = other.Write(t.Context(), []byte("\n"), 0)
 	require.Zero(t, errno)
 	require.Equal(t, []string{"next", strings.Repeat(part, 4)}, f.applied)

@@ -30,7 +30,7 @@ var ownImports = map[string][]string{
 	"/storage":                        {},
 	"/storage/dir":                    {"/storage", "/internal/procfs"},
 	"/storage/memory":                 {"/storage"},
-	"/storage/pending":                {"/storage", "/storage/memory"},
+	"/storage/pending":                {"/budget", "/storage", "/storage/memory"},
 	"/storage/redact":                 {"/internal/secrets", "/storage"},
 	"/storage/storagetest":            {"/storage"},
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},

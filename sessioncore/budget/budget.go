@@ -22,6 +22,10 @@ const (
 	overhead = 32 << 20
 )
 
+// Everybody is the user of what is kept for all users. It may hold a quarter at most: it stays for long, and must leave
+// room for what users open.
+const Everybody = ^uint32(0)
+
 // Budget bounds memory. It is safe for concurrent use; a nil Budget has no limits.
 type Budget struct {
 	size  int64
@@ -138,13 +142,17 @@ func (h *Hold) set(n int64) {
 
 // check returns an error if a user may not hold more bytes than he does. Callers must hold b.mu.
 func (b *Budget) check(user uint32, more int64) error {
+	share := b.share
+	if user == Everybody {
+		share = b.limit / 4
+	}
 	switch has := b.users[user]; {
 	case b.held+more > b.limit:
 		return fmt.Errorf("%w: %s more are asked for, and %s of %s are held for open files: close some, or mount with -o memory= and more than %s",
 			ErrNoMemory, megabytes(more), megabytes(b.held), megabytes(b.limit), megabytes(b.size))
-	case has+more > b.share:
+	case has+more > share:
 		return fmt.Errorf("%w: %s more are asked for, and user %d holds %s in open files, of %s that one user may: close some, or mount with -o memory= and more than %s",
-			ErrNoMemory, megabytes(more), user, megabytes(has), megabytes(b.share), megabytes(b.size))
+			ErrNoMemory, megabytes(more), user, megabytes(has), megabytes(share), megabytes(b.size))
 	}
 	return nil
 }

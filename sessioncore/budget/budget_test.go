@@ -61,6 +61,9 @@ func TestHalf(t *testing.T) {
 	}
 	require.Zero(t, b.Held())
 	require.Empty(t, b.users)
+	all := b.For(Everybody)
+	require.NoError(t, all.Resize(b.Limit()/4))
+	require.ErrorIs(t, all.Resize(b.Limit()/4+1), ErrNoMemory)
 }
 
 // TestNil: without a budget nothing is refused.

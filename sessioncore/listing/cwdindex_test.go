@@ -181,3 +181,28 @@ func checkCwds(t *testing.T, l *Listing) {
 		}
 	}
 }
+
+// TestScope: the directory that has the sessions of a working directory, whatever its name; of several the one with the
+// latest session.
+func TestScope(t *testing.T) {
+	header := func(cwd string) string { return `{"type":"session","version":3,"id":"x","cwd":"` + cwd + `"}` + "\n" }
+	l := listOf(t,
+		[2]string{"-dev-pi/2026-01-01T00-00-00-000Z_a.jsonl", header("/home/dev/pi")},
+		[2]string{"-dev-pi/2026-01-05T00-00-00-000Z_a.jsonl", header("/home/dev/other/")},
+		[2]string{"--home-dev-pi--/2026-01-02T00-00-00-000Z_a.jsonl", header("/home/dev/pi")},
+		[2]string{"--home-dev-pi--/.2026-01-03T00-00-00-000Z_a.jsonl.1.tmp", header("/home/dev/old")},
+		[2]string{"--home-dev-pi--/2026-01-04T00-00-00-000Z_a.jsonl", "no session\n"},
+		[2]string{"flat.jsonl", header("/home/dev/flat")},
+	)
+	for cwd, want := range map[string]string{
+		"/home/dev/pi":    "--home-dev-pi--",
+		"/home/dev/other": "-dev-pi",
+		"/home/dev/old":   "",
+		"/home/dev/flat":  "",
+		"relative":        "",
+	} {
+		got, err := l.Scope(t.Context(), cwd)
+		require.NoError(t, err)
+		require.Equal(t, want, got, cwd)
+	}
+}

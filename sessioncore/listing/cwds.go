@@ -3,6 +3,7 @@ package listing
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
@@ -48,6 +49,26 @@ func (l *Listing) CwdFind(ctx context.Context, dir, name string) (CwdEntry, erro
 		}
 	}
 	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+}
+
+// Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
+// the time. It is "" if no directory has one. Sessions that lie in no directory do not count.
+func (l *Listing) Scope(ctx context.Context, cwd string) (dir string, err error) {
+	dir, ok := cleanCwd(cwd)
+	if !ok {
+		return "", nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.look(ctx, false); err != nil && !unreachable(err) {
+		return "", err
+	}
+	for _, k := range slices.Backward(l.directories().own(keyOfCwd(dir))) {
+		if scope := storage.Dir(k.file.name); scope != "" {
+			return scope, nil
+		}
+	}
+	return "", nil
 }
 
 // cwdLink returns a finder for the session of a link.

@@ -220,7 +220,7 @@ func TestListingOfSlots(t *testing.T) {
 
 // TestListingOfPending: sessions that live in memory are listed, and stay listed when they go to disk.
 func TestListingOfPending(t *testing.T) {
-	files := pending.New(dirtest.New(t))
+	files := pending.New(dirtest.New(t), nil)
 	l := newListing(t, files)
 	require.Empty(t, ids(t, l))
 	require.NoError(t, files.CreatePending("p/s.jsonl", false, storagetest.Content(headerLine("one", "/a"))))

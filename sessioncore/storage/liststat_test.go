@@ -68,7 +68,7 @@ func TestListStat(t *testing.T) {
 		}
 		files := s.Storage
 		if slices.Contains(s.Cannot, "CreatePending") {
-			files = pending.New(files)
+			files = pending.New(files, nil)
 		}
 		for _, name := range []string{"p/f3", "new/f", "q/r/g"} {
 			require.NoError(t, files.CreatePending(name, false, storagetest.Content("waiting")))

@@ -59,7 +59,7 @@ func TestMix(t *testing.T) {
 	storages := map[string]func(t *testing.T) storage.Storage{
 		"memory":  func(*testing.T) storage.Storage { return memory.New() },
 		"dir":     func(t *testing.T) storage.Storage { return dirtest.New(t) },
-		"pending": func(t *testing.T) storage.Storage { return pending.New(dirtest.New(t)) },
+		"pending": func(t *testing.T) storage.Storage { return pending.New(dirtest.New(t), nil) },
 	}
 	faults := map[string]int{}
 	for name, open := range storages {

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,13 +91,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	dir := ""
 	if file.dialect == sessioncore.OMP {
-		find := scopeDir
-		if isForOther(ctx) { // who is not told where the sessions of a working directory are
-			find = func(_ context.Context, _ storage.Storage, cwd string) (string, error) {
-				return checkScope(scopeName(cwd))
-			}
-		}
-		if dir, err = find(ctx, w.store.Storage(), n.CWD); err != nil {
+		if dir, err = w.scopeDir(ctx, n.CWD); err != nil {
 			return "", err
 		}
 	}
@@ -150,50 +144,18 @@ func scopeName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
 }
 
-// scopeDir returns the directory below the storage's root for a new session of a working directory: the one with the
-// latest session with that cwd, or else the one with the documented name.
-func scopeDir(ctx context.Context, root storage.Storage, cwd string) (string, error) {
-	dirs, err := root.List("")
-	if err != nil && !storage.IsMissing(err) {
-		return "", err
-	}
-	best, latest := scopeName(cwd), ""
-	for _, dir := range dirs {
-		if dir.Kind != storage.KindDir {
-			continue
-		}
-		files, err := root.List(dir.Name)
-		if err != nil {
-			continue // gone or not readable: then our session does not go there
-		}
-		for _, file := range slices.Backward(files) { // names begin with the time
-			if file.Kind != storage.KindFile || !sessioncore.IsSessionName(file.Name) {
-				continue
-			}
-			if file.Name <= latest {
-				break
-			}
-			if headerCWD(ctx, root, path.Join(dir.Name, file.Name)) == cwd {
-				best, latest = dir.Name, file.Name
-				break
-			}
+// scopeDir returns the directory below the storage's root for a new session of a working directory: the one that has
+// such sessions, or else the one with the documented name.
+func (w *Writer) scopeDir(ctx context.Context, cwd string) (dir string, err error) {
+	if w.opts.Scope != nil && !isForOther(ctx) { // another user is not told where the sessions of a working directory are
+		if dir, err = w.opts.Scope(ctx, cwd); err != nil {
+			return "", err
 		}
 	}
-	return checkScope(best)
-}
-
-// checkScope returns the name of a directory for sessions, or ENAMETOOLONG.
-func checkScope(name string) (string, error) {
-	if len(name) > unix.NAME_MAX {
+	dir = cmp.Or(dir, scopeName(cwd))
+	if len(dir) > unix.NAME_MAX {
 		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
-			unix.ENAMETOOLONG, len(name), unix.NAME_MAX)
+			unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)
 	}
-	return name, nil
-}
-
-// headerCWD returns the working directory in a file's header, "" if it cannot be read.
-func headerCWD(ctx context.Context, root storage.Storage, name string) string {
-	header, _ := sessioncore.ReadHeaderOf(ctx, root, name)
-	cwd, _ := header.Member("cwd").Text()
-	return cwd
+	return dir, nil
 }

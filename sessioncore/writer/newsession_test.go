@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
@@ -53,32 +55,10 @@ func TestSessionNames(t *testing.T) {
 	require.Equal(t, "----", scopeName("/"))
 }
 
-// TestScopeDir: a new session goes into the directory that has sessions of its cwd, whatever its name.
-func TestScopeDir(t *testing.T) {
-	m := memory.New()
-	header := func(cwd string) string { return `{"type":"session","version":3,"id":"x","cwd":"` + cwd + `"}` + "\n" }
-	putFile(t, m, "-dev-pi/2026-01-01T00-00-00-000Z_a.jsonl", header("/home/dev/pi"))
-	putFile(t, m, "-dev-pi/2026-01-05T00-00-00-000Z_a.jsonl", header("/home/dev/other"))
-	putFile(t, m, "--home-dev-pi--/2026-01-02T00-00-00-000Z_a.jsonl", header("/home/dev/pi"))
-	putFile(t, m, "--home-dev-pi--/.2026-01-03T00-00-00-000Z_a.jsonl.1.tmp", header("/home/dev/old"))
-	putFile(t, m, "--home-dev-pi--/2026-01-04T00-00-00-000Z_a.jsonl", "no session\n")
-	putFile(t, m, "flat.jsonl", header("/home/dev/flat"))
-	for cwd, want := range map[string]string{
-		"/home/dev/pi":    "--home-dev-pi--",
-		"/home/dev/other": "-dev-pi",
-		"/home/dev/old":   "--home-dev-old--",
-		"/home/dev/flat":  "--home-dev-flat--",
-	} {
-		got, err := scopeDir(context.Background(), m, cwd)
-		require.NoError(t, err)
-		require.Equal(t, want, got, cwd)
-	}
-}
-
 // pendingTest is a writer over a disk with a memory before it.
 func pendingTest(t *testing.T, opts Options) (*writing, *dir.Storage) {
 	disk := dirtest.New(t)
-	return startWriting(t, pending.New(disk), "", opts), disk
+	return startWriting(t, pending.New(disk, nil), "", opts), disk
 }
 
 func TestNewSession(t *testing.T) {
@@ -150,7 +130,7 @@ func TestNewSession(t *testing.T) {
 func TestNewSessionCannotGoToDisk(t *testing.T) {
 	ctx := context.Background()
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
-	w := startWriting(t, pending.New(disk), "", Options{})
+	w := startWriting(t, pending.New(disk, nil), "", Options{})
 	require.NoError(t, disk.MkdirAll("--w--"))
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
@@ -167,7 +147,7 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 }
 
 func TestPendingLimits(t *testing.T) {
-	p := pending.New(memory.New())
+	p := pending.New(memory.New(), nil)
 	require.NoError(t, p.CreatePending("d/a", false, storagetest.Content("x")))
 	require.ErrorIs(t, p.CreatePending("d/a", false, storagetest.Content("x")), fs.ErrExist)
 	putFile(t, p, "e/b", "x")
@@ -185,7 +165,7 @@ func TestPendingLimits(t *testing.T) {
 func TestPendingConcurrently(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	store := sessioncore.NewStore(pending.New(disk))
+	store := sessioncore.NewStore(pending.New(disk, nil))
 	t.Cleanup(store.Close)
 	w := New(store, Options{})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
@@ -220,4 +200,29 @@ func TestPendingConcurrently(t *testing.T) {
 	require.Len(t, snap.Path(leaf), 4*each)
 	require.Equal(t, fileContent(t, store.Storage(), name), fileContent(t, disk, name))
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
+}
+
+// openCounter counts how often a file is opened.
+type openCounter struct {
+	storage.Storage
+	opens atomic.Int64
+}
+
+func (c *openCounter) Open(name string) (storage.Object, error) {
+	c.opens.Add(1)
+	return c.Storage.Open(name)
+}
+
+// TestManyNewSessions: a new session does not read those that there are already.
+func TestManyNewSessions(t *testing.T) {
+	const sessions = 200
+	files := &openCounter{Storage: pending.New(dirtest.New(t), nil)}
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	w := New(store, Options{Scope: listing.New(store, "/").Scope})
+	for i := range sessions {
+		_, err := w.NewSession(t.Context(), NewSession{CWD: fmt.Sprintf("/work/%d", i)})
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, files.opens.Load(), int64(sessions), "each is read once")
 }

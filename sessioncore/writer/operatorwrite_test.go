@@ -147,7 +147,7 @@ func TestStoreDialect(t *testing.T) {
 			for _, dir := range test.dirs {
 				require.NoError(t, files.MkdirAll(dir))
 			}
-			w := startWriting(t, pending.New(files), "", Options{Root: test.root})
+			w := startWriting(t, pending.New(files, nil), "", Options{Root: test.root})
 			name, err := w.NewSession(context.Background(), NewSession{CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)
@@ -167,7 +167,7 @@ func TestStoreDialect(t *testing.T) {
 func TestOperatorNewSession(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	w := startWriting(t, pending.New(disk), "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
+	w := startWriting(t, pending.New(disk, nil), "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w/", Title: " the\ttitle", Parent: "p"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)

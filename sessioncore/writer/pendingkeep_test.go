@@ -28,7 +28,7 @@ const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
 func TestKeepAll(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	w := startWriting(t, pending.New(disk), "", Options{})
+	w := startWriting(t, pending.New(disk, nil), "", Options{})
 	p := w.storage.(*pending.Storage)
 	var names []string
 	for _, cwd := range []string{"/a", "/b", "/c", "/empty"} {
@@ -64,7 +64,7 @@ func TestEnd(t *testing.T) {
 	ctx := context.Background()
 	for range 20 {
 		disk := dirtest.New(t)
-		store := sessioncore.NewStore(pending.New(disk))
+		store := sessioncore.NewStore(pending.New(disk, nil))
 		p := store.Storage().(*pending.Storage)
 		w := New(store, Options{})
 		const writers = 8
@@ -128,7 +128,7 @@ func TestSyncNewSession(t *testing.T) {
 	// A line that cannot be put on disk is refused and is not in memory either: its writer may send it again.
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: unix.ENOSPC}
 	require.NoError(t, disk.MkdirAll("--w--"))
-	w := startWriting(t, pending.New(disk), "", Options{Sync: true})
+	w := startWriting(t, pending.New(disk, nil), "", Options{Sync: true})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -181,7 +181,7 @@ func TestPendingNames(t *testing.T) {
 	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")
 	putFile(t, disk, "dir/there", "x")
-	p := pending.New(disk)
+	p := pending.New(disk, nil)
 	long := strings.Repeat("x", unix.NAME_MAX)
 	file := strings.Repeat("x", unix.NAME_MAX-len(storage.TemporaryName("")))
 	for name, want := range map[string]error{

@@ -85,7 +85,7 @@ func TestWritesForOthers(t *testing.T) {
 			require.NoError(t, os.Mkdir(blobs, 0o755))
 			opts := c.opts
 			opts.Root, opts.BlobsDir = sessions, blobs
-			w := startWriting(t, pending.New(sessiontest.OpenDir(t, sessions)), c.file, opts)
+			w := startWriting(t, pending.New(sessiontest.OpenDir(t, sessions), nil), c.file, opts)
 			for path, mode := range map[string]os.FileMode{plainName: c.rights.file, storage.Dir(plainName): c.rights.scope, "": c.rights.sessions, "../blobs": c.rights.blobs} {
 				require.NoError(t, os.Chmod(filepath.Join(sessions, path), mode))
 			}

@@ -31,6 +31,9 @@ type Options struct {
 	Root string
 	// BlobsDir is the absolute path of the directory in which Blobs keeps them.
 	BlobsDir string
+	// Scope returns the directory that has the sessions of a working directory, "" if none has. If it is nil, a new
+	// session goes into the directory with the documented name.
+	Scope func(ctx context.Context, cwd string) (dir string, err error)
 	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
 	Blobs BlobPutter
 	// Program returns whose agent directory the storage is in. If it is nil or returns ProgramUnknown, the sessions

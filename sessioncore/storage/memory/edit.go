@@ -3,8 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"strings"
+	"path"
 	"time"
 
 	"sessionfs/sessioncore/storage"
@@ -35,17 +34,26 @@ func (m *Storage) WriteFile(name string, data []byte) error {
 func (m *Storage) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := m.parent("remove", name); err != nil {
+	dir, err := m.parent("remove", name)
+	if err != nil {
 		return err
 	}
-	if _, err := m.find("remove", name); err != nil {
+	n, err := m.find("remove", name)
+	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(m.nodes, func(other string, _ *memNode) bool {
-		return other == name || strings.HasPrefix(other, name+"/")
-	})
-	m.touch(m.nodes[storage.Dir(name)])
+	m.forget(name, n)
+	delete(dir.children, path.Base(name))
+	m.touch(dir)
 	return nil
+}
+
+// forget removes the names of a node and of everything below it. Callers must hold m.mu.
+func (m *Storage) forget(name string, n *memNode) {
+	for base, child := range n.children {
+		m.forget(name+"/"+base, child)
+	}
+	delete(m.nodes, name)
 }
 
 // Chtimes sets the modification time of a name, for tests of what is sorted by it.

@@ -37,7 +37,8 @@ type memNode struct {
 	kind     storage.Kind
 	inode    uint64
 	mode     uint32
-	data     []byte // append-only, so readers may keep a slice of it
+	data     []byte              // append-only, so readers may keep a slice of it
+	children map[string]*memNode // of a directory, by base name
 	modified int64
 	changed  int64
 }
@@ -53,8 +54,18 @@ func New() *Storage {
 func (m *Storage) node(kind storage.Kind, mode uint32) *memNode {
 	m.inodes++
 	n := &memNode{kind: kind, inode: m.inodes, mode: mode}
+	if kind == storage.KindDir {
+		n.children = map[string]*memNode{}
+	}
 	m.touch(n)
 	return n
+}
+
+// add makes a name below the root stand for a node. Its directory must exist. Callers must hold m.mu.
+func (m *Storage) add(name string, n *memNode) {
+	dir := m.nodes[storage.Dir(name)]
+	m.nodes[name], dir.children[path.Base(name)] = n, n
+	m.touch(dir)
 }
 
 // touch gives a node a new token. Callers must hold m.mu.
@@ -124,11 +135,9 @@ func (m *Storage) List(dir string) ([]storage.Item, error) {
 	if n.kind != storage.KindDir {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
 	}
-	items := []storage.Item{}
-	for name, n := range m.nodes {
-		if name != "" && storage.Dir(name) == dir {
-			items = append(items, storage.Item{Name: path.Base(name), Kind: n.kind})
-		}
+	items := make([]storage.Item, 0, len(n.children))
+	for name, child := range n.children {
+		items = append(items, storage.Item{Name: name, Kind: child.kind})
 	}
 	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
 	return items, nil

@@ -32,8 +32,7 @@ func (m *Storage) mkdirAll(dir string) error {
 	if err := m.mkdirAll(storage.Dir(dir)); err != nil {
 		return err
 	}
-	m.nodes[dir] = m.node(storage.KindDir, storage.DirMode)
-	m.touch(m.nodes[storage.Dir(dir)])
+	m.add(dir, m.node(storage.KindDir, storage.DirMode))
 	return nil
 }
 
@@ -105,8 +104,7 @@ func (m *Storage) put(name string, data []byte) *memNode {
 	}
 	n := m.node(storage.KindFile, mode)
 	n.data = data
-	m.nodes[name] = n
-	m.touch(m.nodes[storage.Dir(name)])
+	m.add(name, n)
 	return n
 }
 

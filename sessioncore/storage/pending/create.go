@@ -21,28 +21,53 @@ func (p *Storage) CreatePending(name string, used bool, write func(io.Writer) er
 	if err != nil {
 		return err
 	}
-	var content bytes.Buffer
+	content := waitingContent{p: p, used: used}
+	defer content.release()
 	if err := write(&content); err != nil {
 		return err
 	}
-	data := content.Bytes()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch size := int64(len(data)); {
+	switch {
 	case p.files[name] != nil:
 		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	case used && (p.ended || p.bytes+size > MaxPendingBytes):
+	case used && p.ended:
 		return storage.ErrNoRoom
 	case len(p.files) >= maxPending:
 		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", storage.ErrTooMany, len(p.files))
 	}
-	if err := p.memory.WriteFile(name, data); err != nil {
+	if err := p.memory.WriteFile(name, content.text.Bytes()); err != nil {
 		return err
 	}
-	p.files[name] = &waitingFile{owner: owner, size: int64(len(data)), used: used}
-	p.bytes += int64(len(data))
+	size := int64(content.text.Len())
+	p.files[name] = &waitingFile{owner: owner, size: size, used: used}
+	p.count(name, 1)
+	p.resize(size)
 	return nil
 }
+
+// waitingContent collects the content of a new file. What must not be lost is counted as it comes: it may be long, and
+// many may be made at a time.
+type waitingContent struct {
+	p        *Storage
+	used     bool
+	text     bytes.Buffer
+	reserved int
+}
+
+// Write implements io.Writer. The error is ErrNoRoom if the file has to go to disk.
+func (c *waitingContent) Write(b []byte) (int, error) {
+	if c.used {
+		if err := c.p.reserve(len(b)); err != nil {
+			return 0, err
+		}
+		c.reserved += len(b)
+	}
+	return c.text.Write(b)
+}
+
+// release gives back what was reserved; the file is counted by itself.
+func (c *waitingContent) release() { c.p.giveBack(c.reserved) }
 
 // checkCreate returns the state of the directory on disk that a new file of that name would be created in, or of
 // its nearest existing parent.

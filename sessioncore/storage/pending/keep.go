@@ -74,25 +74,56 @@ func (p *Storage) used(name string) bool {
 	return f != nil && f.used
 }
 
-// mustKeep reports whether an append of n bytes to a file in memory has to put it on disk. Callers must hold the
-// file's lock.
-func (p *Storage) mustKeep(n int) bool {
+// reserve makes room for n more bytes in memory. If there is none, the data has to go to disk: the error is ErrNoRoom.
+// What is reserved is counted at once, so that writers of several files cannot take the same room.
+func (p *Storage) reserve(n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended || p.bytes+int64(n) > MaxPendingBytes
+	size := p.bytes + int64(n)
+	if p.ended || size > MaxPendingBytes || p.hold.Resize(size) != nil {
+		return storage.ErrNoRoom
+	}
+	p.bytes = size
+	return nil
 }
 
-// grown records the new state of a file in memory, unless err is set.
-func (p *Storage) grown(name string, st storage.Stat, err error, used bool) {
+// giveBack undoes reserve.
+func (p *Storage) giveBack(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.resize(-int64(n))
+}
+
+// resize counts a change of the files' sizes. Callers must hold p.mu.
+func (p *Storage) resize(more int64) {
+	p.bytes += more
+	p.hold.Set(p.bytes)
+}
+
+// grown records the new state of a file in memory, unless err is set. reserved are the bytes that were reserved for it.
+func (p *Storage) grown(name string, st storage.Stat, err error, reserved int, used bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resize(-int64(reserved))
 	f := p.files[name]
 	if err != nil || f == nil {
 		return
 	}
-	p.bytes += st.Size - f.size
+	p.resize(st.Size - f.size)
 	f.size = st.Size
 	f.used = f.used || used
+}
+
+// count adds n to the number of files below each directory of a file. Callers must hold p.mu.
+func (p *Storage) count(name string, n int) {
+	for dir := storage.Dir(name); ; dir = storage.Dir(dir) {
+		if p.below[dir] += n; p.below[dir] == 0 {
+			delete(p.below, dir)
+		}
+		if dir == "" {
+			return
+		}
+	}
 }
 
 // Keep implements Storage.
@@ -145,7 +176,8 @@ func (p *Storage) makeDir(dir string) error {
 func (p *Storage) forget(name string) {
 	p.mu.Lock()
 	if f := p.files[name]; f != nil {
-		p.bytes -= f.size
+		p.resize(-f.size)
+		p.count(name, -1)
 		delete(p.files, name)
 	}
 	p.mu.Unlock()

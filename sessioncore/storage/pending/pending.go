@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
@@ -20,7 +21,7 @@ const (
 	maxPending = 1000
 	// MaxPendingBytes is the maximum total size of the sessions in memory, enough for many long prompts. What
 	// exceeds it goes to disk at once: nothing is refused, and nothing is lost.
-	MaxPendingBytes = 64 << 20
+	MaxPendingBytes = 24 << 20
 )
 
 // Storage shows files that are not on disk yet beside those that are. New sessions are kept in memory until an
@@ -32,8 +33,10 @@ type Storage struct {
 
 	mu    sync.Mutex // guards the fields below
 	files map[string]*waitingFile
-	bytes int64 // sum of their sizes
-	ended bool  // no more data may be kept in memory only
+	below map[string]int // number of files below each directory; "" is the root
+	bytes int64          // sum of their sizes
+	hold  budget.Hold    // bytes
+	ended bool           // no more data may be kept in memory only
 }
 
 // waitingFile describes a file in memory, apart from its content.
@@ -45,9 +48,13 @@ type waitingFile struct {
 
 var _ storage.Storage = (*Storage)(nil)
 
-// New returns a Storage over disk, which holds the files on disk.
-func New(disk storage.Storage) *Storage {
-	return &Storage{Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}}
+// New returns a Storage over disk, which holds the files on disk. The files in memory are a part of limit, which may be
+// nil.
+func New(disk storage.Storage, limit *budget.Budget) *Storage {
+	return &Storage{
+		Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}, below: map[string]int{},
+		hold: limit.For(budget.Everybody),
+	}
 }
 
 // Pending implements Storage. It reports whether the file is in memory only.
@@ -70,12 +77,7 @@ func (p *Storage) waiting(name string) (storage.Stat, bool) {
 func (p *Storage) any(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range p.files {
-		if dir == "" || strings.HasPrefix(name, dir+"/") {
-			return true
-		}
-	}
-	return false
+	return p.below[dir] > 0
 }
 
 // ownerOf returns the state of the directory on disk, or of its nearest existing parent.
@@ -125,13 +127,10 @@ func (p *Storage) List(dir string) ([]storage.Item, error) {
 	if memErr != nil {
 		return items, err
 	}
-	for _, item := range more {
-		if !slices.ContainsFunc(items, func(other storage.Item) bool { return other.Name == item.Name }) {
-			items = append(items, item)
-		}
-	}
-	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return items, nil
+	items = append(items, more...)
+	// What is on disk too is there first, and stays.
+	slices.SortStableFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(items, func(a, b storage.Item) bool { return a.Name == b.Name }), nil
 }
 
 // pendingObject is a pinned file in memory.
@@ -159,11 +158,11 @@ func (p *Storage) Open(name string) (storage.Object, error) {
 // Append implements Storage.
 func (p *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	if owner, ok := p.waiting(name); ok {
-		if p.mustKeep(len(data)) {
-			return storage.Stat{}, storage.ErrNoRoom
+		if err := p.reserve(len(data)); err != nil {
+			return storage.Stat{}, err
 		}
 		st, err := p.memory.Append(name, data)
-		p.grown(name, st, err, true)
+		p.grown(name, st, err, len(data), true)
 		return inMemory(st, owner), err
 	}
 	return p.Storage.Append(name, data)
@@ -173,7 +172,7 @@ func (p *Storage) Append(name string, data []byte) (storage.Stat, error) {
 func (p *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
 	if owner, ok := p.waiting(name); ok {
 		st, err := p.memory.Replace(name, expect, write)
-		p.grown(name, st, err, false)
+		p.grown(name, st, err, 0, false)
 		return inMemory(st, owner), err
 	}
 	return p.Storage.Replace(name, expect, write)

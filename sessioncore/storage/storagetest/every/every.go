@@ -36,7 +36,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 	t.Run("pending", func(t *testing.T) {
 		disk := dirtest.New(t)
 		s := onDisk(disk)
-		s.Storage = pending.New(disk)
+		s.Storage = pending.New(disk, nil)
 		test(t, s)
 		requireClean(t, disk)
 	})
