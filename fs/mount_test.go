@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(lossEnv); config != "" {
 		os.Exit(serveLoss(config))
 	}
+	if dirs := os.Getenv(loopbackEnv); dirs != "" {
+		os.Exit(runLoopback(dirs))
+	}
 	syscall.Umask(0o022)
 	code := m.Run()
 	removeStores()

@@ -15,11 +15,12 @@ import (
 
 // Server is a running mount.
 type Server struct {
-	fuse *fuse.Server
-	tree *tree
-	log  *slog.Logger
-	done sync.Once
-	gone chan struct{} // closed when the mount is gone
+	fuse  *fuse.Server
+	tree  *tree
+	log   *slog.Logger
+	calls *calls
+	done  sync.Once
+	gone  chan struct{} // closed when the mount is gone
 
 	ending sync.Once
 	lost   error // the error of End; set by it
@@ -41,17 +42,23 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 		NullPermissions: true, // a mode of 0 is shown as it is
 		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
 	})
-	server, err := fuse.NewServer(raw, o.Mountpoint, kernelOptions(o, log))
+	calls := newCalls(log)
+	server, device, missing, err := newServer(&interruptible{raw, calls}, o.Mountpoint, kernelOptions(o, log))
 	if err != nil {
 		t.close()
 		return nil, err
 	}
-	s := &Server{fuse: server, tree: t, log: log, gone: make(chan struct{})}
+	if missing != nil {
+		log.Warn("a process that is killed while it reads ends only when its request does", "err", missing)
+	}
+	calls.device = device
+	s := &Server{fuse: server, tree: t, log: log, calls: calls, gone: make(chan struct{})}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of the mount. Nothing in
 	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
 	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.
 	go server.Serve()
 	go t.root.Prune(s.gone)
+	go calls.watch(s.gone)
 	if err := raiseReadAhead(o.Mountpoint); err != nil {
 		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}
@@ -89,6 +96,7 @@ func (s *Server) Wait() {
 	_ = s.End() // End keeps its error for later calls
 	s.done.Do(func() {
 		close(s.gone)
+		s.calls.close()
 		s.tree.close()
 	})
 }

@@ -146,6 +146,9 @@ var _ = (fusefs.FileLookuper)((*dirHandle)(nil))
 func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, syscall.ENOENT // nobody would give the node back
+	}
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
 		if l.items[i].name == name {
 			if l.sparing.spare(ctx, l.dir, i) {

@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math"
@@ -37,7 +38,8 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 // resolver finds the edits that turn persisted text into what the model would be sent: references become blobs,
 // ill-formed bytes become U+FFFD, and numbers that overflow a double become null.
 type resolver struct {
-	blobs Blobs // nil leaves references as they are
+	ctx   context.Context // when it is done, the edits are not complete
+	blobs Blobs           // nil leaves references as they are
 }
 
 // imageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
@@ -61,6 +63,9 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 		hash, ok := BlobHash(data.Value)
 		if !isImage || !ok {
 			return true
+		}
+		if r.ctx.Err() != nil {
+			return false
 		}
 		size, err := r.blobs.Size(hash)
 		if err != nil {
@@ -150,6 +155,9 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	hash, ok := BlobHash(token)
 	if !ok {
 		return edits, nil
+	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
 	}
 	size, err := r.blobs.Size(hash)
 	if err != nil {

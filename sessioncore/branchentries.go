@@ -50,13 +50,16 @@ func (b *Branch) EntriesState(ctx context.Context) (BranchState, error) {
 }
 
 // laidOut returns the layout of entries.jsonl. It is computed on first use.
-func (b *Branch) laidOut(_ context.Context) (*branchLayout, error) {
+func (b *Branch) laidOut(ctx context.Context) (*branchLayout, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.layout == nil {
 		l := &branchLayout{}
 		end := int64(-1) // end of the run in the file; -1 if the next entry begins a new run
 		for place, e := range b.entries {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			state, err := b.snap.EntryState(e)
 			if err != nil {
 				return nil, err

@@ -12,8 +12,8 @@ import (
 // client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
 // Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
 // holds a reference to the snapshot until it is closed.
-func (s *Snapshot) Context(_ context.Context, at Entry, blobs Blobs) (*Document, error) {
-	c := &contextBuilder{s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{blobs: blobs}}
+func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Document, error) {
+	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{ctx: ctx, blobs: blobs}}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -28,6 +28,7 @@ func (s *Snapshot) Context(_ context.Context, at Entry, blobs Blobs) (*Document,
 
 // contextBuilder writes a context along a path.
 type contextBuilder struct {
+	ctx      context.Context // when it is done, nobody waits for the context
 	s        *Snapshot
 	words    *contextWords
 	doc      *Document
@@ -47,7 +48,7 @@ func (c *contextBuilder) build() error {
 		return err
 	}
 	c.doc.text("}\n")
-	return nil
+	return c.ctx.Err()
 }
 
 // writeMessages writes the messages of the path. Of the entries before the last compaction it writes only the
@@ -105,7 +106,10 @@ func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
 
 func (c *contextBuilder) writeEntries(entries []Entry) error {
 	for _, e := range entries {
-		var err error
+		err := c.ctx.Err()
+		if err != nil {
+			return err
+		}
 		switch c.s.records[e].kind {
 		case TypeMessage:
 			err = c.writeMessage(e)

@@ -22,6 +22,7 @@ type Session struct {
 	probed   atomic.Pointer[probed]
 	parent   atomic.Pointer[parentRef] // see ParentText
 	lastUsed atomic.Int64              // the store's clock at the last Acquire
+	readers  waiting                   // for the file to be read
 
 	// mu guards the fields below. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu     sync.Mutex
@@ -44,7 +45,9 @@ func (s *Session) Name() string { return s.name }
 
 // Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
-func (s *Session) Acquire(_ context.Context) (*Snapshot, error) {
+//
+// When ctx is done, reading goes on only if other callers wait for it, and the error is that of ctx.
+func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	cur := s.current.Load()
 	lookedAt := time.Now()
 	st, err := s.store.storage.Stat(s.name)
@@ -60,7 +63,7 @@ func (s *Session) Acquire(_ context.Context) (*Snapshot, error) {
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	return s.refresh(cur, st, lookedAt)
+	return s.refresh(ctx, cur, st, lookedAt)
 }
 
 // isOf reports whether the snapshot shows the state st of the file.
@@ -87,9 +90,25 @@ func (s *Snapshot) headUnchanged() bool {
 
 // refresh reads the file, or what was added to it. seen is a Stat taken no earlier than lookedAt, while cur was
 // still the current snapshot.
-func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+	if cur.toRead(seen) <= longRead && s.mu.TryLock() {
+		defer s.mu.Unlock()
+		return s.refreshLocked(context.Background(), cur, seen, lookedAt) // not worth what joining costs
+	}
+	leave := s.readers.join(ctx)
+	defer leave()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	work, done := s.readers.work()
+	defer done()
+	return s.refreshLocked(work, cur, seen, lookedAt)
+}
+
+// refreshLocked is refresh for callers that hold s.mu.
+func (s *Session) refreshLocked(ctx context.Context, cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
 	var err error
 	for try := range readTries {
 		if try > 0 || s.current.Load() != cur { // another goroutine was faster
@@ -99,7 +118,7 @@ func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) 
 			}
 		}
 		var snap *Snapshot
-		if snap, err = s.readOnce(seen, lookedAt); err == nil {
+		if snap, err = s.readOnce(ctx, seen, lookedAt); err == nil {
 			s.install(snap)
 			return snap, nil
 		}
@@ -111,8 +130,19 @@ func (s *Session) refresh(cur *Snapshot, seen storage.Stat, lookedAt time.Time) 
 	return nil, err
 }
 
+// longRead is how many bytes are read with others in mind: for as long as a caller waits. That is some milliseconds.
+const longRead = 4 << 20
+
+// toRead returns how many bytes have to be read if a file that is shown by s, which may be nil, is in the state st.
+func (s *Snapshot) toRead(st storage.Stat) int64 {
+	if s == nil || !s.stat.SameObject(st.Token) || st.Size <= s.stat.Size {
+		return st.Size
+	}
+	return st.Size - s.stat.Size
+}
+
 // readOnce returns a snapshot with one reference for the caller. Callers must hold s.mu.
-func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+func (s *Session) readOnce(ctx context.Context, st storage.Stat, lookedAt time.Time) (*Snapshot, error) {
 	if st.Kind != storage.KindFile {
 		return nil, storage.ErrNotRegular
 	}
@@ -122,21 +152,21 @@ func (s *Session) readOnce(st storage.Stat, lookedAt time.Time) (*Snapshot, erro
 	}
 	if cur != nil && s.index != nil && !s.index.shared.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
-		if snap, ok, err := s.grow(cur, st, lookedAt); ok || err != nil {
+		if snap, ok, err := s.grow(ctx, cur, st, lookedAt); ok || err != nil {
 			return snap, err
 		}
 	}
-	return s.readWhole()
+	return s.readWhole(ctx)
 }
 
 // readWhole indexes the file from its start. Callers must hold s.mu.
-func (s *Session) readWhole() (*Snapshot, error) {
+func (s *Session) readWhole(ctx context.Context) (*Snapshot, error) {
 	obj, err := s.store.storage.Open(s.name)
 	if err != nil {
 		return nil, err
 	}
 	p := newPin(obj)
-	snap, err := s.indexWhole(p)
+	snap, err := s.indexWhole(ctx, p)
 	if err != nil {
 		p.release()
 		return nil, err
@@ -145,14 +175,14 @@ func (s *Session) readWhole() (*Snapshot, error) {
 }
 
 // indexWhole indexes a pinned file from its start. Callers must hold s.mu.
-func (s *Session) indexWhole(p *pin) (*Snapshot, error) {
+func (s *Session) indexWhole(ctx context.Context, p *pin) (*Snapshot, error) {
 	readAt := time.Now()
 	st, err := p.obj.Stat()
 	if err != nil {
 		return nil, err
 	}
 	x := newIndex()
-	resume, err := jsonl.Load(context.Background(), p.obj, jsonl.Position{}, st.Size, x.add)
+	resume, err := jsonl.Load(ctx, p.obj, jsonl.Position{}, st.Size, x.add)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +203,7 @@ func newIndex() *index {
 
 // grow indexes what was added to the file of a snapshot. st is a Stat taken no earlier than lookedAt. ok is false
 // if the file has to be read as a whole. Callers must hold s.mu.
-func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
+func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
 	if st.Size <= cur.stat.Size || s.resume.Guessed {
 		return nil, false, nil
 	}
@@ -190,7 +220,7 @@ func (s *Session) grow(cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap
 		return nil, false, err
 	}
 	s.index.forgetProblems(from.Off)
-	resume, err := jsonl.Load(context.Background(), w, from, st.Size, s.index.add)
+	resume, err := jsonl.Load(ctx, w, from, st.Size, s.index.add)
 	if err != nil {
 		s.index = nil // it may hold a part of the growth
 		return nil, false, err

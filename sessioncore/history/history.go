@@ -123,6 +123,8 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 	case h.reads <- struct{}{}:
 	case <-time.After(min(maxWait, h.limit)):
 		return Measure{}, fmt.Errorf("%w: other reads are in the way for %v", ErrTooSlow, maxWait)
+	case <-ctx.Done():
+		return Measure{}, ctx.Err()
 	}
 	type answer struct {
 		measure Measure
@@ -141,20 +143,24 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 	select {
 	case a := <-done:
 		return a.measure, a.err
+	case <-ctx.Done(): // the read notices too
+		return Measure{}, ctx.Err()
 	case <-timeout.C:
 		return Measure{}, fmt.Errorf("%w: it does not end", ErrTooSlow)
 	}
 }
 
 // repeat reads until nothing changed during a read.
-func (h *History) repeat(ctx context.Context, match string, out *lines) (Measure, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), h.limit)
+func (h *History) repeat(request context.Context, match string, out *lines) (Measure, error) {
+	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
 	for n := 0; ; n++ {
 		m, changed, err := h.attempt(ctx, match, out, n >= h.tries)
 		switch {
 		case isLost(err):
 			return m, err
+		case request.Err() != nil:
+			return m, request.Err()
 		case ctx.Err() != nil && changed:
 			return m, fmt.Errorf("%w: the database changed all the time, for %v", ErrTooSlow, h.limit)
 		case ctx.Err() != nil:

@@ -134,6 +134,9 @@ func (l *Listing) look(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	looks := make([]dirScan, len(root.dirs))
 	workers := 1
 	if all {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,8 @@ const (
 	readersPerCPU = 4
 	// readerFiles is the number of files for which one more reader is started.
 	readerFiles = 16
+	// readBatch is how many files are read before somebody may have gone who waited for them: some milliseconds.
+	readBatch = 1024
 )
 
 // readResult is the result of reading a prefix.
@@ -26,8 +29,20 @@ type readResult struct {
 }
 
 // read reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next look
-// tries it again.
-func (l *Listing) read(_ context.Context, files []*sessionFile) error {
+// tries it again. When ctx is done, what was read stays.
+func (l *Listing) read(ctx context.Context, files []*sessionFile) error {
+	for batch := range slices.Chunk(files, readBatch) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.readBatch(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Listing) readBatch(files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
 	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i].name) }); err != nil {

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"slices"
 
@@ -31,7 +32,7 @@ type chunkReader struct {
 
 // fill reads the next chunk. At the end of the file it returns io.EOF. If the file has become shorter, the error
 // wraps ErrStale.
-func (r *chunkReader) fill(c *chunk) error {
+func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
 	}
@@ -57,7 +58,7 @@ func (r *chunkReader) fill(c *chunk) error {
 			break
 		}
 		if want *= 2; want > 2*MaxLine {
-			return r.skipLine(c)
+			return r.skipLine(ctx, c)
 		}
 	}
 	r.next += int64(len(c.buf))
@@ -80,7 +81,7 @@ func lastNewline(b []byte) int {
 }
 
 // skipLine skips a line that is longer than MaxLine.
-func (r *chunkReader) skipLine(c *chunk) error {
+func (r *chunkReader) skipLine(ctx context.Context, c *chunk) error {
 	c.tooLong, c.skipped = true, int64(len(c.buf))
 	buf := c.buf[:ChunkSize]
 	c.buf = nil
@@ -89,6 +90,9 @@ func (r *chunkReader) skipLine(c *chunk) error {
 		if len(buf) == 0 {
 			c.open = true
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if err := storage.ReadFull(r.obj, buf, at); err != nil {
 			return err

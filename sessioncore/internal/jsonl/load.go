@@ -67,6 +67,7 @@ type Position struct {
 
 // loader reads one state of a file.
 type loader struct {
+	ctx  context.Context // of the load
 	obj  io.ReaderAt
 	size int64
 	emit func(*Unit) error
@@ -92,7 +93,7 @@ var ErrStop = errors.New("stop")
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
 // continue at when the file has grown. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
 	start := from.Off
 	if start == 0 {
@@ -115,7 +116,7 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 // beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
 // of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
-	l := &loader{obj: obj, size: size, emit: emit, chunk: probeChunk}
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk}
 	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil
@@ -141,7 +142,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.fill(c); err == io.EOF {
+		if err := r.fill(ctx, c); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -200,7 +201,7 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, o
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := r.fill(c); err == io.EOF {
+		if err := r.fill(ctx, c); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err

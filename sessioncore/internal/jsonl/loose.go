@@ -135,6 +135,9 @@ func (r *run) addLine() error {
 		r.atEnd = true
 		return nil
 	}
+	if err := r.l.ctx.Err(); err != nil {
+		return err
+	}
 	before := len(r.text)
 	line, err := r.l.lineAt(at)
 	if err != nil {

@@ -1,0 +1,215 @@
+package fs_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// loopbackEnv holds two directories, separated by a newline, of which the test binary shows the first at the second.
+const loopbackEnv = "SESSIONFS_TEST_LOOPBACK"
+
+// runLoopback serves a loopback file system, without any caching, until its stdin is closed.
+func runLoopback(dirs string) int {
+	from, to, _ := strings.Cut(dirs, "\n")
+	root, err := fusefs.NewLoopbackRoot(from)
+	if err == nil {
+		var server *fuse.Server
+		if server, err = fusefs.Mount(to, root, &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}); err == nil {
+			fmt.Println("ready")
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			if err := server.Unmount(); err != nil {
+				_ = unix.Unmount(to, unix.MNT_DETACH)
+			}
+			return 0
+		}
+	}
+	fmt.Println(err)
+	return 1
+}
+
+// loopback is a file system that hangs on request, as one does whose server cannot be reached: its server is stopped.
+type loopback struct {
+	t   *testing.T
+	dir string
+	cmd *exec.Cmd
+}
+
+func newLoopback(t *testing.T, from string) *loopback {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	l := &loopback{t, t.TempDir(), exec.Command(self)}
+	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+from+"\n"+l.dir)
+	l.cmd.Dir, l.cmd.Stderr = "/", os.Stderr
+	stdin, err := l.cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := l.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, l.cmd.Start())
+	t.Cleanup(func() {
+		l.answers()
+		_ = stdin.Close()
+		_ = l.cmd.Wait()
+	})
+	said, _ := bufio.NewReader(stdout).ReadString('\n')
+	if said != "ready\n" {
+		missing(t, "FUSE is not usable: %s", said)
+	}
+	return l
+}
+
+func (l *loopback) hangs()   { require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGSTOP)) }
+func (l *loopback) answers() { _ = l.cmd.Process.Signal(syscall.SIGCONT) }
+
+// waiter is a process that waits for a file system.
+type waiter struct {
+	t    *testing.T
+	what string
+	cmd  *exec.Cmd
+	out  bytes.Buffer
+	done chan struct{}
+}
+
+func startWaiter(t *testing.T, name string, args ...string) *waiter {
+	t.Helper()
+	w := &waiter{t: t, what: name + " " + strings.Join(args, " "), cmd: exec.Command(name, args...), done: make(chan struct{})}
+	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.out
+	require.NoError(t, w.cmd.Start())
+	go func() {
+		defer close(w.done)
+		_ = w.cmd.Wait()
+	}()
+	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	return w
+}
+
+// blocked waits until the process waits in a system call for the answer of a FUSE server.
+func (w *waiter) blocked() {
+	w.t.Helper()
+	for range int(patience / (5 * time.Millisecond)) {
+		where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", w.cmd.Process.Pid))
+		if strings.Contains(string(where), "request_wait") {
+			return
+		}
+		select {
+		case <-w.done:
+			w.t.Fatalf("%s has ended: %s", w.what, w.out.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	w.t.Fatalf("%s does not wait for the mount", w.what)
+}
+
+// killed kills the process; it must be gone soon.
+func (w *waiter) killed(with syscall.Signal) {
+	w.t.Helper()
+	require.NoError(w.t, w.cmd.Process.Signal(with))
+	w.ends(with)
+}
+
+func (w *waiter) ends(after syscall.Signal) {
+	w.t.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(patience):
+		w.t.Fatalf("%s is still there after %s", w.what, after)
+	}
+}
+
+// readers are what a test kills on the files of a session's directory.
+func readers(dir string) (commands [][]string) {
+	for _, f := range []string{
+		"append", "branches.tsv", "context.json", "header.json", "labels", "last-error", "problems.jsonl", "title", "transcript.md",
+		"usage.json", "leaf", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
+	} {
+		commands = append(commands, []string{"cat", filepath.Join(dir, f)})
+	}
+	for _, d := range []string{"", "entries", "tree", "branches", "by-label", "branches/current/path"} {
+		commands = append(commands, []string{"ls", filepath.Join(dir, d)})
+	}
+	return append(commands, []string{"stat", filepath.Join(dir, "context.json")}, []string{"grep", "-r", "x", dir},
+		[]string{"readlink", filepath.Join(dir, "leaf")}, []string{"cat", dir + ".jsonl"})
+}
+
+// mountReaders are the same for the rest of a mount.
+func mountReaders(m *mount) [][]string {
+	return [][]string{
+		{"ls", m.dir}, {"ls", m.path("sessions/p")}, {"cat", m.path("index.jsonl")}, {"ls", m.path("recent")}, {"ls", m.path("by-id")},
+		{"ls", m.path("by-cwd")}, {"ls", m.path("history")}, {"ls", m.path("continue")}, {"stat", "-f", m.dir}, {"cat", m.path("by-id/x/title")},
+	}
+}
+
+// TestHungSource: whoever waits for a SOURCE that hangs can be killed, one whose signal is not for that goes on
+// waiting, and when SOURCE answers again nothing is left behind.
+func TestHungSource(t *testing.T) {
+	a := newAgent(t)
+	a.write("x", header("x"), entry(0, "e0", "", "hello"))
+	l := newLoopback(t, a.dir)
+	m := mountForTest(t, l.dir)
+	t.Cleanup(l.answers) // before the mount ends
+	transcript := run(t, "cat", m.session("x", "transcript.md"))
+	before := threads(t, m)
+
+	raw, err := os.Open(m.path("sessions/p/x.jsonl"))
+	require.NoError(t, err)
+	defer raw.Close()
+	l.hangs()
+	for _, command := range append(readers(m.session("x")), mountReaders(m)...) {
+		w := startWaiter(t, command[0], command[1:]...)
+		w.blocked()
+		w.killed(syscall.SIGKILL)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		w := startWaiter(t, "cat", m.session("x", "title"))
+		w.blocked()
+		w.killed(sig)
+	}
+	writer := startWaiter(t, "sh", "-c", `exec echo '{"type":"custom","customType":"x"}' > "$0"`, m.session("x", "append"))
+	writer.blocked()
+	writer.killed(syscall.SIGKILL)
+
+	const handler = `import signal, sys
+signal.signal(signal.SIGCHLD, lambda *_: None)
+signal.siginterrupt(signal.SIGCHLD, True)
+print(open(sys.argv[1]).read())`
+	patient := startWaiter(t, "python3", "-c", handler, m.session("x", "transcript.md"))
+	patient.blocked()
+	for range 20 {
+		require.NoError(t, patient.cmd.Process.Signal(syscall.SIGCHLD))
+		time.Sleep(5 * time.Millisecond)
+	}
+	patient.blocked()
+
+	l.answers()
+	patient.ends(syscall.SIGCONT)
+	require.Equal(t, transcript, strings.TrimSuffix(patient.out.String(), "\n"))
+	require.Equal(t, transcript, run(t, "cat", m.session("x", "transcript.md")))
+	b, err := io.ReadAll(raw)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "hello")
+	require.Eventually(t, func() bool { return threads(t, m) <= before+maxSpareThreads }, patience, 10*time.Millisecond, "threads of the daemon")
+}
+
+// maxSpareThreads is how many threads the Go runtime may keep for later: those that were in system calls at once.
+const maxSpareThreads = 64
+
+func threads(t *testing.T, m *mount) (n int) {
+	t.Helper()
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", m.cmd.Process.Pid))
+	require.NoError(t, err)
+	return len(list)
+}
