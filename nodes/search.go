@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/history"
 )
 
-// SearchDir is history/search/: looking up an FTS5 query finds the prompts that match it. It lists nothing.
+// SearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
 type SearchDir struct {
 	directory
 	listsNothing

@@ -51,17 +51,29 @@ export interface Client {
 	continueRecent(cwd: string): Promise<Manager>;
 	/** The files of all sessions of a working directory. */
 	list(cwd: string): Promise<string[]>;
+	/** The prompt history, which the client has open once in a process. */
+	history(database: string): History;
+	closeHistory(): void;
+}
+
+/** The client's HistoryStorage. */
+export interface History {
+	add(prompt: string, cwd?: string, sessionId?: string): Promise<void>;
+	search(query: string, limit: number): { prompt: string }[];
 }
 
 /** dir is where its package was installed. */
 export async function loadClient(dir: string, version: string): Promise<Client> {
 	const { SessionManager } = await import(Bun.resolveSync("@oh-my-pi/pi-coding-agent/session/session-manager", dir));
+	const { HistoryStorage } = await import(Bun.resolveSync("@oh-my-pi/pi-coding-agent/session/history-storage", dir));
 	return {
 		version,
 		newer: Number.parseInt(version) > 14,
 		open: file => SessionManager.open(file),
 		create: cwd => SessionManager.create(cwd),
 		continueRecent: cwd => SessionManager.continueRecent(cwd),
+		history: database => HistoryStorage.open(database),
+		closeHistory: () => HistoryStorage.close(),
 		list: async cwd => (await SessionManager.list(cwd)).map((s: { path: string }) => s.path),
 	};
 }

@@ -3,7 +3,7 @@ package history
 import "errors"
 
 var (
-	// ErrQuery: the query is not a valid FTS5 query and contains no word.
+	// ErrQuery: the query contains no word and is not a valid FTS5 query.
 	ErrQuery = errors.New("not a search query")
 	// ErrTooBig: a value is longer than maxValue, or the answer is longer than maxRendering.
 	ErrTooBig = errors.New("the prompt history is too big")

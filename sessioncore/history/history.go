@@ -101,8 +101,9 @@ func (h *History) Measure(ctx context.Context, match string) (Measure, error) {
 	return h.read(ctx, match, &lines{})
 }
 
-// Render returns the prompts that match an FTS5 query, or all if match is empty: one JSON object per line, newest
-// first, as in the client's own lists. If match is not a valid query, its words are searched for. room is the
+// Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
+// JSON object per line, newest
+// first, as in the client's own lists and searches. room is the
 // expected size in bytes, 0 if unknown.
 //
 // Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or an error of the

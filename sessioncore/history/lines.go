@@ -35,14 +35,20 @@ type line struct {
 	CreatedAt any  `json:"created_at"`
 	Cwd       any  `json:"cwd"`
 	SessionID *any `json:"session_id,omitempty"` // nil if there is no such column
+	UseCount  *any `json:"use_count,omitempty"`  // the same
 }
 
-// add appends the current row of a statement: id, prompt, created_at, cwd and possibly session_id.
+// add appends the current row of a statement: id, prompt, created_at, cwd and possibly session_id and use_count.
 func (l *lines) add(row *sqlite3.Stmt) error {
-	v := line{value(row, 0), value(row, 1), created(value(row, 2)), value(row, 3), nil}
-	if row.ColumnCount() > 4 {
-		id := value(row, 4)
-		v.SessionID = &id
+	v := line{ID: value(row, 0), Prompt: value(row, 1), CreatedAt: created(value(row, 2)), Cwd: value(row, 3)}
+	for column := 4; column < row.ColumnCount(); column++ {
+		value := value(row, column)
+		switch row.ColumnName(column) {
+		case "session_id":
+			v.SessionID = &value
+		case "use_count":
+			v.UseCount = &value
+		}
 	}
 	l.line.Reset()
 	enc := json.NewEncoder(&l.line)

@@ -120,28 +120,82 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	if err != nil || !found.history {
 		return err // the client has created the file but nothing in it yet
 	}
-	columns := "h.id, h.prompt, h.created_at, h.cwd"
-	if found.sessionID {
-		columns += ", h.session_id"
-	}
-	const order = " ORDER BY h.created_at DESC, h.id DESC"
+	sql := "SELECT " + found.columns() + " FROM history h ORDER BY h.created_at DESC, h.id DESC"
 	if match == "" {
-		return readRows(conn, "SELECT "+columns+" FROM history h"+order, match, out)
+		return readRows(conn, sql, nil, out)
 	}
-	if !found.index {
-		return fmt.Errorf("%w: there is no FTS5 index history_fts", ErrUnreadable)
+	words := wordsOf(match)
+	if len(words) > 0 {
+		if err := selectWords(conn, found, sql, words, out); err != nil || out.size > 0 {
+			return err
+		}
 	}
-	sql := "SELECT " + columns + " FROM history_fts f JOIN history h ON h.id = f.rowid WHERE history_fts MATCH ?" + order
-	err = readRows(conn, sql, match, out)
-	if words := plainWords(match); errors.Is(err, ErrQuery) && words != "" {
-		out.reset()
-		err = readRows(conn, sql, words, out)
+	var ids map[int64]bool
+	if err = fmt.Errorf("%w: %q", ErrQuery, match); found.index {
+		ids, err = matching(conn, match)
 	}
-	return err
+	switch {
+	case errors.Is(err, ErrQuery) && len(words) > 0:
+		return nil // it is words, and they were not found
+	case err != nil:
+		return err
+	}
+	return readRows(conn, sql, func(row *sqlite3.Stmt) bool { return ids[row.ColumnInt64(0)] }, out)
+}
+
+// selectWords writes the prompts that have all the words, as the beginnings of their own words or anywhere.
+func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
+	var ids map[int64]bool
+	if found.index { // which knows an accent from a letter
+		if ids, err = matching(conn, prefixQuery(words)); err != nil {
+			return err
+		}
+	}
+	return readRows(conn, sql, func(row *sqlite3.Stmt) bool {
+		return ids[row.ColumnInt64(0)] || containsAll(row.ColumnRawText(1), words)
+	}, out)
+}
+
+// matching returns the ids of the prompts that match an FTS5 query.
+func matching(conn *sqlite3.Conn, match string) (ids map[int64]bool, err error) {
+	stmt, _, err := conn.Prepare("SELECT rowid FROM history_fts WHERE history_fts MATCH ?")
+	if err != nil {
+		return nil, readError(err)
+	}
+	defer stmt.Close()
+	// If match began with a *, FTS5 would take it for a special query about its own state.
+	if err := stmt.BindText(1, " "+match); err != nil {
+		return nil, readError(err)
+	}
+	ids = map[int64]bool{}
+	for stmt.Step() {
+		ids[stmt.ColumnInt64(0)] = true
+	}
+	err = stmt.Err()
+	var code sqlite3.ExtendedErrorCode
+	switch {
+	case err == nil:
+		return ids, nil
+	case errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
+		return nil, fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
+	}
+	return nil, readError(err)
 }
 
 // tables says which of the client's tables and columns the database has.
-type tables struct{ history, sessionID, index bool }
+type tables struct{ history, sessionID, useCount, index bool }
+
+// columns returns the columns that lines.add expects.
+func (t tables) columns() string {
+	columns := "h.id, h.prompt, h.created_at, h.cwd"
+	if t.sessionID {
+		columns += ", h.session_id"
+	}
+	if t.useCount {
+		columns += ", h.use_count"
+	}
+	return columns
+}
 
 // findTables reads the schema. It refuses a view or a virtual table with the name of a table: it could do anything.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
@@ -166,54 +220,52 @@ func findTables(conn *sqlite3.Conn) (found tables, err error) {
 		return found, readError(err)
 	}
 	if found.history {
-		found.sessionID, err = findColumns(conn)
+		err = findColumns(conn, &found)
 	}
 	return found, err
 }
 
-// findColumns looks for the column session_id. It refuses generated columns, which can take any time.
-func findColumns(conn *sqlite3.Conn) (sessionID bool, err error) {
+// findColumns looks for the columns of newer clients. It refuses generated columns, which can take any time.
+func findColumns(conn *sqlite3.Conn, found *tables) error {
 	stmt, _, err := conn.Prepare("SELECT lower(name), hidden FROM pragma_table_xinfo('history')")
 	if err != nil {
-		return false, readError(err)
+		return readError(err)
 	}
 	defer stmt.Close()
 	for stmt.Step() {
 		if stmt.ColumnInt(1) != 0 {
-			return false, fmt.Errorf("%w: history has a generated column", ErrUnreadable)
+			return fmt.Errorf("%w: history has a generated column", ErrUnreadable)
 		}
-		sessionID = sessionID || stmt.ColumnText(0) == "session_id"
+		switch stmt.ColumnText(0) {
+		case "session_id":
+			found.sessionID = true
+		case "use_count":
+			found.useCount = true
+		}
 	}
 	if err := stmt.Err(); err != nil {
-		return false, readError(err)
+		return readError(err)
 	}
-	return sessionID, nil
+	return nil
 }
 
-func readRows(conn *sqlite3.Conn, sql, match string, out *lines) error {
+// readRows writes the rows for which want returns true, or all if it is nil.
+func readRows(conn *sqlite3.Conn, sql string, want func(*sqlite3.Stmt) bool, out *lines) error {
 	stmt, _, err := conn.Prepare(sql)
 	if err != nil {
 		return readError(err)
 	}
 	defer stmt.Close()
-	if match != "" {
-		// If match began with a *, FTS5 would take it for a special query about its own state.
-		if err := stmt.BindText(1, " "+match); err != nil {
-			return readError(err)
-		}
-	}
 	for stmt.Step() {
+		if want != nil && !want(stmt) {
+			continue
+		}
 		if err := out.add(stmt); err != nil {
 			return err
 		}
 	}
-	err = stmt.Err()
-	var code sqlite3.ExtendedErrorCode
-	switch {
-	case err == nil:
-		return nil
-	case match != "" && errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
-		return fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
+	if err := stmt.Err(); err != nil {
+		return readError(err)
 	}
-	return readError(err)
+	return nil
 }

@@ -28,6 +28,9 @@ func TestPromptsAreListed(t *testing.T) {
 	want18 = strings.ReplaceAll(want18, `"cwd":null}`, `"cwd":null,"session_id":null}`)
 	want18 = strings.Replace(want18, `"/tmp","session_id":null`, `"/tmp","session_id":"s1"`, 1)
 	require.Equal(t, want18, render(t, h, ""))
+
+	h = open(t, database(t, schema18, rows, "ALTER TABLE history ADD COLUMN use_count INTEGER NOT NULL DEFAULT 1", "UPDATE history SET use_count = 7 WHERE id = 2"))
+	require.True(t, strings.HasPrefix(render(t, h, ""), `{"id":2,"prompt":"Why is it RED?","created_at":"2026-02-02T02:45:00Z","cwd":null,"session_id":null,"use_count":7}`+"\n"))
 }
 
 func TestSearch(t *testing.T) {
@@ -37,12 +40,15 @@ func TestSearch(t *testing.T) {
 			"fix":           "3 1",
 			"FIX":           "3 1",
 			"re*":           "2",
-			"it":            "2 3",
+			"it":            "2 3 1", // in git
+			"mit":           "1",
+			"ommi ix":       "1",
+			"e":             "2 5 3 1",
 			"fix AND hook":  "1",
 			"fix NOT hook":  "3",
 			"fix OR red":    "2 3 1",
 			`"git-commit"`:  "1",
-			`"fix it"`:      "3",
+			`"fix it"`:      "3 1",
 			"prompt:later":  "5",
 			"NEAR(fix it)":  "3",
 			"^fix":          "3 1",
@@ -73,12 +79,12 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// TestPlainWords: what is no query is words, which may have dots and hyphens in them.
+// TestPlainWords: what is found as words is not taken for a query.
 func TestPlainWords(t *testing.T) {
 	h := open(t, database(t, schema18, rows))
 	for match, want := range map[string]string{
 		"git-commit": "1", "GIT-COM": "1", "git_commit": "1", "git.commit": "1", "*fix": "3 1", "-fix": "3 1", "fix AND": "", "fix b)": "3", "cwd:fix": "",
-		"'fix": "3 1", "' OR 1=1 --": "", "{fix": "3 1", "NEAR(fix hook, x)": "", "fix's": "", `"fix`: "3 1", "C++": "1", "fix\x01hook": "1",
+		"'fix": "3 1", "' OR 1=1 --": "", "{fix": "3 1", "NEAR(fix hook, x)": "", "fix's": "3", `"fix`: "3 1", "C++": "5 1", "fix\x01hook": "1",
 	} {
 		require.Equal(t, want, ids(t, render(t, h, match)), "%q", match)
 	}

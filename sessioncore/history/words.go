@@ -1,17 +1,34 @@
 package history
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 )
 
-// plainWords converts a text that is not an FTS5 query, such as README.md or git-commit, to one, as the client's own
-// search does: each run of letters and digits is the prefix of a word. It returns "" if there are none.
-func plainWords(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	var query strings.Builder
+// wordsOf splits a text as the client's own search does: each run of letters and digits is a word, in lower case.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+}
+
+// prefixQuery returns the FTS5 query for prompts that have words beginning with each of the words.
+func prefixQuery(words []string) string {
+	return `"` + strings.Join(words, `"* "`) + `"*`
+}
+
+// containsAll reports whether a prompt contains all words. As in SQLite's LIKE, only ASCII letters match in both
+// cases.
+func containsAll(prompt []byte, words []string) bool {
+	lower := bytes.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, prompt)
 	for _, word := range words {
-		query.WriteString(`"` + word + `"* `)
+		if !bytes.Contains(lower, []byte(word)) {
+			return false
+		}
 	}
-	return query.String()
+	return true
 }
