@@ -112,9 +112,16 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Memory:   memory,
 		Statfs:   statfsOf(source),
 	}
+	if o.AllowOther {
+		view.Access = &nodes.Access{
+			User: uint32(os.Geteuid()), Source: source, SourceDir: source.Path(),
+			Sessions: sessions, SessionsDir: onDisk.Path(), BlobsDir: blobs.Path(),
+		}
+		t.store.SetGuard(view.Access.Guard)
+	}
 	prompts := history.New(source)
 	names := []nodes.Name{
-		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }},
+		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }},
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
@@ -129,8 +136,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
 		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, t.store) }},
-		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, onDisk.Path(), t.store) }},
+		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
 	}
 	if o.Redact {
 		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })

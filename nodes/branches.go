@@ -95,6 +95,6 @@ func (d *BranchIDsDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot,
 		return &BranchDir{snapshotDir: newSnapshotDir(d.view, d.session), name: name}
 	})
 	d.fillBranchDir(snap, e, &out.Attr)
-	setTimeouts(out, cacheSecond)
+	d.setTimeoutsOf(child, out)
 	return child, 0
 }

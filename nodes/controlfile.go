@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 )
 
 // applyLines carries out lines that were written to a control file of a session; see controller.
@@ -71,6 +72,11 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if writes(flags) {
+		if err := f.view.maySession(ctx, f.session.Name(), access.Write); err != nil {
+			return nil, 0, f.refused(err)
+		}
+	}
 	h := f.controlHandle(ctx, f, flags)
 	h.empty, h.single = f.empty, f.single
 	if f.render == nil {
@@ -91,10 +97,15 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 
 // controlHandle returns a handle of a control file that was opened with these flags.
 func (n *node) controlHandle(ctx context.Context, file controller, flags uint32) *controlHandle {
-	return &controlHandle{
+	h := &controlHandle{
 		file: file, node: n, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0,
 		memory: n.view.Memory, hold: n.view.Memory.For(userOf(ctx)),
 	}
+	if n.view.Access != nil {
+		c := n.view.Access.caller(ctx)
+		h.as = func(ctx context.Context) context.Context { return access.With(ctx, c) }
+	}
+	return h
 }
 
 // writeOnly reports whether what is opened with these flags cannot be read.

@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 )
 
 // FixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to
@@ -37,7 +38,12 @@ func (l *FixedLink) cache() cacheRule { return cacheSecond }
 var _ = (fusefs.NodeReadlinker)((*FixedLink)(nil))
 
 // Readlink returns the target.
-func (l *FixedLink) Readlink(_ context.Context) ([]byte, syscall.Errno) { return []byte(l.target), 0 }
+func (l *FixedLink) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+	if err := l.view.maySession(ctx, l.session.Name(), access.Read); err != nil {
+		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
+	}
+	return []byte(l.target), 0
+}
 
 // enterFixedLink answers a lookup with a link of that identity. After a rewrite of the session, a link with another
 // target or time is another node.

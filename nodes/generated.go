@@ -140,6 +140,10 @@ func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 	if errno != 0 {
 		return nil, 0, errno
 	}
+	if err := h.line.withVersion(func(doc *sessioncore.Document) error { return f.view.Access.mayBlobs(ctx, doc) }); err != nil {
+		h.line.release()
+		return nil, 0, f.view.fail("open", f.path(), err)
+	}
 	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
 }
 

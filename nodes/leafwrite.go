@@ -13,6 +13,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 )
 
 const leafName = "leaf"
@@ -95,6 +96,9 @@ var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
 
 // Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
+		return nil, d.refused(err)
+	}
 	if name == leafName {
 		if errno := d.branch(ctx, target, true); errno != 0 {
 			return nil, errno
@@ -115,7 +119,10 @@ var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 
 // Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
 // a moment later. A pending link is removed.
-func (d *SessionDir) Unlink(_ context.Context, name string) syscall.Errno {
+func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
+	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
+		return d.refused(err)
+	}
 	switch {
 	case d.removePending(name):
 		return 0
@@ -131,6 +138,9 @@ var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
 
 // Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
 func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
+		return d.refused(err)
+	}
 	target, waiting := d.pendingTarget(name)
 	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
 		return d.refuse("rename", name)
@@ -155,9 +165,9 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	switch {
 	case err != nil:
 	case id == nil:
-		err = d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session)
+		err = d.view.Writer.ResetLeaf(d.view.Access.forCaller(uninterrupted(ctx)), d.session)
 	default:
-		err = d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, *id)
+		err = d.view.Writer.MoveLeaf(d.view.Access.forCaller(uninterrupted(ctx)), d.session, *id)
 	}
 	if err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))

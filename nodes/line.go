@@ -82,12 +82,18 @@ func (l *line[V]) update(ctx context.Context, snap *sessioncore.Snapshot, next f
 	if err != nil {
 		return // the handles keep their version
 	}
-	if !s.version.Continues(l.version) {
+	if !s.version.Continues(l.version) || !sameAccess(&s.attr, &l.attr) {
 		s.version.Close()
 		return
 	}
 	l.version.Close()
 	l.version, l.attr, l.current = s.version, s.attr, !s.beyond
+}
+
+// sameAccess reports whether the same users may read two versions, as far as modes tell: who has opened the one must not
+// go on in the other otherwise.
+func sameAccess(a, b *fuse.Attr) bool {
+	return a.Mode == b.Mode && a.Owner == b.Owner
 }
 
 // isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.
@@ -106,6 +112,13 @@ func (l *line[V]) openAttr(out *fuse.Attr) bool {
 		*out = l.attr
 	}
 	return l.handles > 0
+}
+
+// withVersion calls f with what the handles show.
+func (l *line[V]) withVersion(f func(V) error) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return f(l.version)
 }
 
 // read reads a part of the version. Before a read that reaches the end it calls atEnd, which may update.

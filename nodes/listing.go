@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 )
 
 // item is a name in a listing. number is for the directory's own use: an entry's number.
@@ -19,9 +20,15 @@ type item struct {
 	number int32
 }
 
+// listed is what a lister and a snapshotLister have in common.
+type listed interface {
+	attributer
+	admitter
+}
+
 // lister is a directory that can be listed.
 type lister interface {
-	attributer
+	listed
 	// list returns what is in the directory now.
 	list(ctx context.Context) ([]item, error)
 	// lookupItem looks up a listed item, without searching for it again.
@@ -30,7 +37,7 @@ type lister interface {
 
 // snapshotLister is a directory whose items are all found in a snapshot of one session.
 type snapshotLister interface {
-	attributer
+	listed
 	// acquire returns the current snapshot; the caller must release it.
 	acquire(ctx context.Context) (*sessioncore.Snapshot, error)
 	// listIn is list in a snapshot.
@@ -57,7 +64,7 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 // dirHandle is an open directory: a sorted list of its names, made when reading begins, and made again when
 // the reader rewinds it.
 type dirHandle struct {
-	dir    attributer
+	dir    listed
 	node   *node
 	list   func(context.Context) ([]item, error)
 	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
@@ -99,7 +106,11 @@ func (n *node) openSnapshotListing(ctx context.Context, dir snapshotLister) (fus
 
 func (n *node) openListed(ctx context.Context, l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
 	var attr fuse.Attr
-	if err := l.dir.fillAttr(ctx, &attr); err != nil {
+	err := l.dir.fillAttr(ctx, &attr)
+	if err == nil {
+		err = n.view.Access.admit(ctx, l.dir, access.Read)
+	}
+	if err != nil {
 		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
 	}
 	return l, 0, 0

@@ -40,7 +40,7 @@ func (f *PromptsFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 		f.remember(now)
 		m = &now
 	}
-	fillFile(out, m.State.Stat(), m.Size)
+	f.fillPrivate(out, m.State.Stat(), syscall.S_IFREG, m.Size)
 	return nil
 }
 
@@ -56,6 +56,9 @@ var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
 func (f *PromptsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+	}
+	if err := f.view.Access.ownerOnly(ctx); err != nil {
+		return nil, 0, f.view.fail("open", f.path(), err)
 	}
 	var room int64
 	if last := f.last.Load(); last != nil {

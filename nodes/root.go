@@ -7,6 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -29,6 +30,16 @@ func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	}
 	d.fillDir(out, st)
 	return nil
+}
+
+// admits lets in who may search SOURCE.
+func (d *RootDir) admits(c *access.Caller, want access.Rights) error {
+	_, err := c.May(d.view.Access.SourceDir, want)
+	return err
+}
+
+func (d *RootDir) behind() (name, root string) {
+	return d.view.Access.SourceDir, d.view.Access.SourceDir
 }
 
 // pathFollower is a directory in the root through which paths lead to sessions.

@@ -8,6 +8,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/history"
 )
 
@@ -23,9 +24,12 @@ func (d *SearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	d.fillDir(out, state.Stat())
+	d.fillPrivate(out, state.Stat(), syscall.S_IFDIR, 0)
 	return nil
 }
+
+// admits lets in the owner of SOURCE.
+func (d *SearchDir) admits(c *access.Caller, _ access.Rights) error { return d.view.Access.owns(c) }
 
 var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
 
@@ -35,6 +39,9 @@ var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
 func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if strings.HasPrefix(name, ".") {
 		return nil, syscall.ENOENT
+	}
+	if err := d.view.Access.ownerOnly(ctx); err != nil {
+		return nil, d.view.fail("lookup", d.path(), err)
 	}
 	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })

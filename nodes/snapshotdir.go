@@ -2,12 +2,14 @@ package nodes
 
 import (
 	"context"
+	"path"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 )
 
 // snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
@@ -28,6 +30,16 @@ func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	d.fillDir(out, st)
 	return nil
+}
+
+func (d *snapshotDir) behind() (name, root string) {
+	root = d.view.Access.SessionsDir
+	return path.Join(root, d.session.Name()), root
+}
+
+// admits lets in who may read the session.
+func (d *snapshotDir) admits(c *access.Caller, _ access.Rights) error {
+	return d.view.Access.maySession(c, d.session.Name(), nil, access.Read)
 }
 
 func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {

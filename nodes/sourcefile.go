@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -20,6 +21,7 @@ import (
 type SourceFile struct {
 	node
 	storage storage.Storage
+	root    string        // as in SourceDir
 	file    string        // path in storage
 	object  storage.Token // device and inode only
 
@@ -68,7 +70,7 @@ func (f *SourceFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fus
 var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 
 // Open pins the file. Its pages stay in the kernel's cache while it does not change.
-func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
 		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
 	}
@@ -79,6 +81,9 @@ func (f *SourceFile) Open(_ context.Context, flags uint32) (fusefs.FileHandle, u
 	st, err := obj.Stat()
 	if err == nil && !st.SameObject(f.object) {
 		err = storage.ErrStale // the kernel looks up the path again
+	}
+	if c := f.view.Access.caller(ctx); err == nil && c != nil {
+		err = mayFile(c, f.storage, f.root, f.file, &st, access.Read)
 	}
 	if err != nil {
 		_ = obj.Close()
@@ -148,9 +153,14 @@ func (h *sourceHandle) Release(context.Context) syscall.Errno {
 	return errnoOf(h.obj.Close())
 }
 
-// sourceTarget returns the findTarget of a symbolic link of SOURCE: its target is shown as it is and never followed.
-func sourceTarget(s storage.Storage, file string) findTarget {
+// sourceTarget returns the findTarget of a symbolic link in the directory: its target is shown as it is and never
+// followed.
+func (d *SourceDir) sourceTarget(file string) findTarget {
+	s := d.storage
 	return func(ctx context.Context) (target, error) {
+		if err := d.view.Access.admit(ctx, d, access.Search); err != nil {
+			return target{}, err
+		}
 		st, err := s.Stat(file)
 		if err != nil {
 			return target{}, err

@@ -9,6 +9,8 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/access"
 )
 
 // longDir is a directory of many names.
@@ -17,6 +19,8 @@ type longDir struct {
 	lookupCount
 	names int
 }
+
+func (d *longDir) admits(*access.Caller, access.Rights) error { return nil }
 
 func (d *longDir) fillAttr(context.Context, *fuse.Attr) error { return nil }
 
@@ -52,6 +56,7 @@ func TestLongListing(t *testing.T) {
 	const batch = 100
 	open := func() (*longDir, *dirHandle) {
 		d := &longDir{names: freeLookups + 10*batch}
+		d.view = &View{}
 		l, _, errno := d.openListing(context.Background(), d)
 		require.Zero(t, errno)
 		require.Equal(t, freeLookups, request(t, l.(*dirHandle), freeLookups))

@@ -93,7 +93,7 @@ func enterTreeDir(ctx context.Context, parent *node, session *sessioncore.Sessio
 		return &TreeDir{snapshotDir: newSnapshotDir(parent.view, session), name: name, place: place}
 	})
 	parent.fillTreeDir(snap, e, &out.Attr)
-	setTimeouts(out, cacheSecond)
+	parent.setTimeoutsOf(child, out)
 	return child, 0
 }
 

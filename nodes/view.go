@@ -7,6 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/writer"
@@ -30,6 +31,8 @@ type View struct {
 	BlobRefs bool
 	// Memory bounds what is held for open files; nil has no limits.
 	Memory *budget.Budget
+	// Access checks other users; nil if none are let in.
+	Access *Access
 	// Statfs returns the numbers of the backing file system.
 	Statfs func(out *fuse.StatfsOut) error
 
@@ -43,6 +46,14 @@ func (v *View) contextBlobs() sessioncore.Blobs {
 		return nil
 	}
 	return v.Blobs
+}
+
+// maySession asks whether the caller of a request has rights to a session file.
+func (v *View) maySession(ctx context.Context, name string, want access.Rights) error {
+	if c := v.Access.caller(ctx); c != nil {
+		return v.Access.maySession(c, name, nil, want)
+	}
+	return nil
 }
 
 // userOf returns the user who made a request: whatever is held for him counts as his.

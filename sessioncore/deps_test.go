@@ -18,6 +18,7 @@ import (
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
 	"/access":                         {"/internal/procfs", "/storage"},
+	"/access/accesstest":              {},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
 	"/internal/procfs":                {"/storage"},
 	"/internal/childtest":             {},

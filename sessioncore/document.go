@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 
@@ -106,6 +108,17 @@ func (d *Document) Size() int64 { return d.size }
 
 // HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }
+
+// BlobHashes returns the hashes of the blobs that the document shows, each once.
+func (d *Document) BlobHashes() []string {
+	seen := map[string]bool{}
+	for _, p := range d.pieces {
+		if p.blob != nil {
+			seen[p.blob.Hash] = true
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}
 
 // Close releases the snapshot.
 func (d *Document) Close() { d.snap.Release() }

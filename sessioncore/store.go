@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +12,7 @@ import (
 // concurrent use.
 type Store struct {
 	storage storage.Storage
+	guard   Guard
 	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
 
 	mu       sync.Mutex // guards the fields below
@@ -31,6 +33,13 @@ const (
 func NewStore(files storage.Storage) *Store {
 	return &Store{storage: files, sessions: map[string]*Session{}, kept: map[*Session]int{}}
 }
+
+// Guard returns an error if what is done in a context may not read a file; st is its state. It is called before anything
+// of the file is handed out.
+type Guard func(ctx context.Context, name string, st storage.Stat) error
+
+// SetGuard sets who is asked about each Acquire. It must be called before the store is used.
+func (st *Store) SetGuard(guard Guard) { st.guard = guard }
 
 // Storage returns the storage that holds the sessions.
 func (st *Store) Storage() storage.Storage { return st.storage }

@@ -7,38 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-)
 
-// as calls f on a thread of its own that has a user's credentials for files. The thread ends afterwards.
-func as(t *testing.T, c *Caller, f func(tid uint32)) {
-	t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and no unlock: the thread must not serve anything else
-		gids := append([]uint32(nil), c.GIDs...)
-		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(gids)), uintptr(unsafe.Pointer(&gids[0])), 0); e != 0 {
-			done <- e
-			return
-		}
-		if _, err := unix.SetfsgidRetGid(int(gids[0])); err != nil {
-			done <- err
-			return
-		}
-		if _, err := unix.SetfsuidRetUid(int(c.UID)); err != nil {
-			done <- err
-			return
-		}
-		f(uint32(unix.Gettid()))
-		done <- nil
-	}()
-	require.NoError(t, <-done)
-}
+	"sessionfs/sessioncore/access/accesstest"
+)
 
 // TestAsTheKernelAnswers compares with the kernel's answers, for several users and groups, over trees with all kinds of
 // modes, owners and lists. Both must occur often.
@@ -97,7 +72,7 @@ func TestAsTheKernelAnswers(t *testing.T) {
 	counts := map[bool]int{}
 	for _, uid := range append([]uint32{1005}, ids...) {
 		for _, gids := range [][]uint32{{1001}, {1005, 1002}, {1005, 1003, 1004}, {1005}, {1004, 1001, 1002, 1003}} {
-			as(t, &Caller{UID: uid, GIDs: gids}, func(tid uint32) {
+			accesstest.As(t, uid, gids, func(tid uint32) {
 				known := OfProcess(uid, gids[0], tid)
 				unsure := &Caller{UID: uid, GIDs: gids[:1], Unsure: true}
 				if known.Unsure {
@@ -105,7 +80,7 @@ func TestAsTheKernelAnswers(t *testing.T) {
 				}
 				for _, path := range paths {
 					for want := Search; want <= 7; want++ {
-						kernel := unix.Faccessat2(unix.AT_FDCWD, path, uint32(want), unix.AT_EACCESS) == nil
+						kernel := accesstest.May(path, uint32(want))
 						_, err := known.May(path, want)
 						if (err == nil) != kernel {
 							t.Errorf("user %d, groups %v, %s of %s: the kernel says %v, we %v", uid, gids, fmt.Sprint(want), path, kernel, err)
