@@ -169,8 +169,7 @@ func TestControlRelease(t *testing.T) {
 	require.Equal(t, []string{"a"}, f.applied)
 }
 
-// TestControlWriters: however a text is cut into writes, and with a writer that retries what a short write
-// left, the lines before the first bad one take effect once, and those behind it in the same write never.
+// TestControlWriters cuts many texts into writes (FuzzControlWrites).
 func TestControlWriters(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 1))
 	for range 5_000 {
@@ -182,40 +181,57 @@ func TestControlWriters(t *testing.T) {
 		if rnd.IntN(2) == 0 {
 			text += "\n"
 		}
-		var want []string
-		isBad := false
-		for _, line := range lines {
-			if isBad = line == "bad"; isBad {
+		writeInParts(t, text, rnd.Uint64())
+	}
+}
+
+// FuzzControlWrites does it with any text.
+func FuzzControlWrites(f *testing.F) {
+	for _, text := range []string{"a\nb", "{json}\n\n\nbad\nc", "\x00\n\r\n", "bad", "\n", "{half"} {
+		f.Add(text, uint64(1))
+	}
+	f.Fuzz(writeInParts)
+}
+
+// writeInParts: however a text is cut into writes, and with a writer that retries what a short write left, the lines
+// before the first bad one take effect once, and those behind it in the same write never.
+func writeInParts(t *testing.T, text string, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	file := &fakeFile{}
+	var want []string
+	isBad := false
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		isBad = strings.HasPrefix(line, "bad") || i == len(lines)-1 && file.unfinished([]byte(line))
+		if isBad {
+			break
+		}
+		if line != "" {
+			want = append(want, line)
+		}
+	}
+	h := &controlHandle{file: file}
+	var failed error
+	for rest := []byte(text); len(rest) > 0 && failed == nil; {
+		chunk := rest[:1+rnd.IntN(len(rest))]
+		for len(chunk) > 0 {
+			n, errno := h.Write(t.Context(), chunk, 0)
+			if errno != 0 {
+				failed = errno
 				break
 			}
-			if line != "" {
-				want = append(want, line)
-			}
+			require.NotZero(t, n, "a write that takes nothing and says nothing would be retried for ever")
+			chunk, rest = chunk[n:], rest[n:]
 		}
-		f := &fakeFile{}
-		h := &controlHandle{file: f}
-		var failed error
-		for rest := []byte(text); len(rest) > 0 && failed == nil; {
-			chunk := rest[:1+rnd.IntN(len(rest))]
-			for len(chunk) > 0 {
-				n, errno := h.Write(t.Context(), chunk, 0)
-				if errno != 0 {
-					failed = errno
-					break
-				}
-				require.NotZero(t, n, "a write that takes nothing and says nothing would be retried for ever")
-				chunk, rest = chunk[n:], rest[n:]
-			}
-		}
-		if failed == nil {
-			if errno := h.Flush(t.Context()); errno != 0 {
-				failed = errno
-			}
-		}
-		require.Equal(t, isBad, failed != nil, "%q", text)
-		if failed != nil {
-			require.True(t, errors.Is(failed, syscall.EINVAL))
-		}
-		require.Equal(t, want, f.applied, "%q", text)
 	}
+	if failed == nil {
+		if errno := h.Flush(t.Context()); errno != 0 {
+			failed = errno
+		}
+	}
+	require.Equal(t, isBad, failed != nil, "%q", text)
+	if failed != nil {
+		require.True(t, errors.Is(failed, syscall.EINVAL))
+	}
+	require.Equal(t, want, file.applied, "%q", text)
 }

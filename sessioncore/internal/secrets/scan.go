@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sort"
 )
 
 const (
@@ -34,6 +35,23 @@ type Place struct {
 	Line         int64 // number, from 1
 	Kind         string
 	Where        string // JSON pointer into the line, "" if it is no JSON
+}
+
+// Hide overwrites what places cover in p, which is the part of the file at off. Line breaks stay: a secret that spans
+// lines is in text that is no JSON, and lines go on being what they are.
+func Hide(p []byte, off int64, places []Place) {
+	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
+	for _, place := range places[first:] {
+		from, to := max(place.Offset-off, 0), min(place.Offset+place.Size-off, int64(len(p)))
+		if from >= int64(len(p)) {
+			return
+		}
+		for i := from; i < to; i++ {
+			if p[i] != '\n' {
+				p[i] = '*'
+			}
+		}
+	}
 }
 
 // Scan is what was found in the beginning of a file.

@@ -1,7 +1,6 @@
 package secrets
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,14 +87,7 @@ func scan(t *testing.T, file string) *Scan {
 	return s
 }
 
-// masked returns the file with its places masked, each of which must be whole JSON text.
-func masked(s *Scan, file string) string {
-	out := []byte(file)
-	for _, p := range s.Places {
-		copy(out[p.Offset:], bytes.Repeat([]byte{'*'}, int(p.Size)))
-	}
-	return string(out)
-}
+func masked(s *Scan, file string) string { return string(hidden(s, []byte(file))) }
 
 // escaped returns text as a JSON string in which every character is escaped that the function wants.
 func escaped(text string, want func(i int) bool) string {

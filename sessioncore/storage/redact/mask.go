@@ -143,7 +143,7 @@ func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 		if before != after {
 			continue
 		}
-		hide(p[:n], off, places)
+		secrets.Hide(p[:n], off, places)
 		if err == nil && n < len(p) {
 			err = io.EOF
 		}
@@ -163,19 +163,6 @@ func (o *masked) places() ([]secrets.Place, int64, version, error) {
 		err = fmt.Errorf("%w: more of it is masked now", storage.ErrStale)
 	}
 	return m.places, m.token.Size, m.version, err
-}
-
-// hide overwrites what is masked in the part of a file that begins at off.
-func hide(p []byte, off int64, places []secrets.Place) {
-	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
-	for _, place := range places[first:] {
-		if place.Offset >= off+int64(len(p)) {
-			return
-		}
-		for i := max(place.Offset-off, 0); i < min(place.Offset+place.Size-off, int64(len(p))); i++ {
-			p[i] = '*'
-		}
-	}
 }
 
 // Close implements storage.Object.

@@ -1,0 +1,168 @@
+package writer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// FuzzNewSession: a line makes a session whose header says what the line said, in a directory directly below the root, or
+// nothing and a documented error.
+func FuzzNewSession(f *testing.F) {
+	for _, line := range []string{
+		"/home/dev/pi", "/with blank ", "relative", "/", "/..//x/.", `{"cwd":"/w","title":"T","parentSession":"p"}`, ` {"cwd":"/w","title":null} `,
+		`{"cwd":"/w","cwd":"/x"}`, `{"cwd":"\/\u0077","title":" a\u001b[1m "}`, `{"cwd":7}`, `{`, "/a\x00b", "/a\xff", "/" + strings.Repeat("x", 300), `{"cwd":"/\ud800"}`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if strings.IndexByte(string(line), '\n') >= 0 {
+			return // two lines
+		}
+		spec, err := ParseNewSession(line)
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			return
+		}
+		require.True(t, path.IsAbs(spec.CWD) && utf8.ValidString(spec.CWD) && !strings.ContainsAny(spec.CWD, "\x00\n"), "%q", spec.CWD)
+		files := memory.New()
+		store := sessioncore.NewStore(files)
+		defer store.Close()
+		name, err := New(store, Options{}).NewSession(context.Background(), spec)
+		if err != nil {
+			require.Greater(t, len(scopeName(path.Clean(spec.CWD))), 200, "%q: %v", spec.CWD, err)
+			return
+		}
+		require.Equal(t, 1, strings.Count(name, "/"), name)
+		var header struct{ Type, CWD, Title, ParentSession string }
+		text := fileContent(t, files, name)
+		first, _, err := bufio.NewReader(strings.NewReader(text)).ReadLine()
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(first, &header), text)
+		if header.Type == "title" { // the slot
+			require.Equal(t, byte('\n'), text[slotSize-1])
+			require.NoError(t, json.Unmarshal([]byte(strings.SplitN(text, "\n", 3)[1]), &header))
+		}
+		require.Equal(t, path.Clean(spec.CWD), header.CWD)
+		snap, err := store.Session(name).Acquire(context.Background())
+		require.NoError(t, err)
+		defer snap.Release()
+		require.Zero(t, snap.Len())
+		title, err := snap.Title()
+		require.NoError(t, err)
+		require.Equal(t, cleanTitle(spec.Title), title)
+	})
+}
+
+// FuzzSetTitle: a title is set cleaned, or cut to fit the slot, and nothing else of the file changes; again it writes nothing.
+func FuzzSetTitle(f *testing.F) {
+	slotted := string(titleSlot("old", plainNow)) + plainFile
+	for _, title := range []string{"", "x", " a\x1b[1m\u0085  title\n ", "\xff\xed\xa0\x80\u2028", strings.Repeat("€", 99), strings.Repeat("\"\\", 150)} {
+		for _, file := range []string{plainFile, slotted, opFile, oldFile} {
+			f.Add(file, title)
+		}
+	}
+	f.Fuzz(func(t *testing.T, file, title string) {
+		if file == "" {
+			return
+		}
+		w := startMemory(t, file, Options{})
+		before, err := w.session.Acquire(context.Background())
+		if err != nil {
+			return
+		}
+		defer before.Release()
+		if err := w.SetTitle(context.Background(), w.session, title); err != nil {
+			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
+			require.Equal(t, file, w.content())
+			return
+		}
+		after := w.snapshot()
+		got, err := after.Title()
+		require.NoError(t, err)
+		want := cleanTitle(title)
+		_, hasSlot := after.SlotRange()
+		require.True(t, got == want || hasSlot && strings.HasPrefix(want, got), "%q became %q", title, got)
+		require.False(t, strings.ContainsFunc(got, func(r rune) bool { return r < 0x20 || r >= 0x7F && r < 0xA0 }), "%q", got)
+		require.Equal(t, shownEntries(t, before), shownEntries(t, after)[:before.Len()])
+		if got == want {
+			text := w.content()
+			require.NoError(t, w.SetTitle(context.Background(), w.session, title))
+			require.Equal(t, text, w.content(), "the same title writes nothing")
+		}
+	})
+}
+
+// FuzzFork: a fork at an entry has the context that the session has there, and leaves the session as it was.
+func FuzzFork(f *testing.F) {
+	for _, file := range []string{plainFile, opFile, oldFile} {
+		for n := range uint(4) {
+			f.Add(file, n)
+		}
+	}
+	f.Fuzz(func(t *testing.T, file string, n uint) {
+		if file == "" {
+			return
+		}
+		w := startMemory(t, file, Options{})
+		source, err := w.session.Acquire(context.Background())
+		if err != nil || source.Len() == 0 {
+			if err == nil {
+				source.Release()
+			}
+			return
+		}
+		defer source.Release()
+		e := sessioncore.Entry(n % uint(source.Len()))
+		id, ok := source.ID(e)
+		if at, err := source.Find(id); !ok || err != nil || at != e {
+			return
+		}
+		name, err := w.Fork(context.Background(), w.session, id)
+		require.Equal(t, file, w.content())
+		if err != nil {
+			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
+			return
+		}
+		fork, err := w.store.Session(name).Acquire(context.Background())
+		require.NoError(t, err)
+		defer fork.Release()
+		problems, _ := fork.Problems()
+		for _, p := range problems {
+			require.NotContains(t, []sessioncore.ProblemKind{sessioncore.ProblemSkipped, sessioncore.ProblemNoObject, sessioncore.ProblemHeader, sessioncore.ProblemRepeated}, p.What)
+		}
+		leaf, err := fork.Leaf()
+		require.NoError(t, err)
+		require.Equal(t, contextAt(t, source, e), contextAt(t, fork, leaf))
+	})
+}
+
+// FuzzParseLabelLine: a line that is accepted is shown as a line that says the same.
+func FuzzParseLabelLine(f *testing.F) {
+	for _, line := range []string{"a b", "a\tb c", "a", "", "\t", `a\tb	c\\\n`, `a	\u001b\ud800`, `a \q`, "\xff \xfe", `a	\u00`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		id, label, err := ParseLabelLine(line)
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			return
+		}
+		shown := sessioncore.AppendLabelField(append(sessioncore.AppendLabelField(nil, id), '\t'), label)
+		require.True(t, utf8.Valid(shown), "%q", shown)
+		require.False(t, strings.ContainsFunc(string(shown), func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7F }), "%q", shown)
+		id2, label2, err := ParseLabelLine(string(shown))
+		require.NoError(t, err)
+		require.Equal(t, [2]string{id, label}, [2]string{id2, label2})
+	})
+}
