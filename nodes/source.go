@@ -218,6 +218,9 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 			continue
 		}
 		isSession, err := d.isSession(ctx, name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // a listing without the rest would look like a whole one
+		}
 		if err != nil {
 			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)
 			continue // one bad file must not make the listing fail
