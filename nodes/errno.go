@@ -22,7 +22,8 @@ func errnoOf(err error) syscall.Errno {
 		return 0
 	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
-	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany):
+	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany),
+		errors.Is(err, history.ErrBusy):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
 		return syscall.EINVAL

@@ -60,6 +60,7 @@ func TestErrnoOf(t *testing.T) {
 		{history.ErrQuery, syscall.EINVAL},
 		{history.ErrTooBig, syscall.EFBIG},
 		{history.ErrTooSlow, syscall.EIO},
+		{history.ErrBusy, syscall.EBUSY},
 		{history.ErrUnreadable, syscall.EIO},
 		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
 		{staleIfGone(sessioncore.ErrNotSession), syscall.ESTALE},
@@ -124,6 +125,7 @@ var writeErrors = []struct {
 	{history.ErrQuery, syscall.EINVAL, ""},    // the history is not written
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
+	{history.ErrBusy, syscall.EBUSY, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
 }
 

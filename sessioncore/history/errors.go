@@ -9,6 +9,8 @@ var (
 	ErrTooBig = errors.New("the prompt history is too big")
 	// ErrTooSlow: the answer took more than maxTime.
 	ErrTooSlow = errors.New("reading the prompt history takes too long")
+	// ErrBusy: other reads were in the way for maxWait.
+	ErrBusy = errors.New("too many read the prompt history at once")
 	// ErrUnreadable: the file is not a database, is damaged, or is not the client's.
 	ErrUnreadable = errors.New("the prompt history cannot be read")
 )

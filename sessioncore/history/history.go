@@ -106,8 +106,8 @@ func (h *History) Measure(ctx context.Context, match string) (Measure, error) {
 // first, as in the client's own lists and searches. room is the
 // expected size in bytes, 0 if unknown.
 //
-// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, or an error of the
-// storage.
+// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrBusy, ErrUnreadable, or an error of
+// the storage.
 func (h *History) Render(ctx context.Context, match string, room int64) ([]byte, Measure, error) {
 	out := &lines{keep: true}
 	out.text.Grow(int(min(room, maxRendering)))
@@ -123,7 +123,7 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 	select {
 	case h.reads <- struct{}{}:
 	case <-time.After(min(maxWait, h.limit)):
-		return Measure{}, fmt.Errorf("%w: other reads are in the way for %v", ErrTooSlow, maxWait)
+		return Measure{}, fmt.Errorf("%w, for %v", ErrBusy, maxWait)
 	case <-ctx.Done():
 		return Measure{}, ctx.Err()
 	}

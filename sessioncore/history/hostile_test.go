@@ -85,7 +85,7 @@ func TestTooSlow(t *testing.T) {
 		h.reads <- struct{}{}
 	}
 	_, err = h.Measure(context.Background(), "")
-	require.ErrorIs(t, err, ErrTooSlow)
+	require.ErrorIs(t, err, ErrBusy)
 }
 
 // TestEndlessLog: the library does not ask for the time while it looks through a log, but it reads.
