@@ -107,8 +107,8 @@ func (r *tortureRun) checkLeftFiles(m *model) {
 		damaged := strings.Contains(file, "--torture-damaged--")
 		switch {
 		case err != nil:
-		case strings.HasSuffix(file, ".lock") && !damaged && !exists(lockedBy(file)):
-			m.counts["locks left of new sessions that a kill took"]++
+		case strings.HasSuffix(file, ".lock") && !damaged && !m.knows(r.o, file):
+			m.counts["locks left of new sessions and forks whose names nobody learned"]++
 		case strings.HasSuffix(file, ".lock") && !damaged:
 			r.problem("a lock is left: %s: %q", file, readText(file))
 		case strings.HasSuffix(file, ".tmp"):
@@ -127,15 +127,19 @@ func (r *tortureRun) checkLeftFiles(m *model) {
 	}
 }
 
-// lockedBy is the file that a lock is for.
-func lockedBy(lock string) string {
-	dir, base := filepath.Split(strings.TrimSuffix(lock, ".lock"))
-	return filepath.Join(dir, strings.TrimPrefix(base, "."))
-}
-
-func exists(file string) bool {
-	_, err := os.Lstat(file)
-	return err == nil
+// knows reports whether a lock is that of a session that the check has written to.
+func (m *model) knows(o *options, lock string) bool {
+	dir, base := filepath.Split(strings.TrimSuffix(lock, ".jsonl.lock"))
+	name, err := filepath.Rel(o.source(), filepath.Join(dir, strings.TrimPrefix(base, ".")))
+	if err != nil || m.sessions[name] != nil {
+		return true
+	}
+	for _, s := range m.sessions {
+		if slices.ContainsFunc(s.forks, func(f fork) bool { return f.place == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // print says what was done.
