@@ -150,10 +150,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 // after the mount.
 func (t *tree) sub(name string) (*dir.Storage, error) {
 	s, err := t.source.Sub(name)
-	if err == nil {
-		t.subs = append(t.subs, s)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	t.subs = append(t.subs, s)
+	return s, checkLink(t.source, name, s)
 }
 
 // close closes everything that the tree holds open.

@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"mountopts": {},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/pending", "sessionfs/sessioncore/storage/redact",
 		"sessionfs/sessioncore/writer",
 	},

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -20,6 +21,9 @@ const (
 // diagnose returns why a mount failed. It is called after the failure, so that nothing is refused that would
 // have worked (a fusermount3 that asks a helper outside of a container, for example).
 func diagnose(err error, o mountopts.Options) error {
+	if errors.Is(err, fs.ErrSource) {
+		return refuse(exitSource, "%s", err)
+	}
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
 	if reason := fuseProblem(o); reason != "" {
 		return refuse(exitFuse, "%s\n%s", what, reason)
