@@ -375,6 +375,12 @@ func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 	return nil
 }
 
+// GrewFrom reports whether s shows the file of an earlier snapshot with something added to it, as far as the
+// fingerprints of both ends tell.
+func (s *Snapshot) GrewFrom(earlier *Snapshot) bool {
+	return s.pin == earlier.pin && s.stat.Size > earlier.stat.Size
+}
+
 // Path returns the entries from the root to e. In a cycle of parents, the walk stops at the first entry that
 // repeats.
 func (s *Snapshot) Path(e Entry) []Entry {

@@ -60,11 +60,12 @@ type Storage interface {
 	// nothing if the file's token is not expect; the zero Token stands for no file. The mode and owner of a
 	// replaced file are kept. Callers must hold Lock(name).
 	Replace(name string, expect Token, write func(io.Writer) error) (Stat, error)
-	// ReplaceIf is Replace for a file to which programs append without taking its lock. It calls ready when
-	// everything is written and the new file is about to get its name; an error of ready is returned, and nothing
-	// has changed. What is appended to the old file after that is carried over to the new one. If it is
-	// unsupported, nothing is written, and callers use Replace.
-	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready func() error) (Stat, error)
+	// ReplaceIf is Replace for a file that others append to, and that takes long to write. It calls ready when
+	// everything is written and durable, and the new file is about to get its name. Callers need not hold Lock(name)
+	// before ready returns; it takes the lock. An error of ready is returned, and nothing has changed. What is
+	// appended to the old file without the lock after that is carried over to the new one. If it is unsupported,
+	// nothing is written, and callers use Replace.
+	ReplaceIf(name string, expect Token, write func(io.Writer) error, ready Ready) (Stat, error)
 	// HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken. If it is
 	// unsupported, files have one name.
 	HardLink(name, second string) error
@@ -93,6 +94,10 @@ type Storage interface {
 	// names. It returns the files for which that failed; they are still pending. It takes their locks.
 	KeepAll(ctx context.Context) (failed []Unkept)
 }
+
+// Ready returns the token that a file has now, under its lock. It is the one that was expected, or the file has only
+// grown since, and Ready writes to more what was added.
+type Ready func(more io.Writer) (now Token, err error)
 
 // Unkept is a pending file that could not be put on disk, and the reason.
 type Unkept struct {

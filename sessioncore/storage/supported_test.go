@@ -42,7 +42,7 @@ func methods(s every.Storage, o storage.Object, token storage.Token) map[string]
 		},
 		"Replace": func() error { _, err := s.Replace("d/y", storage.Token{}, storagetest.Content("")); return err },
 		"ReplaceIf": func() error {
-			_, err := s.ReplaceIf("d/z", storage.Token{}, storagetest.Content(""), func() error { return nil })
+			_, err := s.ReplaceIf("d/z", storage.Token{}, storagetest.Content(""), func(io.Writer) (storage.Token, error) { return storage.Token{}, nil })
 			return err
 		},
 		"Object.ReadAt":  func() error { _, err := o.ReadAt(make([]byte, 1), 0); return err },
@@ -134,9 +134,9 @@ func TestStorageReplaceIf(t *testing.T) {
 			after, err = s.ReplaceIf("x.jsonl", before.Token, func(out io.Writer) error {
 				order = append(order, "write")
 				return storagetest.Content("two\n")(out)
-			}, func() error {
+			}, func(io.Writer) (storage.Token, error) {
 				order = append(order, "ready")
-				return ready()
+				return before.Token, ready()
 			})
 			return after, order, err
 		}
@@ -258,7 +258,7 @@ func TestStoragePending(t *testing.T) {
 		assert.Equal(t, storage.WritersNone, state)
 		require.NoError(t, s.Sync("new/x.jsonl"))
 		assert.True(t, s.Pending("new/x.jsonl"), "Sync does not keep")
-		st, err := s.ReplaceIf("new/x.jsonl", storagetest.Stat(t, s, "new/x.jsonl").Token, storagetest.Content("1\n2\n"), func() error { return nil })
+		st, err := s.Replace("new/x.jsonl", storagetest.Stat(t, s, "new/x.jsonl").Token, storagetest.Content("1\n2\n"))
 		require.NoError(t, err)
 		assert.Equal(t, storagetest.Stat(t, s, "new/x.jsonl"), st)
 		require.NoError(t, s.Keep(ctx, "new/x.jsonl", []byte("3\n")))

@@ -31,7 +31,7 @@ func (Unsupported) CheckWritable(string) error { return ErrUnsupported }
 func (Unsupported) Overwrite(string, Token, []byte) (Stat, error) { return Stat{}, ErrUnsupported }
 
 // ReplaceIf implements Storage.
-func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, func() error) (Stat, error) {
+func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, Ready) (Stat, error) {
 	return Stat{}, ErrUnsupported
 }
 

@@ -9,5 +9,5 @@ import (
 
 // TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) {
-	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child, "stray": childStrayWriter, "lease": childLease})
+	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child, "stray": childStrayWriter, "lease": childLease, "locked": childLockedWriter})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -27,43 +26,53 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return storage.Replaced(c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }))
+	return storage.Replaced(c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }, len(lines) == 0))
 }
 
-// replace replaces the file by what write writes, unless a client opened the session meanwhile: rewriting a long
-// session takes long enough for that.
-func (c *change) replace(write func(io.Writer) error) (storage.Stat, error) {
+// replace replaces the file by what write writes, unless a client opened the session meanwhile. The lock is free while
+// that is written, as others do not wait as long as a large session takes. What they append then is carried over if
+// tail is set, and otherwise the error wraps storage.ErrStale.
+func (c *change) replace(write func(io.Writer) error, tail bool) (storage.Stat, error) {
 	if err := c.w.mayMake(c.ctx, storage.Dir(c.s.Name())); err != nil {
 		return storage.Stat{}, err
 	}
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
-	st, err := files.ReplaceIf(c.s.Name(), token, write, c.stillFree)
+	c.unlock()
+	c.unlock = func() {}
+	st, err := files.ReplaceIf(c.s.Name(), token, write, func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) })
 	if errors.Is(err, storage.ErrUnsupported) {
+		if _, err := c.lockAgain(nil, false); err != nil {
+			return storage.Stat{}, err
+		}
 		st, err = files.Replace(c.s.Name(), token, write)
 	}
 	return st, err
 }
 
-// stillFree fails if a live client has the session open. It gives a program that opens the file, appends and closes
-// it a moment to finish.
-func (c *change) stillFree() error {
-	for start := time.Now(); ; {
-		err := c.w.checkLive(c.s, c.snap)
-		if err == nil || !isTransient(err) {
-			return err
-		}
-		if time.Since(start) > stillLimit || !storage.Sleep(c.ctx, stillPoll) {
-			return c.w.namePID(c.s, err)
-		}
+// lockAgain takes the lock and looks for live clients, once more. If the session has only grown since c.snap, it writes
+// to more what was added. It returns the file's token.
+func (c *change) lockAgain(more io.Writer, tail bool) (storage.Token, error) {
+	before := c.snap.Stat()
+	if st, err := c.w.store.Storage().Stat(c.s.Name()); err == nil && !st.SameObject(before.Token) {
+		return storage.Token{}, fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.s.Name())
 	}
+	now, unlock, err := c.w.lock(c.ctx, c.s)
+	if err != nil {
+		return storage.Token{}, err
+	}
+	c.unlock = unlock
+	defer now.Release()
+	switch {
+	case now.Stat().Token == before.Token:
+	case tail && now.GrewFrom(c.snap) && c.snap.Version() >= sessioncore.CurrentVersion:
+		if err := copyRange(now, more, before.Size, now.Stat().Size); err != nil {
+			return storage.Token{}, err
+		}
+	default:
+		return storage.Token{}, fmt.Errorf("%w: %s", storage.ErrStale, c.s.Name())
+	}
+	return now.Stat().Token, nil
 }
-
-const (
-	// stillLimit is how long to wait at the end of a rewrite for a program that has the file open. The lock, for
-	// which others wait, is held meanwhile. stillPoll is how often the file is checked.
-	stillLimit = 50 * time.Millisecond
-	stillPoll  = time.Millisecond
-)
 
 func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail []byte) error {
 	at := int64(0)

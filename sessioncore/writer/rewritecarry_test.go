@@ -113,7 +113,7 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 				end = come()
 				_, err := io.WriteString(out, "another file")
 				return err
-			})
+			}, true)
 			return err
 		})
 		require.ErrorIs(t, err, sessioncore.ErrBusy, what)

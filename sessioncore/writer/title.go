@@ -32,6 +32,9 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 	line := title
 	title = cleanTitle(title)
 	written := false
+	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
+		return err
+	}
 	err := w.change(ctx, s, func(c *change) error {
 		old, err := c.snap.Title()
 		if err != nil {
@@ -56,7 +59,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 			edits := []fileEdit{c.headerEdit(&title)}
 			if migration := c.migration(); migration != nil {
 				edits = append(edits, migration[1:]...) // its first one is the header's
-			} // the first one is the header's
+			}
 			return c.rewrite(edits, nil)
 		}
 		return c.setSlot(title)

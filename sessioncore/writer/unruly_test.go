@@ -104,7 +104,7 @@ func (u *unrulyStorage) Replace(name string, expect storage.Token, write func(io
 	return u.replaced(func(write func(io.Writer) error) (storage.Stat, error) { return u.Storage.Replace(name, expect, write) }, write)
 }
 
-func (u *unrulyStorage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
+func (u *unrulyStorage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
 	return u.replaced(func(write func(io.Writer) error) (storage.Stat, error) {
 		return u.Storage.ReplaceIf(name, expect, write, ready)
 	}, write)

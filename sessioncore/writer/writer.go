@@ -95,6 +95,8 @@ type change struct {
 	s    *sessioncore.Session
 	ctx  context.Context
 	snap *sessioncore.Snapshot // of the file as it is
+	// unlock gives the lock back.
+	unlock func()
 }
 
 // change calls f under the lock. f commits at most once, as its last step; it is called again if the file was
@@ -120,9 +122,10 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, f func(
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	c := &change{w: w, s: s, ctx: ctx, snap: snap, unlock: unlock}
+	defer func() { c.unlock() }() // replace takes the lock anew
 	defer snap.Release()
-	return f(&change{w: w, s: s, ctx: ctx, snap: snap})
+	return f(c)
 }
 
 // lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The lock is released
@@ -134,7 +137,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 			return nil, nil, err
 		}
 		unlock := func() {
-			// The write is done: the result does not depend on this.
+			// The result of a write does not depend on this.
 			if err := release(); err != nil {
 				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 			}

@@ -26,7 +26,7 @@ const (
 )
 
 // ReplaceIf implements Storage.
-func (s *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
+func (s *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
 	return s.replaceIf(kernel, name, expect, write, ready)
 }
 

@@ -4,6 +4,7 @@ package dir
 
 import (
 	"errors"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -39,7 +41,8 @@ func TestReplaceCarriesOver(t *testing.T) {
 		}()
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	st, err := s.replaceIf(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("new\n"), func() error { return nil })
+	token := storagetest.Stat(t, s, "x.jsonl").Token
+	st, err := s.replaceIf(sys, "x.jsonl", token, storagetest.Content("new\n"), func(io.Writer) (storage.Token, error) { return token, nil })
 	require.NoError(t, err)
 	require.NoError(t, <-done)
 	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
@@ -47,7 +50,7 @@ func TestReplaceCarriesOver(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))
 
 	before := readDisk(t, s, "x.jsonl")
-	_, err = s.ReplaceIf("x.jsonl", st.Token, storagetest.Content("no\n"), func() error { return errors.ErrUnsupported })
+	_, err = s.ReplaceIf("x.jsonl", st.Token, storagetest.Content("no\n"), func(io.Writer) (storage.Token, error) { return st.Token, errors.ErrUnsupported })
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Equal(t, before, readDisk(t, s, "x.jsonl"))
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))

@@ -40,7 +40,7 @@ func (s *Storage) replaceWith(sys calls, name string, expect storage.Token, writ
 }
 
 // replaceIf is Replace if ready is nil, and otherwise ReplaceIf.
-func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
+func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
@@ -64,7 +64,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 		return storage.Stat{}, p.fail("fsync the replacement of", err)
 	}
 	if ready != nil {
-		if err := ready(); err != nil {
+		if expect, err = t.complete(sys, expect, ready); err != nil {
 			return storage.Stat{}, err
 		}
 	}
@@ -82,6 +82,24 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 		return storage.Stat{}, err
 	}
 	return st, p.syncDir(sys)
+}
+
+// complete calls ready and makes durable what that adds. It returns the token that the old file must have now.
+func (t *temporary) complete(sys calls, expect storage.Token, ready storage.Ready) (now storage.Token, err error) {
+	err = t.fill(sys, func(more io.Writer) error {
+		now, err = ready(more)
+		return err
+	})
+	if err != nil || now == expect {
+		return now, err
+	}
+	if err := t.takeAttributes(now); err != nil { // a change of them shows in the token too
+		return now, err
+	}
+	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
+		return now, t.fail("fsync the replacement of", err)
+	}
+	return now, nil
 }
 
 // expect fails with ErrStale unless the name's token is token.
@@ -192,8 +210,11 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err != nil {
 		return err
 	}
+	if t.old >= 0 {
+		_ = unix.Close(t.old)
+	}
 	t.old = old
-	if was.Token != expect {
+	if !was.SameObject(expect) { // it may have grown, see complete
 		return fmt.Errorf("%w: %s", storage.ErrStale, t.name)
 	}
 	if err := chown(t.fd, was.UID, was.GID); err != nil {

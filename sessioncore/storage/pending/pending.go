@@ -178,10 +178,10 @@ func (p *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	return p.Storage.Replace(name, expect, write)
 }
 
-// ReplaceIf implements Storage. No other program knows of a file in memory, so ready is not called for it.
-func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready func() error) (storage.Stat, error) {
+// ReplaceIf implements Storage. No other program knows of a file in memory, so it is unsupported there.
+func (p *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
 	if p.Pending(name) {
-		return p.Replace(name, expect, write)
+		return storage.Stat{}, storage.ErrUnsupported
 	}
 	return p.Storage.ReplaceIf(name, expect, write, ready)
 }

@@ -89,7 +89,7 @@ var Operations = map[string]func(s storage.Storage, name string) error{
 		return err
 	},
 	"ReplaceIf": func(s storage.Storage, name string) error {
-		_, err := s.ReplaceIf(name, storage.Token{}, Content("x\n"), func() error { return nil })
+		_, err := s.ReplaceIf(name, storage.Token{}, Content("x\n"), func(io.Writer) (storage.Token, error) { return storage.Token{}, nil })
 		return err
 	},
 	"Overwrite": func(s storage.Storage, name string) error {
