@@ -43,11 +43,12 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMountingReadsNothing: it costs the same for one session and for thousands.
+// TestMountingReadsNothing: it costs the same for one session and for thousands, and so does listing the mount.
 func TestMountingReadsNothing(t *testing.T) {
 	dir := scratch(t)
 	cost := func() [2]int {
 		m := mountForTest(t, dir)
+		require.Contains(t, run(t, "ls", m.dir), "recent")
 		return [2]int{m.procNumber("io", "rchar"), m.procNumber("io", "syscr")}
 	}
 	p := filepath.Join(dir, "sessions", "p")

@@ -52,5 +52,8 @@ func (d *namesDir) list(_ context.Context) ([]item, error) {
 }
 
 func (d *namesDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if slowFiles[it.name] {
+		return nil, syscall.ENOENT // the kernel then looks it up itself
+	}
 	return d.Lookup(ctx, it.name, out)
 }

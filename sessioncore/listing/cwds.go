@@ -22,10 +22,13 @@ func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
 // CwdStat returns the Stat of the directory of by-cwd/ that stands for dir. Its times say when a session was last
 // added or removed, in any directory. The error wraps ErrNotFound if no session is in dir or below.
 func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error) {
+	if dir == "/" {
+		return l.Stat(ctx)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.look(ctx, false)
-	if err == nil && dir != "/" && !l.directories().has(keyOfCwd(dir)) {
+	if err == nil && !l.directories().has(keyOfCwd(dir)) {
 		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
 	return l.newest, err

@@ -65,6 +65,11 @@ func TestListingWork(t *testing.T) {
 	}
 	l := newListing(t, files)
 	require.Equal(t, work{}, files.work(), "nothing is looked at before somebody asks")
+	for range 2 {
+		_, err := l.Stat(context.Background())
+		require.NoError(t, err)
+	}
+	require.Equal(t, work{stats: 2, lists: 1, named: 1}, files.work(), "the times of the directories are all that a listing of the mount needs")
 	look := func() *Sessions {
 		found, err := l.Look(context.Background())
 		require.NoError(t, err)

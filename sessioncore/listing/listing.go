@@ -40,6 +40,8 @@ type Listing struct {
 	sessions  *Sessions // nil if it has to be collected again
 	long      int       // bytes of long first messages kept in memory
 	lookup    lookup
+
+	scopes scopes
 }
 
 // sessionDir is a directory and the session files directly in it.
@@ -96,15 +98,6 @@ func (l *Listing) Look(ctx context.Context) (*Sessions, error) {
 		l.sessions = l.collect()
 	}
 	return l.sessions, nil
-}
-
-// Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session
-// was last added or removed.
-func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := l.look(ctx, false)
-	return l.newest, err
 }
 
 // collect returns the list of the known sessions. Callers of it and of the methods below must hold l.mu.
