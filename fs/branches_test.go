@@ -19,7 +19,7 @@ func TestBranches(t *testing.T) {
 	require.Equal(t, []string{".by-id", "current", "e3", "e2"}, names(t, w.in("branches")))
 	require.Equal(t, "current\ne2\ne3\n", run(t, "ls", w.in("branches")))
 	require.Equal(t, ".by-id/e3\n.by-id/e3\n.by-id/e2\n", run(t, "readlink", w.in("branches/current"), w.in("branches/e3"), w.in("branches/e2")))
-	require.Equal(t, "id  entries  time                      label  current\ne3  2        2026-02-16T11:00:03.000Z  -      yes\ne2  3        2026-02-16T11:00:02.000Z  -      no\n",
+	require.Equal(t, "id  entries  time                      label  current  said\ne3  2        2026-02-16T11:00:03.000Z  -      yes      three\ne2  3        2026-02-16T11:00:02.000Z  -      lost     two\n",
 		strings.ReplaceAll(run(t, "column", "-t", w.in("branches.tsv")), " \n", "\n"))
 	require.Equal(t, "context.json\nentries.jsonl\npath\ntranscript.md\n", run(t, "ls", w.in("branches/e2/")))
 	require.Equal(t, "000001-user-e0.json\n000002-user-e1.json\n000003-user-e2.json\n", run(t, "ls", w.in("branches/e2/path")))
@@ -49,7 +49,7 @@ func TestBranchesFollow(t *testing.T) {
 	}
 	run(t, "ln", "-sfn", "branches/e2", w.in("leaf"))
 	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))
-	require.Regexp(t, `(?m)^e2\t3\t.*\tyes$`, w.read("branches.tsv"))
+	require.Regexp(t, `(?m)^e2\t3\t.*\tyes\ttwo$`, w.read("branches.tsv"))
 	require.Len(t, names(t, w.in("branches")), 4, "a move is no tip")
 	require.NoError(t, put(w.in("labels"), "e2 x\ne1 y\n"))
 	require.Equal(t, []string{"x", "y"}, names(t, w.in("by-label")))
@@ -68,7 +68,7 @@ func TestBranchesFollow(t *testing.T) {
 	require.NotContains(t, w.read("branches.tsv"), "yes")
 	w.replace("s", header("s"))
 	require.Equal(t, []string{".by-id"}, names(t, w.in("branches")))
-	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\n", w.read("branches.tsv"))
+	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\tsaid\n", w.read("branches.tsv"))
 	require.Empty(t, names(t, w.in("by-label")))
 }
 
@@ -226,7 +226,7 @@ func TestHostileBranches(t *testing.T) {
 		require.Len(t, rows, len(list)-1)
 		for i, row := range rows[1:] {
 			f := strings.Split(row, "\t")
-			require.Len(t, f, 5)
+			require.Len(t, f, 6)
 			require.Equal(t, list[i+2], f[0], "the order of the listing")
 		}
 		require.Equal(t, fmt.Sprintln(len(rows)), shell(t, `column -ts $'\t' "$1" | wc -l`, filepath.Join(dir, "branches.tsv")))

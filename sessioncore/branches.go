@@ -2,13 +2,8 @@ package sessioncore
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
-
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // branchNames are the names in branches/ that are not ids but that an id could equal.
@@ -67,32 +62,19 @@ func (s *Snapshot) newestFirst(a, b Entry) int {
 	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
 }
 
-// CurrentTip returns the tip of the current branch: the leaf if it is a tip, otherwise the newest of the tips below
-// it, which is where the conversation went on last. It returns NoEntry if the leaf is before the first entry.
-func (s *Snapshot) CurrentTip() (Entry, error) {
-	leaf, err := s.Leaf()
-	if err != nil || leaf == NoEntry {
-		return NoEntry, err
+// node returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
+// is none. It returns NoEntry if there is none.
+func (s *Snapshot) node(e Entry) Entry {
+	if e == NoEntry {
+		return NoEntry
 	}
 	tree := s.Tree()
-	at := NoEntry
-	for _, e := range slices.Backward(s.Path(leaf)) { // the leaf can be the record of a move, which is not a node
-		if tree.Has(e) {
-			at = e
-			break
+	for _, at := range slices.Backward(s.Path(e)) {
+		if tree.Has(at) {
+			return at
 		}
 	}
-	tip := NoEntry
-	for stack := []Entry{at}; at != NoEntry && len(stack) > 0; {
-		e := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		kids := tree.Children(e)
-		stack = append(stack, kids...)
-		if len(kids) == 0 && (tip == NoEntry || s.newestFirst(e, tip) < 0) {
-			tip = e
-		}
-	}
-	return tip, nil
+	return NoEntry
 }
 
 // pathLengths returns the number of entries in the path to each of the entries ends. The result is indexed by
@@ -139,36 +121,4 @@ func (s *Snapshot) BranchLabel(tip Entry) string {
 		}
 	}
 	return ""
-}
-
-// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
-// branches/). The columns are the tip's name in branches/, the number of entries in its path, its time (ISO 8601,
-// UTC, milliseconds), the label of its branch escaped as in the file labels ("-" for none), and whether it is the
-// current branch ("yes" or "no").
-//
-// The row of CurrentTip says yes. If the leaf is before the first entry, no row does.
-func (s *Snapshot) BranchesDocument(_ context.Context) (*Document, error) {
-	current, err := s.CurrentTip()
-	if err != nil {
-		return nil, err
-	}
-	tips := s.Tips()
-	length := s.pathLengths(tips)
-	out := []byte("id\tentries\ttime\tlabel\tcurrent\n")
-	for _, e := range tips {
-		out = append(append(out, s.BranchName(e)...), '\t')
-		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
-		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
-		if label := s.BranchLabel(e); label != "" {
-			out = AppendLabelField(out, label)
-		} else {
-			out = append(out, '-')
-		}
-		if e == current {
-			out = append(out, "\tyes\n"...)
-		} else {
-			out = append(out, "\tno\n"...)
-		}
-	}
-	return textDocument(s, out), nil
 }

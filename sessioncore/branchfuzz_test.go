@@ -96,11 +96,17 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 	doc, err := s.BranchesDocument(context.Background())
 	require.NoError(t, err)
 	lines := strings.Split(string(wholeDocument(t, doc)), "\n")
+	leaf, err := s.Leaf()
+	require.NoError(t, err)
+	current := s.node(leaf)
+	if current != NoEntry && !slices.Contains(tips, current) {
+		tips = append(slices.Clone(tips), current)
+		slices.SortFunc(tips, s.newestFirst)
+	}
 	require.Len(t, lines, len(tips)+2)
-	yes := NoEntry
 	for i, e := range tips {
 		f := strings.Split(lines[i+1], "\t")
-		require.Len(t, f, 5, lines[i+1])
+		require.Len(t, f, 6, lines[i+1])
 		require.True(t, utf8.ValidString(lines[i+1]))
 		require.Equal(t, s.BranchName(e), f[0])
 		require.Equal(t, fmt.Sprint(len(s.Path(e))), f[1])
@@ -112,21 +118,16 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 			}
 		}
 		require.Equal(t, want, f[3])
-		require.Contains(t, []string{"yes", "no"}, f[4])
-		if f[4] == "yes" {
-			require.Equal(t, NoEntry, yes, "one is current")
-			yes = e
+		require.Equal(t, map[bool]string{true: "yes", false: "lost"}[e == current], f[4])
+		said := ""
+		for _, at := range slices.Backward(s.Path(e)) {
+			if s.records[at].kind == TypeMessage && s.records[at].role == RoleUser {
+				said, err = s.saidIn(at)
+				require.NoError(t, err)
+				break
+			}
 		}
-	}
-	leaf, err := s.Leaf()
-	require.NoError(t, err)
-	if leaf != NoEntry && s.Tree().Has(leaf) {
-		require.NotEqual(t, NoEntry, yes, "one is current")
-		at := yes
-		for at != leaf && at != NoEntry {
-			at = s.Tree().Parent(at)
-		}
-		require.Equal(t, leaf, at, "the leaf is on its path")
+		require.Equal(t, string(appendField(nil, said)), f[5])
 	}
 }
 

@@ -1,0 +1,154 @@
+package sessioncore
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Values of the column current of branches.tsv.
+const (
+	branchCurrent   = "yes"
+	branchElsewhere = "no"   // the leaf is elsewhere in this mount alone, so that a client still resumes here
+	branchLost      = "lost" // no client that resumes the session shows it
+)
+
+// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
+// branches/). The leaf has a row too if it is not a tip. The columns are the entry's name in branches/, the number of
+// entries in its path, its time (ISO 8601, UTC, milliseconds), the label of its branch escaped as in the file labels
+// ("-" for none), whether it is the current branch, and the beginning of what the user said last on it ("-" for
+// nothing).
+//
+// The row of the leaf says yes. If the leaf is before the first entry, no row does.
+func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
+	leaf, err := s.Leaf()
+	if err != nil {
+		return nil, err
+	}
+	current, resumed := s.node(leaf), s.node(s.newest(s.leafID))
+	rows := s.Tips()
+	if current != NoEntry && !slices.Contains(rows, current) {
+		rows = append(rows, current)
+		slices.SortFunc(rows, s.newestFirst)
+	}
+	length, said := s.pathLengths(rows), s.lastSaid(rows)
+	texts := map[Entry]string{}
+	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
+	for i, e := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out = append(append(out, s.BranchName(e)...), '\t')
+		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
+		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
+		out = append(appendField(out, s.BranchLabel(e)), '\t')
+		switch e {
+		case current:
+			out = append(out, branchCurrent...)
+		case resumed:
+			out = append(out, branchElsewhere...)
+		default:
+			out = append(out, branchLost...)
+		}
+		text, ok := texts[said[i]]
+		if !ok {
+			if text, err = s.saidIn(said[i]); err != nil {
+				return nil, err
+			}
+			texts[said[i]] = text
+		}
+		out = append(appendField(append(out, '\t'), text), '\n')
+	}
+	return textDocument(s, out), nil
+}
+
+// appendField appends a text as a field of branches.tsv.
+func appendField(dst []byte, text string) []byte {
+	if text == "" {
+		return append(dst, '-')
+	}
+	return AppendLabelField(dst, text)
+}
+
+// lastSaid returns, for each of the entries ends, the last message of the user in its path, or NoEntry. What paths
+// share is walked once.
+func (s *Snapshot) lastSaid(ends []Entry) []Entry {
+	known := map[Entry]Entry{NoEntry: NoEntry}
+	said := make([]Entry, len(ends))
+	for i, e := range ends {
+		var walk []Entry
+		found, ok := NoEntry, false
+		for ; !ok; e = s.Parent(e) {
+			if found, ok = known[e]; ok {
+				break
+			}
+			walk = append(walk, e)
+			known[e] = NoEntry // where the walk closes a cycle
+			if rec := &s.records[e]; rec.kind == TypeMessage && rec.role == RoleUser {
+				found, ok = e, true
+			}
+		}
+		for _, e := range walk {
+			known[e] = found
+		}
+		said[i] = found
+	}
+	return said
+}
+
+const (
+	// maxSaid is how much is shown of what the user said, in characters.
+	maxSaid = 80
+	// maxSaidEntry is the size of the longest entry, in bytes, that is read for it.
+	maxSaidEntry = 4 << 20
+)
+
+// saidIn returns the beginning of a message's text as one line, or "" if it has none.
+func (s *Snapshot) saidIn(e Entry) (string, error) {
+	if e == NoEntry || s.records[e].size > maxSaidEntry {
+		return "", nil
+	}
+	v, err := s.EntryText(e)
+	if err != nil {
+		return "", err
+	}
+	content := v.Member("message").Member("content")
+	text, ok := content.Text()
+	if ok {
+		return firstWords(text), nil
+	}
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if block.Member("type").Is("text") {
+			text, _ = block.Member("text").Text()
+			text = firstWords(text)
+		}
+		return text == ""
+	})
+	return text, nil
+}
+
+// firstWords returns the beginning of a text on one line.
+func firstWords(text string) string {
+	var line strings.Builder
+	n, blanks := 0, 0 // characters on the line; blanks before the next one, at most one
+	for b := []byte(text); len(b) > 0; {
+		r, size := rawjson.DecodeRune(b)
+		switch {
+		case unicode.IsSpace(r):
+			blanks = min(n, 1)
+		case n+blanks >= maxSaid:
+			return line.String() + "…"
+		default:
+			line.WriteString(" "[:blanks])
+			line.Write(b[:size])
+			n, blanks = n+blanks+1, 0
+		}
+		b = b[size:]
+	}
+	return line.String()
+}
