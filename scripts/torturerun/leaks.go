@@ -113,14 +113,15 @@ func (r *tortureRun) checkLeftFiles(m *model) {
 			r.problem("a lock is left: %s: %q", file, readText(file))
 		case strings.HasSuffix(file, ".tmp"):
 			temporaries++
-		case strings.HasSuffix(file, ".away"):
-			r.problem("left away: %s", file)
 		}
 		return nil
 	})
 	m.counts["temporary files left after kills"] = temporaries
 	if temporaries > kills*(r.o.clients+1) {
 		r.problem("%d temporary files are left after %d kills", temporaries, kills)
+	}
+	if away, _ := os.ReadDir(r.o.awayDir()); len(away) > 0 {
+		r.problem("left away: %v", away)
 	}
 	if unsaved, _ := filepath.Glob(filepath.Join(r.o.dir, "state", "sessionfs", "unsaved", "*")); len(unsaved) > 0 {
 		r.problem("unsaved sessions: %q", unsaved)

@@ -119,7 +119,7 @@ func (m *model) write(who string, n, result note) {
 	case "sync":
 		s.durable = s.durable || result.Acked > 0
 	case "fork":
-		if result.Acked > 0 {
+		if result.Acked > 0 && result.Text != "" {
 			s.forks = append(s.forks, fork{result.Text, n.IDs[0]})
 		}
 	case "append":

@@ -155,9 +155,9 @@ func (x *other) leaveLock(d draw) {
 	}
 }
 
-// away moves a file or directory away and soon back.
+// away moves a file or directory away and soon back. Where it is meanwhile, no mount finds it and makes sessions there.
 func (x *other) away(what, at string, d draw) {
-	aside := at + ".away"
+	aside := filepath.Join(x.awayDir(), fmt.Sprintf("%d-%s", x.number, filepath.Base(at)))
 	if os.Rename(at, aside) != nil {
 		x.count(what + " not there")
 		return
@@ -178,6 +178,8 @@ func (x *other) away(what, at string, d draw) {
 		}
 	}
 }
+
+func (o *options) awayDir() string { return filepath.Join(o.dir, "away") }
 
 // merge moves what is in a directory into another.
 func (x *other) merge(from, to string) error {

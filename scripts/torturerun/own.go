@@ -166,7 +166,8 @@ func (c *client) forkOwn(d draw) {
 	}
 	id := pick(s.ids, d.target)
 	done, answer, err := c.acked(mount, note{Do: "fork", Session: s.path, IDs: []string{id}}, "fork", id+"\n", writeErrors)
-	if place := strings.TrimSuffix(answer, "\n"); done > 0 && err == nil && path.Dir(place) != path.Dir(s.path) {
+	// Where the daemon was killed before it told where the fork is, it is there nevertheless.
+	if place := strings.TrimSuffix(answer, "\n"); done > 0 && err == nil && place != "" && path.Dir(place) != path.Dir(s.path) {
 		c.problem("a fork of %s is at %q", s.path, place)
 	}
 }

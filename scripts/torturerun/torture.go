@@ -33,7 +33,7 @@ type program struct {
 
 func torture(o *options) error {
 	fmt.Printf("seed %d, %d clients, %v minutes, real client: %v\n", o.seed, o.clients, o.minutes, o.bun != "")
-	for _, dir := range []string{"records", "a", "b", "state"} {
+	for _, dir := range []string{"records", "away", "a", "b", "state"} {
 		if err := os.MkdirAll(filepath.Join(o.dir, dir), 0o700); err != nil {
 			return err
 		}
