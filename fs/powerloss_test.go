@@ -49,7 +49,7 @@ func serveLoss(config string) int {
 
 // promised is what a write promises.
 type promised struct {
-	session string   // below sessions/p
+	session string   // below sessions/
 	lines   []string // each is found in one line of the file, once
 	title   *string
 	whole   bool   // the file is there with all of it, or not at all
@@ -127,9 +127,10 @@ func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func
 			p.session = more.session
 		}
 	}
+	name = strings.ReplaceAll(name, "/", " ")
 	l.mark("done " + name)
 	if p.durable = "done " + name; !atOnce && !l.sync {
-		f, err := os.OpenFile(l.m.path("sessions", "p", p.session, fsync), os.O_RDWR, 0)
+		f, err := os.OpenFile(l.m.path("sessions", p.session, fsync), os.O_RDWR, 0)
 		if fsync == "new-session" {
 			f, err = os.OpenFile(l.m.path(fsync), os.O_RDWR, 0)
 		}
@@ -155,27 +156,29 @@ func (l *lossy) appends(session string, size int, ids ...string) {
 		lines = append(lines, `"id":"`+id+`"`)
 	}
 	// The first write to an old session is a rewrite, which is durable at once.
-	l.does("append "+ids[0], promised{session: session, lines: lines}, session == "old", "append", func() promised {
-		require.NoError(l.t, put(l.m.session(session, "append"), text))
+	l.does("append "+ids[0], promised{session: session, lines: lines}, session == "p/old", "append", func() promised {
+		require.NoError(l.t, put(l.in(session, "append"), text))
 		return promised{}
 	})
 }
 
 func (l *lossy) title(session, title string) {
 	p := promised{session: session, title: &title}
-	if session == "slot" {
+	if session == "p/slot" {
 		p.lines = []string{`"title_change","`}
 	}
-	l.does("title "+session, p, session == "plain", "append", func() promised {
-		require.NoError(l.t, put(l.m.session(session, "title"), title+"\n"))
+	l.does("title "+session, p, session == "p/plain", "append", func() promised {
+		require.NoError(l.t, put(l.in(session, "title"), title+"\n"))
 		return promised{}
 	})
 }
 
+// in is a path in the directory of a session.
+func (l *lossy) in(session, name string) string { return l.m.path("sessions", session, name) }
+
 // newSession makes a session and returns its name.
-func (l *lossy) newSession() string {
-	require.NoError(l.t, os.MkdirAll(filepath.Join(l.loopback, "sessions", "p"), 0o755))
-	return filepath.Base(ask(l.t, l.m.path("new-session"), "/home/dev/project"))
+func (l *lossy) newSession(cwd string) string {
+	return strings.TrimPrefix(ask(l.t, l.m.path("new-session"), cwd), "sessions/")
 }
 
 func (l *lossy) work() {
@@ -183,40 +186,40 @@ func (l *lossy) work() {
 	answer := `{"type":"message","id":"%","message":{"role":"assistant","content":[{"type":"text","text":"!"}]}}`
 	withID := func(line, id string) string { return strings.Replace(line, "%", id, 1) }
 
-	l.appends("plain", 20, "a1")
-	l.appends("plain", 3000, "a2", "a3", "a4")
-	l.does("label", promised{session: "plain", lines: []string{`"label":"L1"`}}, false, "append", func() promised {
-		require.NoError(l.t, put(l.m.session("plain", "labels"), "e0 L1\n"))
+	l.appends("p/plain", 20, "a1")
+	l.appends("p/plain", 3000, "a2", "a3", "a4")
+	l.does("label", promised{session: "p/plain", lines: []string{`"label":"L1"`}}, false, "append", func() promised {
+		require.NoError(l.t, put(l.in("p/plain", "labels"), "e0 L1\n"))
 		return promised{}
 	})
-	l.does("leaf", promised{session: "plain", lines: []string{`{"targetId":"e1"}`}}, false, "append", func() promised {
-		run(l.t, "ln", "-sfn", "entries/e1.json", l.m.session("plain", "leaf"))
+	l.does("leaf", promised{session: "p/plain", lines: []string{`{"targetId":"e1"}`}}, false, "append", func() promised {
+		run(l.t, "ln", "-sfn", "entries/e1.json", l.in("p/plain", "leaf"))
 		return promised{}
 	})
-	l.title("plain", "after")
-	l.appends("plain", 700, "a5")
-	l.title("slot", "after")
-	l.appends("slot", 100, "a6")
-	l.appends("old", 100, "a7")
-	l.appends("torn", 100, "a8")
+	l.title("p/plain", "after")
+	l.appends("p/plain", 700, "a5")
+	l.title("p/slot", "after")
+	l.appends("p/slot", 100, "a6")
+	l.appends("p/old", 100, "a7")
+	l.appends("p/torn", 100, "a8")
 	image := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 500)))
-	l.does("image", promised{session: "plain", lines: []string{`"id":"i1"`}}, false, "append", func() promised {
-		require.NoError(l.t, put(l.m.session("plain", "append"), withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
+	l.does("image", promised{session: "p/plain", lines: []string{`"id":"i1"`}}, false, "append", func() promised {
+		require.NoError(l.t, put(l.in("p/plain", "append"), withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
 		return promised{}
 	})
 	title := "after"
 	l.does("fork", promised{lines: []string{mark(0), mark(1), `"label":"L1"`}, title: &title, whole: true}, true, "", func() promised {
-		return promised{session: filepath.Base(ask(l.t, l.m.session("plain", "fork"), "e1"))}
+		return promised{session: strings.TrimPrefix(ask(l.t, l.in("p/plain", "fork"), "e1"), "sessions/")}
 	})
 	name := ""
 	asked := promised{lines: []string{`"id":"q1"`}, whole: true}
 	ask := func() promised {
-		name = l.newSession()
-		require.NoError(l.t, put(l.m.session(name, "append"), withID(question, "q1")+"\n"))
+		name = l.newSession("/in/a/project/of/its/own")
+		require.NoError(l.t, put(l.in(name, "append"), withID(question, "q1")+"\n"))
 		return promised{session: name}
 	}
 	answered := func() promised {
-		require.NoError(l.t, put(l.m.session(name, "append"), withID(answer, "r1")+"\n"))
+		require.NoError(l.t, put(l.in(name, "append"), withID(answer, "r1")+"\n"))
 		return promised{session: name}
 	}
 	if l.sync { // each line goes to disk
@@ -229,8 +232,8 @@ func (l *lossy) work() {
 	for _, fsync := range []string{"append", "new-session"} {
 		id := "for-" + fsync
 		l.does("new, fsync of "+fsync, promised{lines: []string{`"id":"` + id + `"`}, whole: true}, false, fsync, func() promised {
-			name := l.newSession()
-			require.NoError(l.t, put(l.m.session(name, "append"), withID(question, id)+"\n"))
+			name := l.newSession("/home/dev/project")
+			require.NoError(l.t, put(l.in(name, "append"), withID(question, id)+"\n"))
 			return promised{session: name}
 		})
 	}

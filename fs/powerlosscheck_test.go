@@ -59,7 +59,7 @@ func TestPowerLoss(t *testing.T) {
 // lost returns what is wrong with a disk after a loss of power.
 func (l *lossy) lost(image losstest.Image, marks []string) string {
 	for _, promise := range l.promises {
-		if _, ok := image["sessions/p/"+promise.session+".jsonl"]; !ok && slices.Contains(marks, promise.durable) {
+		if _, ok := image["sessions/"+promise.session+".jsonl"]; !ok && slices.Contains(marks, promise.durable) {
 			return promise.session + " is gone"
 		}
 	}
@@ -78,7 +78,7 @@ func (l *lossy) lost(image losstest.Image, marks []string) string {
 				return fmt.Sprintf("the blob %s is not whole: %d bytes", hash, len(text))
 			}
 		case isSession:
-			if problem := l.lostSession(filepath.Base(name), text, image, marks); problem != "" {
+			if problem := l.lostSession(strings.TrimPrefix(name, "sessions/"), text, image, marks); problem != "" {
 				return fmt.Sprintf("%s: %s:\n%.2000q", path, problem, text)
 			}
 		default:
@@ -92,8 +92,8 @@ var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
 
 // lostSession returns what is wrong with a session.
 func (l *lossy) lostSession(name, text string, image losstest.Image, marks []string) string {
-	known, must := slices.Clone(lossFiles[name].lines), slices.Clone(lossFiles[name].lines)
-	titles := map[string]bool{"": name != "slot", "before": name == "slot"}
+	known, must := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines), slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
+	titles := map[string]bool{"": name != "p/slot", "before": name == "p/slot"}
 	for _, p := range l.promises {
 		if p.session != name {
 			continue
