@@ -11,8 +11,9 @@ import (
 // Store hands out the sessions of a storage and bounds how much of them is kept in memory. It is safe for
 // concurrent use.
 type Store struct {
-	storage storage.Storage
+	storage givingBack
 	guard   Guard
+	keep    int          // maximum number of sessions that keep a snapshot
 	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
 
 	mu       sync.Mutex // guards the fields below
@@ -22,7 +23,8 @@ type Store struct {
 }
 
 const (
-	// maxKept is the maximum number of sessions that keep a snapshot and with it an open file.
+	// maxKept is the maximum number of sessions that keep a snapshot and with it an open file, where there are
+	// descriptors enough.
 	maxKept = 128
 	// maxKeptEntries bounds the memory of kept snapshots, at about 100 bytes per entry. The session used last keeps
 	// its snapshot whatever its size.
@@ -31,7 +33,9 @@ const (
 
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Storage) *Store {
-	return &Store{storage: files, sessions: map[string]*Session{}, kept: map[*Session]int{}}
+	st := &Store{keep: keepable(), sessions: map[string]*Session{}, kept: map[*Session]int{}}
+	st.storage = givingBack{files, st}
+	return st
 }
 
 // Guard returns an error if what is done in a context may not read a file; st is its state. It is called before anything
@@ -42,7 +46,7 @@ type Guard func(ctx context.Context, name string, st storage.Stat) error
 func (st *Store) SetGuard(guard Guard) { st.guard = guard }
 
 // Storage returns the storage that holds the sessions.
-func (st *Store) Storage() storage.Storage { return st.storage }
+func (st *Store) Storage() storage.Storage { return st.storage.Storage }
 
 // Session returns the session of a file, the same one on each call. The file need not exist.
 func (st *Store) Session(name string) *Session {
@@ -63,7 +67,7 @@ func (st *Store) cached(s *Session, n int) {
 	st.entries += n - st.kept[s]
 	st.kept[s] = n
 	var victims []*Session
-	for (len(st.kept) > maxKept || st.entries > maxKeptEntries) && len(st.kept) > 1 {
+	for (len(st.kept) > st.keep || st.entries > maxKeptEntries) && len(st.kept) > 1 {
 		var oldest *Session
 		for k := range st.kept {
 			if k != s && (oldest == nil || k.lastUsed.Load() < oldest.lastUsed.Load()) {
