@@ -38,5 +38,5 @@ func (f *IndexFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	return &contentHandle{&f.node, sessions.Index()}, forReading | fuse.FOPEN_DIRECT_IO, 0
+	return &contentHandle{node: &f.node, content: sessions.Index()}, forReading | fuse.FOPEN_DIRECT_IO, 0
 }

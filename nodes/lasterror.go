@@ -66,5 +66,5 @@ func (f *LastErrorFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
 	last, _ := f.view.refusals.get(f.of)
-	return &contentHandle{&f.node, strings.NewReader(last.text)}, fuse.FOPEN_DIRECT_IO, 0
+	return &contentHandle{node: &f.node, content: strings.NewReader(last.text)}, fuse.FOPEN_DIRECT_IO, 0
 }

@@ -3,12 +3,14 @@ package nodes
 import (
 	"bytes"
 	"context"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
 )
 
@@ -20,6 +22,9 @@ type PromptsFile struct {
 	match   string // the query, empty for all prompts
 	// last is the last measure, which has the size as long as the database is in the same state.
 	last atomic.Pointer[history.Measure]
+
+	mu    sync.Mutex    // guards shown
+	shown *shownPrompts // what the handle shows that was opened last; nil if there is none
 }
 
 func newPromptsFile(view *View, prompts *history.History, match string) *PromptsFile {
@@ -33,7 +38,8 @@ func (f *PromptsFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	m := f.last.Load()
 	if m == nil || m.State != state {
-		now, err := f.prompts.Measure(ctx, f.match)
+		hold := f.view.Memory.For(userOf(ctx))
+		now, err := f.prompts.Measure(ctx, f.match, &hold)
 		if err != nil {
 			return err
 		}
@@ -60,14 +66,66 @@ func (f *PromptsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if err := f.view.Access.ownerOnly(ctx); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
+	shown, err := f.show(ctx)
+	if err != nil {
+		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+	}
+	h := &contentHandle{node: &f.node, content: bytes.NewReader(shown.text), release: func() { f.close(shown) }}
+	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
+}
+
+// shownPrompts is a text that open handles show.
+type shownPrompts struct {
+	text    []byte
+	measure history.Measure
+	hold    *budget.Hold // of the user who opened it first
+	handles int
+}
+
+// show returns what a new handle shows: what others show, as long as the database is as it was. The caller must call
+// close.
+func (f *PromptsFile) show(ctx context.Context) (*shownPrompts, error) {
+	if s := f.join(); s != nil {
+		return s, nil
+	}
 	var room int64
 	if last := f.last.Load(); last != nil {
 		room = last.Size
 	}
-	text, m, err := f.prompts.Render(ctx, f.match, room)
+	hold := f.view.Memory.For(userOf(ctx))
+	text, m, err := f.prompts.Render(ctx, f.match, room, &hold)
 	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+		return nil, err
 	}
 	f.remember(m)
-	return &contentHandle{&f.node, bytes.NewReader(text)}, forReading | fuse.FOPEN_DIRECT_IO, 0
+	s := &shownPrompts{text: text, measure: m, hold: &hold, handles: 1}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown = s
+	return s, nil
+}
+
+// join returns what other handles show, nil if there is none or if the database may have changed since.
+func (f *PromptsFile) join() *shownPrompts {
+	state, err := f.prompts.State()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.shown; err == nil && s != nil && s.measure.Settled && s.measure.State == state {
+		s.handles++
+		return s
+	}
+	return nil
+}
+
+func (f *PromptsFile) close(s *shownPrompts) {
+	f.mu.Lock()
+	s.handles--
+	last := s.handles == 0
+	if last && f.shown == s {
+		f.shown = nil
+	}
+	f.mu.Unlock()
+	if last {
+		s.hold.Close()
+	}
 }

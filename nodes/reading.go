@@ -22,6 +22,7 @@ const forReading = fuse.FOPEN_NOFLUSH
 type contentHandle struct {
 	node    *node
 	content io.ReaderAt
+	release func() // called when the last descriptor is closed; nil for nothing to do
 }
 
 var _ = (fusefs.FileReader)((*contentHandle)(nil))
@@ -29,6 +30,16 @@ var _ = (fusefs.FileReader)((*contentHandle)(nil))
 // Read reads a part of the content.
 func (h *contentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	return readAt(h.content, dest, off, h.node)
+}
+
+var _ = (fusefs.FileReleaser)((*contentHandle)(nil))
+
+// Release gives the content back.
+func (h *contentHandle) Release(context.Context) syscall.Errno {
+	if h.release != nil {
+		h.release()
+	}
+	return 0
 }
 
 // readAt reads from r; a read at the end is short.

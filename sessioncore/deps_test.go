@@ -36,7 +36,7 @@ var ownImports = map[string][]string{
 	"/storage/storagetest":            {"/storage"},
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
-	"/history":                        {"/storage"},
+	"/history":                        {"/budget", "/storage"},
 	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/secrets", "/storage"},
 	"/clients":                        {"", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/storage"},

@@ -89,7 +89,7 @@ func (b *Budget) Limit() int64 { return b.limit }
 
 // Hold is what one thing holds: an open file, or the answers in it. It says how much it holds rather than how much is
 // added, so that no path through its owner can forget to give a part back; Close gives back all. A Hold without a
-// Budget has no limits.
+// Budget, and a nil *Hold, have no limits.
 type Hold struct {
 	b     *Budget
 	user  uint32
@@ -102,7 +102,7 @@ func (b *Budget) For(user uint32) Hold { return Hold{b: b, user: user} }
 // Resize makes it hold n bytes. If that is more than there is room for, it holds what it did, and the error wraps
 // ErrNoMemory. Making it smaller never fails.
 func (h *Hold) Resize(n int64) error {
-	if h.b == nil {
+	if h == nil || h.b == nil {
 		return nil
 	}
 	h.b.mu.Lock()
@@ -118,12 +118,20 @@ func (h *Hold) Resize(n int64) error {
 
 // Set makes it hold n bytes, whether there is room or not: for what exists already.
 func (h *Hold) Set(n int64) {
-	if h.b == nil {
+	if h == nil || h.b == nil {
 		return
 	}
 	h.b.mu.Lock()
 	defer h.b.mu.Unlock()
 	h.set(n)
+}
+
+// Another returns a Hold for the same user, which holds nothing yet.
+func (h *Hold) Another() Hold {
+	if h == nil {
+		return Hold{}
+	}
+	return h.b.For(h.user)
 }
 
 // Close gives back what it holds. It can be called again, and the Hold used again.

@@ -70,7 +70,7 @@ var searches = []string{"", "fix", "w*", `"fix it" OR word`, "NEAR(word 1) NOT f
 func check(t testing.TB, files memoryFiles, searches ...string) (lines []int) {
 	h := New(files)
 	for _, match := range searches {
-		text, m, err := h.Render(context.Background(), match, 0)
+		text, m, err := h.Render(context.Background(), match, 0, nil)
 		if err != nil {
 			known := errors.Is(err, ErrUnreadable) || errors.Is(err, ErrTooBig) || errors.Is(err, ErrQuery) && match != ""
 			require.True(t, known && !isLost(err), "%q: %v", match, err)

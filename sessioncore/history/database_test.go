@@ -86,10 +86,10 @@ func open(t testing.TB, dir string) *History {
 // render returns the answer to a query; its size is what Measure says.
 func render(t testing.TB, h *History, match string) string {
 	t.Helper()
-	text, m, err := h.Render(context.Background(), match, 0)
+	text, m, err := h.Render(context.Background(), match, 0, nil)
 	require.NoError(t, err)
 	require.Len(t, text, int(m.Size))
-	measured, err := h.Measure(context.Background(), match)
+	measured, err := h.Measure(context.Background(), match, nil)
 	require.NoError(t, err)
 	require.Equal(t, m.Size, measured.Size)
 	return string(text)

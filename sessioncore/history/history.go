@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -96,23 +97,26 @@ type Measure struct {
 	Settled bool
 }
 
-// Measure returns the Measure of a rendering without keeping its text. Errors are those of Render.
-func (h *History) Measure(ctx context.Context, match string) (Measure, error) {
-	return h.read(ctx, match, &lines{})
+// Measure returns the Measure of a rendering without keeping its text. Errors are those of Render. hold is that of the
+// user who asks.
+func (h *History) Measure(ctx context.Context, match string, hold *budget.Hold) (Measure, error) {
+	return h.read(ctx, match, &lines{hold: hold})
 }
 
 // Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
-// JSON object per line, newest
-// first, as in the client's own lists and searches. room is the
-// expected size in bytes, 0 if unknown.
+// JSON object per line, newest first, as in the client's own lists and searches. room is the expected size in bytes, 0
+// if unknown. The text is held in hold, which may be nil; after an error it holds nothing.
 //
-// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrBusy, ErrUnreadable, or an error of
-// the storage.
-func (h *History) Render(ctx context.Context, match string, room int64) ([]byte, Measure, error) {
-	out := &lines{keep: true}
-	out.text.Grow(int(min(room, maxRendering)))
+// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrBusy, ErrUnreadable,
+// budget.ErrNoMemory, or an error of the storage.
+func (h *History) Render(ctx context.Context, match string, room int64, hold *budget.Hold) ([]byte, Measure, error) {
+	out := &lines{keep: true, hold: hold}
+	if err := out.grow(int(min(room, maxRendering))); err != nil {
+		return nil, Measure{}, err
+	}
 	m, err := h.read(ctx, match, out)
 	if err != nil {
+		hold.Close()
 		return nil, m, err // out may still be written to
 	}
 	return out.text.Bytes(), m, nil
@@ -131,13 +135,21 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 		measure Measure
 		err     error
 	}
-	done := make(chan answer, 1)
+	done, gone := make(chan answer), make(chan struct{})
+	defer close(gone)
 	go func() {
 		m, err := h.repeat(ctx, match, out)
 		if !isLost(err) {
 			<-h.reads
 		}
-		done <- answer{m, err}
+		if err != nil {
+			out.hold.Close()
+		}
+		select {
+		case done <- answer{m, err}:
+		case <-gone:
+			out.hold.Close()
+		}
 	}()
 	timeout := time.NewTimer(h.limit + grace)
 	defer timeout.Stop()
@@ -196,7 +208,9 @@ func (h *History) attempt(
 	m.Settled = p.state.Stat().Token.Settling(p.at) == 0
 	held := false
 	if hurry {
-		held, err = p.hold()
+		copied := out.hold.Another()
+		defer copied.Close()
+		held, err = p.hold(&copied)
 		if (held || err != nil) && p.changed() {
 			return m, true, nil
 		} else if err != nil {
@@ -204,7 +218,7 @@ func (h *History) attempt(
 		}
 	}
 	out.reset()
-	if err = query(ctx, p, match, out); err != nil && p.journal != nil {
+	if err = queryWithin(ctx, p, match, out); err != nil && p.journal != nil {
 		err = fmt.Errorf("%w (%s has a transaction that was cut off or is under way)", err, journalName)
 	}
 	m.Size = out.size

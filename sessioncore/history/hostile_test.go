@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -46,7 +47,7 @@ func TestHostileSchema(t *testing.T) {
 		"too much": {[]string{table + fullText + "CREATE INDEX idx_history_created_at ON history(created_at DESC)", numbers(12) +
 			"INSERT INTO history SELECT i, 'fix', i, replace(hex(zeroblob(500000)), '0', char(1)) FROM n"}, ErrTooBig, ErrTooBig},
 		"in no order": {[]string{"CREATE TABLE history(id, prompt, created_at, cwd);" + fullText, // sorted in memory
-			numbers(5) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, ErrUnreadable, ErrUnreadable},
+			numbers(5) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, budget.ErrNoMemory, budget.ErrNoMemory},
 		"deep expressions": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd DEFAULT (1" +
 			strings.Repeat("+1", 500) + "));" + fullText}, ErrUnreadable, ErrUnreadable},
 	} {
@@ -54,7 +55,7 @@ func TestHostileSchema(t *testing.T) {
 			h := open(t, database(t, c.sql...))
 			began := time.Now()
 			for query, want := range map[string]error{"": c.list, "fix": c.search} {
-				_, err := h.Measure(context.Background(), query)
+				_, err := h.Measure(context.Background(), query, nil)
 				if want == ErrTooBig && errors.Is(err, ErrTooSlow) {
 					continue // on a slow machine the time is over before the answer is too big
 				}
@@ -71,20 +72,20 @@ func TestTooSlow(t *testing.T) {
 	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
 	h.limit = 100 * time.Millisecond
 	began := time.Now()
-	_, err := h.Measure(context.Background(), "")
+	_, err := h.Measure(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrTooSlow)
 	require.Less(t, time.Since(began), grace)
 	require.Empty(t, h.reads, "a read keeps its place")
 
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
-	_, err = h.Measure(context.Background(), "")
+	_, err = h.Measure(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrTooSlow)
 	h.limit = 100 * time.Millisecond
 	for range maxReads {
 		h.reads <- struct{}{}
 	}
-	_, err = h.Measure(context.Background(), "")
+	_, err = h.Measure(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrBusy)
 }
 
@@ -97,7 +98,7 @@ func TestEndlessLog(t *testing.T) {
 	age(t, dir)
 	h := New(slowFiles{open(t, dir).files})
 	h.limit = 100 * time.Millisecond
-	_, err := h.Measure(context.Background(), "")
+	_, err := h.Measure(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrTooSlow)
 }
 
@@ -122,9 +123,9 @@ func TestNotADatabase(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
 		h := open(t, dir)
-		_, _, err := h.Render(context.Background(), "", 0)
+		_, _, err := h.Render(context.Background(), "", 0, nil)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
-		_, _, err = h.Render(context.Background(), `"`, 0)
+		_, _, err = h.Render(context.Background(), `"`, 0, nil)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
 	}
 }
@@ -137,4 +138,28 @@ func TestLostConnection(t *testing.T) {
 	require.True(t, isLost(closeConn(conn)), "a statement is open")
 	require.NoError(t, stmt.Close())
 	require.NoError(t, closeConn(conn))
+}
+
+// TestNoRoom: an answer that does not fit into the budget is refused, and so is a connection; nothing stays counted.
+func TestNoRoom(t *testing.T) {
+	h := open(t, database(t, schema18, fill(20_000))) // 12 MB
+	b := budget.New(budget.Min, false)
+	hold := b.For(1)
+	_, _, err := h.Render(t.Context(), "", 0, &hold)
+	require.ErrorIs(t, err, budget.ErrNoMemory)
+	require.Zero(t, b.Held())
+	m, err := h.Measure(t.Context(), "", &hold)
+	require.NoError(t, err, "it takes no memory to count")
+	require.Greater(t, m.Size, b.Limit()/2)
+	text, _, err := h.Render(t.Context(), "1999*", 0, &hold)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, b.Held(), int64(len(text)))
+	other := b.For(2)
+	require.NoError(t, other.Resize(b.Limit()-b.Held()))
+	third := b.For(3)
+	_, _, err = h.Render(t.Context(), "word", 0, &third)
+	require.ErrorIs(t, err, budget.ErrNoMemory, "not even a connection")
+	hold.Close()
+	other.Close()
+	require.Zero(t, b.Held())
 }

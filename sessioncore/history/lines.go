@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"sessionfs/sessioncore/budget"
 )
 
 // maxRendering is the maximum size of an answer in bytes; an open file keeps it in memory. 20,000 prompts of 270
@@ -19,6 +21,9 @@ type lines struct {
 	keep bool
 	text bytes.Buffer
 	size int64
+	hold *budget.Hold // text
+	// full says that there is no memory for text.
+	full bool
 
 	line bytes.Buffer // the line being written
 }
@@ -26,6 +31,22 @@ type lines struct {
 func (l *lines) reset() {
 	l.text.Reset()
 	l.size = 0
+}
+
+// grow makes room for n more bytes of text.
+func (l *lines) grow(n int) error {
+	need := l.text.Len() + n
+	if need <= l.text.Cap() {
+		return nil
+	}
+	// The buffer at most doubles, or grows by n. Both are there while one is copied to the other.
+	if err := l.hold.Resize(int64(3*l.text.Cap() + n)); err != nil {
+		l.full = true
+		return err
+	}
+	l.text.Grow(n)
+	l.hold.Set(int64(l.text.Cap()))
+	return nil
 }
 
 // line is a row of the table; its keys are the columns.
@@ -61,6 +82,9 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}
 	if l.keep {
+		if err := l.grow(l.line.Len()); err != nil {
+			return err
+		}
 		l.text.Write(l.line.Bytes())
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -178,8 +179,8 @@ func (p *pinned) changed() bool {
 	return p.replaced()
 }
 
-// hold copies the database and its log into memory if they are small enough.
-func (p *pinned) hold() (held bool, err error) {
+// hold copies the database and its log into memory if they are small enough and there is room.
+func (p *pinned) hold(room *budget.Hold) (held bool, err error) {
 	files := []*pinnedFile{p.database}
 	if p.wal != nil {
 		files = append(files, p.wal)
@@ -188,7 +189,7 @@ func (p *pinned) hold() (held bool, err error) {
 	for _, f := range files {
 		size += f.stat.Size
 	}
-	if size > maxHeld {
+	if size > maxHeld || room.Resize(size) != nil {
 		return false, nil
 	}
 	for _, f := range files {

@@ -11,12 +11,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"sessionfs/sessioncore/budget"
 )
 
 const (
 	// maxMemory bounds the memory of a connection in bytes: its cache (2 MB), the log's index (8 bytes per frame),
 	// and a few copies of the longest value.
 	maxMemory = 64 << 20
+	// firstMemory is what a connection gets at first. It is enough unless prompts are very long.
+	firstMemory = 8 << 20
 	// maxValue is the maximum length of a value in bytes. Nobody types that much.
 	maxValue = 16 << 20
 )
@@ -52,12 +56,43 @@ var settings = map[sqlite3.DBConfig]bool{
 // connections counts the connections; the number names the file system of each.
 var connections atomic.Int64
 
-// query writes the result of a query on a pinned database to out.
-func query(ctx context.Context, p *pinned, match string, out *lines) (err error) {
+// queryWithin writes the result of a query on a pinned database to out, with a connection that takes as little memory as
+// it can do with.
+func queryWithin(ctx context.Context, p *pinned, match string, out *lines) error {
+	hold := out.hold.Another()
+	for size := int64(firstMemory); ; size *= 2 {
+		if err := hold.Resize(size); err != nil {
+			hold.Close()
+			return err
+		}
+		out.reset()
+		err := query(ctx, p, match, out, size)
+		if isLost(err) {
+			return err // and its memory stays
+		}
+		if size >= maxMemory || out.full || !errors.Is(err, budget.ErrNoMemory) {
+			hold.Close()
+			return err
+		}
+	}
+}
+
+// outOfMemory is what the library panics with.
+var outOfMemory = func() (reason any) {
+	defer func() { reason = recover() }()
+	sqlite3.WithMaxMemory(context.Background(), -1)
+	return nil
+}()
+
+// query writes the result of a query on a pinned database to out, with a connection of that much memory.
+func query(ctx context.Context, p *pinned, match string, out *lines, memory int64) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrUnreadable, r) // out of memory, as a rule
+			err = fmt.Errorf("%w: %v", ErrUnreadable, r)
+			if r == outOfMemory {
+				err = noMemory(memory)
+			}
 		}
 		if closeErr := closeConn(conn); closeErr != nil {
 			err = errors.Join(err, closeErr)
@@ -66,7 +101,7 @@ func query(ctx context.Context, p *pinned, match string, out *lines) (err error)
 	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
 	vfs.Register(name, pinnedVFS{p})
 	defer vfs.Unregister(name)
-	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, maxMemory), "file:"+databaseName+"?mode=ro&vfs="+name)
+	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file:"+databaseName+"?mode=ro&vfs="+name)
 	if err != nil {
 		return readError(err)
 	}
@@ -108,8 +143,11 @@ func configure(conn *sqlite3.Conn) error {
 // readError wraps an error of the library in one of ours. The library's error appears only as text: an errno in it
 // would be taken for one of ours.
 func readError(err error) error {
-	if errors.Is(err, sqlite3.TOOBIG) {
+	switch {
+	case errors.Is(err, sqlite3.TOOBIG):
 		return fmt.Errorf("%w: a value of more than %d bytes", ErrTooBig, maxValue)
+	case errors.Is(err, sqlite3.NOMEM):
+		return noMemory(maxMemory)
 	}
 	return fmt.Errorf("%w: %v", ErrUnreadable, err)
 }
@@ -247,6 +285,11 @@ func findColumns(conn *sqlite3.Conn, found *tables) error {
 		return readError(err)
 	}
 	return nil
+}
+
+// noMemory returns the error for a read that takes more memory than a connection has.
+func noMemory(bytes int64) error {
+	return fmt.Errorf("%w: reading the prompt history takes more than %d MiB", budget.ErrNoMemory, bytes>>20)
 }
 
 // readRows writes the rows for which want returns true, or all if it is nil.
