@@ -147,7 +147,7 @@ func scopeName(cwd string) string {
 // scopeDir returns the directory below the storage's root for a new session of a working directory: the one that has
 // such sessions, or else the one with the documented name.
 func (w *Writer) scopeDir(ctx context.Context, cwd string) (dir string, err error) {
-	if w.opts.Scope != nil && !isForOther(ctx) { // another user is not told where the sessions of a working directory are
+	if w.opts.Scope != nil && !w.isForOther(ctx) { // another user is not told where the sessions of a working directory are
 		if dir, err = w.opts.Scope(ctx, cwd); err != nil {
 			return "", err
 		}

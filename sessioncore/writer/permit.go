@@ -42,8 +42,12 @@ func (w *Writer) mayStore(ctx context.Context) error {
 	return c.MayMake(w.opts.BlobsDir)
 }
 
-// isForOther reports whether a write is done for a user who has to be asked about.
-func isForOther(ctx context.Context) bool {
+// isForOther reports whether a write is done for a user who has to be asked about and does not own the store.
+func (w *Writer) isForOther(ctx context.Context) bool {
 	c, _ := access.From(ctx)
-	return c != nil
+	if c == nil {
+		return false
+	}
+	st, err := w.store.Storage().Stat("")
+	return err != nil || st.UID != c.UID
 }

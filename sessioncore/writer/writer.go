@@ -219,7 +219,7 @@ func (w *Writer) keep(ctx context.Context, s *sessioncore.Session) error {
 // SyncAll puts all pending sessions on disk to which something was added. If it fails for some, the error is that of
 // the first one and says how many more there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	if isForOther(ctx) {
+	if w.isForOther(ctx) {
 		return nil // his are on disk, and the others' are not his
 	}
 	failed := w.store.Storage().KeepAll(ctx)
