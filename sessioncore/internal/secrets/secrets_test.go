@@ -212,8 +212,14 @@ func TestExtend(t *testing.T) {
 // TestTooMany is a file of nothing but secrets, and a search that is cancelled.
 func TestTooMany(t *testing.T) {
 	line := `{"a":"` + planted[0].secret + `"}` + "\n"
-	file := strings.Repeat(line, MaxPlaces+1)
-	require.ErrorIs(t, (&Scan{}).Extend(context.Background(), strings.NewReader(file), int64(len(file))), ErrTooMany)
+	for _, lines := range []int{11, 25} {
+		file := strings.Repeat(line, lines)
+		s := &Scan{most: 10}
+		require.ErrorIs(t, s.Extend(context.Background(), strings.NewReader(file), int64(len(file))), ErrTooMany)
+		require.Len(t, s.Places, 10)
+		require.NoError(t, (&Scan{most: lines}).Extend(context.Background(), strings.NewReader(file), int64(len(file))))
+	}
+	file := line
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	require.ErrorIs(t, (&Scan{}).Extend(ctx, strings.NewReader(file), int64(len(file))), context.Canceled)
