@@ -204,7 +204,7 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 func TestLinks(t *testing.T) {
 	files, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	files = append(files, "../README.md", "../CONTRIBUTING.md")
+	files = append(files, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md")
 	links := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -361,6 +361,35 @@ var (
 	packageRow = regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\|")
 	// forTests are directories of code that serves tests and measurements alone.
 	forTests = regexp.MustCompile(`^(?:docs|scripts|testdata)/|test/`)
+)
+
+// TestSecurity: the tests that security.md names are there, each in the package that is named before it.
+func TestSecurity(t *testing.T) {
+	tests := map[string]bool{} // package and name
+	eachSource(t, func(file, text string) {
+		for _, m := range testFunc.FindAllStringSubmatch(text, -1) {
+			tests[path.Dir(file)+" "+m[1]] = true
+		}
+	})
+	text, err := os.ReadFile("security.md")
+	require.NoError(t, err)
+	pkg, named := "", 0
+	for _, m := range codeName.FindAllStringSubmatch(string(text), -1) {
+		switch {
+		case !testName.MatchString(m[1]):
+			pkg = m[1]
+		case !tests[pkg+" "+m[1]]:
+			t.Errorf("security.md: there is no %s in %s", m[1], pkg)
+		default:
+			named++
+		}
+	}
+	require.Greater(t, named, 40)
+}
+
+var (
+	testName = regexp.MustCompile(`^(?:Test|Fuzz)[A-Z]\w*$`)
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
 )
 
 // TestSections: the sections of design.md are numbered without a gap, since comments cite them by number.
