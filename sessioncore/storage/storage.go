@@ -264,9 +264,24 @@ func RecoverTo(err *error) {
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // TemporaryName returns a random name for a temporary file beside base. Readers of the directory recognize it as a
-// temporary of the client (docs/format.md, Files).
-func TemporaryName(base string) string {
-	var random [8]byte
+// temporary of the client (docs/format.md, Files), and IsTemporaryName as one of ours.
+func TemporaryName(base string) string { return temporaryName(base, temporaryMark) }
+
+// AsideName returns a random name for a file that must not be taken for a temporary one of ours.
+func AsideName(base string) string { return temporaryName(base, asideMark) }
+
+// temporaryMark begins the digits of our temporary files. The client's are at random.
+const temporaryMark, asideMark = "5e5510", "a51de0"
+
+func temporaryName(base, mark string) string {
+	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return "." + base + "." + hex.EncodeToString(random[:]) + ".tmp"
+	return "." + base + "." + mark + hex.EncodeToString(random[:]) + ".tmp"
+}
+
+// IsTemporaryName reports whether base is a name that TemporaryName made.
+func IsTemporaryName(base string) bool {
+	base, ok := strings.CutSuffix(base, ".tmp")
+	at := strings.LastIndexByte(base, '.')
+	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(temporaryMark)+10 && strings.HasPrefix(base[at+1:], temporaryMark)
 }

@@ -24,6 +24,7 @@ type Storage struct {
 	root  rootDir
 	held  heldDirs
 	locks heldLocks
+	swept sweeps
 	above *Storage // the storage that Sub was called on; nil if none
 }
 

@@ -18,6 +18,9 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 	if (expect == storage.Token{}) {
 		return t.moveInNew(sys)
 	}
+	if err := t.setAside(); err != nil {
+		return err
+	}
 	err := t.exchange(sys)
 	switch err {
 	case nil:

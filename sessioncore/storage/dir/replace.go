@@ -54,6 +54,9 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 		return storage.Stat{}, err
 	}
 	defer t.discard() // also if write panics
+	if s.swept.due(t.owner.Token) {
+		p.sweep()
+	}
 	if err := t.fill(sys, write); err != nil {
 		return storage.Stat{}, err
 	}
@@ -142,6 +145,8 @@ func (p nameAt) temporary() (*temporary, error) {
 	if err != nil {
 		return nil, p.fail("create the replacement of", err)
 	}
+	// While we live, see sweep. A file system without such locks keeps what is left behind.
+	_ = unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB)
 	return t, nil
 }
 
