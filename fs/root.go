@@ -72,7 +72,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	t := &tree{source: source}
 	onDisk, err1 := t.sub(layout.Sessions)
 	blobs, err2 := t.sub(blobsName)
-	terminals, err3 := t.sub(terminalsName)
+	terminals, err3 := t.openTerminals(o.State)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.closeStorages()
 		return nil, err
@@ -144,6 +144,23 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	t.root = nodes.NewRootDir(view, source, names...)
 	return t, nil
+}
+
+// openTerminals opens the directory of the breadcrumbs, which is in state if that is not empty.
+func (t *tree) openTerminals(state string) (*dir.Storage, error) {
+	if state == "" {
+		return t.sub(terminalsName)
+	}
+	parent, err := dir.Open(state)
+	if err != nil {
+		return nil, err
+	}
+	t.subs = append(t.subs, parent)
+	s, err := parent.Sub(terminalsName)
+	if err == nil {
+		t.subs = append(t.subs, s)
+	}
+	return s, err
 }
 
 // sub returns a directory of SOURCE. It need not exist: the client makes it when it first needs it, which can be

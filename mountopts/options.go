@@ -13,6 +13,8 @@ type Options struct {
 	// Source is the agent directory. Parse leaves it as given (empty with Demo); the command makes it
 	// absolute and resolves its symlinks before it mounts.
 	Source string
+	// State is the directory that holds terminal-sessions/; empty means Source.
+	State string
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
 	Mountpoint string
 	// FSName is the source that the mount table shows; empty means Source. Read it through TableSource.

@@ -100,6 +100,48 @@ func TestDefaultSource(t *testing.T) {
 	requireStatus(t, exitMountpoint, s.finish(cmd), "lies in SOURCE", s.dir)
 }
 
+// TestXDG: the parts of the default SOURCE are where the client has them.
+func TestXDG(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	for _, name := range []string{"data", "state", ".omp/agent"} {
+		s.mkdir(name)
+	}
+	run := func(args ...string) result {
+		cmd := s.command(program, args...)
+		cmd.Env = append(cmd.Env, "XDG_DATA_HOME="+filepath.Join(s.dir, "data"), "XDG_STATE_HOME="+filepath.Join(s.dir, "state"))
+		return s.finish(cmd)
+	}
+	crumbs := func(want string, args ...string) {
+		t.Helper()
+		require.Zero(t, run(append(args, s.mountpoint)...).code)
+		r := s.exec("ls", filepath.Join(s.mountpoint, "terminal-sessions"))
+		require.Equal(t, want, r.stdout, r.stderr)
+		s.requireMounted()
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	}
+	crumb := func(dir string) {
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, strings.Split(strings.TrimPrefix(dir, s.dir+"/"), "/")[0][1:]), nil, 0o600))
+	}
+	crumb(filepath.Join(s.dir, ".omp/agent/terminal-sessions"))
+	r := run(s.mountpoint)
+	require.Zero(t, r.code, r)
+	e, _ := mountAt(s.mountpoint)
+	require.Equal(t, filepath.Join(s.dir, ".omp/agent"), e.source, "nothing was migrated")
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	require.NoError(t, os.Symlink(s.source, filepath.Join(s.dir, "data/omp")))
+	crumbs("omp\n")
+	crumb(filepath.Join(s.dir, "state/omp/terminal-sessions"))
+	crumbs("tate\n")
+	crumbs("tate\n", filepath.Join(s.dir, "data/omp"))
+	other := s.mkdir("other")
+	require.NoError(t, os.Symlink(filepath.Join(s.source, "sessions"), filepath.Join(other, "sessions")))
+	crumbs("", other)
+	requireStatus(t, exitMountpoint, run(filepath.Join(s.dir, "state/omp/terminal-sessions")), "lies in SOURCE")
+}
+
 // -f stays in front and logs to stderr; each of the signals unmounts and ends it well.
 func TestForeground(t *testing.T) {
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {

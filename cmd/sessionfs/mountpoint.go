@@ -19,8 +19,8 @@ const maxStacked = 16
 const maxLinks = 40
 
 // checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It removes dead
-// mounts of our own there. source must be absolute and resolved.
-func checkMountpoint(arg, source string) (string, error) {
+// mounts of our own there. source must be absolute and resolved; state is another part of it, or empty.
+func checkMountpoint(arg, source, state string) (string, error) {
 	path, err := resolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, arg)
@@ -40,7 +40,7 @@ func checkMountpoint(arg, source string) (string, error) {
 	case !info.IsDir():
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s is not a directory", path)
 	}
-	if err := checkOverlap(path, source); err != nil {
+	if err := checkOverlap(path, source, state); err != nil {
 		return "", err
 	}
 	if err := checkEmpty(path); err != nil {
@@ -158,11 +158,15 @@ func checkMounted(path string) error {
 }
 
 // checkOverlap refuses a mount point inside SOURCE, which the mount would show, or one that contains SOURCE, which the
-// mount would hide. Both paths must be resolved. It compares the directories along them, not the names, so that it
+// mount would hide. The same goes for state, if it is not empty. The first two paths must be resolved. It compares the directories along them, not the names, so that it
 // recognises bind mounts too.
-func checkOverlap(mountpoint, source string) error {
+func checkOverlap(mountpoint, source, state string) error {
 	// sessions and blobs may be symlinks to another disk, and are served too.
-	for _, dir := range []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")} {
+	dirs := []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")}
+	if state != "" {
+		dirs = append(dirs, filepath.Join(state, "terminal-sessions"))
+	}
+	for _, dir := range dirs {
 		resolved, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			continue // it does not exist

@@ -13,6 +13,7 @@ import (
 // serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends it. In the
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
+	placeSource(&c, os.Getenv)
 	o := c.Options
 	log := newLogger(o, ready != nil)
 	slog.SetDefault(log) // go-fuse logs through package log
@@ -34,7 +35,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		return err
 	}
 	o.Source = source
-	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source); err != nil {
+	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source, o.State); err != nil {
 		return err
 	}
 	if warning != "" {
