@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -149,6 +150,7 @@ func (r *tortureRun) disturb(end time.Time) {
 func (r *tortureRun) hang(what string) {
 	r.problem("%s", what)
 	for name, d := range r.daemons {
+		d.downs = append(d.downs, interval{time.Now().UnixMilli(), math.MaxInt64 / 2}) // dump ends it
 		file := filepath.Join(r.o.dir, "goroutines-"+name)
 		_ = os.WriteFile(file, []byte(d.dump()), 0o600)
 		r.problem("the goroutines of daemon %s are in %s", name, file)
