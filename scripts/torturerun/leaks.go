@@ -179,6 +179,9 @@ func (r *tortureRun) checkLog(name, log string) {
 			errors[strings.TrimSpace(text)]++
 		}
 	}
+	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {
+		r.problem("a race in daemon %s: %.3000s", name, race)
+	}
 	for text, n := range errors {
 		r.problem("daemon %s logged %d times: %.500s", name, n, text)
 	}
