@@ -4,11 +4,13 @@ import (
 	"context"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // render renders a generated file from a snapshot.
@@ -33,7 +35,11 @@ type GeneratedFile struct {
 	size atomic.Pointer[renderedSize]
 }
 
-type renderedSize struct{ serial, bytes int64 }
+// renderedSize is the size of the file in one snapshot.
+type renderedSize struct {
+	serial, bytes int64
+	blobs         *storage.Token // the state of the blobs that it depends on; nil if it depends on none
+}
 
 // following makes the open handles of a generated file continue with newer versions, as tail -f needs it.
 type following struct {
@@ -64,12 +70,11 @@ func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 		return err
 	}
 	size := f.size.Load()
-	if size == nil || size.serial != snap.Serial() {
-		doc, err := f.render(ctx, f.view, snap)
-		if err != nil {
+	if !f.isExact(size, snap) {
+		var doc *sessioncore.Document
+		if doc, size, err = f.measured(ctx, snap); err != nil {
 			return err
 		}
-		size = f.remember(snap, doc)
 		doc.Close()
 	}
 	f.fill(out, snap, size.bytes)
@@ -84,18 +89,41 @@ func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size in
 	}
 }
 
-func (f *GeneratedFile) remember(snap *sessioncore.Snapshot, doc *sessioncore.Document) *renderedSize {
-	size := &renderedSize{snap.Serial(), doc.Size()}
-	if !doc.HasBlobs() { // blobs can come and go without the session changing
+// measured renders the file and remembers its size.
+func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*sessioncore.Document, *renderedSize, error) {
+	blobs, now := f.view.blobsState(), time.Now().UnixNano()
+	doc, err := f.render(ctx, f.view, snap)
+	if err != nil {
+		return nil, nil, err
+	}
+	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size()}
+	exact := true
+	if doc.HasBlobs() {
+		size.blobs, exact = blobs, blobs != nil && !blobs.Racy(now)
+	}
+	if exact {
 		f.size.Store(size)
 	}
-	return size
+	return doc, size, nil
+}
+
+// isExact reports whether a size is that of the file in a snapshot. Blobs can come and go without the session changing.
+func (f *GeneratedFile) isExact(size *renderedSize, snap *sessioncore.Snapshot) bool {
+	if size == nil || size.serial != snap.Serial() {
+		return false
+	}
+	if size.blobs == nil {
+		return true
+	}
+	now := f.view.blobsState()
+	return now != nil && *now == *size.blobs
 }
 
 // shown returns the version that the file's name shows in a snapshot.
 func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
-	if s.version, err = f.render(ctx, f.view, snap); err == nil {
-		f.fill(&s.attr, snap, f.remember(snap, s.version).bytes)
+	var size *renderedSize
+	if s.version, size, err = f.measured(ctx, snap); err == nil {
+		f.fill(&s.attr, snap, size.bytes)
 	}
 	return s, err
 }

@@ -131,7 +131,7 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
 		return false, nil
 	}
-	_, err := d.sessions.Session(join(d.dir, name+layout.SessionSuffix)).Probe(ctx)
+	_, err := d.sessions.Probe(ctx, join(d.dir, name+layout.SessionSuffix))
 	switch {
 	case err == nil:
 		return true, nil

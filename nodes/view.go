@@ -10,6 +10,7 @@ import (
 	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -46,6 +47,19 @@ func (v *View) contextBlobs() sessioncore.Blobs {
 		return nil
 	}
 	return v.Blobs
+}
+
+// blobsState returns a token that changes when a blob is added or removed, nil if that cannot be told.
+func (v *View) blobsState() *storage.Token {
+	store, ok := v.Blobs.(interface{ State() (storage.Token, error) })
+	if !ok {
+		return nil
+	}
+	state, err := store.State()
+	if err != nil && !storage.IsMissing(err) {
+		return nil
+	}
+	return &state
 }
 
 // maySession asks whether the caller of a request has rights to a session file.

@@ -40,6 +40,53 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 type resolver struct {
 	ctx   context.Context // when it is done, the edits are not complete
 	blobs Blobs           // nil leaves references as they are
+	room  int64           // how many bytes of blobs may be added
+	text  int64           // how many of them may be held as text
+	left  int             // number of references that were left for want of room
+	known map[string]knownBlob
+}
+
+// knownBlob is what is known of a blob while one document is made: a session may refer to one many times.
+type knownBlob struct {
+	size     int64
+	err      error
+	looked   bool // plain and plainErr are set
+	plain    bool // see isPlainText
+	plainErr error
+}
+
+const (
+	// maxResolved is the maximum total size in bytes of the blobs in one context. A model is sent less, while a small
+	// session can refer to one large blob a hundred thousand times. References beyond that stay references.
+	maxResolved = 256 << 20
+	// maxInlineText is the maximum total size in bytes of the blobs that are copied into the text because they have
+	// characters that JSON escapes. Data URLs, which these blobs normally are, have none; a larger blob with such
+	// characters stays a reference.
+	maxInlineText = 16 << 20
+)
+
+func newResolver(ctx context.Context, blobs Blobs) resolver {
+	return resolver{ctx: ctx, blobs: blobs, room: maxResolved, text: maxInlineText, known: map[string]knownBlob{}}
+}
+
+// size returns the size of a blob in bytes.
+func (r *resolver) size(hash string) (int64, error) {
+	k, ok := r.known[hash]
+	if !ok {
+		k.size, k.err = r.blobs.Size(hash)
+		r.known[hash] = k
+	}
+	return k.size, k.err
+}
+
+// fits takes n bytes of the room. It returns false if there are fewer; the reference then stays.
+func (r *resolver) fits(n int64) bool {
+	if n > r.room {
+		r.left++
+		return false
+	}
+	r.room -= n
+	return true
 }
 
 // imageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
@@ -67,13 +114,17 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 		if r.ctx.Err() != nil {
 			return false
 		}
-		size, err := r.blobs.Size(hash)
+		size, err := r.size(hash)
 		if err != nil {
 			return true // a missing blob stays a reference
 		}
+		blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
+		if !r.fits(blob.Size()) {
+			return true
+		}
 		end := base + at + data.End - 1
 		start := base + at + data.End - len(data.Value) + 1
-		edits = append(edits, rawjson.Edit{Start: start, End: end, Blob: &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}})
+		edits = append(edits, rawjson.Edit{Start: start, End: end, Blob: blob})
 		return true
 	})
 	return edits
@@ -142,11 +193,6 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	}
 }
 
-// maxInlineText is the maximum size in bytes of a blob that is copied into the text because it has characters that
-// JSON escapes. Data URLs, which these blobs normally are, have none; a larger blob with such characters stays a
-// reference.
-const maxInlineText = 16 << 20
-
 // stringEdits adds the edit that resolves a string under the key image_url, where the blob's content is text.
 func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
 	if !imageURL || r.blobs == nil {
@@ -159,11 +205,11 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
-	size, err := r.blobs.Size(hash)
+	size, err := r.size(hash)
 	if err != nil {
 		return edits, nil // a missing blob stays a reference
 	}
-	plain, err := r.isPlainText(hash, size)
+	plain, err := r.plain(hash, size)
 	if errors.Is(err, fs.ErrNotExist) {
 		return edits, nil
 	} else if err != nil {
@@ -171,19 +217,38 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	}
 	e := rawjson.Edit{Start: base + 1, End: base + len(token) - 1}
 	switch {
+	case !r.fits(size):
+		return edits, nil
 	case plain:
 		e.Blob = &rawjson.Blob{Hash: hash, Bytes: size}
-	case size <= maxInlineText:
+	case size <= r.text:
 		text, err := r.readBlob(hash, size)
 		if err != nil {
 			return nil, err
 		}
 		quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
-		e.Text = string(quoted[1 : len(quoted)-1])
+		if e.Text = string(quoted[1 : len(quoted)-1]); int64(len(e.Text)) > r.text {
+			r.text = 0 // no further blob is read in vain
+			r.left++
+			return edits, nil
+		}
+		r.text -= int64(len(e.Text))
 	default:
+		r.left++
 		return edits, nil
 	}
 	return append(edits, e), nil
+}
+
+// plain is isPlainText, which reads the whole blob, once for each.
+func (r *resolver) plain(hash string, size int64) (bool, error) {
+	k := r.known[hash]
+	if !k.looked {
+		k.looked = true
+		k.plain, k.plainErr = r.isPlainText(hash, size)
+		r.known[hash] = k
+	}
+	return k.plain, k.plainErr
 }
 
 // isPlainText reports whether a blob consists of ASCII characters that JSON does not escape.

@@ -13,7 +13,7 @@ import (
 // Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
 // holds a reference to the snapshot until it is closed.
 func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Document, error) {
-	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: resolver{ctx: ctx, blobs: blobs}}
+	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: newResolver(ctx, blobs)}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -23,6 +23,7 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Documen
 	}
 	c.doc.pieces = slices.Clip(c.doc.pieces)
 	c.doc.hasBlobs = blobs != nil && c.blobs
+	c.doc.unresolved = c.resolver.left
 	return c.doc, nil
 }
 

@@ -22,7 +22,8 @@ type Document struct {
 	pieces []piece
 	size   int64
 
-	hasBlobs bool
+	hasBlobs   bool
+	unresolved int // number of references to blobs that there was no room for
 
 	maker  Maker
 	making sync.Mutex // guards the fields below

@@ -16,10 +16,11 @@ import (
 // blobUse is an entry's reference to a blob.
 type blobUse struct {
 	entry uint32
+	count uint32 // how often the entry refers to it
 	hash  [hashLen / 2]byte
 }
 
-// maxBlobUses is the maximum number of references per session that are checked. Each costs 36 bytes, and a stat
+// maxBlobUses is the maximum number of references per session that are checked. Each costs 40 bytes, and a stat
 // whenever the blobs have changed.
 const maxBlobUses = 20_000
 
@@ -28,10 +29,12 @@ const maxBlobUses = 20_000
 func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 	before := len(x.blobUses)
 	eachBlobReference(text, func(hash string) {
-		use := blobUse{entry: entry}
+		use := blobUse{entry: entry, count: 1}
 		_, _ = hex.Decode(use.hash[:], []byte(hash))
+		same := slices.IndexFunc(x.blobUses[before:], func(u blobUse) bool { return u.hash == use.hash })
 		switch {
-		case slices.Contains(x.blobUses[before:], use):
+		case same >= 0:
+			x.blobUses[before+same].count++
 		case len(x.blobUses) < maxBlobUses:
 			x.blobUses = append(x.blobUses, use)
 		default:
@@ -76,35 +79,36 @@ type missingBlobs struct {
 	state  storage.Token // of the store when the references were checked
 	looked int           // number of references that were checked
 	gone   []int         // numbers of those without a blob
+	bytes  int64         // what the others take in a context, in bytes
 }
 
 // missingBlobsKey is the key of the missingBlobs in Snapshot.Shared.
 type missingBlobsKey struct{}
 
-// of returns the references of a snapshot whose blobs are missing.
-func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs Blobs) ([]blobUse, error) {
+// of returns the references of a snapshot whose blobs are missing, and what the others take in a context at most.
+func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs Blobs) (gone []blobUse, bytes int64, err error) {
 	if len(s.blobUses) == 0 || blobs == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	keep, err := m.compare(blobs)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err = m.look(ctx, s.blobUses, blobs); err != nil {
 		keep = false
 	}
-	var gone []blobUse
+	bytes = m.bytes
 	for _, n := range m.gone {
 		if n < len(s.blobUses) {
 			gone = append(gone, s.blobUses[n])
 		}
 	}
 	if !keep {
-		m.looked, m.gone = 0, nil
+		m.looked, m.gone, m.bytes = 0, nil, 0
 	}
-	return gone, err
+	return gone, bytes, err
 }
 
 // compare clears the cache if the store has changed. keep reports whether the results of this check may be cached.
@@ -118,42 +122,62 @@ func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 		}
 	}
 	if state != m.state {
-		m.state, m.looked, m.gone = state, 0, nil
+		m.state, m.looked, m.gone, m.bytes = state, 0, nil, 0
 	}
 	return ok && !state.Racy(now), nil
 }
 
 // look checks the references that have not been checked yet.
 func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs Blobs) error {
-	there := map[[hashLen / 2]byte]bool{}
+	const missing = -1
+	sizes := map[[hashLen / 2]byte]int64{}
 	for ; m.looked < len(uses); m.looked++ {
-		hash := uses[m.looked].hash
-		found, known := there[hash]
+		use := uses[m.looked]
+		size, known := sizes[use.hash]
 		if !known {
-			_, err := blobs.Size(hex.EncodeToString(hash[:]))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			var err error
+			if size, err = blobs.Size(hex.EncodeToString(use.hash[:])); errors.Is(err, fs.ErrNotExist) {
+				size = missing
+			} else if err != nil {
 				return err
 			}
-			found = err == nil
-			there[hash] = found
+			sizes[use.hash] = size
 		}
-		if !found {
+		if size == missing {
 			m.gone = append(m.gone, m.looked)
+		} else {
+			blob := rawjson.Blob{Base64: true, Bytes: size}
+			m.bytes += int64(use.count) * blob.Size()
 		}
 	}
 	return nil
 }
 
-// missingProblems returns a problem for each reference to a missing blob.
-func (s *Snapshot) missingProblems(ctx context.Context, blobs Blobs) ([]Problem, error) {
-	known := s.Shared(missingBlobsKey{}, func() any { return &missingBlobs{} }).(*missingBlobs)
-	gone, err := known.of(ctx, s, blobs)
+// unresolved returns the number of references that the context at the leaf has no room for.
+func (s *Snapshot) unresolved(ctx context.Context, blobs Blobs) (int, error) {
+	leaf, err := s.Leaf()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	list := make([]Problem, len(gone))
+	doc, err := s.Context(ctx, leaf, blobs)
+	if err != nil {
+		return 0, err
+	}
+	defer doc.Close()
+	return doc.unresolved, nil
+}
+
+// missingProblems returns a problem for each reference to a missing blob. large says that there may be references that a
+// context has no room for.
+func (s *Snapshot) missingProblems(ctx context.Context, blobs Blobs) (list []Problem, large bool, err error) {
+	known := s.Shared(missingBlobsKey{}, func() any { return &missingBlobs{} }).(*missingBlobs)
+	gone, bytes, err := known.of(ctx, s, blobs)
+	if err != nil {
+		return nil, false, err
+	}
+	list = make([]Problem, len(gone))
 	for i, use := range gone {
 		list[i] = s.problemOf(Entry(use.entry), ProblemBlob, "the blob "+hex.EncodeToString(use.hash[:])+" is not in blobs/")
 	}
-	return list, nil
+	return list, bytes > maxResolved || s.blobUsesMore && blobs != nil, nil
 }

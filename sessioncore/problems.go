@@ -80,7 +80,7 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 // blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document {
 	list, count := s.Problems()
-	missing, blobErr := s.missingProblems(ctx, blobs)
+	missing, large, blobErr := s.missingProblems(ctx, blobs)
 	if len(missing) > 0 {
 		list, count = append(list, missing...), count+int64(len(missing))
 		slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -100,6 +100,12 @@ func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document 
 	if s.blobUsesMore && blobs != nil {
 		why := fmt.Sprintf("whether there are blobs was looked at for the first %d references alone", maxBlobUses)
 		out = rawjson.AppendLine(out, problemNote{problemMore, rawjson.Text(why)})
+	}
+	if large {
+		if left, err := s.unresolved(ctx, blobs); err == nil && left > 0 {
+			why := fmt.Sprintf("context.json has %d MiB of blobs at most: %d references stay references", maxResolved>>20, left)
+			out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
+		}
 	}
 	doc := textDocument(s, out)
 	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil

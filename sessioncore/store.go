@@ -60,6 +60,24 @@ func (st *Store) Session(name string) *Session {
 	return s
 }
 
+// Probe is Session(name).Probe for a name that was asked for: one that is not there leaves nothing behind.
+func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
+	st.mu.Lock()
+	s := st.sessions[name]
+	st.mu.Unlock()
+	if s == nil {
+		stat, err := st.storage.Stat(name)
+		if err == nil && stat.Kind != storage.KindFile {
+			err = storage.ErrNotRegular
+		}
+		if err != nil {
+			return storage.Stat{}, err
+		}
+		s = st.Session(name)
+	}
+	return s.Probe(ctx)
+}
+
 // cached records that s keeps a snapshot of n entries, and evicts the least recently used sessions if there are too
 // many.
 func (st *Store) cached(s *Session, n int) {
