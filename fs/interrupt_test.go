@@ -48,11 +48,13 @@ type loopback struct {
 	cmd *exec.Cmd
 }
 
-func newLoopback(t *testing.T, from string) *loopback {
+func newLoopback(t *testing.T, from string) *loopback { return newLoopbackAt(t, from, t.TempDir()) }
+
+func newLoopbackAt(t *testing.T, from, dir string) *loopback {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	l := &loopback{t, t.TempDir(), exec.Command(self)}
+	l := &loopback{t, dir, exec.Command(self)}
 	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+from+"\n"+l.dir)
 	l.cmd.Dir, l.cmd.Stderr = "/", os.Stderr
 	stdin, err := l.cmd.StdinPipe()
@@ -202,6 +204,32 @@ print(open(sys.argv[1]).read())`
 	require.NoError(t, err)
 	require.Contains(t, string(b), "hello")
 	require.Eventually(t, func() bool { return threads(t, m) <= before+maxSpareThreads }, patience, 10*time.Millisecond, "threads of the daemon")
+}
+
+// TestSourceComesBack: when the server of SOURCE's file system dies and another one shows SOURCE at the same place, the
+// mount shows it too, though files and directories may have the numbers that they had before.
+func TestSourceComesBack(t *testing.T) {
+	a := newAgent(t)
+	a.write("x", header("x"), entry(0, "e0", "", "hello"))
+	l := newLoopback(t, a.dir)
+	m := mountForTest(t, l.dir)
+	want := run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+	for range 3 {
+		require.NoError(t, l.cmd.Process.Kill())
+		_ = l.cmd.Wait()
+		for _, command := range append(readers(m.session("x")), mountReaders(m)...) {
+			_, _, _ = tool(t, command[0], command[1:]...) // fails, or shows what the kernel knows
+		}
+		require.NoError(t, unix.Unmount(l.dir, unix.MNT_DETACH))
+		l = newLoopbackAt(t, a.dir, l.dir)
+		var got string
+		require.Eventually(t, func() bool {
+			got, _, _ = tool(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+			return got == want
+		}, patience, 50*time.Millisecond, "%s", &got)
+		run(t, "sh", "-c", `echo '{"type":"custom","customType":"x"}' > "$0"`, m.session("x", "append"))
+		want = run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+	}
 }
 
 // maxSpareThreads is how many threads the Go runtime may keep for later: those that were in system calls at once.

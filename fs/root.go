@@ -85,6 +85,9 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	memory.LimitCollector()
 	sessions := pending.New(shown, memory)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
+	for _, s := range append(t.subs, t.source) {
+		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
+	}
 	t.clients = clients.New(source, terminals)
 	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
 	blobStore := blobfs.New(blobs)

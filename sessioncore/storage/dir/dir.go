@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,8 @@ type Storage struct {
 	held  heldDirs
 	locks heldLocks
 	swept sweeps
-	above *Storage // the storage that Sub was called on; nil if none
+	spare atomic.Pointer[func()] // see OnNoDescriptor
+	above *Storage               // the storage that Sub was called on; nil if none
 }
 
 var _ storage.Storage = (*Storage)(nil)
@@ -56,6 +58,10 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	}
 	return &Storage{root: rootDir{path: real}, above: s}, nil
 }
+
+// OnNoDescriptor sets what is called when there is no descriptor left to open a file: it should close some that others
+// can do without. The open is then tried again.
+func (s *Storage) OnNoDescriptor(spare func()) { s.spare.Store(&spare) }
 
 // Path returns the directory's absolute path with links resolved.
 func (s *Storage) Path() string { return s.root.path }
@@ -89,9 +95,16 @@ func (s *Storage) openat(name string, flags int) (int, error) {
 		return -1, err
 	}
 	defer root.release()
-	for start := time.Now(); ; {
+	for start, spared := time.Now(), false; ; {
 		fd, err := openBeneath(root.fd, name, flags)
 		switch {
+		case (err == unix.EMFILE || err == unix.ENFILE) && !spared:
+			s.held.close() // they are only kept to save calls
+			if spare := s.spare.Load(); spare != nil {
+				(*spare)()
+			}
+			spared = true
+			continue
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
