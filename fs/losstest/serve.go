@@ -55,15 +55,11 @@ func Mount(dir, at string, out io.Writer) (*fuse.Server, error) {
 	if err := syscall.Stat(dir, &st); err != nil {
 		return nil, err
 	}
-	r.nodes[st.Ino] = 0
 	if err := r.existing(dir, 0); err != nil {
 		return nil, err
 	}
 	data := &fusefs.LoopbackRoot{Path: dir, Dev: uint64(st.Dev)}
-	data.NewNode = func(data *fusefs.LoopbackRoot, _ *fusefs.Inode, _ string, st *syscall.Stat_t) fusefs.InodeEmbedder {
-		return &node{fusefs.LoopbackNode{RootData: data}, r, st.Ino}
-	}
-	root := &node{fusefs.LoopbackNode{RootData: data}, r, st.Ino}
+	root := &node{fusefs.LoopbackNode{RootData: data}, r}
 	data.RootNode = root
 	return fusefs.Mount(at, root, &fusefs.Options{
 		MountOptions:    fuse.MountOptions{DirectMount: true, FsName: dir, Name: "losstest", Options: []string{"default_permissions"}},
@@ -134,10 +130,19 @@ func ReadRecord(in io.Reader) (ops []Op, err error) {
 type node struct {
 	fusefs.LoopbackNode
 	record *record
-	ino    uint64
 }
 
-func (n *node) number() int { return n.record.nodes[n.ino] }
+// WrapChild makes the nodes of the loopback below this one ours.
+func (n *node) WrapChild(context.Context, fusefs.InodeEmbedder) fusefs.InodeEmbedder {
+	return &node{fusefs.LoopbackNode{RootData: n.RootData}, n.record}
+}
+
+func (n *node) number() int {
+	if n.IsRoot() {
+		return 0
+	}
+	return n.record.nodes[n.StableAttr().Ino]
+}
 
 func (n *node) change(call func() syscall.Errno, op func() Op) syscall.Errno {
 	n.record.mu.Lock()
