@@ -264,7 +264,7 @@ func TestArtifactPaths(t *testing.T) {
 		require.NoError(t, os.WriteFile(a.path("s/"+name), []byte(content), 0o644))
 	}
 	m := mountForTest(t, a.dir)
-	require.Equal(t, []string{"append", "artifacts", "branches", "branches.tsv", "by-label", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "secrets.jsonl", "title", "transcript.md", "tree", "usage.json"}, names(t, m.session("s")))
+	require.Equal(t, []string{"append", "artifacts", "branches", "branches.tsv", "by-label", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "title", "transcript.md", "tree", "usage.json"}, names(t, m.session("s")))
 	for _, path := range []string{"3.bash.log", "artifacts/3.bash.log"} {
 		require.Equal(t, "output", run(t, "cat", m.session("s", path)))
 	}

@@ -81,6 +81,9 @@ func TestLongLine(t *testing.T) {
 // TestWaitingSessionsAreBounded: what is typed into many new sessions, one after the other and at the same time, is not
 // lost and does not fill the memory.
 func TestWaitingSessionsAreBounded(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes long under the race detector, and is one of the tests at full size")
+	}
 	w := newWriting(t, tightMemory)
 	out := python(t, hoarder+`
 import json, threading

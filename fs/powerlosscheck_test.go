@@ -27,6 +27,9 @@ import (
 // durable is there, what was not is there or absent, whole: only a last line may be torn, which the next write leaves
 // behind.
 func TestPowerLoss(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes long under the race detector, and is one of the tests at full size")
+	}
 	for _, sync := range []bool{false, true} {
 		t.Run(fmt.Sprintf("sync=%v", sync), func(t *testing.T) {
 			l := mountLossy(t, sync)

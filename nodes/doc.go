@@ -61,7 +61,7 @@
 //	…/<session>/leaf@                         LeafLink       leaf.go            leafwrite.go  getattr setattr readlink                  never
 //	…/<session>/parent@                       SessionLink    parent.go          -             getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go        -             getattr open                              never
-//	…/<session>/secrets.jsonl                 GeneratedFile  secrets.go         -             getattr open                              never
+//	…/<session>/secrets.jsonl (unlisted)      GeneratedFile  secrets.go         -             getattr open                              never
 //	…/<session>/title                         ControlFile    title.go           title.go      getattr setattr open write                never
 //	…/<session>/transcript.md                 GeneratedFile  transcript.go      -             getattr open                              never
 //	…/<session>/tree/                         TreeRoot       tree.go            -             getattr lookup list                       second

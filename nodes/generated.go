@@ -18,7 +18,7 @@ type render func(context.Context, *View, *sessioncore.Snapshot) (*sessioncore.Do
 
 // slowFiles are generated files whose size may take reading much of the session, or looking at all sessions. A listing
 // leaves out their attributes until the size is known; the kernel then looks up those that are needed.
-var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "secrets.jsonl": true, "transcript.md": true, "usage.json": true}
+var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "transcript.md": true, "usage.json": true}
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
 // problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of one handle

@@ -44,29 +44,31 @@ type sessionFile struct {
 	// present reports whether it exists; nil means always.
 	present func(*SessionDir, context.Context) (bool, error)
 	make    func(*snapshotDir) fusefs.InodeEmbedder
+	// unlisted names are found, but not listed: to make the file is so much work that no crawler may start it.
+	unlisted bool
 }
 
 // sessionFiles are the fixed names, in order: the one list that drives Lookup and listing.
 var sessionFiles = []sessionFile{
-	{"append", syscall.S_IFREG, nil, makeAppend},
-	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts},
-	{layout.Branches, syscall.S_IFDIR, nil, makeBranches},
-	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil)},
-	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel},
-	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil)},
-	{layout.Entries, syscall.S_IFDIR, nil, makeEntries},
-	{"fork", syscall.S_IFREG, nil, makeFork},
-	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil)},
-	{"labels", syscall.S_IFREG, nil, makeLabels},
-	{"last-error", syscall.S_IFREG, nil, makeLastError},
-	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf},
-	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent},
-	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{})},
-	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil)},
-	{"title", syscall.S_IFREG, nil, makeTitle},
-	{"transcript.md", syscall.S_IFREG, nil, makeTranscript},
-	{layout.Tree, syscall.S_IFDIR, nil, makeTree},
-	{"usage.json", syscall.S_IFREG, nil, generated(renderUsage, nil)},
+	{"append", syscall.S_IFREG, nil, makeAppend, false},
+	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts, false},
+	{layout.Branches, syscall.S_IFDIR, nil, makeBranches, false},
+	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil), false},
+	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel, false},
+	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil), false},
+	{layout.Entries, syscall.S_IFDIR, nil, makeEntries, false},
+	{"fork", syscall.S_IFREG, nil, makeFork, false},
+	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil), false},
+	{"labels", syscall.S_IFREG, nil, makeLabels, false},
+	{"last-error", syscall.S_IFREG, nil, makeLastError, false},
+	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf, false},
+	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent, false},
+	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{}), false},
+	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil), true},
+	{"title", syscall.S_IFREG, nil, makeTitle, false},
+	{"transcript.md", syscall.S_IFREG, nil, makeTranscript, false},
+	{layout.Tree, syscall.S_IFDIR, nil, makeTree, false},
+	{"usage.json", syscall.S_IFREG, nil, generated(renderUsage, nil), false},
 }
 
 // isSessionFile reports whether a name is one of the fixed ones.
@@ -122,6 +124,9 @@ func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.E
 func (d *SessionDir) list(ctx context.Context) ([]item, error) {
 	items := make([]item, 0, len(sessionFiles))
 	for i, f := range sessionFiles {
+		if f.unlisted {
+			continue
+		}
 		if f.present != nil {
 			if ok, err := f.present(d, ctx); err != nil {
 				return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
@@ -59,6 +60,9 @@ func sessionWith(t *testing.T, block string, count int) *Snapshot {
 // TestContextIsBounded: a small session that refers to a large blob many times makes no huge context. What does not fit
 // stays a reference, problems.jsonl says so, and the blob is looked at once.
 func TestContextIsBounded(t *testing.T) {
+	if sessiontest.UnderRace {
+		t.Skip("one goroutine, and much text")
+	}
 	const references = 100_000
 	hash := strings.Repeat("ab", 32)
 	image := `{"type":"image","mimeType":"image/png","data":"` + rawjson.BlobPrefix + hash + `"}`
