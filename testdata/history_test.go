@@ -1,6 +1,7 @@
 package testdata
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -37,7 +38,7 @@ func (s *store) history() {
 	}
 	prompts := history.New(storage)
 	find := func(match string) string {
-		text, _, err := prompts.Render(match, 0)
+		text, _, err := prompts.Render(context.Background(), match, 0, nil)
 		if err != nil {
 			s.report(historyName, "%v", err)
 		}
