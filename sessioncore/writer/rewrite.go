@@ -30,15 +30,18 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 }
 
 // replace replaces the file by what write writes, unless a client opened the session meanwhile. The lock is free while
-// that is written, as others do not wait as long as a large session takes. What they append then is carried over if
+// that is written, as others do not wait as long as a large session takes, unless they came in between too often. What
+// they append then is carried over if
 // tail is set, and otherwise the error wraps storage.ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) (storage.Stat, error) {
 	if err := c.w.mayMake(c.ctx, storage.Dir(c.s.Name())); err != nil {
 		return storage.Stat{}, err
 	}
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
-	c.unlock()
-	c.unlock = func() {}
+	if !c.keepLock {
+		c.unlock()
+		c.unlock = func() {}
+	}
 	st, err := files.ReplaceIf(c.s.Name(), token, write, func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) })
 	if errors.Is(err, storage.ErrUnsupported) {
 		if _, err := c.lockAgain(nil, false); err != nil {
@@ -56,11 +59,10 @@ func (c *change) lockAgain(more io.Writer, tail bool) (storage.Token, error) {
 	if st, err := c.w.store.Storage().Stat(c.s.Name()); err == nil && !st.SameObject(before.Token) {
 		return storage.Token{}, fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.s.Name())
 	}
-	now, unlock, err := c.w.lock(c.ctx, c.s)
+	now, err := c.lookAgain()
 	if err != nil {
 		return storage.Token{}, err
 	}
-	c.unlock = unlock
 	defer now.Release()
 	switch {
 	case now.Stat().Token == before.Token:
@@ -72,6 +74,18 @@ func (c *change) lockAgain(more io.Writer, tail bool) (storage.Token, error) {
 		return storage.Token{}, fmt.Errorf("%w: %s", storage.ErrStale, c.s.Name())
 	}
 	return now.Stat().Token, nil
+}
+
+// lookAgain acquires a snapshot of the session under the lock, which it takes if it is free.
+func (c *change) lookAgain() (*sessioncore.Snapshot, error) {
+	if c.keepLock {
+		return c.w.look(c.ctx, c.s)
+	}
+	now, unlock, err := c.w.lock(c.ctx, c.s)
+	if err == nil {
+		c.unlock = unlock
+	}
+	return now, err
 }
 
 func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail []byte) error {

@@ -82,6 +82,8 @@ func randomID() string {
 const (
 	// staleTries is how often a write is tried when programs that ignore the lock keep replacing the file.
 	staleTries = 5
+	// freeTries is how often a rewrite is tried without the lock, while others may change the file, before it is kept.
+	freeTries = 3
 	// liveLimit is how long to wait in all for a program that has the file open for writing: as long as for the lock.
 	// A program that follows the lock closes the file about when it unlocks; a live client keeps it open.
 	liveLimit = storage.LockLimit
@@ -97,6 +99,8 @@ type change struct {
 	snap *sessioncore.Snapshot // of the file as it is
 	// unlock gives the lock back.
 	unlock func()
+	// keepLock makes a rewrite keep the lock: others came in between too often.
+	keepLock bool
 }
 
 // change calls f under the lock. f commits at most once, as its last step; it is called again if the file was
@@ -106,15 +110,15 @@ func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*cha
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
 	var err error
-	for range staleTries {
-		if err = w.changeOnce(ctx, s, f); !errors.Is(err, storage.ErrStale) {
+	for try := range staleTries {
+		if err = w.changeOnce(ctx, s, try >= freeTries, f); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
 	return err
 }
 
-func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, f func(*change) error) error {
+func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLock bool, f func(*change) error) error {
 	if err := w.mayWrite(ctx, s); err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, f func(
 	if err != nil {
 		return err
 	}
-	c := &change{w: w, s: s, ctx: ctx, snap: snap, unlock: unlock}
+	c := &change{w: w, s: s, ctx: ctx, snap: snap, unlock: unlock, keepLock: keepLock}
 	defer func() { c.unlock() }() // replace takes the lock anew
 	defer snap.Release()
 	return f(c)
