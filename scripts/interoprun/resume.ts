@@ -41,11 +41,11 @@ export async function checkResumed(client: Client, mount: Mount, project: string
 		});
 	}
 	await check("a lost branch is found and resumed with the three commands of the README", async () => {
-		const rows = shell(session.dir, "column -t branches.tsv").trimEnd().split("\n").map(row => row.split(/ +/));
+		const rows = shell(session.dir, "cat branches.tsv").trimEnd().split("\n").map(row => row.split("\t"));
 		const [id, entries, , label, current] = rows.find(row => row[3] === "good") ?? [];
-		const found = expect(rows[0].join() === "id,entries,time,label,current", `the columns are ${rows[0]}`)
+		const found = expect(rows[0].join() === "id,entries,time,label,current,said", `the columns are ${rows[0]}`)
 			.concat(expect(rows.length === 3 && rows[1][4] === "yes" && rows[1][0] === deadEnd, "the dead end is not the current one, first"))
-			.concat(expect(current === "no" && label === "good" && Number(entries) === 7, `the lost branch is shown as ${id} ${entries} ${label} ${current}`));
+			.concat(expect(current === "lost" && label === "good" && Number(entries) === 7, `the lost branch is shown as ${id} ${entries} ${label} ${current}`));
 		shell(session.dir, `ln -sfn "branches/$1" leaf`, id);
 		const resumed = await client.continueRecent(project);
 		found.push(...expect(resumed.getSessionFile() === session.file, `it resumed ${resumed.getSessionFile()}`));
