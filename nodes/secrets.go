@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/report"
 )
 
 // renderSecrets renders secrets.jsonl: where keys and tokens are in the session.
 func renderSecrets(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
-	return snap.SecretsDocument(ctx)
+	return report.Secrets(ctx, snap)
 }
 
 // showsSecrets reports whether there is a secrets.jsonl. Where secrets are masked it could only say that there are none.

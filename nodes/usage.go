@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/report"
 )
 
 // renderUsage makes usage.json: what the session and its current branch cost in tokens and money.
@@ -12,5 +13,5 @@ func renderUsage(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*ses
 	if err != nil {
 		return nil, err
 	}
-	return snap.UsageDocument(ctx, leaf)
+	return report.Usage(ctx, snap, leaf)
 }

@@ -64,7 +64,7 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
 		}
 		out = append(appendField(append(out, '\t'), text), '\n')
 	}
-	return textDocument(s, out), nil
+	return NewTextDocument(s, out), nil
 }
 
 // appendField appends a text as a field of branches.tsv.

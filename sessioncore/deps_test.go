@@ -37,9 +37,10 @@ var ownImports = map[string][]string{
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/budget", "/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/internal/secrets", "/storage"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/storage"},
 	"/clients":                        {"", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/storage"},
+	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
 	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
 }

@@ -33,8 +33,9 @@
 //
 // # What builds on it
 //
-// Package writer changes sessions, package listing finds them, package transcript renders them for people, and
-// package clients reports which clients have one open. Package storage says where the files lie.
+// Package writer changes sessions, package listing finds them, package transcript renders them for people, package
+// report says what they cost and where secrets are, and package clients reports which clients have one open. Package
+// storage says where the files lie.
 //
 // # What it never does
 //

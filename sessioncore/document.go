@@ -78,8 +78,8 @@ func (d *Document) AddText(text string) { d.text(text) }
 // for the Maker, at least 1.
 func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
 
-// textDocument returns a document of literal text.
-func textDocument(s *Snapshot, text []byte) *Document {
+// NewTextDocument returns a document of literal text.
+func NewTextDocument(s *Snapshot, text []byte) *Document {
 	d := newDocument(s, nil)
 	d.text(string(text))
 	return d
@@ -142,7 +142,7 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 		}
 		n += len(part)
 	}
-	if err := d.snap.unchanged(); err != nil {
+	if err := d.snap.Unchanged(); err != nil {
 		return 0, err
 	}
 	if n < len(p) {

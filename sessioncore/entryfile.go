@@ -61,7 +61,7 @@ func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textDocument(s, append(text, '\n')), nil
+	return NewTextDocument(s, append(text, '\n')), nil
 }
 
 // ShownText returns an entry's text as its file in entries/ shows it: migrated, on one line, without the newline.

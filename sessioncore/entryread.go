@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"context"
 	"runtime"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -78,4 +79,13 @@ func (s *Snapshot) ReadEntries(ctx context.Context, entries []Entry, worker func
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// EntryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.
+func (s *Snapshot) EntryAt(off int64) Entry {
+	next := sort.Search(len(s.records), func(i int) bool { return s.records[i].off > off })
+	if next == 0 || off >= s.records[next-1].off+int64(s.records[next-1].size) {
+		return NoEntry
+	}
+	return Entry(next - 1)
 }

@@ -293,7 +293,6 @@ func FuzzContext(f *testing.F) {
 		defer snap.Release()
 		leaf, err := snap.Leaf()
 		require.NoError(t, err)
-		readUsage(t, snap, leaf)
 		for _, e := range []Entry{leaf, Entry(at%uint(snap.Len()+1)) - 1} {
 			checkContext(t, snap, e, nil, off, size)
 			checkContext(t, snap, e, blobs, off, size)

@@ -165,7 +165,7 @@ func (s *Snapshot) TitleDocument() (*Document, error) {
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
-	return textDocument(s, line), nil
+	return NewTextDocument(s, line), nil
 }
 
 // TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
@@ -209,7 +209,7 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	if edits, err = none.textEdits(edits, header, 0); err != nil {
 		return nil, err
 	}
-	return textDocument(s, append(edits.Apply(header), '\n')), nil
+	return NewTextDocument(s, append(edits.Apply(header), '\n')), nil
 }
 
 // ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is

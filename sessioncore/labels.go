@@ -60,7 +60,7 @@ func (s *Snapshot) LabelsDocument() *Document {
 		out = AppendLabelField(out, l.Label)
 		out = append(out, '\n')
 	}
-	return textDocument(s, out)
+	return NewTextDocument(s, out)
 }
 
 // AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone

@@ -107,7 +107,7 @@ func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document 
 			out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
 		}
 	}
-	doc := textDocument(s, out)
+	doc := NewTextDocument(s, out)
 	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil
 	return doc
 }

@@ -134,10 +134,10 @@ func (s *Snapshot) Serial() int64 { return s.serial }
 // File returns the pinned file. It must not be used after Release.
 func (s *Snapshot) File() storage.Object { return s.pin.obj }
 
-// unchanged returns ErrStale if the pinned file does not begin with what was indexed. Then it was overwritten in
+// Unchanged returns ErrStale if the pinned file does not begin with what was indexed. Then it was overwritten in
 // place, which clients do only with the title slot, and what is read of it could mix two versions. Both ends are
 // compared, once per state of the file.
-func (s *Snapshot) unchanged() error {
+func (s *Snapshot) Unchanged() error {
 	st, err := s.pin.obj.Stat()
 	if err != nil || st.Token == s.stat.Token {
 		return err

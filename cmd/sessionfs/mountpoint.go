@@ -158,8 +158,8 @@ func checkMounted(path string) error {
 }
 
 // checkOverlap refuses a mount point inside SOURCE, which the mount would show, or one that contains SOURCE, which the
-// mount would hide. The same goes for state, if it is not empty. The first two paths must be resolved. It compares the directories along them, not the names, so that it
-// recognises bind mounts too.
+// mount would hide. The same goes for state, if it is not empty. The first two paths must be resolved. It compares the
+// directories along them, not the names, so that it recognises bind mounts too.
 func checkOverlap(mountpoint, source, state string) error {
 	// sessions and blobs may be symlinks to another disk, and are served too.
 	dirs := []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")}

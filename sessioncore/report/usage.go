@@ -1,4 +1,4 @@
-package sessioncore
+package report
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -17,7 +18,7 @@ import (
 
 // usageRecord is the usage that an entry reports, about 110 bytes.
 type usageRecord struct {
-	entry Entry
+	entry sessioncore.Entry
 	model int32 // index in usageRecords.models
 	usageSum
 }
@@ -48,18 +49,18 @@ const (
 	maxModelName = 200
 )
 
-// UsageDocument returns usage.json: the totals of the session, overall and by model, and those of the branch that
+// Usage returns usage.json: the totals of the session, overall and by model, and those of the branch that
 // ends in leaf, which may be NoEntry (docs/design.md section 1). Numbers are added as doubles, in file order and in
 // the order of the branch.
-func (s *Snapshot) UsageDocument(ctx context.Context, leaf Entry) (*Document, error) {
+func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry) (*sessioncore.Document, error) {
 	records, models, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var branch []usageRecord
-	if leaf != NoEntry {
+	if leaf != sessioncore.NoEntry {
 		for _, e := range s.Path(leaf) {
-			if i, ok := slices.BinarySearchFunc(records, e, func(r usageRecord, e Entry) int { return cmp.Compare(r.entry, e) }); ok {
+			if i, ok := slices.BinarySearchFunc(records, e, func(r usageRecord, e sessioncore.Entry) int { return cmp.Compare(r.entry, e) }); ok {
 				branch = append(branch, records[i])
 			}
 		}
@@ -69,30 +70,30 @@ func (s *Snapshot) UsageDocument(ctx context.Context, leaf Entry) (*Document, er
 	if err != nil {
 		return nil, err
 	}
-	return textDocument(s, text), nil
+	return sessioncore.NewTextDocument(s, text), nil
 }
 
-func usageRecordsOf(s *Snapshot) *usageRecords {
+func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {
 	return s.Shared(usageKey{}, func() any { return &usageRecords{} }).(*usageRecords)
 }
 
 // of returns the records of a snapshot's entries in file order, and the names of the models.
-func (u *usageRecords) of(ctx context.Context, s *Snapshot) ([]usageRecord, []string, error) {
+func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, []string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := u.look(ctx, s); err != nil {
 		return nil, nil, err
 	}
-	n, _ := slices.BinarySearchFunc(u.records, Entry(s.Len()), func(r usageRecord, e Entry) int { return cmp.Compare(r.entry, e) })
+	n, _ := slices.BinarySearchFunc(u.records, sessioncore.Entry(s.Len()), func(r usageRecord, e sessioncore.Entry) int { return cmp.Compare(r.entry, e) })
 	return u.records[:n:n], u.models[:len(u.models):len(u.models)], nil
 }
 
 // look reads the entries that have not been read yet. Callers must hold u.mu.
-func (u *usageRecords) look(ctx context.Context, s *Snapshot) error {
-	var entries []Entry
+func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error {
+	var entries []sessioncore.Entry
 	for e := u.looked; e < s.Len(); e++ {
-		if rec := &s.records[e]; rec.kind == TypeUnknown || rec.kind == TypeMessage && rec.role != RoleUser && rec.role != RoleHookMessage {
-			entries = append(entries, Entry(e))
+		if e := sessioncore.Entry(e); mayReport(s.Kind(e), s.Role(e)) {
+			entries = append(entries, e)
 		}
 	}
 	type found struct {
@@ -104,7 +105,7 @@ func (u *usageRecords) look(ctx context.Context, s *Snapshot) error {
 	err := s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
 			f := &all[i]
-			f.model, f.sum, f.ok = usageOf(text, &s.records[entries[i]])
+			f.model, f.sum, f.ok = usageOf(s, entries[i], text)
 			return nil
 		}
 	})
@@ -118,6 +119,17 @@ func (u *usageRecords) look(ctx context.Context, s *Snapshot) error {
 	}
 	u.looked = max(u.looked, s.Len())
 	return nil
+}
+
+// mayReport reports whether an entry can report a usage, so that it has to be read.
+func mayReport(kind sessioncore.EntryType, role sessioncore.Role) bool {
+	switch kind {
+	case sessioncore.TypeUnknown:
+		return true
+	case sessioncore.TypeMessage:
+		return role != sessioncore.RoleUser && role != sessioncore.RoleHookMessage
+	}
+	return false
 }
 
 // number returns the index of a model's name, adding it if necessary. Callers must hold u.mu.
@@ -139,15 +151,15 @@ func (u *usageRecords) number(model string) int32 {
 
 // usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
 // none.
-func usageOf(text rawjson.Value, rec *record) (model string, sum usageSum, ok bool) {
-	if rec.kind != TypeMessage {
+func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum usageSum, ok bool) {
+	if s.Kind(e) != sessioncore.TypeMessage {
 		if !text.Member("type").Is("model_usage") {
 			return "", sum, false
 		}
 		return usageModel(text), sumOf(text.Member("usage")), true
 	}
-	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
-	if rec.role == RoleAssistant {
+	message := s.Message(e, text)
+	if s.Role(e) == sessioncore.RoleAssistant {
 		sum = sumOf(message.Member("usage"))
 		sum.AssistantMessages = 1
 		return usageModel(message), sum, true

@@ -1,4 +1,4 @@
-package sessioncore
+package report
 
 import (
 	"bytes"

@@ -1,11 +1,11 @@
-package sessioncore
+package report
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sort"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/secrets"
 )
 
@@ -36,9 +36,9 @@ type secretsText struct {
 // maxKeptSecrets is the longest text of secrets.jsonl that is kept, in bytes. Nearly all sessions have a few lines.
 const maxKeptSecrets = 64 << 10
 
-// SecretsDocument returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
+// Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
 // object per line. The whole file is read.
-func (s *Snapshot) SecretsDocument(ctx context.Context) (*Document, error) {
+func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	last := s.Shared(secretsKey{}, func() any { return &secretsText{turn: make(chan struct{}, 1)} }).(*secretsText)
 	select {
 	case last.turn <- struct{}{}:
@@ -46,26 +46,26 @@ func (s *Snapshot) SecretsDocument(ctx context.Context) (*Document, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-last.turn }()
-	if last.text != nil && last.size == s.stat.Size {
-		return textDocument(s, last.text), nil
+	if last.text != nil && last.size == s.Stat().Size {
+		return sessioncore.NewTextDocument(s, last.text), nil
 	}
 	found := secrets.Scan{Pointers: true}
-	err := found.Extend(ctx, s.pin.obj, s.stat.Size)
+	err := found.Extend(ctx, s.File(), s.Stat().Size)
 	more := errors.Is(err, secrets.ErrTooMany)
 	if err != nil && !more {
 		return nil, err
 	}
-	if err := s.unchanged(); err != nil {
+	if err := s.Unchanged(); err != nil {
 		return nil, err
 	}
-	text := s.secretLines(&found, more)
+	text := secretLines(s, &found, more)
 	if last.text = nil; len(text) <= maxKeptSecrets {
-		last.text, last.size = text, s.stat.Size
+		last.text, last.size = text, s.Stat().Size
 	}
-	return textDocument(s, text), nil
+	return sessioncore.NewTextDocument(s, text), nil
 }
 
-func (s *Snapshot) secretLines(found *secrets.Scan, more bool) []byte {
+func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {
 	text := []byte{}
 	add := func(line any) {
 		b, _ := json.Marshal(line) // numbers and texts, which cannot fail
@@ -73,7 +73,7 @@ func (s *Snapshot) secretLines(found *secrets.Scan, more bool) []byte {
 	}
 	for _, p := range found.Places {
 		line := secretPlace{Line: p.Line, Where: p.Where, Kind: p.Kind}
-		if e := s.entryAt(p.Offset); e != NoEntry {
+		if e := s.EntryAt(p.Offset); e != sessioncore.NoEntry {
 			line.Entry = found.Clean(s.Name(e))
 		}
 		add(line)
@@ -82,13 +82,4 @@ func (s *Snapshot) secretLines(found *secrets.Scan, more bool) []byte {
 		add(moreSecrets{"more", "further places are not listed"})
 	}
 	return text
-}
-
-// entryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.
-func (s *Snapshot) entryAt(off int64) Entry {
-	next := sort.Search(len(s.records), func(i int) bool { return s.records[i].off > off })
-	if next == 0 || off >= s.records[next-1].off+int64(s.records[next-1].size) {
-		return NoEntry
-	}
-	return Entry(next - 1)
 }

@@ -1,4 +1,4 @@
-package sessioncore
+package report
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
@@ -41,9 +42,9 @@ func (u usageTotals) numbers() string {
 	return string(text)
 }
 
-func readUsage(t testing.TB, s *Snapshot, leaf Entry) (usage usageOfFile, text string) {
+func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (usage usageOfFile, text string) {
 	t.Helper()
-	d, err := s.UsageDocument(context.Background(), leaf)
+	d, err := Usage(context.Background(), s, leaf)
 	b := sessiontest.ReadExactly(t, d, err)
 	decoder := json.NewDecoder(strings.NewReader(string(b)))
 	decoder.DisallowUnknownFields()
@@ -66,7 +67,9 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(sessiontest.DemoDir(t), file))
 		require.NoError(t, err)
 		require.Len(t, files, 1)
-		s, err := openSession(t, files[0])
+		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(files[0])))
+		t.Cleanup(store.Close)
+		s, err := sessiontest.Acquire(t, store.Session(filepath.Base(files[0])))
 		require.NoError(t, err)
 		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want, usage.Total.numbers(), file)
@@ -196,7 +199,7 @@ func TestUsageGrows(t *testing.T) {
 	usage, _ = readUsage(t, before, 1)
 	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
 	require.Len(t, usage.Models, 2)
-	usage, _ = readUsage(t, after, NoEntry)
+	usage, _ = readUsage(t, after, sessioncore.NoEntry)
 	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
 	s.Write(sessiontest.Header + usageLine(0, "null", answer(9, "z")))
 	rewritten, err := s.session.Acquire(context.Background())
@@ -216,7 +219,7 @@ func TestManyModels(t *testing.T) {
 	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()
-	usage, _ := readUsage(t, snap, NoEntry)
+	usage, _ := readUsage(t, snap, sessioncore.NoEntry)
 	require.Len(t, usage.Models, maxModels+1)
 	require.EqualValues(t, 50, *usage.Models["other"].Input)
 	require.EqualValues(t, maxModels+50, *usage.Total.Input)
@@ -263,10 +266,28 @@ func TestUsageAtOnce(t *testing.T) {
 				return
 			}
 			defer snap.Release()
-			if usage, _ := readUsage(t, snap, Entry(snap.Len()-1)); int(*usage.Total.Input) != snap.Len() {
+			if usage, _ := readUsage(t, snap, sessioncore.Entry(snap.Len()-1)); int(*usage.Total.Input) != snap.Len() {
 				t.Errorf("%d entries, input %v", snap.Len(), *usage.Total.Input)
 			}
 		})
 	}
 	readers.Wait()
+}
+
+// FuzzUsage: whatever a file holds, usage.json is one JSON object with the keys that it always has.
+func FuzzUsage(f *testing.F) {
+	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(len(data))) })
+	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
+		store := sessioncore.NewStore(sessiontest.Memory(t, pool.Mixed(data, mix)))
+		defer store.Close()
+		snap, err := store.Session(sessiontest.FileName).Acquire(context.Background())
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession)
+			return
+		}
+		defer snap.Release()
+		leaf, err := snap.Leaf()
+		require.NoError(t, err)
+		readUsage(t, snap, leaf)
+	})
 }
