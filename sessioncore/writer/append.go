@@ -12,8 +12,8 @@ import (
 )
 
 // Append adds entries to a session, one JSON object per line, and returns their ids (docs/design.md section 2,
-// append). Lines before a bad one take effect: then len(ids) says how many did, and the error is that of the next
-// line. If ids has all lines and the error is not nil, the option Sync failed: the lines are written but may not
+// append). Lines before a bad one take effect, and those that a failed write left in the file: then len(ids) says how
+// many did, and the error is that of the next line. If ids has all lines and the error is not nil, the option Sync failed: the lines are written but may not
 // survive a crash.
 //
 // Any number of lines takes one lock and one write. The cost does not depend on the length of the session.
@@ -21,11 +21,12 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
+	var tried tries
 	// Under the lock the file is read anyway. So if its format was read a moment ago, use that to check the lines
 	// and save a read; but do not refuse a line because of it.
 	if f, ok := s.RecentFormat(); ok {
 		if drafts, bad := w.drafts(s, f, lines); bad == nil {
-			if ids, err = w.appendDrafts(ctx, s, f, drafts, nil); !errors.Is(err, errFormat) {
+			if ids, err = w.appendDrafts(ctx, s, f, drafts, nil, &tried); !errors.Is(err, errFormat) {
 				return ids, err
 			}
 		}
@@ -36,7 +37,7 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 			return nil, err
 		}
 		drafts, bad := w.drafts(s, f, lines)
-		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad); !errors.Is(err, errFormat) {
+		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
@@ -48,14 +49,15 @@ var errFormat = errors.New("the session's format changed")
 
 // appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
 // the session now has another format, it writes nothing and returns errFormat.
-func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error) (ids []string, err error) {
-	if drafts, err = w.withBlobs(ctx, s, f, drafts); err != nil {
+func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error, tried *tries) (ids []string, err error) {
+	if drafts, err = w.withBlobs(ctx, s, f, drafts, tried); err != nil {
 		bad = err
 	}
 	if len(drafts) == 0 {
 		return nil, bad
 	}
 	var misfit error
+	var added []string
 	err = w.change(ctx, s, func(c *change) error {
 		if c.snap.Format() != f {
 			return errFormat
@@ -64,16 +66,24 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 		if err != nil {
 			return err
 		}
-		var added []string
-		if added, misfit = b.addAll(drafts); len(added) == 0 {
+		tried.begin(b)
+		if added, misfit = b.addAll(drafts, tried); len(added) == 0 {
 			return misfit
 		}
-		if err := c.commit(b.lines, b.answered); err != nil {
-			return err
+		if len(b.lines) > 0 {
+			tried.writes(added)
+			if err := c.commit(b.lines, b.answered); err != nil {
+				return err
+			}
 		}
 		ids = added
 		return nil
 	})
+	if err != nil && tried.wrote && !errors.Is(err, errFormat) {
+		if ids = w.left(ctx, s, drafts, tried); len(ids) == len(added) {
+			err = nil
+		}
+	}
 	if err = w.synced(ctx, s, err); err != nil {
 		return ids, err
 	}
@@ -81,6 +91,23 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 		return ids, misfit
 	}
 	return ids, bad
+}
+
+// left returns the ids of those of the first lines that are in the session although writing them failed: a failed write
+// is not taken back if a program without the lock wrote behind it.
+func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*draft, tried *tries) (ids []string) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return nil
+	}
+	defer snap.Release()
+	for i, d := range drafts {
+		if !tried.survived(snap, i, d) {
+			break
+		}
+		ids = append(ids, tried.idOf(i))
+	}
+	return ids
 }
 
 // drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
@@ -105,12 +132,15 @@ func (w *Writer) drafts(s *sessioncore.Session, f sessioncore.Format, lines [][]
 	return drafts, nil
 }
 
-// addAll adds lines up to the first one that does not fit into the session.
-func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
-	for _, d := range drafts {
-		id, err := b.add(d)
-		if err != nil {
-			return ids, err
+// addAll adds lines up to the first one that does not fit into the session, without those that an earlier try has
+// brought into it. It returns the ids of both.
+func (b *batch) addAll(drafts []*draft, tried *tries) (ids []string, err error) {
+	for i, d := range drafts {
+		id := tried.idOf(i)
+		if !tried.survived(b.snap, i, d) {
+			if id, err = b.add(d, id); err != nil {
+				return ids, err
+			}
 		}
 		ids = append(ids, id)
 	}
@@ -120,7 +150,7 @@ func (b *batch) addAll(drafts []*draft) (ids []string, err error) {
 // withBlobs stores the blobs of lines, and returns the lines before the first one for which that failed. It is called
 // before the lock is taken, since storing takes longer than others wait for the lock. It first checks the lines
 // against the session, so that a refused line leaves no blob behind.
-func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft) ([]*draft, error) {
+func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, tried *tries) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
@@ -139,7 +169,7 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessio
 	if err != nil {
 		return nil, err
 	}
-	ids, bad := b.addAll(drafts)
+	ids, bad := b.addAll(drafts, tried)
 	drafts = drafts[:len(ids)]
 	for i, d := range drafts {
 		for _, b := range d.blobs {

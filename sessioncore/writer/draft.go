@@ -135,8 +135,9 @@ func (b *batch) begin(kind sessioncore.EntryType, id string, parent *string) []b
 	return b.appendNow(append(line, `,"timestamp":`...))
 }
 
-// add adds a line to the batch and returns its id. On an error the batch is unchanged.
-func (b *batch) add(d *draft) (id string, err error) {
+// add adds a line to the batch and returns its id: the one that it has, else made if that is free, else a new one. On
+// an error the batch is unchanged.
+func (b *batch) add(d *draft, made string) (id string, err error) {
 	if d.id != nil {
 		id, _ = d.id.Text()
 		if b.has(id) {
@@ -157,7 +158,9 @@ func (b *batch) add(d *draft) (id string, err error) {
 	}
 	var fill completion
 	if d.id == nil {
-		id = b.newID()
+		if id = made; id == "" || b.has(id) {
+			id = b.newID()
+		}
 		fill.id = rawjson.AppendQuoted([]byte(`"id":`), id)
 	}
 	if d.parent == nil {

@@ -17,9 +17,8 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	written := false
+	written := false // by any try: a program without the lock may have kept the line of one that failed
 	err := w.change(ctx, s, func(c *change) error {
-		written = false
 		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}

@@ -28,9 +28,8 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	written := false
+	written := false // by any try: a program without the lock may have kept the line of one that failed
 	err := w.change(ctx, s, func(c *change) error {
-		written = false
 		moved, err := c.snap.Moves(target)
 		if err != nil || !moved {
 			return err
