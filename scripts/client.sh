@@ -9,7 +9,7 @@ set -euo pipefail
 
 readonly bun_version=1.4.5
 readonly client=@oh-my-pi/pi-coding-agent
-readonly known_versions=(14.9.9 18.2.3)
+readonly known_versions=(14.9.9 18.2.3 18.3.4)
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
 
@@ -116,12 +116,20 @@ in_group() {
 	return "$status"
 }
 
+# siblings VERSION prints the packages of a client whose own versions are not in the registry, with the newest that are.
+siblings() {
+	[[ $1 != 18.3.4 ]] || jq -n '
+		["omp-stats", "omptype", "pi-agent-core", "pi-ai", "pi-catalog", "pi-mnemopi", "pi-wire", "snapcompact"] as $later |
+		[($later[] | {("@oh-my-pi/" + .): "18.2.11"})] | add +
+		{"@oh-my-pi/pi-natives": "18.2.3", "@oh-my-pi/pi-tui": "18.2.9", "@oh-my-pi/pi-utils": "18.2.9"}'
+}
+
 # manifest PACKAGE VERSION prints what npm is to install. The newest linkedom that the older client takes needs a
 # package that is not to be had everywhere.
 manifest() {
-	jq -n --arg package "$1" --arg version "$2" '{
+	jq -n --arg package "$1" --arg version "$2" --argjson siblings "$(siblings "$2" | grep . || echo '{}')" '{
 		name: "sessionfs-interop", private: true, dependencies: {($package): $version},
-		overrides: {linkedom: "0.18.12"}
+		overrides: ({linkedom: "0.18.12"} + $siblings)
 	}'
 }
 

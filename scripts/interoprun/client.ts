@@ -1,4 +1,5 @@
 // The real client, as far as the checks use it: what its packages export.
+import * as fs from "node:fs";
 
 export type Entry = { type: string; id: string; parentId: string | null; [key: string]: any };
 export type TreeNode = { entry: Entry; children: TreeNode[] };
@@ -45,6 +46,8 @@ export interface Client {
 	version: string;
 	/** whether it writes title slots, tiers by provider and title_change entries, and follows the lock */
 	newer: boolean;
+	/** whether it is whole; else only its session code runs, as its sibling packages are of other versions */
+	whole: boolean;
 	open(file: string): Promise<Manager>;
 	create(cwd: string): Manager;
 	/** What resuming the last session of a working directory gives. */
@@ -62,13 +65,32 @@ export interface History {
 	search(query: string, limit: number): { prompt: string }[];
 }
 
+/** Adds what 18.3.4's session code imports from versions of its siblings that the registry does not have. */
+async function completeSiblings(dir: string): Promise<void> {
+	const natives = await import(Bun.resolveSync("@oh-my-pi/pi-natives", dir));
+	const notThere = () => {
+		throw new Error("a later version of this package has it");
+	};
+	const later = { renderMermaidAscii: notThere };
+	Bun.plugin({
+		name: "siblings",
+		setup: build => {
+			build.module("@oh-my-pi/pi-utils/fs-open", () => ({ exports: { openCloexecSync: fs.openSync }, loader: "object" }));
+			build.module("@oh-my-pi/pi-natives", () => ({ exports: { ...later, ...natives }, loader: "object" }));
+		},
+	});
+}
+
 /** dir is where its package was installed. */
 export async function loadClient(dir: string, version: string): Promise<Client> {
+	const whole = version !== "18.3.4";
+	if (!whole) await completeSiblings(dir);
 	const { SessionManager } = await import(Bun.resolveSync("@oh-my-pi/pi-coding-agent/session/session-manager", dir));
 	const { HistoryStorage } = await import(Bun.resolveSync("@oh-my-pi/pi-coding-agent/session/history-storage", dir));
 	return {
 		version,
 		newer: Number.parseInt(version) > 14,
+		whole,
 		open: file => SessionManager.open(file),
 		create: cwd => SessionManager.create(cwd),
 		continueRecent: cwd => SessionManager.continueRecent(cwd),

@@ -16,15 +16,8 @@ function lenient(given: Record<string, unknown>): any {
 export async function loadReaders(client: Client, dir: string, scratch: string): Promise<Record<string, Reader>> {
 	const packages = path.join(dir, "node_modules/@oh-my-pi");
 	const base = path.join(packages, "pi-coding-agent/src");
-	const { Settings, settings } = await import(`${base}/config/settings.ts`);
-	const { initTheme } = await import(`${base}/modes/theme/theme.ts`);
-	await Settings.init({ inMemory: true, cwd: scratch });
-	await initTheme(false);
-	const draw = await historyDrawer(base, packages, settings);
 	const { convertToLlm } = await import(`${base}/session/messages.ts`);
 	const { transformMessages } = await import(path.join(packages, "pi-ai/src/providers/transform-messages.ts"));
-	const { exportFromFile } = await import(`${base}/export/html/index.ts`);
-	const { TreeSelectorComponent } = await import(`${base}/modes/components/tree-selector.ts`);
 	const places = [`${packages}/pi-agent-core/src/compaction/compaction.ts`, `${base}/session/compaction/compaction.ts`];
 	const { prepareCompaction, DEFAULT_COMPACTION_SETTINGS } = await import(places.find(p => fs.existsSync(p))!);
 	const models = [
@@ -33,13 +26,27 @@ export async function loadReaders(client: Client, dir: string, scratch: string):
 	].map(m => ({ ...m, name: m.id, input: ["text", "image"], reasoning: true, contextWindow: 200_000, maxTokens: 1000, cost: {}, compat: {} }));
 	return {
 		context: m => m.buildSessionContext(),
-		"history on the screen": m => draw(m, client.newer ? m.buildSessionContext({ transcript: true }) : m.buildSessionContext()),
-		"tree on the screen": m => new TreeSelectorComponent(m.getTree(), m.getLeafId(), 50, () => {}, () => {}, undefined, "all").render(100),
 		"request to a model": m => {
 			const messages = convertToLlm(m.buildSessionContext().messages);
 			for (const model of models) transformMessages(messages, model);
 		},
 		compaction: m => prepareCompaction(m.getBranch(), { ...DEFAULT_COMPACTION_SETTINGS, enabled: true, keepRecentTokens: 1, reserveTokens: 10 }),
+		...(client.whole && (await loadDrawers(client, base, packages, scratch))),
+	};
+}
+
+/** What shows a session to a person. */
+async function loadDrawers(client: Client, base: string, packages: string, scratch: string): Promise<Record<string, Reader>> {
+	const { Settings, settings } = await import(`${base}/config/settings.ts`);
+	const { initTheme } = await import(`${base}/modes/theme/theme.ts`);
+	await Settings.init({ inMemory: true, cwd: scratch });
+	await initTheme(false);
+	const draw = await historyDrawer(base, packages, settings);
+	const { exportFromFile } = await import(`${base}/export/html/index.ts`);
+	const { TreeSelectorComponent } = await import(`${base}/modes/components/tree-selector.ts`);
+	return {
+		"history on the screen": m => draw(m, client.newer ? m.buildSessionContext({ transcript: true }) : m.buildSessionContext()),
+		"tree on the screen": m => new TreeSelectorComponent(m.getTree(), m.getLeafId(), 50, () => {}, () => {}, undefined, "all").render(100),
 		"HTML export": (_, file) => exportFromFile(file, { outputPath: path.join(scratch, "export.html") }),
 	};
 }
