@@ -27,6 +27,9 @@ type GeneratedFile struct {
 	node
 	session *sessioncore.Session
 	render  render
+	// besides returns the state of another file that the content depends on, the zero Token if that is not there; nil if
+	// it depends on the session and on blobs alone.
+	besides func(context.Context) (storage.Token, error)
 	// writable says that it is a control file too.
 	writable bool
 	follow   *following // nil if open handles keep their version
@@ -39,6 +42,7 @@ type GeneratedFile struct {
 type renderedSize struct {
 	serial, bytes int64
 	blobs         *storage.Token // the state of the blobs that it depends on; nil if it depends on none
+	besides       storage.Token
 }
 
 // following makes the open handles of a generated file continue with newer versions, as tail -f needs it.
@@ -70,7 +74,7 @@ func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 		return err
 	}
 	size := f.size.Load()
-	if !f.isExact(size, snap) {
+	if !f.isExact(ctx, size, snap) {
 		var doc *sessioncore.Document
 		if doc, size, err = f.measured(ctx, snap); err != nil {
 			return err
@@ -92,14 +96,18 @@ func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size in
 // measured renders the file and remembers its size.
 func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*sessioncore.Document, *renderedSize, error) {
 	blobs, now := f.view.blobsState(), time.Now().UnixNano()
+	besides, err := f.stateBesides(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	doc, err := f.render(ctx, f.view, snap)
 	if err != nil {
 		return nil, nil, err
 	}
-	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size()}
-	exact := true
+	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size(), besides: besides}
+	exact := besides == storage.Token{} || !besides.Racy(now)
 	if doc.HasBlobs() {
-		size.blobs, exact = blobs, blobs != nil && !blobs.Racy(now)
+		size.blobs, exact = blobs, exact && blobs != nil && !blobs.Racy(now)
 	}
 	if exact {
 		f.size.Store(size)
@@ -107,9 +115,20 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 	return doc, size, nil
 }
 
-// isExact reports whether a size is that of the file in a snapshot. Blobs can come and go without the session changing.
-func (f *GeneratedFile) isExact(size *renderedSize, snap *sessioncore.Snapshot) bool {
+func (f *GeneratedFile) stateBesides(ctx context.Context) (storage.Token, error) {
+	if f.besides == nil {
+		return storage.Token{}, nil
+	}
+	return f.besides(ctx)
+}
+
+// isExact reports whether a size is that of the file in a snapshot. Blobs and another session can come and go without
+// the session changing.
+func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *sessioncore.Snapshot) bool {
 	if size == nil || size.serial != snap.Serial() {
+		return false
+	}
+	if besides, err := f.stateBesides(ctx); err != nil || besides != size.besides {
 		return false
 	}
 	if size.blobs == nil {

@@ -68,7 +68,7 @@ var sessionFiles = []sessionFile{
 	{"title", syscall.S_IFREG, nil, makeTitle, false},
 	{"transcript.md", syscall.S_IFREG, nil, makeTranscript, false},
 	{layout.Tree, syscall.S_IFDIR, nil, makeTree, false},
-	{"usage.json", syscall.S_IFREG, nil, generated(renderUsage, nil), false},
+	{"usage.json", syscall.S_IFREG, nil, makeUsage, false},
 }
 
 // isSessionFile reports whether a name is one of the fixed ones.

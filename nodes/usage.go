@@ -2,16 +2,63 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/storage"
 )
 
-// renderUsage makes usage.json: what the session and its current branch cost in tokens and money.
-func renderUsage(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+// makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
+// session that this one was forked from, as far as the caller may read that.
+func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
+	f := &GeneratedFile{node: node{view: d.view}, session: d.session}
+	f.render = func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+		return renderUsage(ctx, d, snap)
+	}
+	f.besides = func(ctx context.Context) (storage.Token, error) {
+		parent, err := findParentSession(ctx, d)
+		if err != nil {
+			return storage.Token{}, unlessNone(err)
+		}
+		st, err := parent.Probe(ctx)
+		return st.Token, unlessNone(err)
+	}
+	return f
+}
+
+func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err
 	}
-	return report.Usage(ctx, snap, leaf)
+	parent, err := usageParent(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		defer parent.Release()
+	}
+	return report.Usage(ctx, snap, leaf, parent)
+}
+
+// usageParent returns the session that parent leads to; nil where there is no such link.
+func usageParent(ctx context.Context, d *snapshotDir) (*sessioncore.Snapshot, error) {
+	session, err := findParentSession(ctx, d)
+	if err != nil {
+		return nil, unlessNone(err)
+	}
+	snap, err := session.Acquire(ctx)
+	return snap, unlessNone(err)
+}
+
+// unlessNone returns nil for an error that means that there is no parent, or none for the caller.
+func unlessNone(err error) error {
+	if errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+		return nil
+	}
+	return err
 }

@@ -49,10 +49,10 @@ const (
 	maxModelName = 200
 )
 
-// Usage returns usage.json: the totals of the session, overall and by model, and those of the branch that
-// ends in leaf, which may be NoEntry (docs/design.md section 1). Numbers are added as doubles, in file order and in
-// the order of the branch.
-func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry) (*sessioncore.Document, error) {
+// Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, and
+// those of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
+// none. Numbers are added as doubles, in file order and in the order of the branch.
+func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot) (*sessioncore.Document, error) {
 	records, models, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,16 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry)
 			}
 		}
 	}
-	doc := usageJSON{usageSums: sumUsage(records, models), Branch: sumUsage(branch, models)}
+	own := records
+	if parent != nil {
+		others, _, err := usageRecordsOf(parent).of(ctx, parent)
+		if err != nil {
+			return nil, err
+		}
+		own = without(s, records, parent, others)
+	}
+	sums := sumUsage(records, models)
+	doc := usageJSON{Total: sums.Total, Own: sumUsage(own, models).Total, Models: sums.Models, Branch: sumUsage(branch, models)}
 	text, err := doc.text()
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 // usageOfFile is what usage.json holds.
 type usageOfFile struct {
 	Total  usageTotals
+	Own    usageTotals
 	Models map[string]usageTotals
 	Branch struct {
 		Total  usageTotals
@@ -44,8 +45,14 @@ func (u usageTotals) numbers() string {
 
 func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (usage usageOfFile, text string) {
 	t.Helper()
-	d, err := Usage(context.Background(), s, leaf)
-	b := sessiontest.ReadExactly(t, d, err)
+	d, err := Usage(context.Background(), s, leaf, nil)
+	require.NoError(t, err)
+	return parseUsage(t, d)
+}
+
+func parseUsage(t testing.TB, d *sessioncore.Document) (usage usageOfFile, text string) {
+	t.Helper()
+	b := sessiontest.ReadExactly(t, d, nil)
 	decoder := json.NewDecoder(strings.NewReader(string(b)))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&usage), "%s", b)
@@ -113,6 +120,7 @@ func TestUsageIsPrinted(t *testing.T) {
 	deeper := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 	require.Equal(t, `{
   "total": `+totals+`,
+  "own": `+totals+`,
   "models": {
     "anthropic/claude": `+deeper(totals)+`
   },

@@ -41,8 +41,10 @@ type usageSums struct {
 
 // usageJSON is the content of usage.json: the sums of the session and of a branch.
 type usageJSON struct {
-	usageSums
-	Branch usageSums `json:"branch"`
+	Total  usageSum             `json:"total"`
+	Own    usageSum             `json:"own"` // without what the parent has too
+	Models map[string]*usageSum `json:"models"`
+	Branch usageSums            `json:"branch"`
 }
 
 func sumUsage(records []usageRecord, models []string) usageSums {
