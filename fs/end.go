@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,28 +21,22 @@ import (
 // unsavedDir is where End writes sessions that cannot be written to SOURCE, below the user's state directory.
 const unsavedDir = "sessionfs/unsaved"
 
-// End puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. Wait
-// calls it; a process that exits before its mount is gone must call it itself. The error says that some sessions
-// could not be written to SOURCE; the log says where they are instead.
-func (s *Server) End() error {
-	s.ending.Do(func() { s.lost = s.end() })
-	return s.lost
-}
-
-func (s *Server) end() error {
-	failed := s.tree.sessions.End(context.Background())
+// end puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. The error
+// says that some sessions could not be written to SOURCE; the log says where they are instead.
+func (t *tree) end(log *slog.Logger) error {
+	failed := t.sessions.End(context.Background())
 	for _, f := range failed {
-		file := filepath.Join(s.tree.source.Path(), layout.Sessions, filepath.FromSlash(f.Name))
-		if !s.tree.sessions.Pending(f.Name) {
-			s.log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
+		file := filepath.Join(t.source.Path(), layout.Sessions, filepath.FromSlash(f.Name))
+		if !t.sessions.Pending(f.Name) {
+			log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
 			continue
 		}
-		kept, err := s.saveElsewhere(f.Name)
+		kept, err := t.saveElsewhere(f.Name)
 		if err != nil {
-			s.log.Error("a new session could not be written and is lost", "file", file, "err", f.Err, "elsewhere", err)
+			log.Error("a new session could not be written and is lost", "file", file, "err", f.Err, "elsewhere", err)
 			continue
 		}
-		s.log.Error("a new session could not be written; copy it to its place when that is possible again",
+		log.Error("a new session could not be written; copy it to its place when that is possible again",
 			"file", file, "err", f.Err, "saved", kept)
 	}
 	if len(failed) == 0 {
@@ -52,7 +47,7 @@ func (s *Server) end() error {
 }
 
 // saveElsewhere writes a session that is in memory below the user's state directory, and returns the path.
-func (s *Server) saveElsewhere(name string) (file string, err error) {
+func (t *tree) saveElsewhere(name string) (file string, err error) {
 	place, err := stateDir()
 	if err != nil {
 		return "", err
@@ -66,7 +61,7 @@ func (s *Server) saveElsewhere(name string) (file string, err error) {
 		return "", err
 	}
 	defer to.Close()
-	from, err := s.tree.sessions.Open(name)
+	from, err := t.sessions.Open(name)
 	if err != nil {
 		return "", err
 	}

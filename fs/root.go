@@ -10,7 +10,6 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/blobfs"
 	"sessionfs/mountopts"
@@ -192,18 +191,10 @@ func (t *tree) closeStorages() {
 	_ = t.source.Close()
 }
 
-// statfsOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
-// (docs/design.md section 6).
-func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
-	return func(out *fuse.StatfsOut) error {
-		var st unix.Statfs_t
-		if err := source.Statfs(&st); err != nil {
-			return err
-		}
-		*out = fuse.StatfsOut{
-			Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
-			Bsize: uint32(st.Bsize), NameLen: syscall.NAME_MAX, Frsize: uint32(st.Frsize),
-		}
-		return nil
-	}
+// serve returns the file system of the tree, which answers the requests of the kernel, or of this process.
+func (t *tree) serve() fuse.RawFileSystem {
+	return fusefs.NewNodeFS(t.root, &fusefs.Options{
+		NullPermissions: true, // a mode of 0 is shown as it is
+		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
+	})
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package fs
 
 import (
@@ -7,7 +9,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/mountopts"
@@ -38,12 +39,8 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 }
 
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
-	raw := fusefs.NewNodeFS(t.root, &fusefs.Options{
-		NullPermissions: true, // a mode of 0 is shown as it is
-		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
-	})
 	calls := newCalls(log)
-	server, device, missing, err := newServer(&interruptible{raw, calls}, o.Mountpoint, kernelOptions(o, log))
+	server, device, missing, err := newServer(&interruptible{t.serve(), calls}, o.Mountpoint, kernelOptions(o, log))
 	if err != nil {
 		t.close()
 		return nil, err
@@ -99,6 +96,14 @@ func (s *Server) Wait() {
 		s.calls.close()
 		s.tree.close()
 	})
+}
+
+// End puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. Wait
+// calls it; a process that exits before its mount is gone must call it itself. The error says that some sessions
+// could not be written to SOURCE; the log says where they are instead.
+func (s *Server) End() error {
+	s.ending.Do(func() { s.lost = s.tree.end(s.log) })
+	return s.lost
 }
 
 // Unmount unmounts. It fails if the mount is in use.

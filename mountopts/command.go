@@ -38,6 +38,9 @@ type Command struct {
 // mount.fuse.sessionfs.
 const helperPrefix = "mount."
 
+// IsHelper reports whether a program's name is one that mount(8) runs.
+func IsHelper(program string) bool { return strings.HasPrefix(filepath.Base(program), helperPrefix) }
+
 // flagValues holds the values of the parsed flags.
 type flagValues struct {
 	options                              []string
@@ -84,7 +87,7 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	if len(args) == 0 {
 		return c, errors.New("no arguments, not even a program name")
 	}
-	c.Helper = strings.HasPrefix(filepath.Base(args[0]), helperPrefix)
+	c.Helper = IsHelper(args[0])
 	var v flagValues
 	f := flags(&v, c.Helper)
 	if err := f.Parse(args[1:]); err != nil {
@@ -193,3 +196,17 @@ func DefaultSource(getenv func(string) string) string {
 	}
 	return ""
 }
+
+// ParseOptions parses the arguments of -o alone, for what reads SOURCE without a mount.
+func ParseOptions(lists []string) (Options, error) {
+	var o Options
+	for _, list := range lists {
+		if err := parseList(&o, list, false); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// Flags returns the flags of a mount, for completions.
+func Flags() *pflag.FlagSet { return flags(&flagValues{}, false) }

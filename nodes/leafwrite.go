@@ -9,7 +9,6 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -61,6 +60,9 @@ func (d *SessionDir) removePending(name string) bool {
 	}
 	return i >= 0
 }
+
+// renameNoReplace is RENAME_NOREPLACE of renameat2(2): it fails if the name exists.
+const renameNoReplace = 1
 
 // leafHidden is how long leaf does not exist after it was removed: long enough for a tool that removes a link
 // before it makes the new one.
@@ -145,10 +147,10 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
 		return d.refuse("rename", name)
 	}
-	if flags&^unix.RENAME_NOREPLACE != 0 {
+	if flags&^renameNoReplace != 0 {
 		return syscall.EINVAL
 	}
-	if errno := d.branch(ctx, target, flags&unix.RENAME_NOREPLACE != 0); errno != 0 {
+	if errno := d.branch(ctx, target, flags&renameNoReplace != 0); errno != 0 {
 		return errno
 	}
 	d.removePending(name)

@@ -10,38 +10,38 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// run is the command; it returns the exit status.
-func run(args []string, stdout, stderr io.Writer) int {
-	if status, ok := answer(stderr); ok {
-		return status
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is the command; it returns the exit status. A command that needs no mount is known by its name, which must be the
+// first argument: everything else is [mount], whose arguments may be any directories.
+func run(args []string, s streams) int {
+	if root := newRoot(s); isCommand(root, args) {
+		return runCommand(root, args[1:], s)
 	}
-	ready := takeReadyPipe()
+	return mount(args, s)
+}
+
+// mountCommand parses a command line that mounts, and answers it where that is a matter of words.
+func mountCommand(args []string, s streams) (c mountopts.Command, status int, done bool) {
 	c, err := mountopts.Parse(args, os.Getenv)
-	if err != nil {
-		err = refuse(exitUsage, "%s\nTry 'sessionfs --help'.", err)
-		return report(err, c, stderr)
-	}
 	switch {
+	case err != nil:
+		return c, report(refuse(exitUsage, "%s\nTry 'sessionfs --help'.", err), c, s.err), true
 	case c.Action == mountopts.Help:
-		fmt.Fprint(stdout, mountopts.Usage(), exitHelp)
-		return exitOK
+		fmt.Fprint(s.out, mountopts.Usage(), exitHelp)
+		return c, exitOK, true
 	case c.Action == mountopts.Version:
-		fmt.Fprintln(stdout, "sessionfs", version(buildHash))
-		return exitOK
-	case c.Action == mountopts.Unmount:
-		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c, stderr)
-	case ready == nil && !c.Options.Foreground && !c.Fake:
-		// The background process reports its errors itself, on the same stderr.
-		code, err := startBackground(args)
-		if err != nil {
-			return report(err, c, stderr)
-		}
-		return code
+		fmt.Fprintln(s.out, "sessionfs", version(buildHash))
+		return c, exitOK, true
 	}
-	return report(serve(c, ready, stderr), c, stderr)
+	return c, exitOK, false
 }
 
 // report prints err and returns the exit status for it.

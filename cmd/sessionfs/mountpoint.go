@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -93,16 +95,6 @@ func resolveMountpoint(path string) (string, error) {
 		}
 	}
 	return "", &iofs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
-}
-
-// absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
-// symlink does not lead back.
-func absolute(path string) (string, error) {
-	if filepath.IsAbs(path) {
-		return path, nil
-	}
-	wd, err := os.Getwd()
-	return wd + "/" + path, err
 }
 
 // trimDots removes slashes and "/." at the end of an absolute path.

@@ -54,3 +54,13 @@ func canList(dir string) error {
 	_, err = os.Lstat(dir + "/.")
 	return err
 }
+
+// absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
+// symlink does not lead back.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	wd, err := os.Getwd()
+	return wd + "/" + path, err
+}

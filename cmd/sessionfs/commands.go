@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
+)
+
+// newRoot returns the tree of commands that need no mount. Each has a file of its own, and is built by a function that
+// is called here.
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// For completions: what mounts is parsed by mountopts.
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		Run: func(*cobra.Command, []string) {},
+	}
+	root.Flags().AddFlagSet(mountopts.Flags())
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is a word of mountopts
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
+	root.AddCommand(lsCommand(), catCommand())
+	return root
+}
+
+// isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
+// one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
+func isCommand(root *cobra.Command, args []string) bool {
+	if len(args) < 2 || mountopts.IsHelper(args[0]) {
+		return false
+	}
+	name := args[1]
+	if name == "help" && len(args) == 3 {
+		name = args[2]
+	}
+	if strings.HasPrefix(name, cobra.ShellCompRequestCmd) || name == "completion" {
+		return true
+	}
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+}
+
+// exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
+const exitBrokenPipe = 128 + int(unix.SIGPIPE)
+
+// runCommand runs a command that needs no mount; it returns the exit status. An interrupt ends what it does, and what it
+// has to tidy up is tidied up; a second one kills it.
+func runCommand(root *cobra.Command, args []string, s streams) int {
+	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	if args[0] == "help" {
+		args = []string{args[1], "--help"}
+	}
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var ended *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, syscall.EPIPE):
+		return exitBrokenPipe
+	case errors.As(err, &ended):
+		return ended.status
+	}
+	fmt.Fprintf(s.err, "sessionfs: %s\n", reasonOf(err))
+	return exitStatus(err, mountopts.Command{})
+}
+
+// exitError ends a command with a status, when all that is to be said has been said.
+type exitError struct{ status int }
+
+func (e *exitError) Error() string { return "ended" }

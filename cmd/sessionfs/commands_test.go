@@ -1,0 +1,158 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/testdata"
+)
+
+// The name of a command is one as the first argument only, so that no directory of that name is out of reach.
+func TestNamesOfCommands(t *testing.T) {
+	root := newRoot(streams{})
+	for line, want := range map[string]bool{
+		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true,
+		"sessionfs completion bash": true, "sessionfs __complete ls": true,
+		"sessionfs ./ls mnt": false, "sessionfs ls/ mnt": false, "sessionfs src ls": false, "sessionfs -- ls mnt": false, "sessionfs -f ls mnt": false,
+		"sessionfs -u ls": false, "sessionfs --demo ls": false, "sessionfs help": false, "sessionfs help mnt": false, "sessionfs help ls mnt": false,
+		"sessionfs version": false, "mount.sessionfs ls /mnt": false, "/sbin/mount.fuse.sessionfs cat /mnt": false,
+	} {
+		require.Equal(t, want, isCommand(root, strings.Fields(line)), line)
+	}
+}
+
+// commandStore is the sample store for commands that need no mount.
+func commandStore(t *testing.T) *store {
+	t.Helper()
+	s := newStore(t, user{"self", os.Geteuid()})
+	require.NoError(t, os.RemoveAll(s.source))
+	require.NoError(t, os.Mkdir(s.source, 0o700))
+	require.NoError(t, unpack(testdata.Demo(), s.source))
+	return s
+}
+
+// here runs a command in this process, which is quicker.
+func (s *store) here(command string, args ...string) result {
+	s.t.Helper()
+	return s.fed("", command, args...)
+}
+
+// fed is here with what is typed into it.
+func (s *store) fed(input, command string, args ...string) result {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"sessionfs", command, "-s", s.source}, args...)
+	code := run(args, streams{strings.NewReader(input), &stdout, &stderr})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func TestListAndPrint(t *testing.T) {
+	s := commandStore(t)
+	r := s.here("ls")
+	require.Equal(t, result{0, "blobs\nby-cwd\nby-id\ncontinue\nhistory\nindex.jsonl\nlast-error\nnew-session\nrecent\nsessions\nterminal-sessions\n", ""}, r)
+	r = s.here("ls", "-l", "by-id/019d3d9/")
+	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
+	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)
+	require.Equal(t, "by-id/019d3d9\n", s.here("ls", "-d", "by-id/019d3d9").stdout)
+	require.Equal(t, "recent/03-Tide sheets as a calendar/header.json\n", s.here("ls", "recent/03*/header.json").stdout)
+	require.Equal(t, "index.jsonl\n\nhistory:\nprompts.jsonl\nsearch\n", s.here("ls", "history", "index.jsonl").stdout)
+	oldest := strings.Fields(s.here("ls", "-tr", "by-id/019d3d9/entries").stdout)
+	require.Equal(t, "3a17833e.json", oldest[len(oldest)-1])
+
+	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, s.here("cat", "by-id/019d3d9/title"))
+	require.Equal(t, s.here("cat", "by-id/019d3d9/entries/3a17833e.json"), s.here("cat", "by-id/019d3d9/leaf"))
+	raw, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(raw[0])
+	require.NoError(t, err)
+	require.Equal(t, string(text), s.here("cat", "sessions/*/*_019d3d9*.jsonl").stdout)
+
+	for args, want := range map[string]string{
+		"cat nothing": "cat: nothing: no such file or directory", "cat by-id": "cat: by-id: is a directory",
+		"cat nothing*": "nothing*: no such file or directory", "ls ../..": "leads out", "ls by-id/none": "by-id/none: no such file",
+	} {
+		words := strings.Fields(args)
+		r := s.here(words[0], words[1:]...)
+		requireStatus(t, exitFailure, r, want)
+	}
+	// What can be done is done all the same.
+	r = s.here("cat", "nothing", "by-id/019d3d9/title")
+	requireStatus(t, exitFailure, r, "nothing")
+	require.Equal(t, "An hour late, a hand too high\n", r.stdout)
+}
+
+func TestCommandLines(t *testing.T) {
+	s := commandStore(t)
+	for args, code := range map[string]int{
+		"cat": exitUsage, "cat --bogus x": exitUsage, "ls -o bogus": exitUsage, "ls --demo": exitUsage, // with -s
+	} {
+		words := strings.Fields(args)
+		requireStatus(t, code, s.here(words[0], words[1:]...))
+	}
+	s.source = "/nowhere"
+	requireStatus(t, exitSource, s.here("ls"), "/nowhere does not exist")
+	var out bytes.Buffer
+	require.Zero(t, run([]string{"sessionfs", "help", "ls"}, streams{nil, &out, &out}))
+	require.Contains(t, out.String(), "sessionfs ls [-ladtr1]")
+}
+
+// The commands need neither /dev/fuse nor a right to mount, and the sample store goes away with them.
+func TestWithoutFuse(t *testing.T) {
+	s := commandStore(t)
+	if os.Geteuid() == 0 {
+		s.user = user{"user", nobody}
+		s.chown()
+	}
+	script := `exec 3</dev/fuse && exit 1; exec "$0" ls -s "$1" by-id`
+	if os.Geteuid() == 0 && mayMount() {
+		s.user = user{"root", 0}
+		script = `mount -t tmpfs none /dev && ! test -e /dev/fuse && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" ls -s "$1" by-id`
+		if _, err := exec.LookPath("setpriv"); err != nil {
+			skip(t, err.Error())
+		}
+	}
+	cmd := s.command("sh", "-c", script, program, s.source)
+	if s.user.uid == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		cmd.Args[2] = "mount --make-rprivate / && " + script
+	}
+	r := s.finish(cmd)
+	require.Zero(t, r.code, r)
+	require.Contains(t, r.stdout, "019d3d96-6b66-7996-8ead-42aae5653abc\n")
+
+	r = s.run("cat", "--demo", "by-id/019d3d9/title")
+	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, r)
+	left, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// When the reader of the output ends, the command ends quietly.
+func TestBrokenPipe(t *testing.T) {
+	s := commandStore(t)
+	r := s.exec("bash", "-c", `"$0" cat -s "$1" 'sessions/*/*/entries/*' | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}`, program, s.source)
+	require.Equal(t, "", r.stderr)
+	require.Contains(t, []string{"141\n", "0\n"}, r.stdout)
+}
+
+func TestColumns(t *testing.T) {
+	for width, want := range map[int]string{
+		80: "a  bbb  cc  d\n", 9: "a    cc\nbbb  d\n", 3: "a\nbbb\ncc\nd\n",
+	} {
+		var out bytes.Buffer
+		w := bufio.NewWriter(&out)
+		printColumns(w, []string{"a", "bbb", "cc", "d"}, width)
+		w.Flush()
+		require.Equal(t, want, out.String())
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package main
+
+// mount says that this system has no mounts; it returns the exit status.
+func mount(args []string, s streams) int {
+	c, status, done := mountCommand(args, s)
+	if done {
+		return status
+	}
+	return report(refuse(exitFuse, "sessions are mounted on Linux only; what needs no mount works here too: 'sessionfs ls', for example.\n"+
+		"'sessionfs --help' lists all commands."), c, s.err)
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+)
+
+// source is what a command without a mount works on: the tree that a mount of SOURCE shows.
+type source struct {
+	*fs.Unmounted
+	dir string // SOURCE
+}
+
+// onSource makes a command work on SOURCE: it adds the flags that say where that is and how it is shown, opens it, and
+// closes it afterwards, which puts on disk what was typed into new sessions.
+func onSource(cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
+	var flags sourceFlags
+	flags.add(cmd)
+	args := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if args == nil {
+			return nil
+		}
+		if err := args(cmd, given); err != nil {
+			return refuse(exitUsage, "%s: %s\nTry 'sessionfs %s --help'.", cmd.Name(), err, cmd.Name())
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		src, closeSource, err := flags.open(cmd)
+		if err != nil {
+			return err
+		}
+		err = do(cmd, src, args)
+		if closed := closeSource(); err == nil {
+			err = closed
+		} else if closed != nil {
+			sayError(cmd, closed)
+		}
+		return err
+	}
+	return cmd
+}
+
+// sourceFlags are the flags of the commands that work on SOURCE.
+type sourceFlags struct {
+	source  string
+	options []string
+	demo    bool
+	debug   bool
+}
+
+func (f *sourceFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.source, "source", "s", "", "the agent directory, if not the default of a mount")
+	flags.StringArrayVarP(&f.options, "options", "o", nil, "mount `OPTIONS`, such as redact, separated by commas")
+	flags.BoolVar(&f.demo, "demo", false, "work on a built-in sample store; changes are not kept")
+	flags.BoolVar(&f.debug, "debug", false, "log to stderr")
+	_ = cmd.MarkFlagDirname("source") // the flag exists
+}
+
+// open opens SOURCE. Callers must call the function that it returns, whose error says what could not be saved.
+func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() error, err error) {
+	if f.demo && f.source != "" {
+		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
+	}
+	o, err := mountopts.ParseOptions(f.options)
+	if err != nil {
+		return nil, nil, refuse(exitUsage, "%s", err)
+	}
+	c := mountopts.Command{Options: o, DefaultSource: f.source == ""}
+	c.Options.Source, c.Options.Demo = f.source, f.demo
+	remove := func() {}
+	if f.demo {
+		dir, err := unpackDemo()
+		if err != nil {
+			return nil, nil, err
+		}
+		c.Options.Source, c.DefaultSource = dir, false
+		remove = func() { os.RemoveAll(dir) }
+	} else if f.source == "" {
+		if c.Options.Source = mountopts.DefaultSource(os.Getenv); c.Options.Source == "" {
+			return nil, nil, refuse(exitUsage, "SOURCE is not given (-s), and neither PI_CODING_AGENT_DIR nor HOME is set")
+		}
+	}
+	src, err = openSource(cmd, c, f.debug || o.Debug)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return src, func() error {
+		defer remove()
+		return src.Close()
+	}, nil
+}
+
+func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, error) {
+	placeSource(&c, os.Getenv)
+	path, warning, err := checkSource(c.Options.Source, c.DefaultSource)
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", warning)
+	}
+	c.Options.Source = path
+	level := slog.LevelError // what is refused the command says itself
+	if debug {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	files, err := fs.Open(c.Options, log)
+	if err != nil {
+		return nil, refuse(exitSource, "%s", err)
+	}
+	return &source{files, path}, nil
+}
+
+// expand returns the paths that arguments stand for: patterns that the shell could not expand are expanded in the tree.
+// Without arguments it is the root.
+func (src *source) expand(ctx context.Context, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return []string{"."}, nil
+	}
+	var paths []string
+	for _, arg := range args {
+		found, err := src.Glob(ctx, arg)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// sayError prints an error and goes on.
+func sayError(cmd *cobra.Command, err error) {
+	fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: "+cmd.Name()+": "+reasonOf(err))
+}
+
+// reasonOf words an error as people know it from ls and cat: the path, then the reason.
+func reasonOf(err error) string {
+	var at *iofs.PathError
+	if !errors.As(err, &at) {
+		return strings.TrimSpace(err.Error())
+	}
+	return at.Path + ": " + at.Err.Error()
+}
+
+// eachPath calls do for each path. A path that fails is reported and the others are still done; the status is then 1. An
+// end of the output or an interrupt ends all.
+func eachPath(cmd *cobra.Command, paths []string, do func(path string) error) error {
+	failed := false
+	for _, path := range paths {
+		err := do(path)
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, syscall.EPIPE):
+			return err
+		case cmd.Context().Err() != nil:
+			return errors.New("interrupted")
+		}
+		sayError(cmd, err)
+		failed = true
+	}
+	if failed {
+		return &exitError{exitFailure}
+	}
+	return nil
+}
+
+// isGone reports whether an error means that a name that was listed is not there any more.
+func isGone(err error) bool {
+	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ESTALE)
+}
