@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -76,6 +77,10 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		t.closeStorages()
 		return nil, err
 	}
+	paths := []string{o.Source, o.SourceAs, source.Path()}
+	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
+		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
+	}
 	shown := storage.Storage(onDisk)
 	if o.Redact {
 		shown = redact.New(onDisk)
@@ -88,7 +93,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
 	t.clients = clients.New(source, terminals)
-	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, o.Source, source.Path())...)
+	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
 	blobStore := blobfs.New(blobs)
 	list := listing.New(t.store, onDisk.Path())
 	view := &nodes.View{

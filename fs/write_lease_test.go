@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,12 +26,7 @@ func TestLiveClientWithLease(t *testing.T) {
 	w := newWriting(t)
 	w.write("other", header("other"))
 	path := filepath.Join(state, "omp/run/session-owners/s.lock")
-	hash := func(seed uint64) uint64 {
-		d := xxhash.NewWithSeed(seed)
-		_, _ = d.WriteString(path)
-		return d.Sum64()
-	}
-	c := accompany(t, withLease, fmt.Sprintf("%016x%016x", hash(0x4f4d502d4c4f434b), hash(0x50492d46494c454c)))
+	c := accompany(t, withLease, socketOf(path))
 	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
 	require.Contains(t, w.read("last-error"), fmt.Sprintf("process %d ", c.cmd.Process.Pid))
 	require.Contains(t, w.read("last-error"), "holds its lease")

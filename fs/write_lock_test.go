@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -247,9 +249,58 @@ for i in range(lines):
 print("done", busy)
 `
 
-// TestTwoMountsAndAClient: two daemons and a process that follows the lock append 2,000 lines each to one
-// session at once; all are there, whole, once.
+// followsTheGate is followsTheLock for the outer lock alone, as clients from 18.4.9 on append. Its argument is the name
+// of the lock's socket.
+const followsTheGate = `
+import errno, os, socket, sys, time
+raw, who, lines, name = sys.argv[1], sys.argv[2], int(sys.argv[3]), "\0omp-file-lock-" + sys.argv[4]
+def take():
+    start = time.time()
+    while True:
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            s.bind(name)
+            return s
+        except OSError as e:
+            s.close()
+            if e.errno != errno.EADDRINUSE: raise
+        if time.time() - start > 60: raise SystemExit("no lock in a minute")
+        time.sleep(0.002)
+waited = 0
+for i in range(lines):
+    start = time.time()
+    gate = take()
+    waited += time.time() - start > 0.5
+    fd = os.open(raw, os.O_WRONLY|os.O_APPEND)
+    size = os.fstat(fd).st_size
+    line = ('{"type":"custom","customType":"x","id":"%s-%d","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","data":"%s"}\n' % (who, i, "x" * (i * 37 % 3000))).encode()
+    assert os.write(fd, line) == len(line)
+    assert os.fstat(fd).st_size == size + len(line), "somebody wrote under our lock"
+    os.close(fd)
+    gate.close()
+print("done", waited)
+`
+
+// socketOf is the part of the name of a lock's socket that is made of its path.
+func socketOf(path string) string {
+	hash := func(seed uint64) uint64 {
+		d := xxhash.NewWithSeed(seed)
+		_, _ = d.WriteString(path)
+		return d.Sum64()
+	}
+	return fmt.Sprintf("%016x%016x", hash(0x4f4d502d4c4f434b), hash(0x50492d46494c454c))
+}
+
+// TestTwoMountsAndAClient: two daemons and a process that follows the lock, as older clients do or as newer ones, append
+// 2,000 lines each to one session at once; all are there, whole, once.
 func TestTwoMountsAndAClient(t *testing.T) {
+	for name, follows := range map[string]string{"lock file": followsTheLock, "gate": followsTheGate} {
+		t.Run(name, func(t *testing.T) { testTwoMountsAndAClient(t, follows) })
+	}
+}
+
+func testTwoMountsAndAClient(t *testing.T, follows string) {
+	t.Helper()
 	lines := sized(2_000, 100)
 	w := newWriting(t)
 	other := mountForTest(t, w.dir)
@@ -258,14 +309,14 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	for who, args := range map[string][]string{
 		"one":    {throughTheMount, w.in("append")},
 		"two":    {throughTheMount, other.session("s", "append")},
-		"client": {followsTheLock, w.path("s.jsonl")},
+		"client": {follows, w.path("s.jsonl")},
 	} {
 		all.Go(func() {
-			out, problems, err := tool(t, "python3", "-c", args[0], args[1], who, fmt.Sprint(lines))
+			out, problems, err := tool(t, "python3", "-c", args[0], args[1], who, fmt.Sprint(lines), socketOf(w.path(".s.jsonl.lock.os")))
 			if err != nil || !strings.HasPrefix(out, "done") {
 				t.Errorf("%s: %v\n%s", who, err, problems)
 			}
-			t.Logf("%s: refused as busy and tried again: %s", who, strings.TrimPrefix(out, "done "))
+			t.Logf("%s: refused as busy and tried again, or waited for longer than a client does: %s", who, strings.TrimPrefix(out, "done "))
 		})
 	}
 	all.Wait()
@@ -282,6 +333,27 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")))
 	require.Equal(t, names(t, w.in("entries")), names(t, other.session("s", "entries")))
 	require.Empty(t, w.read("problems.jsonl"))
+}
+
+// TestGateHeld: while a client holds the outer lock, writes are EBUSY and last-error names it. That goes also for the lock
+// of a path with links, if SOURCE was given so.
+func TestGateHeld(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "agent")
+	w := newWriting(t, func(c *mountConfig) {
+		require.NoError(t, os.Symlink(c.options.Source, link))
+		c.options.SourceAs = link
+	})
+	for _, path := range []string{w.path(".s.jsonl.lock.os"), filepath.Join(link, "sessions/p/.s.jsonl.lock.os")} {
+		c := accompany(t, withLease, socketOf(path))
+		before := w.raw("s")
+		require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
+		require.Contains(t, w.read("last-error"), fmt.Sprintf("held by process %d)", c.cmd.Process.Pid))
+		require.ErrorIs(t, put(w.in("title"), "x\n"), syscall.EBUSY)
+		w.unchanged(before, path)
+		w.forks()
+		c.end()
+		require.NoError(t, put(w.in("append"), message("x")+"\n"))
+	}
 }
 
 // TestReadOnlyMount: with -o ro every write is EROFS.

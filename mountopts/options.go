@@ -11,6 +11,9 @@ type Options struct {
 	// Source is the agent directory. Parse leaves it as given (empty with Demo); the command makes it
 	// absolute and resolves its symlinks before it mounts.
 	Source string
+	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set
+	// by the command, empty for Source.
+	SourceAs string
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.

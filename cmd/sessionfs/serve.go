@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -36,6 +37,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
 	o.Source = source
 	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source, o.State); err != nil {
 		return err

@@ -47,7 +47,7 @@ func (a *agentDir) somebodyOn(pid int, terminal string, names ...string) {
 	for _, name := range names {
 		live := a.clients.On(a.Sessions, name)
 		require.NotNil(a.t, live, name)
-		require.Equal(a.t, LiveError{name, SignTerminal, pid, live.Command, terminal}, *live)
+		require.Equal(a.t, LiveError{Session: name, Sign: SignTerminal, PID: pid, Command: live.Command, Terminal: terminal}, *live)
 		require.Equal(a.t, pid != 0, live.Command != "")
 	}
 }

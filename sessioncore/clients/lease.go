@@ -1,130 +1,126 @@
 package clients
 
 import (
-	"fmt"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 
-	"github.com/cespare/xxhash/v2"
-	"golang.org/x/sys/unix"
+	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/storage"
 )
 
-// Newer clients hold a lease on the session that they write to, from their first write until they exit: a datagram
-// socket with an abstract name, which is a hash of the lease's path (docs/format.md, omp after 18.2.3). The kernel
-// removes it with the process, so there are no stale leases. Sockets belong to a network namespace: a client in a
-// container with its own network is not seen.
+// Newer clients hold a lease on the session that they write to, from their first write until they exit: a lock of
+// package filelock (docs/format.md, omp after 18.2.3), so there are no stale leases. A client in a container with its
+// own network is not seen.
 
 // Leases finds clients that hold the lease of a session. It is safe for concurrent use.
 //
-// A query costs one connect(2) for each directory of leases. It sends nothing; the kernel answers.
+// A query costs one connect(2) for each directory in which the lease may be. It sends nothing; the kernel answers.
 type Leases struct {
-	dirs []string
-
-	mu   sync.Mutex // guards the fields below
-	fd   int        // an unconnected socket; valid if open
-	open bool
+	dirs  []string
+	roots []string
+	probe filelock.Probe
 }
 
 // NewLeases returns a Leases for the given directories of leases. They need not exist: on Linux a lease is not a
 // file.
 func NewLeases(dirs ...string) *Leases { return &Leases{dirs: dirs} }
 
+// Beside makes l look beside the session files too, where 18.4.9 to 18.4.12 had their leases. The roots are the paths
+// under which clients may know the storage of the sessions. It is called before l is used.
+func (l *Leases) Beside(roots ...string) *Leases {
+	l.roots = roots
+	return l
+}
+
+// AgentDirs returns the absolute paths of agent directories: those given that are not empty, and those that a client
+// would use with our environment.
+func AgentDirs(getenv func(string) string, given ...string) (dirs []string) {
+	add := func(dir string) {
+		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(dirs, path) {
+			dirs = append(dirs, path)
+		}
+	}
+	for _, dir := range given {
+		add(dir)
+	}
+	add(getenv("PI_CODING_AGENT_DIR"))
+	if root := configRoot(getenv); root != "" {
+		add(filepath.Join(root, agentName))
+	}
+	if data := getenv("XDG_DATA_HOME"); data != "" {
+		add(filepath.Join(data, xdgName))
+	}
+	return dirs
+}
+
+// agentName is the agent directory in the client's configuration, xdgName the client's directory in those of XDG.
+const agentName, xdgName = "agent", "omp"
+
+// configRoot returns the client's configuration directory, "" if there is no home.
+func configRoot(getenv func(string) string) string {
+	home := getenv("HOME")
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
+}
+
 // LeaseDirs returns the directories of leases that clients of an agent directory may use, as absolute paths without
 // duplicates: the one beside each of the directory's paths in sources, and those that a client derives from its
 // environment, which is assumed to be like ours.
 func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
-	add := func(dir ...string) {
-		path, err := filepath.Abs(filepath.Join(filepath.Join(dir...), "run", "session-owners"))
+	add := func(dir string) {
+		path, err := filepath.Abs(filepath.Join(dir, "run", "session-owners"))
 		if err == nil && !slices.Contains(dirs, path) {
 			dirs = append(dirs, path)
 		}
 	}
 	for _, source := range sources {
-		if filepath.Base(source) == "agent" {
+		if filepath.Base(source) == agentName {
 			add(filepath.Dir(source))
 		}
 	}
-	if home := getenv("HOME"); home != "" {
-		config := getenv("PI_CONFIG_DIR")
-		if config == "" {
-			config = ".omp"
-		}
-		add(home, config)
+	if root := configRoot(getenv); root != "" {
+		add(root)
 	}
 	if state := getenv("XDG_STATE_HOME"); state != "" {
-		add(state, "omp")
+		add(filepath.Join(state, xdgName))
 	}
 	return dirs
 }
 
 // Close closes the socket.
-func (l *Leases) Close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open {
-		_ = unix.Close(l.fd)
-		l.open = false
-	}
-}
+func (l *Leases) Close() { l.probe.Close() }
 
-// On returns the client that holds the lease name, or nil if there is none or name is empty. The PID is 0 if the
-// process cannot be seen.
-func (l *Leases) On(name string) *LiveError {
-	if name == "" {
+// On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease,
+// "" if that is not known.
+func (l *Leases) On(file, name string) *LiveError {
+	path := l.heldOf(file, name)
+	if path == "" {
 		return nil
 	}
+	return &LiveError{Session: file, Sign: SignLease, find: sync.OnceValues(func() (pid int, command string) {
+		if pid = l.probe.PID(path); pid != 0 {
+			command = CommandOf("/proc", pid)
+		}
+		return pid, command
+	})}
+}
+
+// heldOf returns the path of a lease of the session that is held, "" if there is none.
+func (l *Leases) heldOf(file, name string) string {
 	for _, dir := range l.dirs {
-		if name := LeaseSocket(filepath.Join(dir, name+".lock")); l.held(name) {
-			live := &LiveError{Sign: SignLease, PID: socketOwner("/proc", name)}
-			if live.PID != 0 {
-				live.Command = CommandOf("/proc", live.PID)
-			}
-			return live
+		if path := filepath.Join(dir, name+".lock"); name != "" && l.probe.Held(path) {
+			return path
 		}
 	}
-	return nil
-}
-
-// Seeds of the two hashes in the socket's name, the same as the client's.
-const (
-	leaseSeedHigh = 0x4f4d502d4c4f434b
-	leaseSeedLow  = 0x50492d46494c454c
-)
-
-// LeaseSocket returns the abstract name of the socket that a client binds to hold the lease at path. As in Go and
-// /proc, an @ stands for the leading NUL. It is exported so that the tests of package writer can hold a lease.
-func LeaseSocket(path string) string {
-	sum := func(seed uint64) uint64 {
-		d := xxhash.NewWithSeed(seed)
-		_, _ = d.WriteString(path) // never fails
-		return d.Sum64()
-	}
-	return fmt.Sprintf("@omp-file-lock-%016x%016x", sum(leaseSeedHigh), sum(leaseSeedLow))
-}
-
-// held reports whether a datagram socket with this abstract name exists.
-func (l *Leases) held(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.open {
-		syscall.ForkLock.RLock() // not every system has SOCK_CLOEXEC
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-		if err == nil {
-			unix.CloseOnExec(fd)
-			_ = unix.SetNonblock(fd, true)
+	dir, base := storage.Dir(file), filepath.Base(file)
+	for _, root := range l.roots {
+		if path := filepath.Join(root, dir, "."+base+".owner.lock"); l.probe.Held(path) {
+			return path
 		}
-		syscall.ForkLock.RUnlock()
-		if err != nil {
-			return false
-		}
-		l.fd, l.open = fd, true
 	}
-	err := unix.Connect(l.fd, &unix.SockaddrUnix{Name: name}) // never blocks
-	if err == nil {                                           // the socket is connected now and would stay so after a failed connect
-		_ = unix.Close(l.fd)
-		l.open = false
-	}
-	return err == nil || err == unix.EPERM // EPERM: it exists and is connected to another socket
+	return ""
 }

@@ -38,22 +38,34 @@ type LiveError struct {
 	PID      int    // 0 if unknown
 	Command  string // name of the process; "" if unknown
 	Terminal string // file name of the breadcrumb; only with SignTerminal
+
+	// find, if not nil, finds the process, in place of PID and Command.
+	find func() (pid int, command string)
 }
 
-// Error names the client and says what the user can do.
+// Process returns the client's process and its name, 0 and "" if unknown. The first call may take milliseconds.
+func (e *LiveError) Process() (pid int, command string) {
+	if e.find != nil {
+		return e.find()
+	}
+	return e.PID, e.Command
+}
+
+// Error names the client and says what the user can do. The first call may take as long as Process.
 func (e *LiveError) Error() string {
 	const waysOut = "end it there first, or write to a fork (-o live=allow turns this check off)"
 	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.who(), e.does(), waysOut)
 }
 
 func (e *LiveError) who() string {
-	switch {
-	case e.PID == 0:
+	switch pid, command := e.Process(); {
+	case pid == 0:
 		return "a process that cannot be seen from here"
-	case e.Command == "":
-		return fmt.Sprintf("process %d", e.PID)
+	case command == "":
+		return fmt.Sprintf("process %d", pid)
+	default:
+		return fmt.Sprintf("process %d (%q)", pid, command)
 	}
-	return fmt.Sprintf("process %d (%q)", e.PID, e.Command)
 }
 
 func (e *LiveError) does() string {

@@ -24,8 +24,7 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 		}
 	}
 	if w.opts.Leases != nil {
-		if live := w.opts.Leases.On(snap.LeaseName()); live != nil {
-			live.Session = s.Name()
+		if live := w.opts.Leases.On(s.Name(), snap.LeaseName()); live != nil {
 			return live
 		}
 	}

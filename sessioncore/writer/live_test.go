@@ -15,6 +15,9 @@ import (
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/clienttest"
+	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
 )
@@ -98,23 +101,48 @@ func childLease(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: clients.LeaseSocket(args[0])}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: filelock.Socket(args[0])}); err != nil {
 		return err
 	}
 	return childtest.SayReady()
 }
 
-// TestLeases: a lease is found while its process lives, only for its own session, and every kind of write is refused.
+// countedLocks counts how often the lock was taken.
+type countedLocks struct {
+	storage.Storage
+	taken int
+}
+
+func (c *countedLocks) Lock(ctx context.Context, name string) (func() error, error) {
+	c.taken++
+	return c.Storage.Lock(ctx, name)
+}
+
+// TestLeases: a lease is found while its process lives, only for its own session, and every kind of write is refused at
+// once: nothing is waited for. That needs neither files nor leases of the file system.
 func TestLeases(t *testing.T) {
+	onDisk, err := dir.Open(t.TempDir())
+	require.NoError(t, err)
+	defer onDisk.Close()
+	for kind, files := range map[string]storage.Storage{"memory": memory.New(), "directory": onDisk} {
+		t.Run(kind, func(t *testing.T) { testLeases(t, files) })
+	}
+}
+
+func testLeases(t *testing.T, files storage.Storage) {
+	t.Helper()
 	owners := t.TempDir()
-	leases := clients.NewLeases("/nowhere/session-owners", owners)
+	leases := clients.NewLeases("/nowhere/session-owners", owners).Beside("/nowhere", owners)
 	defer leases.Close()
-	w := startWriting(t, memory.New(), plainFile, Options{Leases: leases})
+	putFile(t, files, plainName, plainFile)
+	locks := &countedLocks{Storage: files}
+	w := startWriting(t, locks, "", Options{Leases: leases})
 	snap, err := w.session.Acquire(context.Background())
 	require.NoError(t, err)
 	id, err := snap.SessionID()
 	require.NoError(t, err)
 	snap.Release()
+	in, base := filepath.Split(plainName)
 
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.NoError(t, err)
@@ -123,19 +151,45 @@ func TestLeases(t *testing.T) {
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.NoError(t, err, "another session's lease")
 
-	pid, end := childtest.Start(t, "lease", owners+"/"+id+".lock")
-	for what, write := range map[string]func() error{
-		"append": func() error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err },
-		"leaf":   func() error { return w.MoveLeaf(t.Context(), w.session, "a") },
-		"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
+	for where, path := range map[string]string{
+		"by the id":       owners + "/" + id + ".lock",
+		"beside the file": filepath.Join(owners, in, "."+base+".owner.lock"),
 	} {
-		var live *clients.LiveError
-		require.ErrorAs(t, write(), &live, what)
-		require.Equal(t, clients.SignLease, live.Sign)
-		require.Equal(t, pid, live.PID)
-		require.ErrorIs(t, live, sessioncore.ErrBusy)
+		pid, end := childtest.Start(t, "lease", path)
+		for what, write := range map[string]func() error{
+			"append": func() error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err },
+			"leaf":   func() error { return w.MoveLeaf(t.Context(), w.session, "a") },
+			"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
+		} {
+			var live *clients.LiveError
+			locks.taken = 0
+			require.ErrorAs(t, write(), &live, "%s, %s", where, what)
+			require.Equal(t, clients.SignLease, live.Sign)
+			found, _ := live.Process()
+			require.Equal(t, pid, found)
+			require.ErrorContains(t, live, fmt.Sprintf("%s: process %d", plainName, pid))
+			require.ErrorIs(t, live, sessioncore.ErrBusy)
+			require.Equal(t, 1, locks.taken, "it is not tried again")
+		}
+		end()
+		_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
+		require.NoError(t, err, "it went with its process")
 	}
-	end()
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err, "it went with its process")
+}
+
+// panickingFiles panics when a file is opened.
+type panickingFiles struct{ storage.Storage }
+
+func (panickingFiles) Open(string) (storage.Object, error) { panic("a bug") }
+
+// TestLockAfterPanic: a panic under the lock does not leave it behind, for then the client could not write.
+func TestLockAfterPanic(t *testing.T) {
+	files := memory.New()
+	putFile(t, files, plainName, plainFile)
+	w := startWriting(t, panickingFiles{files}, "", Options{})
+	require.Panics(t, func() { _, _ = w.append(`{"type":"mode_change","mode":"plan"}`) })
+	require.Panics(t, func() { _, _, _ = w.lock(t.Context(), w.session) })
+	unlock, err := files.Lock(t.Context(), plainName)
+	require.NoError(t, err)
+	require.NoError(t, unlock())
 }

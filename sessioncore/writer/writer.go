@@ -136,25 +136,36 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 // between polls: a writer that has the file open for a moment may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
 	for start := time.Now(); ; {
-		release, err := w.store.Storage().Lock(ctx, s.Name())
-		if err != nil {
-			return nil, nil, err
-		}
-		unlock := func() {
-			// The result of a write does not depend on this.
-			if err := release(); err != nil {
-				slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
-			}
-		}
-		snap, err := w.look(ctx, s)
+		snap, unlock, err := w.lockOnce(ctx, s)
 		if err == nil {
 			return snap, unlock, nil
 		}
-		unlock()
 		if !isTransient(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
 			return nil, nil, w.namePID(s, err)
 		}
 	}
+}
+
+// lockOnce takes the lock and looks. If a client has the session open or the look fails, it gives the lock back, also
+// after a panic: while it is held, nobody can write to the session, the client included.
+func (w *Writer) lockOnce(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
+	release, err := w.store.Storage().Lock(ctx, s.Name())
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock = func() {
+		// The result of a write does not depend on this.
+		if err := release(); err != nil {
+			slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
+		}
+	}
+	defer func() {
+		if snap == nil {
+			unlock()
+		}
+	}()
+	snap, err = w.look(ctx, s)
+	return snap, unlock, err
 }
 
 // look acquires a snapshot of the session. If a live client has the session open, the error is a LiveError.

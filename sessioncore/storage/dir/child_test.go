@@ -23,12 +23,14 @@ import (
 
 // childTasks are the tasks of a child process. Each prints a line when it is ready, if its parent waits for that.
 var childTasks = map[string]func(args []string) error{
-	"append": childAppend,
-	"limit":  childLimit,
-	"lock":   childLock,
-	"hold":   childHold,
-	"live":   childLive,
-	"chown":  childChown,
+	"append":   childAppend,
+	"limit":    childLimit,
+	"lock":     childLock,
+	"lockfile": childLockFile,
+	"gate":     childGate,
+	"hold":     childHold,
+	"live":     childLive,
+	"chown":    childChown,
 }
 
 // TestChild is not a test: it is the main function of the child process.

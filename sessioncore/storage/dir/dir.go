@@ -28,6 +28,7 @@ type Storage struct {
 	swept sweeps
 	spare atomic.Pointer[func()] // see OnNoDescriptor
 	above *Storage               // the storage that Sub was called on; nil if none
+	links []string               // other paths of the directory, see AlsoAt
 }
 
 var _ storage.Storage = (*Storage)(nil)

@@ -42,8 +42,9 @@ type mutexKey struct {
 // fileMutexes are the FIFO mutexes of this process, shared by all storages, as the lock files are.
 var fileMutexes storage.FIFOMutexes[mutexKey]
 
-// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the file `.<name>.lock`
-// beside name, which need not exist itself. Goroutines of this process get the lock in the order in which they ask.
+// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the outer lock of newer
+// clients, and the file `.<name>.lock` beside name, which need not exist itself. Goroutines of this process get the
+// lock in the order in which they ask.
 //
 // The error wraps ErrLocked if the lock could not be taken within 500 ms, the context's error if that ends first, and
 // otherwise the errno: fs.ErrNotExist for a missing directory, fs.ErrPermission, EROFS, ENOSPC.
@@ -57,14 +58,20 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
+	taken := false
+	defer func() {
+		if !taken { // also after a panic
+			leave()
+		}
+	}()
 	l, err := s.lock(ctx, name, turn)
 	for errors.Is(err, storage.ErrStale) && storage.Sleep(ctx, lockPoll) { // the directory was replaced during the wait
 		l, err = s.lock(ctx, name, turn)
 	}
 	if err != nil {
-		leave()
 		return nil, err
 	}
+	taken = true
 	s.locks.add(name, l.owner.Token)
 	return sync.OnceValue(func() error {
 		defer leave()
@@ -96,10 +103,19 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 	}
 	p.base = "." + p.base + ".lock"
 	l := &lockFile{nameAt: p, owner: dir, leave: leave, root: s.Path()}
-	if err := l.take(ctx); err != nil {
-		l.done()
+	taken := false
+	defer func() {
+		if !taken { // also after a panic: clients could write no more
+			l.done()
+		}
+	}()
+	if l.gate, err = s.takeGate(ctx, path.Join(p.parent, p.base)); err != nil {
 		return nil, err
 	}
+	if err := l.take(ctx); err != nil {
+		return nil, err
+	}
+	taken = true
 	return l, nil
 }
 
@@ -110,17 +126,19 @@ type lockFile struct {
 	fd     int           // the open file, so that its inode number is not reused
 	made   storage.Token // of the new file; only device and inode are compared
 	text   string        // the content that we wrote
+	gate   gate          // the outer lock
 	leave  func()        // unlocks the FIFO mutex
 	root   string        // the path of the Storage
 	seen   seenLock      // the lock of another that was met last
 }
 
 func (l *lockFile) done() {
+	l.gate.release()
 	l.leave()
 	l.close()
 }
 
-// release removes the lock file and unlocks the FIFO mutex.
+// release removes the lock file, gives the outer lock back and unlocks the FIFO mutex.
 func (l *lockFile) release() error {
 	defer l.done()
 	return l.remove()

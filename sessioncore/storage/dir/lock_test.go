@@ -200,7 +200,7 @@ func TestLockOfADeadProcessIsBroken(t *testing.T) {
 
 func TestLockOfALivingProcessIsRespected(t *testing.T) {
 	s := openTemp(t)
-	pid, end := childtest.Start(t, "lock", s.Path(), "x.jsonl")
+	pid, end := childtest.Start(t, "lockfile", s.Path(), "x.jsonl")
 	before := readDisk(t, s, ".x.jsonl.lock")
 	require.Contains(t, before, strconv.Itoa(pid))
 	long := time.Now().Add(-time.Hour)

@@ -1,0 +1,85 @@
+//go:build linux
+
+package filelock
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/childtest"
+)
+
+// TestChild is not a test: it is the main function of the child process.
+func TestChild(*testing.T) {
+	childtest.Run(map[string]func([]string) error{"hold": func(args []string) error {
+		l, err := TryAcquire(args[0])
+		if err != nil {
+			return err
+		}
+		defer l.Release()
+		return childtest.SayReady()
+	}})
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	var p Probe
+	defer p.Close()
+	require.False(t, p.Held(path))
+	require.Zero(t, p.PID(path))
+	l, err := TryAcquire(path)
+	require.NoError(t, err)
+	require.NoFileExists(t, path)
+	for range 2 {
+		require.True(t, p.Held(path))
+		require.False(t, p.Held(path+"2"), "the socket is not connected from before")
+		_, err = TryAcquire(path)
+		require.ErrorIs(t, err, ErrHeld)
+		require.Equal(t, os.Getpid(), p.PID(path))
+	}
+	l.Release()
+	require.False(t, p.Held(path))
+	require.Zero(t, p.PID(path))
+
+	pid, end := childtest.Start(t, "hold", path)
+	require.True(t, p.Held(path))
+	require.Equal(t, pid, p.PID(path))
+	end()
+	require.False(t, p.Held(path), "it went with its process")
+	require.Zero(t, p.PID(path))
+}
+
+// TestProbingTakesNothing: a client never finds its lock taken by those who look whether it is.
+func TestProbingTakesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	const probes, probers = 100_000, 4
+	var all sync.WaitGroup
+	for range probers {
+		all.Go(func() {
+			var p Probe
+			defer p.Close()
+			for range probes / probers {
+				p.Held(path)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	for {
+		l, err := TryAcquire(path)
+		require.NoError(t, err)
+		l.Release()
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
