@@ -164,7 +164,7 @@ func TestWriteErrors(t *testing.T) {
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1, of: 1}), "%v, wrapped", c.err)
 		last, ok := view.refusals.get("p/s.jsonl")
 		assert.True(t, ok)
-		assert.Contains(t, last.text, c.err.Error(), "last-error has the reason")
+		assert.Contains(t, last.line(), c.err.Error(), "last-error has the reason")
 		if c.situation == "" {
 			continue
 		}

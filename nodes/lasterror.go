@@ -37,9 +37,9 @@ func (f *LastErrorFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	last, ok := f.view.refusals.get(f.of)
 	if f.of == outside {
-		f.fillPrivate(out, st, syscall.S_IFREG, int64(len(last.text)))
+		f.fillPrivate(out, st, syscall.S_IFREG, int64(len(last.line())))
 	} else {
-		fillFile(out, st, int64(len(last.text)))
+		fillFile(out, st, int64(len(last.line())))
 	}
 	if ok {
 		fillTimes(out, last.at, last.at)
@@ -66,5 +66,5 @@ func (f *LastErrorFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
 	last, _ := f.view.refusals.get(f.of)
-	return &contentHandle{node: &f.node, content: strings.NewReader(last.text)}, fuse.FOPEN_DIRECT_IO, 0
+	return &contentHandle{node: &f.node, content: strings.NewReader(last.line())}, fuse.FOPEN_DIRECT_IO, 0
 }

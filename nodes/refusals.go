@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+
+	"sessionfs/sessioncore"
 )
 
 // refusals holds for each session why the last write to it was refused, and under the name outside why the
@@ -21,9 +24,17 @@ type refusals struct {
 const outside = ""
 
 type refusal struct {
-	what string // the file that was written to, or the directory of the look-up
-	text string
+	what string        // the file that was written to, or the directory of the look-up
+	text func() string // nil if there is none
 	at   time.Time
+}
+
+// line returns the text of last-error.
+func (r refusal) line() string {
+	if r.text == nil {
+		return ""
+	}
+	return r.text()
 }
 
 // maxRefusals is for how many sessions a reason is kept; beyond that all are dropped, as a user looks at the last one
@@ -55,26 +66,43 @@ func (r *refusals) forget(session, what string) {
 	}
 }
 
-// refuse records in last-error and in the log why a write to a session was refused, and returns the errno.
+// refuse records in last-error and in the log why a write to a session was refused, and returns the errno. Where a live
+// client is the reason, its process is searched afterwards: the writer does not wait for that, but readers of last-error
+// do.
 func (v *View) refuse(session, what, path string, err error) syscall.Errno {
-	errno := v.noteRefusal(session, what, what, err)
-	v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
+	errno := errnoOf(err)
+	tell := v.noteRefusal(session, what, what, errno, err, func() {
+		v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
+	})
+	if errors.Is(err, sessioncore.ErrBusy) {
+		go tell()
+	} else {
+		tell()
+	}
 	return errno
 }
 
 // refuseLookup records why the look-up of a name in what, a directory outside of the sessions, was refused, and returns
 // the errno.
 func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
-	errno := v.noteRefusal(outside, what, what+"/"+name, err)
-	v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
+	errno := errnoOf(err)
+	v.noteRefusal(outside, what, what+"/"+name, errno, err, func() {
+		v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
+	})()
 	return errno
 }
 
-func (v *View) noteRefusal(session, what, shown string, err error) syscall.Errno {
-	errno, now := errnoOf(err), time.Now()
-	text := fmt.Sprintf("%s: %v (%s)", shown, err, errno.Error())
-	v.refusals.note(session, refusal{what, now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n", now})
-	return errno
+// noteRefusal records a refusal whose text is made when the function that it returns, or a reader of last-error, first
+// asks for it, after log.
+func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err error, log func()) (text func() string) {
+	now := time.Now()
+	text = sync.OnceValue(func() string {
+		log()
+		text := fmt.Sprintf("%s: %v (%s)", shown, err, errno.Error())
+		return now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
+	})
+	v.refusals.note(session, refusal{what, text, now})
+	return text
 }
 
 // refusedTime is the layout of times in last-error.
