@@ -200,6 +200,7 @@ get_client() {
 build() {
 	local stamp=auto
 	cd "$root"
+	PATH=$(scripts/need --go):$PATH
 	git status >/dev/null 2>&1 || stamp=false # no git, or a clone that belongs to somebody else
 	go build "-buildvcs=$stamp" "${build_flags[@]}" -o "$tmp/sessionfs" ./cmd/sessionfs
 }
