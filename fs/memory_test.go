@@ -78,6 +78,64 @@ func TestLongLine(t *testing.T) {
 	require.Less(t, peak, (budget.Default+maxControlLine)>>10, "the budget, and the longest line of what is indexed")
 }
 
+// TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
+// same time do not fill the memory, and all are read.
+func TestLongLinesOfManySessions(t *testing.T) {
+	const sessions = 58
+	a := newAgent(t)
+	text := strings.Repeat("x", sized(30<<20, 2<<20))
+	long := entry(0, "e0", "", text)
+	loose := strings.Replace(long, text[:1<<20], text[:1<<19]+"\",\n\"more\":\""+text[:1<<19], 1)
+	for n, line := range []string{long, loose} {
+		a.write(fmt.Sprint("first", n), header("s"), line, entry(1, "e1", "e0", "y"))
+	}
+	for n := range sessions - 2 {
+		file := a.path(fmt.Sprintf("first%d.jsonl", n%2))
+		require.NoError(t, os.Link(file, filepath.Join(filepath.Dir(file), fmt.Sprintf("s%d.jsonl", n))))
+	}
+	m := mountForTest(t, a.dir, tightMemory)
+	out := python(t, `
+import os, sys, threading
+project, seen = sys.argv[1], []
+def look(s): seen.append(sorted(os.listdir(project + "/" + s + "/entries")))
+threads = [threading.Thread(target=look, args=(s[:-6],)) for s in os.listdir(project) if s.endswith(".jsonl")]
+for t in threads: t.start()
+for t in threads: t.join()
+print(len(seen), {" ".join(s) for s in seen})
+`, m.path("sessions/p"))
+	require.Equal(t, fmt.Sprintf("%d {'e0.json e1.json'}\n", sessions), out)
+	m.staysSmall(t)
+}
+
+// TestWhatIsShownIsBounded: many open listings of a large directory, and many open files whose text is made, do not fill
+// the memory; small ones can be read meanwhile, and large ones when the others are closed.
+func TestWhatIsShownIsBounded(t *testing.T) {
+	a := newAgent(t)
+	lines := []string{header("s")}
+	for n := range 15000 {
+		lines = append(lines, entry(n%60, entryID(n), "", "y"))
+	}
+	a.write("s", lines...)
+	a.write("small", header("s"), entry(0, "e0", "", "y"))
+	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.Memory = budget.Min })
+	out := python(t, hoarder+`
+project = sys.argv[1]
+def keep(name, read):
+    fd = os.open(project + name, os.O_RDONLY)
+    files.append(fd)
+    if read: os.listdir(fd)
+for name, read in (("/s/branches.tsv", False), ("/s/entries", True)):
+    answers, files = collections.Counter(), []
+    for n in range(60): answers[attempt(lambda: keep(name, read))] += 1
+    small = attempt(lambda: (os.listdir(project + "/small/entries"), open(project + "/small/branches.tsv").read()))
+    for fd in files: os.close(fd)
+    print(sorted(answers), answers["ok"] >= 8, small, attempt(lambda: keep(name, read)))
+    for fd in files[-1:]: os.close(fd)
+`, m.path("sessions/p"))
+	require.Equal(t, strings.Repeat("['ENOMEM', 'ok'] True ok ok\n", 2), out)
+	require.Contains(t, m.logged(), "-o memory=")
+}
+
 // TestWaitingSessionsAreBounded: what is typed into many new sessions, one after the other and at the same time, is not
 // lost and does not fill the memory.
 func TestWaitingSessionsAreBounded(t *testing.T) {

@@ -86,7 +86,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		shown = redact.New(onDisk)
 	}
 	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
-	memory.LimitCollector()
+	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	sessions := pending.New(shown, memory)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
 	for _, s := range append(t.subs, t.source) {

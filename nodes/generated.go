@@ -141,10 +141,22 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 // shown returns the version that the file's name shows in a snapshot.
 func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
 	var size *renderedSize
-	if s.version, size, err = f.measured(ctx, snap); err == nil {
-		f.fill(&s.attr, snap, size.bytes)
+	if s.version, size, err = f.measured(ctx, snap); err != nil {
+		return s, err
 	}
-	return s, err
+	f.fill(&s.attr, snap, size.bytes)
+	return s, f.hold(ctx, s.version)
+}
+
+// hold counts what a document takes until it is closed. If there is no room, it is closed at once.
+func (f *GeneratedFile) hold(ctx context.Context, doc *sessioncore.Document) error {
+	hold := f.view.Memory.For(userOf(ctx))
+	err := hold.ResizeShown(doc.Memory())
+	doc.OnClose(hold.Close)
+	if err != nil {
+		doc.Close()
+	}
+	return err
 }
 
 // update makes open handles continue with a newer version.
@@ -153,10 +165,11 @@ func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) 
 		if f.follow.further == nil || !goesOn {
 			return f.shown(ctx, snap)
 		}
-		if s.version, s.beyond, err = f.follow.further(ctx, f.view, snap); err == nil {
-			f.fill(&s.attr, snap, s.version.Size())
+		if s.version, s.beyond, err = f.follow.further(ctx, f.view, snap); err != nil {
+			return s, err
 		}
-		return s, err
+		f.fill(&s.attr, snap, s.version.Size())
+		return s, f.hold(ctx, s.version)
 	})
 }
 

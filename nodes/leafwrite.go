@@ -17,9 +17,13 @@ import (
 
 const leafName = "leaf"
 
-// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
-// a time, and links that they leave behind must not accumulate. The oldest is dropped for a new one.
-const maxPendingLinks = 64
+const (
+	// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
+	// a time, and links that they leave behind must not accumulate. The oldest is dropped for a new one.
+	maxPendingLinks = 64
+	// maxPendingBytes bounds their names and targets, of which the longest target has 4 KiB.
+	maxPendingBytes = 16 << 10
+)
 
 // pendingLinks are links that tools made under temporary names, the oldest first. They are kept in memory, not listed,
 // and dropped when they are renamed to leaf or removed.
@@ -29,6 +33,14 @@ type pendingLink struct{ name, target string }
 
 func (p pendingLinks) index(name string) int {
 	return slices.IndexFunc(p, func(l pendingLink) bool { return l.name == name })
+}
+
+// bytes returns how long all names and targets are.
+func (p pendingLinks) bytes() (n int) {
+	for _, l := range p {
+		n += len(l.name) + len(l.target)
+	}
+	return n
 }
 
 // pendingTarget returns the target of the pending link of that name.
@@ -44,10 +56,10 @@ func (d *SessionDir) pendingTarget(name string) (string, bool) {
 func (d *SessionDir) addPending(name, target string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.pending) >= maxPendingLinks {
+	d.pending = append(d.pending, pendingLink{name, target})
+	for len(d.pending) > maxPendingLinks || d.pending.bytes() > maxPendingBytes {
 		d.pending = slices.Delete(d.pending, 0, 1)
 	}
-	d.pending = append(d.pending, pendingLink{name, target})
 }
 
 // removePending removes a pending link and reports whether there was one.

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/budget"
 )
 
 // item is a name in a listing. number is for the directory's own use: an entry's number.
@@ -71,6 +72,7 @@ type dirHandle struct {
 
 	mu    sync.Mutex // guards what follows
 	items []item
+	hold  budget.Hold // of items
 	taken bool
 	next  int
 
@@ -124,12 +126,27 @@ func (l *dirHandle) take(ctx context.Context) syscall.Errno {
 	if err != nil {
 		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
 	}
+	l.hold = l.node.view.Memory.For(userOf(ctx))
+	if err := l.hold.ResizeShown(memoryOf(items)); err != nil {
+		return l.node.view.fail("readdir", l.node.path(), err)
+	}
 	l.items, l.taken, l.next = items, true, 0
 	return 0
 }
 
+// memoryOf returns how many bytes a list takes, roughly.
+func memoryOf(items []item) int64 {
+	const perItem = 40 // without its name
+	n := int64(len(items)) * perItem
+	for _, it := range items {
+		n += int64(len(it.name))
+	}
+	return n
+}
+
 func (l *dirHandle) drop() {
 	l.items, l.taken = nil, false
+	l.hold.Close()
 	l.forgetRequest()
 }
 

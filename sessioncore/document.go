@@ -22,6 +22,7 @@ type Document struct {
 	pieces []piece
 	size   int64
 
+	closed     func() // see OnClose; nil for nothing
 	hasBlobs   bool
 	unresolved int // number of references to blobs that there was no room for
 
@@ -57,6 +58,9 @@ type piece struct {
 	blob *rawjson.Blob
 	made int32 // the number that the maker knows it by, 0 for other pieces
 }
+
+// pieceBytes is the memory of a piece without its text.
+const pieceBytes = 56
 
 func newDocument(s *Snapshot, blobs Blobs) *Document {
 	s.Retain()
@@ -121,8 +125,25 @@ func (d *Document) BlobHashes() []string {
 	return slices.Collect(maps.Keys(seen))
 }
 
+// Memory returns how many bytes the document takes besides its snapshot, roughly.
+func (d *Document) Memory() int64 {
+	n := int64(len(d.pieces)) * pieceBytes
+	for _, p := range d.pieces {
+		n += int64(len(p.text))
+	}
+	return n
+}
+
+// OnClose sets what Close calls. There may be one such function.
+func (d *Document) OnClose(f func()) { d.closed = f }
+
 // Close releases the snapshot.
-func (d *Document) Close() { d.snap.Release() }
+func (d *Document) Close() {
+	d.snap.Release()
+	if d.closed != nil {
+		d.closed()
+	}
+}
 
 // ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content that the document shows no longer
 // exists.

@@ -210,6 +210,10 @@ func (s *Session) indexWhole(ctx context.Context, p *pin) (*Snapshot, error) {
 	return snap, nil
 }
 
+// TakeReadingPeak returns the most bytes that were used at once for long lines, while sessions were indexed, since the
+// last call.
+func TakeReadingPeak() int64 { return jsonl.TakePeak() }
+
 func newIndex() *index {
 	return &index{symbols: newSymbolTable(), shared: &sharedFacts{}}
 }

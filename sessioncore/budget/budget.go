@@ -116,6 +116,21 @@ func (h *Hold) Resize(n int64) error {
 	return nil
 }
 
+// freeShown is how much of what is shown is not counted: an ordinary listing or document.
+const freeShown = 64 << 10
+
+// ResizeShown is Resize for what a client looks at, a listing or a document. What is small is not counted, so that it
+// can be seen whatever others hold; and of what is large no more than an eighth of the limit: it cannot be shown in parts.
+func (h *Hold) ResizeShown(n int64) error {
+	if h == nil || h.b == nil {
+		return nil
+	}
+	if n <= freeShown {
+		n = 0
+	}
+	return h.Resize(min(n, h.b.limit/8))
+}
+
 // Set makes it hold n bytes, whether there is room or not: for what exists already.
 func (h *Hold) Set(n int64) {
 	if h == nil || h.b == nil {

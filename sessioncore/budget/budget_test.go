@@ -66,17 +66,40 @@ func TestHalf(t *testing.T) {
 	require.ErrorIs(t, all.Resize(b.Limit()/4+1), ErrNoMemory)
 }
 
+// TestShown: what is small can always be seen, what is large by some at once.
+func TestShown(t *testing.T) {
+	b := New(Default, false)
+	var open []*Hold
+	for {
+		h := b.For(1)
+		if err := h.ResizeShown(1 << 40); err != nil {
+			require.ErrorIs(t, err, ErrNoMemory)
+			break
+		}
+		open = append(open, &h)
+	}
+	require.Len(t, open, 8)
+	small := b.For(1)
+	require.NoError(t, small.ResizeShown(freeShown))
+	require.Error(t, small.ResizeShown(b.limit/8))
+	for _, h := range open {
+		h.Close()
+	}
+	require.Zero(t, b.Held())
+}
+
 // TestNil: without a budget nothing is refused.
 func TestNil(t *testing.T) {
 	var b *Budget
 	h := b.For(1)
 	require.NoError(t, h.Resize(1<<60))
+	require.NoError(t, h.ResizeShown(1<<60))
 	h.Close()
 	require.Zero(t, b.Held())
 	done, err := b.Work(t.Context(), 1<<60)
 	require.NoError(t, err)
 	done()
-	b.LimitCollector()
+	b.LimitCollector(nil)
 }
 
 // TestWork: work that does not fit waits for other work, that of a caller who gives up is skipped, and what can never
@@ -153,7 +176,7 @@ func TestCollector(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	t.Setenv("GOMEMLIMIT", "")
 	b := New(Default, false)
-	c := &collector{b: b}
+	c := &collector{b: b, others: func() int64 { return 0 }}
 	index := make([]byte, 100<<20)
 	runtime.GC()
 	c.adjust()

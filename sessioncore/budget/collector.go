@@ -11,20 +11,22 @@ import (
 // LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
 // twice what is in use. The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
 // in use after a collection, apart from the most that the budget gave since the last one: some of that may be free by
-// now, but what is free must not be taken for an index. If the environment sets GOMEMLIMIT, that holds.
-func (b *Budget) LimitCollector() {
+// now, but what is free must not be taken for an index. The same holds for what others use for a moment: others returns
+// the most of that since its last call. If the environment sets GOMEMLIMIT, that holds.
+func (b *Budget) LimitCollector(others func() int64) {
 	if b == nil || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	c := &collector{b: b}
+	c := &collector{b: b, others: others}
 	c.adjust()
 	c.watch()
 }
 
 // collector follows the garbage collector.
 type collector struct {
-	b    *Budget
-	last atomic.Int64 // the limit that was set
+	b      *Budget
+	others func() int64
+	last   atomic.Int64 // the limit that was set
 }
 
 // cycle is an object that nothing refers to: its finalizer runs after the next collection.
@@ -50,7 +52,7 @@ const step = 8 << 20
 func (c *collector) adjust() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	besides := int64(live[0].Value.Uint64()) - c.b.takePeak()
+	besides := int64(live[0].Value.Uint64()) - c.b.takePeak() - c.others()
 	limit := c.b.size - program + max(besides-ordinary, 0)
 	if last := c.last.Load(); limit < last-step || limit > last+step {
 		c.last.Store(limit)

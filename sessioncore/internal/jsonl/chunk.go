@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -20,6 +21,16 @@ type chunk struct {
 	skipped  int64
 	lines    []LineInfo
 	done     chan error
+	free     func() // gives back the room of a long line; nil for other chunks
+}
+
+// release gives back the memory of a long line.
+func (c *chunk) release() {
+	if c.free != nil {
+		c.buf = nil
+		c.free()
+		c.free = nil
+	}
 }
 
 // chunkReader reads a file as chunks.
@@ -37,9 +48,6 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 		return io.EOF
 	}
 	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], done: c.done}
-	if cap(c.buf) > KeepBuffer {
-		c.buf = nil
-	}
 	want := r.chunk
 	r.chunk = min(2*r.chunk, ChunkSize)
 	for {
@@ -57,12 +65,64 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 			c.open = true
 			break
 		}
-		if want *= 2; want > 2*MaxLine {
-			return r.skipLine(ctx, c)
+		if want *= 2; want > KeepBuffer {
+			return r.fillLong(ctx, c)
 		}
 	}
 	r.next += int64(len(c.buf))
 	return nil
+}
+
+// fillLong is fill for a chunk that begins with a long line, of which c.buf has the beginning. The line is measured
+// first: so its buffer has the right size, and no smaller ones wait for the garbage collector.
+func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
+	size, open, err := lineSize(ctx, r.obj, r.next, r.next+int64(len(c.buf)), r.size)
+	if err != nil {
+		return err
+	}
+	if size > MaxLine && (open || size > MaxLine+1) { // the newline is not a part of the line
+		c.tooLong, c.skipped, c.open, c.buf = true, size, open, c.buf[:0]
+		if !open {
+			c.newlines = 1
+		}
+		r.next += size
+		return nil
+	}
+	long, free, err := longLine(ctx, size)
+	if err != nil {
+		return err
+	}
+	c.free = free
+	have := copy(long, c.buf)
+	c.buf, c.open = long, open
+	if err = storage.ReadFull(r.obj, long[have:], r.next+int64(have)); err == nil && !open && long[size-1] != '\n' {
+		err = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
+	}
+	if err != nil {
+		c.release()
+		return err
+	}
+	r.next += size
+	return nil
+}
+
+// lineSize returns the size of the line at an offset in a file of end bytes, with its newline, which is searched for from
+// another offset on. open reports that the file ends in the line.
+func lineSize(ctx context.Context, obj io.ReaderAt, start, from, end int64) (size int64, open bool, err error) {
+	buf := make([]byte, ChunkSize)
+	for at := from; at < end; at += int64(len(buf)) {
+		if err := ctx.Err(); err != nil {
+			return 0, false, err
+		}
+		buf = buf[:min(ChunkSize, end-at)]
+		if err := storage.ReadFull(obj, buf, at); err != nil {
+			return 0, false, err
+		}
+		if n := bytes.IndexByte(buf, '\n'); n >= 0 {
+			return at + int64(n) + 1 - start, false, nil
+		}
+	}
+	return end - start, true, nil
 }
 
 // newlinePiece is the number of bytes that lastNewline searches with one call.
@@ -78,34 +138,6 @@ func lastNewline(b []byte) int {
 		}
 	}
 	return -1
-}
-
-// skipLine skips a line that is longer than MaxLine.
-func (r *chunkReader) skipLine(ctx context.Context, c *chunk) error {
-	c.tooLong, c.skipped = true, int64(len(c.buf))
-	buf := c.buf[:ChunkSize]
-	c.buf = nil
-	for at := r.next + c.skipped; ; at += int64(len(buf)) {
-		buf = buf[:min(ChunkSize, r.size-at)]
-		if len(buf) == 0 {
-			c.open = true
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := storage.ReadFull(r.obj, buf, at); err != nil {
-			return err
-		}
-		if end := bytes.IndexByte(buf, '\n'); end >= 0 {
-			c.skipped += int64(end) + 1
-			c.newlines = 1
-			break
-		}
-		c.skipped += int64(len(buf))
-	}
-	r.next += c.skipped
-	return nil
 }
 
 // classify classifies each line of the chunk. Blank lines are only counted.

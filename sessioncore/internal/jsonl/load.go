@@ -23,8 +23,8 @@ const (
 	// the mount (docs/design.md section 2). Twice that leaves room for other writers, and keeps one hostile line
 	// from taking all memory.
 	MaxLine = 128 << 20
-	// KeepBuffer is the size of the largest buffer that is reused. Larger ones, made for a huge line, are dropped.
-	KeepBuffer = 4 << 20
+	// KeepBuffer is the size of the largest buffer that is reused. Larger ones, made for a long line, are dropped.
+	KeepBuffer = 1 << 20
 )
 
 // UnitKind is the kind of a unit of a session file.
@@ -95,6 +95,13 @@ var ErrStop = errors.New("stop")
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
 	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
+	if size-from.Off > ChunkSize {
+		done, err := startReading(ctx)
+		if err != nil {
+			return l.resume, err
+		}
+		defer done()
+	}
 	start := from.Off
 	if start == 0 {
 		start = bomLen(obj)
@@ -138,6 +145,7 @@ func bomLen(obj io.ReaderAt) int64 {
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}
 	c := &chunk{}
+	defer c.release()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -148,7 +156,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 			return err
 		}
 		c.classify(&l.scan)
-		if err := l.merge(c, lines); err != nil {
+		if err := l.take(c, lines); err != nil {
 			return err
 		}
 		lines += c.newlines
@@ -169,7 +177,14 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	ordered := make(chan *chunk, inFlight)
 	var readErr error
 	finished := make(chan struct{})
-	defer func() { cancel(); <-finished }()
+	defer func() {
+		cancel()
+		<-finished
+		for c := range ordered { // after an error
+			<-c.done
+			c.release()
+		}
+	}()
 	go func() {
 		defer close(finished)
 		defer close(ordered)
@@ -181,10 +196,13 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 		go classifyChunks(work)
 	}
 	for c := range ordered {
-		if err := <-c.done; err != nil {
-			return err
+		err := <-c.done
+		if err == nil {
+			err = l.take(c, lines)
+		} else {
+			c.release()
 		}
-		if err := l.merge(c, lines); err != nil {
+		if err != nil {
 			return err
 		}
 		lines += c.newlines
@@ -220,6 +238,12 @@ func classifyChunks(work <-chan *chunk) {
 			return nil
 		}()
 	}
+}
+
+// take is merge, after which a long line is given back.
+func (l *loader) take(c *chunk, linesBefore int64) error {
+	defer c.release()
+	return l.merge(c, linesBefore)
 }
 
 // merge emits the units of a classified chunk. linesBefore is the number of lines before it.

@@ -44,6 +44,7 @@ type run struct {
 	lines int    // number of lines in text
 	open  bool   // the last of them has no newline
 	final bool   // no further line may belong to the value
+	long  bool   // it holds longLoose, and text is one of the buffers
 	atEnd bool   // there is no further line in the file
 }
 
@@ -52,6 +53,7 @@ type run struct {
 func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
 	r := run{l: l, off: off, text: l.loose[:0]}
+	defer r.release()
 	u := Unit{Kind: SkippedUnit, Reason: reasonGaveUp, Line: line, Off: off}
 	var info LineInfo
 	if err := r.addLine(); err != nil {
@@ -86,11 +88,41 @@ func (l *loader) emitLoose(line, off int64) error {
 	if u.Kind != SkippedUnit {
 		l.resume.Guessed = l.settled
 	}
-	err := l.emit(&u)
-	if l.loose = r.text; cap(l.loose) > KeepBuffer {
-		l.loose = nil
+	return l.emit(&u)
+}
+
+// release keeps the buffer for the next value, or gives back that of a long one.
+func (r *run) release() {
+	if r.long {
+		long.give(r.text)
+		longLoose.Release(1)
+	} else {
+		r.l.loose = r.text
 	}
-	return err
+}
+
+// grow makes room in text for size bytes in all, for which it waits if they are many.
+func (r *run) grow(size int) error {
+	switch {
+	case size <= cap(r.text):
+		return nil
+	case size <= KeepBuffer:
+		r.text = slices.Grow(r.text, size-len(r.text))
+		return nil
+	case !r.long:
+		if err := longLoose.Acquire(r.l.ctx, 1); err != nil {
+			return err
+		}
+		r.long = true
+		buf := long.take(size)
+		r.text = buf[:copy(buf, r.text)]
+		return nil
+	}
+	buf := long.take(max(size, 2*cap(r.text)))
+	old := r.text
+	r.text = buf[:copy(buf, old)]
+	long.give(old)
+	return nil
 }
 
 // fillLoose sets the fields of u for the value at the start of r's text, which ends at end.
@@ -139,11 +171,10 @@ func (r *run) addLine() error {
 		return err
 	}
 	before := len(r.text)
-	line, err := r.l.lineAt(at)
-	if err != nil {
+	if err := r.addText(at); err != nil {
 		return err
 	}
-	r.text = append(r.text, line...)
+	line := r.text[before:]
 	r.open = line[len(line)-1] != '\n'
 	r.l.work += int64(len(line)) + lineWork
 	if r.lines == 0 {
@@ -161,25 +192,50 @@ func (r *run) addLine() error {
 	return nil
 }
 
-// lineAt returns the line at an offset with its newline, the rest of the file, or the first MaxLine bytes of a
-// longer line. It is valid until the next call, and uses what was read ahead.
-func (l *loader) lineAt(off int64) ([]byte, error) {
-	for want := int64(lookAhead); ; want *= 4 {
-		if skip := off - l.aheadOff; skip >= 0 && skip < int64(len(l.ahead)) {
-			line := l.ahead[skip:]
-			if end := bytes.IndexByte(line, '\n'); end >= 0 {
-				return line[:end+1], nil
-			}
-			if off+int64(len(line)) == l.size || len(line) >= MaxLine {
-				return line, nil
-			}
-		}
-		n := min(want, l.size-off, MaxLine)
+// addText adds the line at an offset with its newline to the text, the rest of the file, or the first MaxLine bytes of a
+// longer line. It uses what was read ahead.
+func (r *run) addText(off int64) error {
+	l := r.l
+	line, ok := l.aheadAt(off)
+	if !ok {
+		n := min(lookAhead, l.size-off)
 		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
 		l.aheadOff = off
 		if err := storage.ReadFull(l.obj, l.ahead, off); err != nil {
 			l.ahead = nil
-			return nil, err
+			return err
 		}
+		line, ok = l.aheadAt(off)
 	}
+	before := len(r.text)
+	if ok {
+		if err := r.grow(before + len(line)); err != nil {
+			return err
+		}
+		r.text = append(r.text, line...)
+		return nil
+	}
+	size, _, err := lineSize(l.ctx, l.obj, off, off+int64(len(l.ahead)), l.size)
+	if err != nil {
+		return err
+	}
+	end := before + int(min(size, MaxLine))
+	if err := r.grow(end); err != nil {
+		return err
+	}
+	r.text = r.text[:end]
+	return storage.ReadFull(l.obj, r.text[before:], off)
+}
+
+// aheadAt returns the line at an offset with its newline, or the rest of the file, if that was read ahead.
+func (l *loader) aheadAt(off int64) (line []byte, ok bool) {
+	skip := off - l.aheadOff
+	if skip < 0 || skip >= int64(len(l.ahead)) {
+		return nil, false
+	}
+	line = l.ahead[skip:]
+	if end := bytes.IndexByte(line, '\n'); end >= 0 {
+		return line[:end+1], true
+	}
+	return line, off+int64(len(line)) == l.size
 }
