@@ -48,6 +48,3 @@ func save(mountpoint string, stderr io.Writer) int {
 	fmt.Fprintln(stderr, err)
 	return exitFailure
 }
-
-// newSession is the control file that creates sessions.
-const newSession = "new-session"

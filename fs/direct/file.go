@@ -125,14 +125,21 @@ func (f *File) Flush() error {
 
 // Close closes the file; its error is that of Flush.
 func (f *File) Close() error {
+	if !f.closed {
+		f.err = f.Flush()
+		f.Abandon()
+	}
+	return f.err
+}
+
+// Abandon closes the file without a Flush: the beginning of a line that was written is not carried out.
+func (f *File) Abandon() {
 	if f.closed {
-		return f.err
+		return
 	}
 	f.closed = true
-	f.err = f.Flush()
 	f.node.fs.raw.Release(nil, &fuse.ReleaseIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh, Flags: f.flag})
 	f.node.Forget()
-	return f.err
 }
 
 // ask makes a request for the file.

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/fs/direct"
+)
+
+// answering are the control files that answer what is written to them with a line for each line. making are those of
+// them that answer with a session they made.
+var (
+	answering = []string{"append", "fork", newSession}
+	making    = []string{"fork", newSession}
+)
+
+// newSession is the control file that creates sessions, leafLink the link that tells where a conversation stands.
+const (
+	newSession = "new-session"
+	leafLink   = "leaf"
+)
+
+// writeCommand is sessionfs write.
+func writeCommand() *cobra.Command {
+	return onSource(&cobra.Command{
+		Use:   "write [-s SOURCE] PATH < LINES",
+		Short: "Write to a control file: append, labels, title, fork, new-session; or leaf",
+		Long: "Write the lines of the standard input to a control file of what a mount would show, or the target\n" +
+			"of the link leaf. Answers are printed. What is refused is told with its reason, and the status is 1:\n" +
+			"the lines before it have taken effect, those behind it have not.",
+		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		paths, err := src.Glob(cmd.Context(), args[0])
+		switch {
+		case err != nil:
+			return err
+		case len(paths) > 1:
+			return refuse(exitUsage, "write: %s stands for %d paths; one is written at a time", args[0], len(paths))
+		}
+		w := &lineWriter{src: src, path: paths[0], in: cmd.InOrStdin(), out: cmd.OutOrStdout()}
+		err = w.write(cmd.Context())
+		if err != nil && cmd.Context().Err() == nil {
+			return w.explain(err)
+		}
+		return err
+	})
+}
+
+// lineWriter writes lines to a control file.
+type lineWriter struct {
+	src  *source
+	path string
+	in   io.Reader
+	out  io.Writer
+	made []string // the sessions that the file made
+}
+
+func (w *lineWriter) write(ctx context.Context) error {
+	name := path.Base(path.Clean(w.path))
+	if info, err := w.src.Lstat(ctx, w.path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
+		return w.moveLeaf(ctx)
+	}
+	answers := slices.Contains(answering, name)
+	flag := os.O_WRONLY | os.O_APPEND
+	if answers {
+		flag = os.O_RDWR | os.O_APPEND
+	}
+	f, err := w.src.OpenFile(context.WithoutCancel(ctx), w.path, flag)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if f != nil {
+			f.Abandon()
+		}
+	}()
+	if answers {
+		err = w.feed(ctx, f, func() error { return w.answer(f, slices.Contains(making, name)) })
+	} else {
+		err = w.feed(ctx, f, func() error { return nil })
+	}
+	if err == nil {
+		err = f.Flush() // a last line without a newline
+	}
+	if err == nil && answers {
+		err = w.answer(f, slices.Contains(making, name))
+	}
+	if kept := w.keep(context.WithoutCancel(ctx)); err == nil {
+		err = kept
+	}
+	if err == nil {
+		err, f = f.Close(), nil
+	}
+	return err
+}
+
+// feed writes what comes in and calls after behind each write, until the input or ctx ends.
+func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func() error) error {
+	type piece struct {
+		data []byte
+		err  error
+	}
+	pieces, taken := make(chan piece), make(chan struct{})
+	defer close(taken)
+	go func() { // a read of a terminal cannot be interrupted
+		for buf := make([]byte, copySize); ; {
+			n, err := w.in.Read(buf)
+			select {
+			case pieces <- piece{slices.Clone(buf[:n]), err}:
+			case <-taken:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted: a line that was not ended is not written")
+		case p := <-pieces:
+			_, err := f.Write(p.data)
+			if answered := after(); err == nil {
+				err = answered
+			}
+			switch {
+			case err != nil:
+				return err
+			case p.err == io.EOF:
+				return nil
+			case p.err != nil:
+				return fmt.Errorf("reading the input: %w", p.err)
+			}
+		}
+	}
+}
+
+// answer prints the answers that have come.
+func (w *lineWriter) answer(f *direct.File, makes bool) error {
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			if makes {
+				w.made = append(w.made, strings.TrimSuffix(line, "\n"))
+			}
+			if _, err := io.WriteString(w.out, line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// keep puts the sessions that were made on disk: there is no mount in which one could be written to later.
+func (w *lineWriter) keep(ctx context.Context) error {
+	for _, session := range w.made {
+		f, err := w.src.Open(ctx, path.Join(session, "append"))
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		f.Abandon()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxTarget bounds the target of a link, in bytes, as PATH_MAX does.
+const maxTarget = 4096
+
+// moveLeaf makes the link leaf lead to the first line of the input.
+func (w *lineWriter) moveLeaf(ctx context.Context) error {
+	text, err := io.ReadAll(io.LimitReader(w.in, maxTarget+1))
+	if err != nil {
+		return fmt.Errorf("reading the input: %w", err)
+	}
+	target := strings.TrimSuffix(string(text), "\n")
+	if target == "" || len(target) > maxTarget || strings.Contains(target, "\n") {
+		return refuse(exitFailure, "%s: one line is expected, the entry to which the conversation goes back: entries/ID.json", w.path)
+	}
+	clean := path.Clean(w.path)
+	dir, err := w.src.Find(ctx, path.Dir(clean), true)
+	if err != nil {
+		return &iofs.PathError{Op: "write", Path: w.path, Err: err}
+	}
+	defer dir.Forget()
+	if err := dir.ReplaceLink(ctx, target, leafLink, fmt.Sprintf(".leaf.%d", os.Getpid())); err != nil {
+		return &iofs.PathError{Op: "write", Path: w.path, Err: err}
+	}
+	return nil
+}
+
+// explain adds to a refusal the reason that last-error gives.
+func (w *lineWriter) explain(err error) error {
+	var at *iofs.PathError
+	if !errors.As(err, &at) {
+		return err
+	}
+	file := path.Join(path.Dir(path.Clean(w.path)), "last-error")
+	f, openErr := w.src.Open(context.Background(), file)
+	if openErr != nil {
+		return err
+	}
+	defer f.Close()
+	text, readErr := io.ReadAll(f)
+	_, reason, ok := strings.Cut(strings.TrimSpace(string(text)), " ") // the time
+	if readErr != nil || !ok {
+		return err
+	}
+	return fmt.Errorf("%s: %s", w.path, reason)
+}
