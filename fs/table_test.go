@@ -121,7 +121,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	}
 	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 	require.NoError(t, os.Symlink("entries/x.json", m.path(subagent, "waiting"))) // to be renamed to leaf
-	unlisted := []string{"0.bash.log", "local", "secrets.jsonl", "waiting"}
+	unlisted := []string{"0.bash.log", "local", "owner", "secrets.jsonl", "waiting"}
 	current, err := os.Readlink(m.path(subagent, "branches/current"))
 	require.NoError(t, err)
 	branch := "branches/" + current

@@ -59,6 +59,7 @@
 //	…/<session>/labels                        ControlFile    labels.go          labels.go     getattr setattr open write                never
 //	…/<session>/last-error                    LastErrorFile  lasterror.go       -             getattr open                              never
 //	…/<session>/leaf@                         LeafLink       leaf.go            leafwrite.go  getattr setattr readlink                  never
+//	…/<session>/owner (unlisted)              OwnerFile      owner.go           -             getattr open                              never
 //	…/<session>/parent@                       SessionLink    parent.go          -             getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go        -             getattr open                              never
 //	…/<session>/secrets.jsonl (unlisted)      GeneratedFile  secrets.go         -             getattr open                              never

@@ -62,6 +62,7 @@ var sessionFiles = []sessionFile{
 	{"labels", syscall.S_IFREG, nil, makeLabels, false},
 	{"last-error", syscall.S_IFREG, nil, makeLastError, false},
 	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf, false},
+	{"owner", syscall.S_IFREG, (*SessionDir).showsOwner, makeOwner, true},
 	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent, false},
 	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{}), false},
 	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil), true},

@@ -58,14 +58,28 @@ func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
 	return live
 }
 
+// Seen is On by what the breadcrumbs and /proc tell alone. It asks for no lease on the databases, and so finds no client
+// whose process cannot be seen.
+func (c *Clients) Seen(sessions storage.Storage, name string) *LiveError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	named := c.crumbs.naming(familyOf(sessions, name))
+	if len(named) == 0 {
+		return nil
+	}
+	live := c.scanFor(named)
+	if live != nil {
+		live.Session = name
+	}
+	return live
+}
+
 // look returns the client that wrote one of the breadcrumbs, or nil if none of them runs.
 func (c *Clients) look(named []breadcrumb) *LiveError {
 	if c.scan.holds(named) && c.pick(named, c.scan.found) == nil {
 		return nil
 	}
-	c.scan = clientScan{at: time.Now()}
-	c.scan.found = findClients(c.proc, c.databases.files())
-	if live := c.pick(named, c.scan.found); live != nil {
+	if live := c.scanFor(named); live != nil {
 		return live
 	}
 	// A database is in use, but we see no process: the client is in another container or belongs to another user. The
@@ -74,6 +88,13 @@ func (c *Clients) look(named []breadcrumb) *LiveError {
 		return &LiveError{Sign: SignTerminal, Terminal: named[0].terminal}
 	}
 	return nil
+}
+
+// scanFor scans for client processes and returns the one that wrote one of the breadcrumbs, or nil.
+func (c *Clients) scanFor(named []breadcrumb) *LiveError {
+	c.scan = clientScan{at: time.Now()}
+	c.scan.found = findClients(c.proc, c.databases.files())
+	return c.pick(named, c.scan.found)
 }
 
 // pick returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a

@@ -18,13 +18,13 @@ const (
 	SignLease
 )
 
-// String returns a name of the sign for logs.
+// String returns the sign's name in the file owner.
 func (s Sign) String() string {
 	switch s {
 	case SignDescriptor:
 		return "descriptor"
 	case SignTerminal:
-		return "terminal"
+		return "breadcrumb"
 	case SignLease:
 		return "lease"
 	}

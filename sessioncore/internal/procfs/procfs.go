@@ -62,6 +62,21 @@ func opensForWriting(info string) bool {
 // could write to anything; they do not count against a user's own session. (One process of the user that forbids
 // inspection, such as an ssh-agent, is enough for an unknown state.)
 func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
+	return find(proc, file, 0)
+}
+
+// FindOther is Find for the processes other than this one.
+func FindOther(proc string, file storage.Stat) (state storage.WriterState, pid int) {
+	return find(proc, file, os.Getpid())
+}
+
+// OwnedBy reports whether a process belongs to a user. It returns false if there is no such process.
+func OwnedBy(proc string, pid int, uid uint32) bool {
+	return pid != 0 && ownedBy(filepath.Join(proc, strconv.Itoa(pid)), uid)
+}
+
+// find is Find for the processes other than skip.
+func find(proc string, file storage.Stat, skip int) (state storage.WriterState, pid int) {
 	processes, err := os.ReadDir(proc)
 	if err != nil {
 		return storage.WritersUnknown, 0
@@ -73,7 +88,7 @@ func Find(proc string, file storage.Stat) (state storage.WriterState, pid int) {
 	seen := false
 	for _, process := range processes {
 		pid, err := strconv.Atoi(process.Name())
-		if err != nil {
+		if err != nil || pid == skip {
 			continue
 		}
 		dir := filepath.Join(proc, process.Name())

@@ -1,0 +1,84 @@
+package fs_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ownerLine is the line of owner.
+type ownerLine struct {
+	Seen, Command, Terminal string
+	PID                     int
+}
+
+// owner reads owner with tools. Its size is that of what is read.
+func (w *writing) owner() (line ownerLine) {
+	w.t.Helper()
+	text := run(w.t, "cat", w.in("owner"))
+	info, err := os.Stat(w.in("owner"))
+	require.NoError(w.t, err)
+	require.Len(w.t, text, int(info.Size()))
+	if text != "" {
+		require.NoError(w.t, json.Unmarshal([]byte(text), &line))
+	}
+	return line
+}
+
+// TestOwner: owner says who has the session open, as long as he has; it is not listed and cannot be written to.
+func TestOwner(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	w := newWriting(t)
+	require.Zero(t, w.owner())
+	require.NotContains(t, names(t, w.in()), "owner")
+	require.ErrorIs(t, put(w.in("owner"), "x"), syscall.EPERM)
+
+	lease := accompany(t, withLease, socketOf(filepath.Join(state, "omp/run/session-owners/s.lock")))
+	require.Equal(t, ownerLine{Seen: "lease", PID: lease.cmd.Process.Pid, Command: "python3"}, w.owner())
+	lease.end()
+	require.Zero(t, w.owner())
+	holds := accompany(t, client, w.path("s.jsonl"))
+	require.Equal(t, ownerLine{Seen: "descriptor", PID: holds.cmd.Process.Pid, Command: "python3"}, w.owner())
+	holds.end()
+	crumb, terminal, pid := w.resume("s")
+	require.Equal(t, ownerLine{Seen: "breadcrumb", PID: pid, Command: "python3", Terminal: terminal}, w.owner())
+	crumb.end()
+	require.Zero(t, w.owner())
+	require.NoError(t, put(w.in("append"), message("x")+"\n"))
+
+	w.remount(func(c *mountConfig) { c.options.Redact = true })
+	require.NoFileExists(t, w.in("owner"))
+}
+
+// TestOwnerForOthers: others who may read the session are not told who has it open, and the owner of SOURCE is told of
+// processes that are his.
+func TestOwnerForOthers(t *testing.T) {
+	s := newSharedStore(t)
+	m := s.mount()
+	file := m.path("sessions/p/s/owner")
+	accompany(t, client, s.path("sessions/p/s.jsonl"))
+	var text []byte
+	var err error
+	for uid, want := range map[int]string{stranger: "", owner: `{"seen":"descriptor"}` + "\n"} {
+		as(t, uid, func() { text, err = os.ReadFile(file) })
+		require.Equal(t, want, string(text))
+		if uid == stranger {
+			require.ErrorIs(t, err, syscall.EACCES)
+			as(t, uid, func() {
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				require.Zero(t, info.Size())
+				_, err = os.ReadFile(m.path("sessions/p/s/usage.json"))
+				require.NoError(t, err)
+			})
+		}
+	}
+	text, err = os.ReadFile(file) // as root
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"pid":`)
+}

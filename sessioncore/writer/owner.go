@@ -1,0 +1,65 @@
+package writer
+
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/storage"
+)
+
+// Owner is what is known of the client that has a session open.
+type Owner struct {
+	// Seen is by what it was detected: lease, descriptor or breadcrumb.
+	Seen string `json:"seen"`
+	// PID and Command are its process, if that can be seen.
+	PID     int    `json:"pid,omitempty"`
+	Command string `json:"command,omitempty"`
+	// Terminal is the file name of the breadcrumb.
+	Terminal string `json:"terminal,omitempty"`
+}
+
+// Owner returns what is known of the client that has a session open; nil if none is seen. The surest sign comes first:
+// its lease, a descriptor for writing, the breadcrumb of its terminal. It searches /proc. It takes no lock, and of no
+// file a lease, as writers do to look; so a program that writes to the file for a moment may be seen too, and in doubt
+// there is no owner.
+//
+// A caller in the context is told of no process but his own.
+func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, error) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	if w.pending(s) {
+		return nil, nil
+	}
+	live := w.seen(s, snap)
+	if live == nil {
+		return nil, ctx.Err()
+	}
+	o := &Owner{Seen: live.Sign.String(), Terminal: live.Terminal}
+	pid, command := live.Process()
+	if c, _ := access.From(ctx); c == nil || procfs.OwnedBy("/proc", pid, c.UID) {
+		o.PID, o.Command = pid, command
+	}
+	return o, ctx.Err()
+}
+
+// seen is checkLive for somebody who holds no lock.
+func (w *Writer) seen(s *sessioncore.Session, snap *sessioncore.Snapshot) *clients.LiveError {
+	if w.opts.Leases != nil {
+		if live := w.opts.Leases.On(s.Name(), snap.LeaseName()); live != nil {
+			return live
+		}
+	}
+	if state, pid := procfs.FindOther("/proc", snap.Stat()); state == storage.WritersPresent {
+		return &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor, PID: pid, Command: clients.CommandOf("/proc", pid)}
+	}
+	if w.opts.Clients != nil {
+		return w.opts.Clients.Seen(w.store.Storage(), s.Name())
+	}
+	return nil
+}
