@@ -112,12 +112,13 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Leases:     t.leases,
 			Program:    func() writer.Program { return writer.ProgramOfRoot(source, o.Source, source.Path()) },
 		}),
-		Listing:  list,
-		ReadOnly: o.ReadOnly,
-		Redacted: o.Redact,
-		BlobRefs: o.ContextBlobsRef || o.Redact,
-		Memory:   memory,
-		Statfs:   statfsOf(source),
+		Listing:     list,
+		ReadOnly:    o.ReadOnly,
+		Redacted:    o.Redact,
+		ContextSent: o.ContextSent,
+		BlobRefs:    o.ContextBlobsRef || o.Redact,
+		Memory:      memory,
+		Statfs:      statfsOf(source),
 	}
 	if o.AllowOther {
 		view.Access = &nodes.Access{

@@ -34,6 +34,10 @@ var options = []option{
 		set: choice("durable", "memory", func(o *Options) *bool { return &o.LeafMemory }),
 	},
 	{
+		name: "context", value: "stored|sent", help: "context.json: messages as stored, or as omp 18 sends",
+		set: choice("stored", "sent", func(o *Options) *bool { return &o.ContextSent }),
+	},
+	{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},

@@ -36,6 +36,8 @@ type Options struct {
 	LiveAllow bool
 	// LeafMemory keeps moves of the leaf in memory only (leaf=memory).
 	LeafMemory bool
+	// ContextSent makes context.json what omp 18 sends to a model (context=sent).
+	ContextSent bool
 	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
 	ContextBlobsRef bool
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.

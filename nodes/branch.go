@@ -31,7 +31,7 @@ type makeBranchFile func(context.Context, *BranchDir, *sessioncore.Snapshot, ses
 
 // branchFiles are the fixed names, in order: the one list that drives Lookup and listing.
 var branchFiles = []branchFile{
-	{"context.json", syscall.S_IFREG, branchGenerated(renderBranchContext)},
+	{"context.json", syscall.S_IFREG, branchGenerated(contextAt)},
 	{"entries.jsonl", syscall.S_IFREG, makeBranchEntries},
 	{layout.BranchPath, syscall.S_IFDIR, makeBranchPath},
 	{"transcript.md", syscall.S_IFREG, makeBranchTranscript},
@@ -51,11 +51,6 @@ func branchGenerated(r renderBranch) makeBranchFile {
 		}
 		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: render}, 0, nil
 	}
-}
-
-// renderBranchContext renders context.json: what would be sent to the model from the branch's end.
-func renderBranchContext(ctx context.Context, v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
-	return snap.Context(ctx, e, v.contextBlobs())
 }
 
 // findBranch acquires a session and finds the branch with a name in .by-id/. Callers must release the snapshot.

@@ -4,7 +4,16 @@ import (
 	"context"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/sent"
 )
+
+// contextAt makes the context at an entry.
+func contextAt(ctx context.Context, v *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+	if v.ContextSent {
+		return sent.Context(ctx, snap, e, v.contextBlobs())
+	}
+	return snap.Context(ctx, e, v.contextBlobs())
+}
 
 // renderContext makes context.json: what the model would be sent from the leaf.
 func renderContext(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
@@ -12,5 +21,5 @@ func renderContext(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*s
 	if err != nil {
 		return nil, err
 	}
-	return snap.Context(ctx, leaf, v.contextBlobs())
+	return contextAt(ctx, v, snap, leaf)
 }

@@ -18,7 +18,7 @@ var imports = map[string][]string{
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/storage",
-		"sessionfs/sessioncore/report", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/sent", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},

@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -33,6 +34,8 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.EFBIG
 	case errors.Is(err, budget.ErrNoMemory):
 		return syscall.ENOMEM
+	case errors.Is(err, sent.ErrUnsupported):
+		return syscall.EOPNOTSUPP
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return syscall.EROFS
 	case errors.Is(err, sessioncore.ErrNotFound),

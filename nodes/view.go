@@ -30,6 +30,8 @@ type View struct {
 	Redacted bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
+	// ContextSent makes context.json what omp 18 sends to a model (-o context=sent).
+	ContextSent bool
 	// Memory bounds what is held for open files; nil has no limits.
 	Memory *budget.Budget
 	// Access checks other users; nil if none are let in.

@@ -69,6 +69,41 @@ func newResolver(ctx context.Context, blobs Blobs) resolver {
 	return resolver{ctx: ctx, blobs: blobs, room: maxResolved, text: maxInlineText, known: map[string]knownBlob{}}
 }
 
+// Resolver resolves references to blobs in a document, within the bounds for one document. It is not safe for
+// concurrent use.
+type Resolver struct{ resolver }
+
+// NewResolver returns a resolver. With nil for blobs, references stay references.
+func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
+	return &Resolver{newResolver(ctx, blobs)}
+}
+
+// Image returns the edit that replaces the content of a string, which is at an offset of the edited text, by the base64
+// of the blob that it refers to. ok is false if it is no reference, or stays one.
+func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) {
+	hash, ok := BlobHash(token)
+	if !ok || r.blobs == nil || r.ctx.Err() != nil {
+		return e, false
+	}
+	return r.image(token, hash, at)
+}
+
+// ImageSize returns how long the base64 of the blob is that a string refers to. ok is false if it is no reference or the
+// blob is missing; if references stay, the size is that of the reference.
+func (r *Resolver) ImageSize(token rawjson.Value) (n int64, ok bool) {
+	hash, ok := BlobHash(token)
+	if !ok || r.blobs == nil {
+		return int64(len(token) - 2), ok
+	}
+	size, err := r.size(hash)
+	return (&rawjson.Blob{Base64: true, Bytes: size}).Size(), err == nil
+}
+
+// URL adds the edit that replaces the content of such a string by the blob as text, if it is a reference.
+func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
+	return r.stringEdits(edits, token, at, true)
+}
+
 // size returns the size of a blob in bytes.
 func (r *resolver) size(hash string) (int64, error) {
 	k, ok := r.known[hash]
@@ -87,6 +122,17 @@ func (r *resolver) fits(n int64) bool {
 	}
 	r.room -= n
 	return true
+}
+
+// image returns the edit that replaces the content of a string at an offset of the edited text by the base64 of a blob.
+// ok is false if the reference stays.
+func (r *resolver) image(token rawjson.Value, hash string, at int) (e rawjson.Edit, ok bool) {
+	size, err := r.size(hash)
+	if err != nil {
+		return e, false // a missing blob stays a reference
+	}
+	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
+	return rawjson.Edit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
 }
 
 // imageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
@@ -114,17 +160,9 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 		if r.ctx.Err() != nil {
 			return false
 		}
-		size, err := r.size(hash)
-		if err != nil {
-			return true // a missing blob stays a reference
+		if e, ok := r.image(data.Value, hash, base+at+data.End-len(data.Value)); ok {
+			edits = append(edits, e)
 		}
-		blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
-		if !r.fits(blob.Size()) {
-			return true
-		}
-		end := base + at + data.End - 1
-		start := base + at + data.End - len(data.Value) + 1
-		edits = append(edits, rawjson.Edit{Start: start, End: end, Blob: blob})
 		return true
 	})
 	return edits

@@ -42,6 +42,7 @@ var ownImports = map[string][]string{
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/storage"},
 	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
+	"/sent":                           {"", "/internal/rawjson"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
 	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
 }

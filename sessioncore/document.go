@@ -75,6 +75,29 @@ func NewMadeDocument(s *Snapshot, maker Maker) *Document {
 	return d
 }
 
+// NewDocument returns an empty document of a snapshot. The caller adds pieces before the document is read. blobs has
+// those of AddBlob and AddEdited, maker makes those of AddMade; either may be nil where none is added.
+func NewDocument(s *Snapshot, blobs Blobs, maker Maker) *Document {
+	d := newDocument(s, blobs)
+	d.maker = maker
+	return d
+}
+
+// AddBlob adds the content of a blob to the end of the document.
+func (d *Document) AddBlob(b *rawjson.Blob) { d.blob(b) }
+
+// AddEdited adds part, which is a part of the text of entry e as EntryText returned it, with edits applied to it. What
+// is not edited is read from the file when the document is read.
+func (d *Document) AddEdited(e Entry, text, part rawjson.Value, edits rawjson.Edits) {
+	d.edited(d.snap.records[e].off+int64(part.OffsetIn(text)), part, edits)
+}
+
+// SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
+func (d *Document) SetResolved(r *Resolver, any bool) {
+	d.hasBlobs = d.blobs != nil && any
+	d.unresolved = r.left
+}
+
 // AddText adds text to the end of the document.
 func (d *Document) AddText(text string) { d.text(text) }
 

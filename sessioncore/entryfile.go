@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"bytes"
+	"slices"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -75,6 +76,22 @@ func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 		text = s.migrated(rec, text)
 	}
 	return OneLine(text), nil
+}
+
+// LoadedText returns an entry's text as a client has it once it is loaded: migrated, well-formed, and on one line.
+// same reports that this is the text of the file, and refs that it may have references to blobs, which are left.
+func (s *Snapshot) LoadedText(e Entry) (text rawjson.Value, same, refs bool, err error) {
+	rec := &s.records[e]
+	refs = rec.flags&recBlob != 0
+	if text, err = s.EntryText(e); err != nil || rec.flags&(recMigrated|recIllFormed|recBigNumber|recManyLines) == 0 {
+		return text, true, refs, err
+	}
+	if rec.flags&recMigrated != 0 {
+		text = s.migrated(rec, text)
+	}
+	var none resolver
+	edits, err := none.textEdits(nil, text, 0)
+	return slices.Clip(edits.Apply(text)), false, refs, err
 }
 
 // OneLine replaces the line breaks in text by as many blanks.

@@ -21,6 +21,8 @@ const (
 	TypeServiceTierChange
 	TypeMCPToolSelection
 	TypeTitleChange
+	TypeResetBoundary // nothing before it is sent any more
+	TypeArchive       // hides the entries under another one, or shows them again
 	// Only in the operator dialect, which writes branch for TypeBranchSummary and custom_info for TypeCustom.
 	TypeLeaf        // a move of the leaf
 	TypeSessionInfo // the session's title
@@ -44,6 +46,8 @@ var typeNames = [...]string{
 	TypeServiceTierChange:   "service_tier_change",
 	TypeMCPToolSelection:    "mcp_tool_selection",
 	TypeTitleChange:         "title_change",
+	TypeResetBoundary:       "reset_boundary",
+	TypeArchive:             "archive",
 	TypeLeaf:                "leaf",
 	TypeSessionInfo:         "session_info",
 	typeHeader:              "session",
@@ -55,7 +59,7 @@ func (t EntryType) String() string { return typeNames[t] }
 // ompTypes maps the types that omp writes.
 var ompTypes = func() map[string]EntryType {
 	m := map[string]EntryType{"session": typeHeader}
-	for t := TypeMessage; t <= TypeTitleChange; t++ {
+	for t := TypeMessage; t <= TypeArchive; t++ {
 		m[t.String()] = t
 	}
 	return m

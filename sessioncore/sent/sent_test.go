@@ -1,0 +1,209 @@
+package sent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+)
+
+// blobText is the blob that the sessions in testdata refer to.
+const blobText = `data:image/png;base64,AAAA "é"`
+
+func testBlobs() (sessiontest.Blobs, string) {
+	sum := sha256.Sum256([]byte(blobText))
+	hash := hex.EncodeToString(sum[:])
+	return sessiontest.Blobs{hash: []byte(blobText)}, hash
+}
+
+func acquire(t testing.TB, files storage.Storage, name string) *sessioncore.Snapshot {
+	store := sessioncore.NewStore(files)
+	t.Cleanup(store.Close)
+	snap, err := sessiontest.Acquire(t, store.Session(name))
+	require.NoError(t, err)
+	return snap
+}
+
+// snapshotOf returns a snapshot of a session of that project with these entries, each the child of the one before.
+func snapshotOf(t testing.TB, entries ...string) *sessioncore.Snapshot {
+	text := `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/p"}` + "\n"
+	parent := "null"
+	for i, entry := range entries {
+		id := `"` + string(rune('a'+i)) + `"`
+		text += `{"id":` + id + `,"parentId":` + parent + `,"timestamp":"2026-02-16T10:20:30.000Z",` + entry + "}\n"
+		parent = id
+	}
+	return acquire(t, sessiontest.Memory(t, []byte(text)), sessiontest.FileName)
+}
+
+func contextOf(t testing.TB, s *sessioncore.Snapshot, blobs sessioncore.Blobs) rawjson.Value {
+	doc, err := Context(t.Context(), s, sessiontest.Leaf(t, s), blobs)
+	require.NoError(t, err)
+	return sessiontest.ReadObject(t, doc)
+}
+
+// TestRecorded compares with what omp 18.3.4 made of sessions (scripts/interop with SESSIONFS_RECORD).
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.jsonl")
+	require.NoError(t, err)
+	require.Greater(t, len(files), 25)
+	blobs, _ := testBlobs()
+	for _, file := range files {
+		recorded, err := os.ReadFile(strings.TrimSuffix(file, "l"))
+		require.NoError(t, err)
+		var answers map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(recorded, &answers))
+		s := acquire(t, sessiontest.OpenDir(t, "testdata"), filepath.Base(file))
+		for id, answer := range answers {
+			e, err := s.Find(id)
+			require.NoError(t, err)
+			doc, err := Context(t.Context(), s, e, blobs)
+			text := sessiontest.ReadExactly(t, doc, err)
+			require.Equal(t, sessiontest.Canonical(rawjson.Value(answer)), sessiontest.Canonical(rawjson.Value(bytes.TrimSpace(text))), "%s at %s", file, id)
+		}
+	}
+}
+
+// TestNothing: before the first entry there are no messages.
+func TestNothing(t *testing.T) {
+	s := snapshotOf(t, `"type":"message","message":{"role":"user","content":"x"}`)
+	doc, err := Context(t.Context(), s, sessioncore.NoEntry, nil)
+	require.Equal(t, `{"messages":[],"thinkingLevel":"off","models":{},"injectedTtsrRules":[],"mode":"none"}`+"\n", string(sessiontest.ReadExactly(t, doc, err)))
+}
+
+// TestLong: what is composed and long is composed when it is read, and is not held.
+func TestLong(t *testing.T) {
+	output := strings.Repeat("line\n", 5_000)
+	quoted, err := json.Marshal(output)
+	require.NoError(t, err)
+	s := snapshotOf(t,
+		`"type":"message","message":{"role":"bashExecution","command":"ls","output":`+string(quoted)+`,"exitCode":2}`,
+		`"type":"message","message":{"role":"user","content":"x","attribution":"user"}`)
+	doc, err := Context(t.Context(), s, sessiontest.Leaf(t, s), nil)
+	require.NoError(t, err)
+	var got struct {
+		Messages []struct{ Content json.RawMessage }
+	}
+	require.NoError(t, json.Unmarshal(sessiontest.ReadExactly(t, doc, nil), &got))
+	var blocks []struct{ Text string }
+	require.NoError(t, json.Unmarshal(got.Messages[0].Content, &blocks))
+	require.Equal(t, "Ran `ls`\n```\n"+output+"\n```\n\nCommand exited with code 2", blocks[0].Text)
+}
+
+// TestRoom: images in composed messages are resolved as long as there is room, further ones stay references.
+func TestRoom(t *testing.T) {
+	blobs, hash := testBlobs()
+	image := `{"type":"image","data":"blob:sha256:` + hash + `","mimeType":"image/png"}`
+	entry := `"type":"custom_message","customType":"x","content":[` + image + `,{"type":"text","text":"` + strings.Repeat("x", 6<<10) + `"}]`
+	s := snapshotOf(t, entry, entry, entry)
+	doc, err := contextWithin(t.Context(), s, sessiontest.Leaf(t, s), blobs, 16<<10)
+	require.NoError(t, err)
+	text := sessiontest.ReadObject(t, doc)
+	require.Equal(t, 1, strings.Count(string(text), "blob:sha256:"+hash), "there is room for two")
+	require.NotContains(t, string(text), marker)
+	require.Equal(t, 3, strings.Count(string(contextOf(t, s, nil)), "blob:sha256:"+hash))
+}
+
+// TestNested: content that is nested very deeply is passed on as it is.
+func TestNested(t *testing.T) {
+	_, hash := testBlobs()
+	deep := strings.Repeat(`{"content":[`, 20_000) + `"blob:sha256:` + hash + `"` + strings.Repeat(`]}`, 20_000)
+	blobs, _ := testBlobs()
+	s := snapshotOf(t, `"type":"message","message":{"role":"user","attribution":"user","content":[`+deep+`]}`)
+	require.Contains(t, string(contextOf(t, s, blobs)), deep)
+}
+
+// TestUnsupported: what cannot be composed as the client does is refused, and says so.
+func TestUnsupported(t *testing.T) {
+	s := snapshotOf(t, `"type":"message","message":{"role":"bashExecution","command":"x","output":"y","meta":{"diagnostics":{"summary":"s","messages":["m"]}}}`)
+	_, err := Context(t.Context(), s, sessiontest.Leaf(t, s), nil)
+	require.ErrorIs(t, err, ErrUnsupported)
+}
+
+// TestInterrupted: a reader that is gone ends the work.
+func TestInterrupted(t *testing.T) {
+	s := snapshotOf(t, `"type":"message","message":{"role":"user","content":"x"}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Context(ctx, s, sessiontest.Leaf(t, s), nil)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestUnruly: what makes the client fail is sent as far as it goes.
+func TestUnruly(t *testing.T) {
+	for _, entry := range []string{
+		`"type":"message"`, `"type":"message","message":null`, `"type":"message","message":7`, `"type":"message","message":{"role":"assistant"}`,
+		`"type":"message","message":{"role":"assistant","content":"x","stopReason":"error"}`,
+		`"type":"message","message":{"role":"assistant","content":[null,7,{"type":"toolCall"}],"stopReason":"aborted"}`,
+		`"type":"message","message":{"role":"toolResult"}`, `"type":"message","message":{"role":"fileMention"}`, `"type":"message","message":{"role":7}`,
+		`"type":"message","message":{"role":"user","steering":true}`, `"type":"compaction"`, `"type":"compaction","preserveData":{"snapcompact":[]}`,
+		`"type":"ttsr_injection","injectedRules":"abc"`, `"type":"mode_change"`, `"type":"service_tier_change"`, `"type":"model_change","model":"m","role":"__proto__"`,
+	} {
+		s := snapshotOf(t, entry, `"type":"message","message":{"role":"user","content":"after"}`)
+		require.Contains(t, string(contextOf(t, s, nil)), `"after"`, entry)
+	}
+}
+
+// TestTidied holds a prompt's tidying against lines that the client's own function was given.
+func TestTidied(t *testing.T) {
+	for text, want := range map[string]string{
+		"a  \n\n\n\nb":               "a\nb",
+		"a\n\nb":                     "a\n\nb",
+		"a\n\n</x>":                  "a\n</x>",
+		"| a |  b |":                 "|a|b|",
+		"| :- | - |":                 "|:---|---|",
+		"```\na  \n\n\n\n| x |\n```": "```\na\n\n\n\n| x |\n```",
+		"\n\na\n\n":                  "a",
+		"</X>\n\n</a b>":             "</X>\n\n</a b>",
+		"\u00a0</x>":                 "\u00a0</x>",
+		"|-|":                        "|---|",
+		"||":                         "||",
+		"|\u2028|":                   "||",
+	} {
+		require.Equal(t, want, tidied(text), "%q", text)
+	}
+}
+
+// FuzzSent: of any file a context is one JSON object, of the size that is told.
+func FuzzSent(f *testing.F) {
+	blobs, hash := testBlobs()
+	files, err := filepath.Glob("testdata/*.jsonl")
+	require.NoError(f, err)
+	for _, file := range files[:min(len(files), 12)] {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte(`{"type":"session","id":"s"}` + "\n" + `{"type":"message","id":"a","message":{"role":"custom","content":[{"type":"image","data":"blob:sha256:` + hash + `"}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		store := sessioncore.NewStore(sessiontest.Memory(t, data))
+		defer store.Close()
+		s, err := store.Session(sessiontest.FileName).Acquire(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession)
+			return
+		}
+		defer s.Release()
+		leaf, err := s.Leaf()
+		require.NoError(t, err)
+		doc, err := Context(t.Context(), s, leaf, blobs)
+		if err != nil {
+			require.ErrorIs(t, err, ErrUnsupported)
+			return
+		}
+		text := sessiontest.ReadObject(t, doc)
+		require.NotContains(t, string(text), marker)
+	})
+}
