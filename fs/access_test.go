@@ -140,7 +140,7 @@ func (s *sharedStore) behind(name string) (content, names []source, joined bool)
 	switch part {
 	case "":
 		return []source{{s.dir, unix.R_OK}}, nil, false
-	case "by-id", "by-cwd", "recent", "continue", "history", "index.jsonl", "last-error":
+	case "by-id", "by-cwd", "recent", "continue", "history", "index.jsonl", "last-error", "usage.jsonl":
 		if part == name {
 			return nil, at, true
 		}
@@ -199,7 +199,7 @@ func (s *sharedStore) behindPlain(dir, name string) (content, names []source, jo
 // paths lists everything in a mount, unlisted paths too.
 func (s *sharedStore) paths(m *mount) []string {
 	found := strings.Split(strings.TrimSuffix(run(s.t, "find", m.dir, "-printf", `%P\n`), "\n"), "\n")
-	found = append(found, "by-id/oth", "history/search/tides")
+	found = append(found, "by-id/oth", "history/search/tides", "usage.jsonl")
 	for _, session := range []string{"sessions/p/s", "sessions/p/child", "sessions/p/s/Task", "sessions/p/s/artifacts/Task", "sessions/q/other"} {
 		current, err := os.Readlink(m.path(session, "branches/current"))
 		require.NoError(s.t, err)

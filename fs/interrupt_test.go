@@ -151,7 +151,7 @@ func readers(dir string) (commands [][]string) {
 // mountReaders are the same for the rest of a mount.
 func mountReaders(m *mount) [][]string {
 	return [][]string{
-		{"ls", m.dir}, {"ls", m.path("sessions/p")}, {"cat", m.path("index.jsonl")}, {"ls", m.path("recent")}, {"ls", m.path("by-id")},
+		{"ls", m.dir}, {"ls", m.path("sessions/p")}, {"cat", m.path("index.jsonl")}, {"cat", m.path("usage.jsonl")}, {"ls", m.path("recent")}, {"ls", m.path("by-id")},
 		{"ls", m.path("by-cwd")}, {"ls", m.path("history")}, {"ls", m.path("continue")}, {"stat", "-f", m.dir}, {"cat", m.path("by-id/x/title")},
 	}
 }

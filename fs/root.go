@@ -19,6 +19,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
@@ -44,6 +45,9 @@ const (
 	continueName = "continue"
 	indexName    = "index.jsonl"
 )
+
+// costsName is what all sessions cost.
+const costsName = "usage.jsonl"
 
 // unmasked is what a redacted mount has not: what is there cannot be masked, or is about all sessions and about who is
 // working now, which is not what somebody shares (docs/design.md section 8).
@@ -127,7 +131,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 		t.store.SetGuard(view.Access.Guard)
 	}
-	prompts := history.New(source)
+	prompts, all := history.New(source), costs.New(t.store)
 	names := []nodes.Name{
 		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }},
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
@@ -146,6 +150,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, onDisk.Path(), t.store) }},
 		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
+		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Unlisted: true},
 	}
 	if o.Redact {
 		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })

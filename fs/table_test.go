@@ -137,6 +137,8 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	check("by-id/019d3d", fs.ModeSymlink, true)
 	require.FileExists(t, m.path("history/search/tides"))
 	check("history/search/tides", 0, true)
+	require.FileExists(t, m.path("usage.jsonl"))
+	check("usage.jsonl", 0, true)
 	for _, r := range rows {
 		require.NotZero(t, hit[r.path], "nothing is at %s", r.path)
 	}

@@ -72,3 +72,55 @@ func TestOwnCostForOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestCosts: usage.jsonl counts the answers of a fork once, is not listed, has its size, and goes with the sessions.
+func TestCosts(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s")+paid(1, "a", 1)+paid(2, "b", 10))
+	m := mountForTest(t, a.dir)
+	all := func() string {
+		file := m.path("usage.jsonl")
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.EqualValues(t, 0o400, info.Mode())
+		require.EqualValues(t, info.Size(), len(read(t, file)))
+		return run(t, "jq", "-c", "[.day, .cwd, .model, .assistantMessages, .cost.total]", file)
+	}
+	require.NotContains(t, names(t, m.dir), "usage.jsonl")
+	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n", all())
+	run(t, "sh", "-c", `echo b > "$1"`, "sh", m.session("s", "fork"))
+	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n", all())
+	a.write("c", strings.NewReplacer("/home/dev/project", "/other", "10:20:30", "10:20:31").Replace(child("c", "s"))+paid(1, "a", 1)+paid(3, "c", 100))
+	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n"+`["2026-02-16","/other","p/m",1,100]`+"\n", all())
+	a.add("c", paid(4, "d", 1000))
+	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n"+`["2026-02-16","/other","p/m",2,1100]`+"\n", all())
+	require.Error(t, os.WriteFile(m.path("usage.jsonl"), nil, 0o600))
+	for _, name := range names(t, a.path("")) {
+		require.NoError(t, os.Remove(a.path(name)))
+	}
+	require.Empty(t, all())
+}
+
+// TestCostsForOthers: usage.jsonl is for SOURCE's owner, and made of the sessions that he may read.
+func TestCostsForOthers(t *testing.T) {
+	s := newSharedStore(t)
+	for name, text := range map[string]string{"sessions/p/s.jsonl": header("s") + paid(1, "a", 1), "sessions/q/other.jsonl": header("other") + paid(2, "b", 10)} {
+		require.NoError(t, os.WriteFile(s.path(name), []byte(text), 0o644))
+	}
+	require.NoError(t, os.Chown(s.path("sessions/q/other.jsonl"), friend, friend))
+	s.chmod("sessions/q/other.jsonl", 0o600)
+	m := s.mount()
+	cost := func(text []byte) string {
+		var line struct{ Cost struct{ Total float64 } }
+		require.NoError(t, json.Unmarshal(text, &line))
+		return fmt.Sprint(line.Cost.Total)
+	}
+	for range 2 {
+		require.Equal(t, "11", cost(read(t, m.path("usage.jsonl"))))
+		as(t, owner, func() { require.Equal(t, "1", cost(read(t, m.path("usage.jsonl")))) })
+		as(t, friend, func() {
+			_, err := os.ReadFile(m.path("usage.jsonl"))
+			require.ErrorIs(t, err, os.ErrPermission)
+		})
+	}
+}

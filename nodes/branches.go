@@ -24,10 +24,10 @@ func makeBranches(d *snapshotDir) fusefs.InodeEmbedder {
 // names are the fixed names, in order: the one list that drives Lookup and listing.
 func (d *BranchesDir) names() []Name {
 	return []Name{
-		{layout.BranchIDs, syscall.S_IFDIR, func() fusefs.InodeEmbedder {
+		{Name: layout.BranchIDs, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return &BranchIDsDir{snapshotDir: newSnapshotDir(d.view, d.session)}
 		}},
-		{layout.CurrentBranch, syscall.S_IFLNK, func() fusefs.InodeEmbedder {
+		{Name: layout.CurrentBranch, Mode: syscall.S_IFLNK, Make: func() fusefs.InodeEmbedder {
 			return &Link{node: node{view: d.view}, find: inSession(d.session, currentBranch)}
 		}},
 	}

@@ -34,6 +34,7 @@
 //	recent/<name>@                            SessionLink    layout/recent.go   -             getattr readlink                          attr
 //	terminal-sessions/                        SourceDir      source.go          -             getattr lookup list                       second
 //	terminal-sessions/<terminal>              SourceFile     sourcefile.go      -             getattr open                              never
+//	usage.jsonl (unlisted)                    CostsFile      usagejsonl.go      -             getattr open                              never
 //	sessions/                                 SourceDir      source.go          -             getattr lookup list                       second
 //	…/<session>/                              SessionDir     session.go         leafwrite.go  getattr lookup list symlink unlink rename second
 //	…/<session>/append                        ControlFile    append.go          append.go     getattr setattr open write                never

@@ -25,8 +25,8 @@ type HistoryDir struct {
 // NewHistoryDir returns the directory that shows the prompt history of source.
 func NewHistoryDir(view *View, source storage.Storage, prompts *history.History) *HistoryDir {
 	names := []Name{
-		{"prompts.jsonl", syscall.S_IFREG, func() fusefs.InodeEmbedder { return newPromptsFile(view, prompts, "") }},
-		{"search", syscall.S_IFDIR, func() fusefs.InodeEmbedder {
+		{Name: "prompts.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return newPromptsFile(view, prompts, "") }},
+		{Name: "search", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return &SearchDir{directory: directory{node{view: view}}, prompts: prompts}
 		}},
 	}

@@ -13,6 +13,8 @@ type Name struct {
 	Name string
 	Mode uint32 // file type bits
 	Make func() fusefs.InodeEmbedder
+	// Unlisted names are found, but not listed: what is there is so much work that no crawler may start it.
+	Unlisted bool
 }
 
 // enterName answers a lookup with a fixed name.
@@ -44,9 +46,11 @@ func (d *namesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 }
 
 func (d *namesDir) list(_ context.Context) ([]item, error) {
-	items := make([]item, len(d.names))
-	for i, n := range d.names {
-		items[i] = d.newItem(kindStatic, n.Name, n.Mode)
+	items := make([]item, 0, len(d.names))
+	for _, n := range d.names {
+		if !n.Unlisted {
+			items = append(items, d.newItem(kindStatic, n.Name, n.Mode))
+		}
 	}
 	return items, nil
 }

@@ -40,6 +40,7 @@ var ownImports = map[string][]string{
 	"/history":                        {"/budget", "/storage"},
 	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/storage"},
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
+	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/storage"},
 	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
 	"/sent":                           {"", "/internal/rawjson"},

@@ -21,6 +21,7 @@ var allRows = []row{
 	{"j", rowMemory},
 	{"k", rowBlob},
 	{"l", rowTail},
+	{"m", rowCosts},
 }
 
 const (

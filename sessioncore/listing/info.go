@@ -68,6 +68,9 @@ const (
 // DirName returns the path below sessions/ of the directory that shows the session.
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.FileEnding) }
 
+// Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
+func (i *Info) Created() (ms int64, ok bool) { return i.created, i.flags&infoCreated != 0 }
+
 // BaseName returns the file's name without its directory and suffix.
 func (i *Info) BaseName() string { return path.Base(i.DirName()) }
 

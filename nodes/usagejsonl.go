@@ -1,0 +1,78 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/costs"
+	"sessionfs/sessioncore/listing"
+)
+
+// CostsFile is usage.jsonl: what all sessions cost, by day, working directory and model (docs/design.md section 5). Both
+// its size and its content take reading every session that changed.
+type CostsFile struct {
+	node
+	costs *costs.Costs
+}
+
+// NewCostsFile returns usage.jsonl.
+func NewCostsFile(view *View, costs *costs.Costs) *CostsFile {
+	return &CostsFile{node{view: view}, costs}
+}
+
+func (f *CostsFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	hold := f.view.Memory.For(userOf(ctx))
+	text, sessions, err := f.lines(ctx, &hold)
+	if err != nil {
+		return err
+	}
+	f.fillPrivate(out, sessions.Stat(), syscall.S_IFREG, int64(len(text)))
+	return nil
+}
+
+// lines returns the content as the caller may see it: who owns SOURCE need not be able to read every session in it.
+func (f *CostsFile) lines(ctx context.Context, hold *budget.Hold) ([]byte, *listing.Sessions, error) {
+	if err := f.view.Access.ownerOnly(ctx); err != nil {
+		return nil, nil, err
+	}
+	sessions, err := f.view.Listing.Look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	readable := sessions.All()
+	if c := f.view.Access.caller(ctx); c != nil {
+		readable = slices.DeleteFunc(slices.Clone(readable), func(i *listing.Info) bool {
+			return ctx.Err() != nil || f.view.Access.maySession(c, i.Name, &i.Stat, access.Read) != nil
+		})
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	text, err := f.costs.Lines(ctx, readable, hold)
+	return text, sessions, err
+}
+
+var _ = (fusefs.NodeOpener)((*CostsFile)(nil))
+
+// Open adds up.
+func (f *CostsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if writes(flags) {
+		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+	}
+	hold := f.view.Memory.For(userOf(ctx))
+	text, _, err := f.lines(ctx, &hold)
+	if err == nil {
+		err = hold.Resize(int64(len(text)))
+	}
+	if err != nil {
+		return nil, 0, f.view.fail("open", f.path(), err)
+	}
+	return &contentHandle{node: &f.node, content: bytes.NewReader(text), release: hold.Close}, forReading | fuse.FOPEN_DIRECT_IO, 0
+}

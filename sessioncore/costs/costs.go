@@ -1,0 +1,192 @@
+package costs
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
+)
+
+// Costs adds up what sessions cost. It is safe for concurrent use; one caller at a time adds up, and the others wait.
+type Costs struct {
+	store *sessioncore.Store
+
+	turn  chan struct{} // holds a value while somebody adds up, which guards the fields below
+	known map[string]*account
+	size  int // of known, in bytes
+	room  int // the most that size may be
+	last  shown
+}
+
+// shown is the last text, as a reader asks for its size before opening it.
+type shown struct {
+	sessions []*listing.Info
+	text     []byte
+}
+
+const (
+	// maxKnown bounds what is kept of sessions, in bytes: enough for two million answers. What is beyond is read again
+	// each time.
+	maxKnown = 16 << 20
+	// maxShown is the longest text that is kept, in bytes. Ten years of work in five directories have some 5 MB.
+	maxShown = 1 << 20
+)
+
+// New returns the Costs of a store's sessions.
+func New(store *sessioncore.Store) *Costs {
+	return &Costs{store: store, turn: make(chan struct{}, 1), known: map[string]*account{}, room: maxKnown}
+}
+
+// Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
+// the copies of an answer, that in the session that began first counts. Sessions that cannot be read are left out, as
+// everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
+func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
+		return c.last.text, nil
+	}
+	c.last = shown{}
+	defer hold.Set(0)
+	sums := newSums(hold)
+	settled, err := c.addUp(ctx, oldestFirst(sessions), sums)
+	if err != nil {
+		return nil, err
+	}
+	text := sums.text()
+	if settled && len(text) <= maxShown {
+		c.last = shown{slices.Clone(sessions), text}
+	}
+	return text, nil
+}
+
+// oldestFirst sorts sessions by their beginning: a copy is younger than what it was made from. Those that do not tell
+// when they began come last.
+func oldestFirst(sessions []*listing.Info) []*listing.Info {
+	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
+		began, known := a.Created()
+		other, otherKnown := b.Created()
+		switch {
+		case known != otherKnown && known:
+			return -1
+		case known != otherKnown:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(began, other), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// addUp adds sessions to sums. It reports whether all of them are as they will be found if nothing changes: a file that
+// was changed a moment ago may change again without a sign.
+func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums) (settled bool, err error) {
+	var stale []*listing.Info
+	for _, info := range sessions {
+		if !c.known[info.Name].isOf(info.Stat.Token) {
+			stale = append(stale, info)
+		}
+	}
+	changed := c.readAll(ctx, stale)
+	defer changed.stop()
+	settled = true
+	for _, info := range sessions {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		a := c.known[info.Name]
+		if a.isOf(info.Stat.Token) && a.left == sums.takenBefore(a.copies) {
+			if err := sums.add(info, a); err != nil {
+				return false, err
+			}
+			continue
+		}
+		var r reading
+		if a.isOf(info.Stat.Token) { // other sessions than before have some of its answers
+			r, err = readOne(ctx, c.store, info)
+		} else {
+			r, err = changed.next()
+		}
+		if err != nil {
+			return false, err
+		}
+		a = sums.account(r)
+		if err := sums.add(info, a); err != nil {
+			return false, err
+		}
+		settled = settled && a.settled
+		c.keep(info.Name, a)
+	}
+	c.forgetOthers(sessions)
+	return settled, nil
+}
+
+// keep keeps what is known of a session, if there is room.
+func (c *Costs) keep(name string, a *account) {
+	c.forget(name)
+	if size := a.size(name); c.size+size <= c.room {
+		c.known[name] = a
+		c.size += size
+	}
+}
+
+func (c *Costs) forget(name string) {
+	if old := c.known[name]; old != nil {
+		c.size -= old.size(name)
+		delete(c.known, name)
+	}
+}
+
+// forgetOthers forgets the sessions that are gone.
+func (c *Costs) forgetOthers(there []*listing.Info) {
+	if len(c.known) <= len(there) {
+		return
+	}
+	names := make(map[string]bool, len(there))
+	for _, info := range there {
+		names[info.Name] = true
+	}
+	for name := range c.known {
+		if !names[name] {
+			c.forget(name)
+		}
+	}
+}
+
+// account is what is kept of a session.
+type account struct {
+	token   storage.Token
+	settled bool
+	// copies has the keys of its entries by which copies are known, each once.
+	copies []uint64
+	// left is which of them were left out of rows, as sessions that began earlier have them.
+	left taken
+	rows []row
+}
+
+// row is what a session cost on a day with a model.
+type row struct {
+	rowKey
+	sum sum
+}
+
+// isOf reports whether a is about that state of the file. a may be nil.
+func (a *account) isOf(token storage.Token) bool {
+	return a != nil && a.settled && a.token == token
+}
+
+const (
+	// rowSize and accountSize are what a row and an account take in memory, in bytes.
+	rowSize     = 160
+	accountSize = 256
+)
+
+func (a *account) size(name string) int {
+	return accountSize + len(name) + 8*cap(a.copies) + rowSize*len(a.rows)
+}

@@ -1,0 +1,347 @@
+package costs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/report"
+)
+
+// slowLine is a line of usage.jsonl, or what a slow reader adds up for one.
+type slowLine struct {
+	AssistantMessages                                                  float64
+	Input, Output, CacheRead, CacheWrite, TotalTokens, PremiumRequests float64
+	Cost                                                               struct{ Input, Output, CacheRead, CacheWrite, Total float64 }
+}
+
+func (l *slowLine) add(u slowUsage) {
+	l.AssistantMessages += u.answers
+	l.Input += u.number("input")
+	l.Output += u.number("output")
+	l.CacheRead += u.number("cacheRead")
+	l.CacheWrite += u.number("cacheWrite")
+	l.TotalTokens += u.number("input") + u.number("output") + u.number("cacheRead") + u.number("cacheWrite")
+	l.PremiumRequests += u.number("premiumRequests")
+	cost, _ := u.usage["cost"].(map[string]any)
+	l.Cost.Input += slowUsage{usage: cost}.number("input")
+	l.Cost.Output += slowUsage{usage: cost}.number("output")
+	l.Cost.CacheRead += slowUsage{usage: cost}.number("cacheRead")
+	l.Cost.CacheWrite += slowUsage{usage: cost}.number("cacheWrite")
+	l.Cost.Total += slowUsage{usage: cost}.number("total")
+}
+
+// slowUsage is what an entry reports.
+type slowUsage struct {
+	answers float64
+	model   string
+	usage   map[string]any
+	key     string // "" if it has no copies
+	day     string
+}
+
+func (u slowUsage) number(key string) float64 { n, _ := u.usage[key].(float64); return n }
+
+// usagesOf returns the usage of an entry, as a list of none or one.
+func usagesOf(e object) []map[string]any {
+	message, _ := e["message"].(map[string]any)
+	details, _ := message["details"].(map[string]any)
+	for _, u := range []any{e["usage"], message["usage"], details["usage"]} {
+		if usage, ok := u.(map[string]any); ok {
+			return []map[string]any{usage}
+		}
+	}
+	return nil
+}
+
+// slowUsages reads what a session's entries report.
+func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
+	header, entries := s.get(name)
+	day := header["timestamp"].(string)[:10]
+	for _, e := range entries {
+		u := slowUsage{}
+		if at, ok := e["timestamp"].(string); ok {
+			day = at[:10]
+			u.key = at + " " + e["id"].(string)
+		}
+		u.day = day
+		message, _ := e["message"].(map[string]any)
+		for _, u.usage = range usagesOf(e) {
+			switch {
+			case message["role"] == "assistant":
+				u.answers, u.model = 1, fmt.Sprintf("%s/%s", message["provider"], message["model"])
+			case message["toolName"] == "task":
+				u.model = "task"
+			default:
+				u.model = fmt.Sprintf("%s/%s", e["provider"], e["model"])
+			}
+			all = append(all, u)
+		}
+	}
+	return header, all
+}
+
+// slowLines adds up all sessions, with no more thought than that.
+func (s *testStore) slowLines() map[string]slowLine {
+	type session struct {
+		began, name string
+		cwd         any
+		usages      []slowUsage
+	}
+	var sessions []session
+	for _, name := range s.names {
+		header, usages := s.slowUsages(name)
+		sessions = append(sessions, session{header["timestamp"].(string), name, header["cwd"], usages})
+	}
+	slices.SortFunc(sessions, func(a, b session) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.name, b.name)) })
+	counted := map[string]bool{"": false}
+	lines := map[string]slowLine{}
+	for _, session := range sessions {
+		for _, u := range session.usages {
+			if counted[u.key] {
+				continue
+			}
+			counted[u.key] = u.key != ""
+			of := fmt.Sprint(u.day, " ", session.cwd, " ", u.model)
+			line := lines[of]
+			line.add(u)
+			lines[of] = line
+		}
+	}
+	return lines
+}
+
+// lines reads usage.jsonl.
+func (s *testStore) lines(c *Costs) map[string]slowLine {
+	s.t.Helper()
+	text, err := s.text(context.Background(), c)
+	require.NoError(s.t, err)
+	lines := map[string]slowLine{}
+	last := ""
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var line struct {
+			Day, CWD, Model string
+			slowLine
+		}
+		if err := d.Decode(&line); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(s.t, err)
+		}
+		of := line.Day + " " + line.CWD + " " + line.Model
+		require.Less(s.t, last, of, "in order, each once")
+		last, lines[of] = of, line.slowLine
+	}
+	return lines
+}
+
+func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
+	s.t.Helper()
+	sessions, err := s.list.Look(context.Background())
+	require.NoError(s.t, err)
+	clear(s.files.names)
+	hold := budget.New(budget.Default, false).For(1)
+	return c.Lines(ctx, sessions.All(), &hold)
+}
+
+// settle waits until the files' times would show another change.
+func settle() { time.Sleep(30 * time.Millisecond) }
+
+// TestAgreesWithASlowReader: of sessions and forks of forks, an answer counts once; what is a session's own is what its
+// parent has not. The sums stay right when sessions grow, come and go, and only those are read that changed.
+func TestAgreesWithASlowReader(t *testing.T) {
+	for seed, sessions := range []int{300, 40, 40, 40} {
+		s := newTestStore(t, uint64(seed))
+		s.grow(sessions)
+		settle()
+		c := New(s.store)
+		want := s.slowLines()
+		require.Equal(t, want, s.lines(c))
+		require.Len(t, s.files.names, sessions)
+		s.checkOwn()
+
+		require.Equal(t, want, s.lines(c))
+		require.Empty(t, s.files.names, "nothing changed")
+
+		changed := map[string]bool{}
+		for range 5 {
+			name := s.names[s.rnd.IntN(len(s.names))]
+			_, entries := s.get(name)
+			s.add(name, s.entries(entries, 3))
+			changed[name] = true
+		}
+		settle()
+		require.Equal(t, s.slowLines(), s.lines(c))
+		require.Subset(t, slices.Collect(maps.Keys(changed)), slices.Collect(maps.Keys(s.files.names)), "those that grew")
+
+		for range sessions / 15 { // also parents, whose answers now count elsewhere
+			at := s.rnd.IntN(len(s.names))
+			require.NoError(t, os.Remove(filepath.Join(s.root, s.names[at])))
+			s.names = slices.Delete(s.names, at, at+1)
+		}
+		s.grow(sessions - sessions/30)
+		settle()
+		want = s.slowLines()
+		require.Equal(t, want, s.lines(c))
+		require.Less(t, len(s.files.names), sessions*2/3, "those with the answers of sessions that are gone")
+		require.LessOrEqual(t, len(c.known), len(s.names))
+
+		c.room = c.size / 2 // not all is kept
+		c.known, c.size = map[string]*account{}, 0
+		for range 2 {
+			c.last = shown{}
+			require.Equal(t, want, s.lines(c))
+			require.LessOrEqual(t, c.size, c.room)
+		}
+		require.Less(t, len(s.files.names), len(s.names))
+		require.NotEmpty(t, s.files.names)
+	}
+}
+
+// checkOwn compares own in usage.json with what a slow reader finds.
+func (s *testStore) checkOwn() {
+	forks := 0
+	for _, name := range s.names {
+		session := s.store.Session(name)
+		_, usages := s.slowUsages(name)
+		taken := map[string]bool{}
+		var parent *sessioncore.Snapshot
+		if from, err := s.list.Parent(context.Background(), session); err == nil {
+			_, others := s.slowUsages(from.Name())
+			for _, u := range others {
+				taken[u.key] = true
+			}
+			parent, err = from.Acquire(context.Background())
+			require.NoError(s.t, err)
+			defer parent.Release()
+			forks++
+		}
+		delete(taken, "")
+		var total, own slowLine
+		for _, u := range usages {
+			if total.add(u); !taken[u.key] {
+				own.add(u)
+			}
+		}
+		snap, err := session.Acquire(context.Background())
+		require.NoError(s.t, err)
+		defer snap.Release()
+		doc, err := report.Usage(context.Background(), snap, sessioncore.NoEntry, parent)
+		require.NoError(s.t, err)
+		text := make([]byte, doc.Size())
+		_, err = doc.ReadAt(text, 0)
+		require.NoError(s.t, err)
+		var shown struct{ Total, Own slowLine }
+		require.NoError(s.t, json.Unmarshal(text, &shown))
+		require.Equal(s.t, total, shown.Total, name)
+		require.Equal(s.t, own, shown.Own, name)
+	}
+	require.Greater(s.t, forks, len(s.names)/2)
+}
+
+// TestStopped: when the reader is gone, no further session is read, and what was read need not be read again.
+func TestStopped(t *testing.T) {
+	s := newTestStore(t, 1)
+	s.grow(100)
+	settle()
+	c := New(s.store)
+	_, err := s.list.Look(context.Background())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	read := make(chan struct{}, 1000)
+	s.files.onOpen = func() {
+		if read <- struct{}{}; len(read) == 40 {
+			cancel()
+		}
+	}
+	_, err = s.text(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	require.LessOrEqual(t, len(read), 40+maxAtOnce)
+	s.files.onOpen = nil
+	require.Equal(t, s.slowLines(), s.lines(c))
+	require.LessOrEqual(t, len(s.files.names), 100-40+2*maxAtOnce)
+}
+
+// TestWaiting: who waits for another one to add up can go.
+func TestWaiting(t *testing.T) {
+	s := newTestStore(t, 1)
+	s.grow(3)
+	c := New(s.store)
+	c.turn <- struct{}{}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := s.text(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	<-c.turn
+	require.Equal(t, s.slowLines(), s.lines(c))
+}
+
+// TestOddSessions: what is no session is left out, and names and times of any kind do no harm.
+func TestOddSessions(t *testing.T) {
+	s := newTestStore(t, 1)
+	require.NoError(t, os.Mkdir(filepath.Join(s.root, "p"), 0o755))
+	for name, text := range map[string]string{
+		"none":   "no session\n",
+		"found":  "{\"type\":\"x\"}\n" + `{"type":"session","version":3,"id":"later","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n",
+		"odd":    `{"type":"session","version":3,"id":"odd","timestamp":"never","cwd":"/w\ud800\n<&>"}` + "\n" + `{"type":"message","id":"a","timestamp":-1,"message":{"role":"assistant","content":[],"usage":{"input":1e400,"output":1e300}}}` + "\n",
+		"future": `{"type":"session","version":3,"id":"future","timestamp":1e300}` + "\n" + `{"type":"message","id":"a","timestamp":8.64e15,"message":{"role":"assistant","content":[],"model":"\ud800"}}` + "\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.root, "p", name+".jsonl"), []byte(text), 0o644))
+	}
+	text, err := s.text(context.Background(), New(s.store))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
+	require.Contains(t, string(text), `{"day":"1969-12-31","cwd":"/w`+"\ufffd"+`\n<&>","model":"unknown/unknown","assistantMessages":1,"input":0,"output":1e+300,`)
+	require.Equal(t, 2, strings.Count(string(text), "\n"), "%s", text)
+}
+
+// TestNoRoom: where there is no memory, the reader is told.
+func TestNoRoom(t *testing.T) {
+	s := newTestStore(t, 1)
+	s.grow(20)
+	sessions, err := s.list.Look(context.Background())
+	require.NoError(t, err)
+	memory := budget.New(budget.Min, false)
+	others, hold := memory.For(1), memory.For(1)
+	require.NoError(t, others.Resize(memory.Limit()-100))
+	_, err = New(s.store).Lines(context.Background(), sessions.All(), &hold)
+	require.ErrorIs(t, err, budget.ErrNoMemory)
+	others.Close()
+	_, err = New(s.store).Lines(context.Background(), sessions.All(), &hold)
+	require.NoError(t, err)
+	require.Zero(t, memory.Held())
+}
+
+// TestOldestFirst: copies come after what they were made from.
+func TestOldestFirst(t *testing.T) {
+	s := newTestStore(t, 1)
+	s.put("p", object{"type": "session", "version": 3, "id": "b", "timestamp": "2026-01-02T00:00:00.000Z", "cwd": "/w"}, nil)
+	s.put("p", object{"type": "session", "version": 3, "id": "z", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"}, nil)
+	s.put("q", object{"type": "session", "version": 3, "id": "b", "timestamp": "2026-01-02T00:00:00.000Z", "cwd": "/w"}, nil)
+	s.put("a", object{"type": "session", "version": 3, "id": "none", "timestamp": "?", "cwd": "/w"}, nil)
+	sessions, err := s.list.Look(context.Background())
+	require.NoError(t, err)
+	var ids []string
+	for _, info := range oldestFirst(sessions.All()) {
+		ids = append(ids, filepath.Dir(info.Name)+"/"+info.ID)
+	}
+	require.Equal(t, []string{"p/z", "p/b", "q/b", "a/none"}, ids)
+}

@@ -1,0 +1,155 @@
+package costs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+	"unique"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/report"
+)
+
+type sum = report.Sum
+
+// rowKey is a day and a model.
+type rowKey struct {
+	day   int64 // days since the epoch, in UTC
+	model string
+}
+
+// lineKey is what a line of usage.jsonl is about.
+type lineKey struct {
+	day        int64
+	cwd, model string
+}
+
+// line is a line of usage.jsonl (docs/design.md section 5).
+type line struct {
+	Day   string `json:"day"`
+	CWD   string `json:"cwd"`
+	Model string `json:"model"`
+	sum
+}
+
+// taken is a set of copies, as far as two sets must be told apart.
+type taken struct {
+	count int
+	total uint64 // of their keys
+}
+
+// sums is what some sessions cost together.
+type sums struct {
+	hold  *budget.Hold
+	seen  map[uint64]struct{} // the copies that were counted
+	lines map[lineKey]*sum
+}
+
+func newSums(hold *budget.Hold) *sums {
+	return &sums{hold: hold, seen: map[uint64]struct{}{}, lines: map[lineKey]*sum{}}
+}
+
+// takenBefore returns which of the copies were counted in other sessions.
+func (s *sums) takenBefore(copies []uint64) (t taken) {
+	for _, key := range copies {
+		if _, ok := s.seen[key]; ok {
+			t.add(key)
+		}
+	}
+	return t
+}
+
+func (t *taken) add(key uint64) {
+	t.count++
+	t.total += key
+}
+
+// account returns what a session has that was not counted yet. An entry that stands in the file twice counts once.
+func (s *sums) account(r reading) *account {
+	a := &account{token: r.token, settled: r.settled}
+	rows := map[rowKey]*sum{}
+	own := make(map[uint64]struct{}, len(r.costs))
+	for i := range r.costs {
+		c := &r.costs[i]
+		if c.Copy != 0 {
+			if _, ok := own[c.Copy]; ok {
+				continue
+			}
+			own[c.Copy] = struct{}{}
+			a.copies = append(a.copies, c.Copy)
+			if _, ok := s.seen[c.Copy]; ok {
+				a.left.add(c.Copy)
+				continue
+			}
+		}
+		key := rowKey{day: dayOf(c.Time), model: c.Model}
+		of := rows[key]
+		if of == nil {
+			of = &sum{}
+			rows[key] = of
+		}
+		of.Add(&c.Sum)
+	}
+	a.copies = slices.Clip(a.copies)
+	for key, of := range rows {
+		key.model = unique.Make(key.model).Value() // sessions have the same few models
+		a.rows = append(a.rows, row{key, *of})
+	}
+	return a
+}
+
+const dayLength = int64(24 * time.Hour / time.Millisecond)
+
+// dayOf returns the day of a time, which is in ms since the epoch.
+func dayOf(ms int64) int64 {
+	day := ms / dayLength
+	if ms%dayLength < 0 {
+		day--
+	}
+	return day
+}
+
+// add adds a session.
+func (s *sums) add(info *listing.Info, a *account) error {
+	for _, key := range a.copies {
+		s.seen[key] = struct{}{}
+	}
+	for i := range a.rows {
+		r := &a.rows[i]
+		key := lineKey{r.day, info.CWD, r.model}
+		of := s.lines[key]
+		if of == nil {
+			of = &sum{}
+			s.lines[key] = of
+		}
+		of.Add(&r.sum)
+	}
+	return s.hold.Resize(int64(len(s.seen))*seenSize + int64(len(s.lines))*lineSize)
+}
+
+const (
+	// seenSize is what an element of sums.seen takes in memory, in bytes, and lineSize what one of sums.lines does, with
+	// its text.
+	seenSize = 20
+	lineSize = 800
+)
+
+// text returns usage.jsonl.
+func (s *sums) text() []byte {
+	text := []byte{}
+	for _, key := range slices.SortedFunc(maps.Keys(s.lines), lineKey.compare) {
+		text = rawjson.AppendLine(text, line{
+			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: sessioncore.TextUTF8(key.cwd), Model: key.model,
+			sum: *s.lines[key],
+		})
+	}
+	return text
+}
+
+func (k lineKey) compare(other lineKey) int {
+	return cmp.Or(cmp.Compare(k.day, other.day), cmp.Compare(k.cwd, other.cwd), cmp.Compare(k.model, other.model))
+}

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"context"
+
+	"sessionfs/sessioncore"
+)
+
+// Sum is a sum of what entries cost, with the keys that it has in usage.json.
+type Sum = usageSum
+
+// Add adds v to u.
+func (u *usageSum) Add(v *Sum) { u.add(v) }
+
+// Cost is what one entry reports.
+type Cost struct {
+	// Copy is the same for all copies of the entry, in whatever session, and for no other entry in this process. It is
+	// 0 if there are no copies.
+	Copy  uint64
+	Time  int64 // of the entry, in ms since the epoch
+	Model string
+	Sum   Sum
+}
+
+// Costs returns what the entries of a session cost, in file order: what total in usage.json is the sum of.
+func Costs(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
+	records, models, err := usageRecordsOf(s).of(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	costs := make([]Cost, len(records))
+	for i := range records {
+		r := &records[i]
+		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: models[r.model], Sum: r.usageSum}
+	}
+	return costs, nil
+}
