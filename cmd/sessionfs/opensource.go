@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -114,6 +115,7 @@ func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, e
 	if warning != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", warning)
 	}
+	c.Options.SourceAs, _ = filepath.Abs(c.Options.Source) // as in serve
 	c.Options.Source = path
 	level := slog.LevelError // what is refused the command says itself
 	if debug {

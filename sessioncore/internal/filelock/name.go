@@ -1,8 +1,9 @@
 package filelock
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
-	"fmt"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -20,13 +21,21 @@ const (
 	seedLow  = 0x50492d46494c454c
 )
 
+// prefix begins the abstract names. As in Go and /proc, an @ stands for the leading NUL.
+const prefix = "@omp-file-lock-"
+
 // Socket returns the abstract name of the socket for the lock at path, which clients hash as it is: byte by byte, and
 // with the links in it. As in Go and /proc, an @ stands for the leading NUL.
 func Socket(path string) string {
-	sum := func(seed uint64) uint64 {
-		d := xxhash.NewWithSeed(seed)
+	name := make([]byte, 0, len(prefix)+32)
+	name = append(name, prefix...)
+	for _, seed := range [...]uint64{seedHigh, seedLow} {
+		var d xxhash.Digest // not by its constructor, which allocates
+		d.ResetWithSeed(seed)
 		_, _ = d.WriteString(path) // never fails
-		return d.Sum64()
+		var sum [8]byte
+		binary.BigEndian.PutUint64(sum[:], d.Sum64())
+		name = hex.AppendEncode(name, sum[:])
 	}
-	return fmt.Sprintf("@omp-file-lock-%016x%016x", sum(seedHigh), sum(seedLow))
+	return string(name)
 }
