@@ -207,6 +207,30 @@ print(open(sys.argv[1]).read())`
 	require.Eventually(t, func() bool { return threads(t, m) <= before+maxSpareThreads }, patience, 10*time.Millisecond, "threads of the daemon")
 }
 
+// TestHostileReadersAreKilled: while a hostile file is indexed, which takes long, whoever waits for it can be killed, and
+// others are served meanwhile and afterwards.
+func TestHostileReadersAreKilled(t *testing.T) {
+	a := newAgent(t)
+	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
+	a.write("bad", header("bad"), strings.Repeat("{\"a\":\n", 3<<20))
+	m := mountForTest(t, a.dir)
+	for range 3 {
+		var waiting []*waiter
+		for _, command := range [][]string{{"cat", m.session("bad", "title")}, {"ls", m.session("bad", "entries")}, {"stat", m.session("bad", "context.json")}} {
+			waiting = append(waiting, startWaiter(t, command[0], command[1:]...))
+		}
+		for _, w := range waiting {
+			w.blocked()
+		}
+		require.Contains(t, run(t, "cat", m.session("healthy", "transcript.md")), "well")
+		for _, w := range waiting {
+			w.killed(syscall.SIGKILL)
+		}
+	}
+	require.NoError(t, put(m.session("healthy", "append"), message("more")+"\n"))
+	require.Contains(t, run(t, "cat", m.session("healthy", "transcript.md")), "more")
+}
+
 // TestSourceComesBack: when the server of SOURCE's file system dies and another one shows SOURCE at the same place, the
 // mount shows it too, though files and directories may have the numbers that they had before.
 func TestSourceComesBack(t *testing.T) {
