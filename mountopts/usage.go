@@ -12,8 +12,8 @@ func Usage() string {
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
        sessionfs help | version
-       sessionfs ls | cat | tree | tar | write ...   without a mount; see
-                                                     sessionfs help ls
+       sessionfs ls | cat | tree | tar | write | export | check ...
+                 the same without a mount; sessionfs help ls tells more
 
 Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default
