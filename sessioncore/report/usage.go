@@ -101,7 +101,7 @@ func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usage
 func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error {
 	var entries []sessioncore.Entry
 	for e := u.looked; e < s.Len(); e++ {
-		if e := sessioncore.Entry(e); mayReport(s.Kind(e), s.Role(e)) {
+		if e := sessioncore.Entry(e); mayReport(s, e) {
 			entries = append(entries, e)
 		}
 	}
@@ -130,16 +130,20 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 	return nil
 }
 
-// mayReport reports whether an entry can report a usage, so that it has to be read.
-func mayReport(kind sessioncore.EntryType, role sessioncore.Role) bool {
-	switch kind {
+// mayReport reports whether an entry can report a usage, so that it has to be read. Most of a session is what other
+// tools returned.
+func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	switch s.Kind(e) {
 	case sessioncore.TypeUnknown:
 		return true
 	case sessioncore.TypeMessage:
-		return role != sessioncore.RoleUser && role != sessioncore.RoleHookMessage
+		return s.Role(e) == sessioncore.RoleAssistant || s.PathLabel(e) == taskLabel
 	}
 	return false
 }
+
+// taskLabel is the path label of the results of the tool that calls subagents.
+const taskLabel = "toolResult-task"
 
 // number returns the index of a model's name, adding it if necessary. Callers must hold u.mu.
 func (u *usageRecords) number(model string) int32 {
@@ -167,7 +171,7 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 		}
 		return usageModel(text), sumOf(text.Member("usage")), true
 	}
-	message := s.Message(e, text)
+	message := ofUsage(s.Message(e, text))
 	if s.Role(e) == sessioncore.RoleAssistant {
 		sum = sumOf(message.Member("usage"))
 		sum.AssistantMessages = 1

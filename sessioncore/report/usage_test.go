@@ -299,3 +299,15 @@ func FuzzUsage(f *testing.F) {
 		readUsage(t, snap, leaf)
 	})
 }
+
+// TestEscapedKeys: a key is the same however it is written.
+func TestEscapedKeys(t *testing.T) {
+	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", `{"role":"toolResult","toolName":"task","d\u0065tails":{"\u0075sage":{"input":7}}}`)+
+		usageLine(1, "u0", `{"role":"assistant","provider":"p","\u006dodel":"m","usag\u0065":{"input":1},"content":[{"type":"text","text":"\"usage\":{\"input\":9}"}]}`))
+	snap, err := s.session.Acquire(context.Background())
+	require.NoError(t, err)
+	defer snap.Release()
+	usage, text := readUsage(t, snap, 1)
+	require.Equal(t, "[8,0,0,0,8,0,0]", usage.Total.numbers())
+	require.Contains(t, text, `"p/m"`)
+}
