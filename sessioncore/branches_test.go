@@ -33,6 +33,12 @@ func moveAt(n int, id, parent, target string) string {
 	return at(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
 }
 
+// archiving is an entry that archives another one, or brings it back.
+func archiving(n int, id, parent, target string, archived bool) string {
+	line := at(n, id, parent, fmt.Sprintf(`,"targetId":"%s","archived":%t`, target, archived))
+	return strings.Replace(line, `"type":"custom"`, `"type":"archive"`, 1)
+}
+
 // rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00.
 func rows(t *testing.T, s *Snapshot) []string {
 	doc, err := s.BranchesDocument(context.Background())
@@ -69,6 +75,11 @@ func TestBranchesDocument(t *testing.T) {
 		"leaf unknown at no root": {tree + moveAt(6, "m", "", "nobody"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost"}},
 		"move with a child":       {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + at(3, "b", "m", ""), []string{"b 3 - yes"}},
 		"a move below a move":     {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + moveAt(3, "n", "m", "a"), []string{"a 1 - yes"}},
+		"archived":                {tree + archiving(6, "x", "e", "d", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - lost"}},
+		"archived above":          {tree + archiving(6, "x", "e", "b", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - archived"}},
+		"archived and back":       {tree + archiving(6, "x", "e", "b", true) + archiving(7, "y", "x", "b", false), []string{"y 4 - yes", "d 3 - lost", "c 3 - lost"}},
+		"archived the current":    {tree + archiving(6, "x", "e", "a", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - archived"}},
+		"archived nobody":         {tree + archiving(6, "x", "e", "nobody", true), []string{"x 3 - yes", "d 3 - lost", "c 3 - lost"}},
 		"moves in a circle":       {at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x"), []string{"a 1 - lost"}},
 		"roots":                   {at(1, "a", "", "") + at(2, "b", "", ""), []string{"b 1 - yes", "a 1 - lost"}},
 		"equal times":             {at(1, "a", "", "") + at(1, "b", "", "") + at(1, "c", "", ""), []string{"c 1 - yes", "b 1 - lost", "a 1 - lost"}},

@@ -14,8 +14,9 @@ import (
 // Values of the column current of branches.tsv.
 const (
 	branchCurrent   = "yes"
-	branchElsewhere = "no"   // the leaf is elsewhere in this mount alone, so that a client still resumes here
-	branchLost      = "lost" // no client that resumes the session shows it
+	branchElsewhere = "no"       // the leaf is elsewhere in this mount alone, so that a client still resumes here
+	branchLost      = "lost"     // no client that resumes the session shows it
+	branchArchived  = "archived" // nor does a client show it in the tree, as somebody archived it
 )
 
 // BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
@@ -36,6 +37,10 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
 		rows = append(rows, current)
 		slices.SortFunc(rows, s.newestFirst)
 	}
+	archived, err := s.archived(ctx)
+	if err != nil {
+		return nil, err
+	}
 	length, said := s.pathLengths(rows), s.lastSaid(rows)
 	texts := map[Entry]string{}
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
@@ -53,7 +58,11 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
 		case resumed:
 			out = append(out, branchElsewhere...)
 		default:
-			out = append(out, branchLost...)
+			if archived.has(s, e) {
+				out = append(out, branchArchived...)
+			} else {
+				out = append(out, branchLost...)
+			}
 		}
 		text, ok := texts[said[i]]
 		if !ok {
@@ -65,6 +74,56 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
 		out = append(appendField(append(out, '\t'), text), '\n')
 	}
 	return NewTextDocument(s, out), nil
+}
+
+// archive has the entries that are archived, with all below them, and what is known of others.
+type archive map[Entry]bool
+
+// archived returns what the archive entries say: of those for one target the last counts.
+func (s *Snapshot) archived(ctx context.Context) (archive, error) {
+	var a archive
+	for e := range Entry(len(s.records)) {
+		if s.records[e].kind != TypeArchive {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, err := s.EntryText(e)
+		if err != nil {
+			return nil, err
+		}
+		id, ok := text.Member("targetId").Bytes()
+		if target := s.newest(s.symbols.find(id)); ok && target != NoEntry {
+			if a == nil {
+				a = archive{}
+			}
+			if a[target] = string(text.Member("archived")) == "true"; !a[target] {
+				delete(a, target)
+			}
+		}
+	}
+	return a, nil
+}
+
+// has reports whether an entry of the tree or one above it is archived. It remembers the answer for those between.
+func (a archive) has(s *Snapshot, e Entry) bool {
+	if len(a) == 0 {
+		return false
+	}
+	var walk []Entry
+	found := false
+	for tree := s.Tree(); e != NoEntry; e = tree.Parent(e) {
+		known, ok := a[e]
+		if found = known; ok {
+			break
+		}
+		walk = append(walk, e)
+	}
+	for _, e := range walk {
+		a[e] = found
+	}
+	return found
 }
 
 // appendField appends a text as a field of branches.tsv.

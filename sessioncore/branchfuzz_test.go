@@ -118,7 +118,13 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 			}
 		}
 		require.Equal(t, want, f[3])
-		require.Equal(t, map[bool]string{true: "yes", false: "lost"}[e == current], f[4])
+		state := "lost"
+		if e == current {
+			state = "yes"
+		} else if isArchived(t, s, e) {
+			state = "archived"
+		}
+		require.Equal(t, state, f[4])
 		said := ""
 		for _, at := range slices.Backward(s.Path(e)) {
 			if s.records[at].kind == TypeMessage && s.records[at].role == RoleUser {
@@ -129,6 +135,29 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 		}
 		require.Equal(t, string(appendField(nil, said)), f[5])
 	}
+}
+
+// isArchived reports whether the last archive entry for an entry, or one for an entry above it in the tree, hides it.
+func isArchived(t *testing.T, s *Snapshot, e Entry) bool {
+	for ; e != NoEntry; e = s.Tree().Parent(e) {
+		id, ok := s.ID(e)
+		for by := Entry(s.Len()) - 1; ok && by >= 0; by-- {
+			if s.Kind(by) != TypeArchive {
+				continue
+			}
+			text, err := s.EntryText(by)
+			require.NoError(t, err)
+			target, isText := text.Member("targetId").Text()
+			if found, err := s.Find(target); !isText || err != nil || found != e || target != id {
+				continue
+			}
+			if string(text.Member("archived")) == "true" {
+				return true
+			}
+			break
+		}
+	}
+	return false
 }
 
 // checkByLabel: a name leads to an entry that has the label.

@@ -21,7 +21,7 @@ func (w *renderer) entryOf(text rawjson.Value) {
 	case "branch_summary", "branch":
 		w.branchSummary(text)
 	case "model_change", "thinking_level_change", "service_tier_change", "mode_change", "title_change", "session_info",
-		"label", "mcp_tool_selection", "ttsr_injection", "session_init", "reset_boundary":
+		"label", "mcp_tool_selection", "ttsr_injection", "session_init", "reset_boundary", "archive":
 		w.change(name, text)
 	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
 		// Program state: nothing to show.
@@ -70,6 +70,12 @@ func (w *renderer) change(name string, text rawjson.Value) {
 		w.noteLink("system prompt and task")
 	case "reset_boundary":
 		w.note("The context was cleared.")
+	case "archive":
+		said := "Archived, with all that follows it, entry"
+		if !text.Member("archived").Truthy() {
+			said = "Brought back from the archive, with all that follows it, entry"
+		}
+		w.note(said, line("targetId"))
 	}
 }
 
@@ -136,6 +142,10 @@ func (w *renderer) compaction(text rawjson.Value) {
 
 // branchSummary renders the summary of an abandoned branch.
 func (w *renderer) branchSummary(text rawjson.Value) {
+	if kind := text.Member("details").Member("kind"); !text.Member("summary").Truthy() && kind.IsString() {
+		w.note("Without a summary was left entry", w.line(text.AnyOf("fromId", "from_id")))
+		return
+	}
 	w.turn(partAlways, "branch", "Branch summary")
 	w.note("What happened on the branch that was left at entry", w.line(text.AnyOf("fromId", "from_id")))
 	w.text(text.Member("summary"))

@@ -148,7 +148,8 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if d.kind == sessioncore.TypeLabel || d.kind == sessioncore.TypeLeaf {
+	switch d.kind {
+	case sessioncore.TypeLabel, sessioncore.TypeLeaf, sessioncore.TypeArchive:
 		key := b.dialect.TargetKey
 		if target, ok := d.text.Member(key).Text(); ok {
 			if err := b.mustHave(target); err != nil {

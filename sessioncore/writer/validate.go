@@ -43,16 +43,20 @@ var commonRules = []fieldRule{
 	{key: "timestamp", kinds: rawjson.String, optional: true},
 }
 
-// entryRules are the rules for each type that can be appended: the first thirteen of the table (docs/format.md, Entry
+// entryRules are the rules for each type that can be appended: the first fifteen of the table (docs/format.md, Entry
 // types). If a type has an older and a newer form, both are valid.
 var entryRules = map[sessioncore.EntryType][]fieldRule{
 	sessioncore.TypeMessage: {
 		{key: "message", kinds: rawjson.Object, object: messageRules},
 	},
-	sessioncore.TypeThinkingLevelChange: {{key: "thinkingLevel", kinds: rawjson.String | rawjson.Null}},
+	sessioncore.TypeThinkingLevelChange: {
+		{key: "thinkingLevel", kinds: rawjson.String | rawjson.Null},
+		{key: "configured", kinds: rawjson.String | rawjson.Null, optional: true},
+	},
 	sessioncore.TypeModelChange: {
 		{key: "model", kinds: rawjson.String, notEmpty: true},
 		{key: "role", kinds: rawjson.String | rawjson.Null, optional: true},
+		{key: "resolvedModelIsFallback", kinds: rawjson.Bool | rawjson.Null, optional: true},
 	},
 	sessioncore.TypeCompaction: {
 		{key: "summary", kinds: rawjson.String},
@@ -60,6 +64,9 @@ var entryRules = map[sessioncore.EntryType][]fieldRule{
 		{key: "firstKeptEntryId", kinds: rawjson.String},
 		{key: "tokensBefore", kinds: rawjson.Number},
 		{key: "tokensAfter", kinds: rawjson.Number, optional: true},
+		{key: "method", kinds: rawjson.String | rawjson.Null, optional: true},
+		{key: "providerReplayThroughEntryId", kinds: rawjson.String | rawjson.Null, optional: true},
+		{key: "warning", kinds: rawjson.String | rawjson.Null, optional: true},
 		fileDetails,
 		{key: "preserveData", kinds: rawjson.Object | rawjson.Null, optional: true},
 		{key: "fromExtension", kinds: rawjson.Bool | rawjson.Null, optional: true},
@@ -88,6 +95,12 @@ var entryRules = map[sessioncore.EntryType][]fieldRule{
 		{key: "systemPrompt", kinds: rawjson.String | rawjson.Array, elements: rawjson.String},
 		{key: "task", kinds: rawjson.String},
 		{key: "tools", kinds: rawjson.Array, elements: rawjson.String},
+		{key: "compactionThreshold", kinds: rawjson.Object | rawjson.Null, optional: true},
+	},
+	sessioncore.TypeResetBoundary: {},
+	sessioncore.TypeArchive: {
+		{key: "targetId", kinds: rawjson.String},
+		{key: "archived", kinds: rawjson.Bool},
 	},
 	sessioncore.TypeModeChange: {
 		{key: "mode", kinds: rawjson.String},

@@ -40,12 +40,29 @@ func TestValidEntries(t *testing.T) {
 		`{"type":"service_tier_change","serviceTier":null}`,
 		`{"type":"service_tier_change","serviceTier":{"openai":"flex"}}`,
 		`{"type":"mcp_tool_selection","selectedToolNames":[]}`,
+		`{"type":"thinking_level_change","thinkingLevel":"high","configured":"auto"}`,
+		`{"type":"model_change","model":"openai/gpt-4o","resolvedModelIsFallback":true}`,
+		`{"type":"compaction","summary":"s","firstKeptEntryId":"","tokensBefore":1,"method":"remote","tokensAfter":1,"providerReplayThroughEntryId":"a","warning":"w"}`,
+		`{"type":"branch_summary","fromId":"a","summary":"","details":{"kind":"pruned-empty-branches"}}`,
+		`{"type":"session_init","systemPrompt":["a","b"],"task":"t","tools":[],"retryFallback":true,"compactionThreshold":{"thresholdPercent":1,"thresholdTokens":2},"workPoolYieldItems":[]}`,
+		`{"type":"reset_boundary"}`,
+		`{"type":"archive","targetId":"a","archived":true}`,
+		`{"type":"archive","targetId":"a","archived":false}`,
 		`{"\u0074ype":"\u006dode_change","mode":"x"}`,
 	} {
 		w := startMemory(t, plainFile, Options{})
 		_, err := w.append(line)
 		require.NoError(t, err, line)
 	}
+}
+
+// TestArchiveTarget: what is archived must be there.
+func TestArchiveTarget(t *testing.T) {
+	w := startMemory(t, plainFile, Options{})
+	_, err := w.append(`{"type":"archive","targetId":"nobody","archived":true}`)
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	require.ErrorContains(t, err, "targetId")
+	require.Equal(t, plainFile, w.content())
 }
 
 // TestFieldAtFault: the error names the field, what was expected and what was found.
@@ -98,6 +115,10 @@ func TestFieldAtFault(t *testing.T) {
 		{`{"type":"mode_change"}`, "mode", "a string", "none"},
 		{`{"type":"mode_change","mode":"m","data":[]}`, "data", "an object or null", "an array"},
 		{`{"type":"service_tier_change"}`, "serviceTier", "a string or an object or null", "none"},
+		{`{"type":"thinking_level_change","thinkingLevel":null,"configured":1}`, "configured", "a string or null", "a number"},
+		{`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":1,"method":7}`, "method", "a string or null", "a number"},
+		{`{"type":"archive","archived":true}`, "targetId", "a string", "none"},
+		{`{"type":"archive","targetId":"a"}`, "archived", "true or false", "none"},
 		{`{"type":"mcp_tool_selection"}`, "selectedToolNames", "an array", "none"},
 	}
 	for _, test := range tests {
