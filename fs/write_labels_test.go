@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
@@ -84,4 +85,34 @@ func TestLabelsOfOddIDs(t *testing.T) {
 	shell(t, `cut -f1 "$2" | sed 's/$/\t/' > "$1"`, w.in("labels"), copyOf)
 	require.Empty(t, w.read("labels"))
 	w.wellRead()
+}
+
+// TestTerminalsAreNotObeyed: control characters of a session are escaped where a terminal would show them; what was
+// read of labels can be written back, and changes nothing.
+func TestTerminalsAreNotObeyed(t *testing.T) {
+	const escapes = `\u001b[2J \u001b]0;owned\u0007 \u009b31m \u0085 \u007f \u0000 \r \n`
+	for name, c := range map[string]struct{ id, label, said string }{
+		"a label":           {"e9", escapes, "said"},
+		"an id":             {"e9" + escapes, "L", "said"},
+		"what a user said":  {"e9", "L", escapes + "x"},
+		"all":               {"e9" + escapes, escapes, escapes},
+		"an escape of ours": {"e9", `\\u001b \\\\n`, "said"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWriting(t)
+			w.add("s", entry(4, c.id, "e0", c.said),
+				`{"type":"label","id":"l0","parentId":"`+c.id+`","timestamp":"2026-02-16T11:00:05.000Z","targetId":"`+c.id+`","label":"`+c.label+`"}`+"\n",
+				entry(6, "last", "l0", c.said))
+			for _, file := range []string{"labels", "branches.tsv", "title"} {
+				for _, r := range w.read(file) {
+					require.False(t, unicode.IsControl(r) && r != '\n' && r != '\t', "%s: %q", file, w.read(file))
+				}
+			}
+			require.Equal(t, 1, strings.Count(w.read("labels"), "\n"), "a line for the label")
+			require.Equal(t, 1+3, strings.Count(w.read("branches.tsv"), "\n"), "a line for each tip")
+			before := w.raw("s")
+			shell(t, `cat "$1" > "$2"; cat "$2" > "$1"`, w.in("labels"), tempFile(t, ""))
+			w.unchanged(before, "written back")
+		})
+	}
 }
