@@ -48,6 +48,9 @@ func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 // findHeader reports whether the file has a header. It reads up to the first value.
 func (s *Session) findHeader(ctx context.Context) (bool, error) {
 	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
+	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
+		header, err = ReadHeaderOf(ctx, s.store.storage, s.name)
+	}
 	if errors.Is(err, ErrNotSession) {
 		return false, nil
 	}

@@ -81,6 +81,9 @@ func (l *Listing) readOne(name string) readResult {
 	defer prefixBuffers.Put(buf)
 	r := readResult{at: time.Now().UnixNano()}
 	info, st, err := readInfo(l.store.Storage(), name, buf[:])
+	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
+		info, st, err = readInfo(l.store.Storage(), name, buf[:])
+	}
 	if err == nil {
 		r.info, r.token = info, st.Token
 	}

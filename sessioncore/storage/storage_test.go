@@ -43,7 +43,7 @@ func or(s every.Storage, op string, err error) error {
 }
 
 func TestStorageRefusesBadNames(t *testing.T) {
-	every.Each(t, func(t *testing.T, s every.Storage) {
+	every.Readable(t, func(t *testing.T, s every.Storage) {
 		for _, name := range []string{"..", "/x", "a//b", "a/../b", "./x", "x/", "a\x00b", "../x"} {
 			for op, do := range storagetest.Operations {
 				assert.ErrorIs(t, do(s.Storage, name), or(s, op, storage.ErrBadName), "%s(%q)", op, name)
@@ -51,7 +51,7 @@ func TestStorageRefusesBadNames(t *testing.T) {
 			for op, do := range directories {
 				assert.ErrorIs(t, do(s.Storage, name), or(s, op, storage.ErrBadName), "%s(%q)", op, name)
 			}
-			assert.ErrorIs(t, s.MkdirAll(name), storage.ErrBadName, "MkdirAll(%q)", name)
+			assert.ErrorIs(t, s.MkdirAll(name), or(s, "MkdirAll", storage.ErrBadName), "MkdirAll(%q)", name)
 			assert.ErrorIs(t, s.CreatePending(name, false, storagetest.Content("")), or(s, "CreatePending", storage.ErrBadName))
 			_, err := s.Readlink(name)
 			assert.ErrorIs(t, err, or(s, "Readlink", storage.ErrBadName), "Readlink(%q)", name)
@@ -65,7 +65,7 @@ func TestStorageRefusesBadNames(t *testing.T) {
 }
 
 func TestStorageSaysWhatIsMissing(t *testing.T) {
-	every.Each(t, func(t *testing.T, s every.Storage) {
+	every.Readable(t, func(t *testing.T, s every.Storage) {
 		s.WriteFile(t, "file.jsonl", "{}\n")
 		for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
 			for op, do := range storagetest.Operations {
@@ -335,7 +335,7 @@ func TestStorageLockEndsWithItsContext(t *testing.T) {
 }
 
 func TestEndsInNewline(t *testing.T) {
-	every.Each(t, func(t *testing.T, s every.Storage) {
+	every.Readable(t, func(t *testing.T, s every.Storage) {
 		for text, want := range map[string]bool{"": true, "\n": true, "x": false, "x\n": true, "x\ny": false} {
 			s.WriteFile(t, "x.jsonl", text)
 			o, err := s.Open("x.jsonl")

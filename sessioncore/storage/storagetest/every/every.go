@@ -1,6 +1,8 @@
 package every
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
+	archive "sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -24,7 +27,39 @@ type Storage struct {
 	Remove    func(t *testing.T, name string)
 }
 
-// Each runs test with every implementation.
+// Readable runs a test that only reads with every implementation, also with those that cannot be written.
+func Readable(t *testing.T, test func(t *testing.T, s Storage)) {
+	Each(t, test)
+	t.Run("gzip", func(t *testing.T) {
+		disk := dirtest.New(t)
+		s := onDisk(disk)
+		packed := archive.New(disk, nil, t.TempDir())
+		t.Cleanup(packed.Close)
+		s.Storage = packed
+		s.Cannot = []string{
+			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "MkdirAll", "Overwrite",
+			"Replace", "ReplaceIf", "Sync", "Writers",
+		}
+		plain := s.WriteFile
+		s.WriteFile = func(t *testing.T, name, data string) {
+			if filepath.Ext(name) != ".jsonl" {
+				plain(t, name, data)
+				return
+			}
+			var b bytes.Buffer
+			w := gzip.NewWriter(&b)
+			_, err := w.Write([]byte(data))
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			plain(t, name+archive.Ending, b.String())
+		}
+		s.Remove = nil
+		test(t, s)
+		requireClean(t, disk)
+	})
+}
+
+// Each runs test with every implementation that can be written.
 func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 	t.Run("dir", func(t *testing.T) {
 		disk := dirtest.New(t)

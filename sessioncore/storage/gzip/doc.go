@@ -1,0 +1,8 @@
+// Package gzip shows the session files of another storage whether they are compressed or not: X.jsonl.gz, as clients
+// archive sessions (docs/format.md, Around the sessions), is X.jsonl, with the size and the bytes of what is in it.
+// Nothing can be written.
+//
+// To look at the beginning of a file costs no more than that. Who reads further has the file unpacked as far as he
+// reads, once, and what was unpacked is kept for a while: a small file in memory, a large one in a file without a name
+// in the directory for temporary files.
+package gzip

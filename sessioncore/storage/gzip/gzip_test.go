@@ -1,0 +1,452 @@
+package gzip
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// archive is a directory with compressed files.
+type archive struct {
+	*Storage
+	dir       string
+	temporary string
+}
+
+func newArchive(t *testing.T, limit *budget.Budget) *archive {
+	a := &archive{dir: t.TempDir(), temporary: t.TempDir()}
+	files, err := dir.Open(a.dir)
+	require.NoError(t, err)
+	a.Storage = New(files, limit, a.temporary)
+	t.Cleanup(func() {
+		a.Close()
+		require.Zero(t, a.cache.memory)
+		require.Zero(t, a.cache.disk)
+		require.Zero(t, a.cache.files)
+		require.Zero(t, limit.Held())
+		left, err := os.ReadDir(a.temporary)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		require.NoError(t, files.Close())
+	})
+	return a
+}
+
+func (a *archive) write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, name), data, 0o600))
+}
+
+// pack compresses text.
+func pack(text string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// lines returns text of at least n bytes that becomes some five times smaller.
+func lines(n int) string {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, `{"type":"message","id":"%08x","text":"the same words again and again"}`+"\n", rng.Uint32())
+	}
+	return b.String()
+}
+
+// read opens a file until what it says of its size is true, as its readers do.
+func read(s storage.Storage, name string) (text string, err error) {
+	for range 2 {
+		var obj storage.Object
+		if obj, err = s.Open(name); err != nil {
+			return "", err
+		}
+		st, statErr := obj.Stat()
+		b := make([]byte, st.Size)
+		err = errors.Join(statErr, storage.ReadFull(obj, b, 0), obj.Close())
+		text = string(b)
+		if !errors.Is(err, storage.ErrStale) {
+			break
+		}
+	}
+	return text, err
+}
+
+// TestReads reads files of many sizes, in memory and in temporary files, by parts in any order.
+func TestReads(t *testing.T) {
+	for _, n := range []int{1, 100, 4 << 10, step - 1, step, step + 1, 3 * step, maxInMemory + 100, maxInMemory + 3*step} {
+		a := newArchive(t, nil)
+		text := lines(n)[:n]
+		a.write(t, "x.jsonl.gz", pack(text))
+		require.EqualValues(t, n, storagetest.Stat(t, a, "x.jsonl").Size)
+		obj, err := a.Open("x.jsonl")
+		require.NoError(t, err)
+		st, err := obj.Stat()
+		require.NoError(t, err)
+		require.Equal(t, storagetest.Stat(t, a, "x.jsonl"), st)
+		rng := rand.New(rand.NewPCG(3, uint64(n)))
+		for range 50 {
+			off := rng.IntN(n + 10)
+			p := make([]byte, rng.IntN(n/2+20))
+			got, err := obj.ReadAt(p, int64(off))
+			want := text[min(off, n):min(off+len(p), n)]
+			require.Equal(t, want, string(p[:got]))
+			if len(want) < len(p) {
+				require.ErrorIs(t, err, io.EOF)
+			} else {
+				require.NoError(t, err)
+			}
+		}
+		_, err = obj.ReadAt(make([]byte, 1), -1)
+		require.ErrorIs(t, err, fs.ErrInvalid)
+		require.NoError(t, obj.Close())
+		require.ErrorIs(t, obj.Close(), fs.ErrClosed)
+		_, err = obj.ReadAt(make([]byte, 1), 0)
+		require.ErrorIs(t, err, fs.ErrClosed)
+	}
+}
+
+// TestBeginning: who reads the beginning only has no more unpacked, and leaves nothing.
+func TestBeginning(t *testing.T) {
+	a := newArchive(t, nil)
+	a.write(t, "x.jsonl.gz", pack(lines(20*step)))
+	obj, err := a.Open("x.jsonl")
+	require.NoError(t, err)
+	require.NoError(t, storage.ReadFull(obj, make([]byte, 4096), 0))
+	require.EqualValues(t, 4096, obj.(*object).content.data.size)
+	require.NoError(t, obj.Close())
+	require.Empty(t, a.cache.contents)
+	require.Zero(t, a.cache.memory)
+}
+
+// TestNames: a plain session file is shown before a compressed one, and neither links nor other files are unpacked.
+func TestNames(t *testing.T) {
+	a := newArchive(t, nil)
+	require.NoError(t, os.MkdirAll(filepath.Join(a.dir, "d.jsonl.gz"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "p"), 0o700))
+	a.write(t, "p/both.jsonl", []byte("plain"))
+	a.write(t, "p/both.jsonl.gz", pack("compressed"))
+	a.write(t, "p/one.jsonl.gz", pack("one"))
+	a.write(t, "p/log.txt.gz", pack("log"))
+	a.write(t, "p/not.jsonl.gz", []byte("not compressed"))
+	require.NoError(t, os.Symlink("one.jsonl.gz", filepath.Join(a.dir, "p", "link.jsonl.gz")))
+	items, err := a.List("p")
+	require.NoError(t, err)
+	require.Equal(t, []storage.Item{
+		{Name: "both.jsonl", Kind: storage.KindFile}, {Name: "link.jsonl.gz", Kind: storage.KindLink}, {Name: "log.txt.gz", Kind: storage.KindFile},
+		{Name: "not.jsonl", Kind: storage.KindFile}, {Name: "one.jsonl", Kind: storage.KindFile},
+	}, items)
+	stats, err := a.ListStat("p", func(item storage.Item) bool { return strings.HasSuffix(item.Name, ".jsonl") })
+	require.NoError(t, err)
+	require.Len(t, stats, 3)
+	for _, item := range stats {
+		require.Equal(t, storagetest.Stat(t, a, "p/"+item.Name), item.Stat, item.Name)
+	}
+	names := []string{"both.jsonl", "one.jsonl", "none.jsonl", "link.jsonl", "log.txt", "log.txt.gz"}
+	require.NoError(t, a.StatNames("p", names, func(i int, st storage.Stat) {
+		want, err := a.Stat("p/" + names[i])
+		require.Equal(t, err == nil, st != storage.Stat{}, names[i])
+		require.Equal(t, want, st, names[i])
+	}))
+	for name, want := range map[string]string{"p/both.jsonl": "plain", "p/one.jsonl": "one"} {
+		require.Equal(t, want, storagetest.Read(t, a, name))
+	}
+	for _, name := range []string{"p/none.jsonl", "p/link.jsonl", "p/log.txt", "d.jsonl"} {
+		_, err := a.Stat(name)
+		require.ErrorIs(t, err, fs.ErrNotExist, name)
+		_, err = a.Open(name)
+		require.Error(t, err, name)
+	}
+	_, err = a.Open("p/not.jsonl")
+	require.ErrorIs(t, err, storage.ErrNotRegular)
+	require.Equal(t, "p/one.jsonl.gz", a.File("p/one.jsonl"))
+	require.Equal(t, "p/both.jsonl", a.File("p/both.jsonl"))
+	require.Equal(t, "p/none.jsonl", a.File("p/none.jsonl"))
+}
+
+// TestLies reads files that are not what they say, or damaged.
+func TestLies(t *testing.T) {
+	text := lines(step + 100)
+	good := pack(text)
+	change := func(at int, b byte) []byte {
+		bad := bytes.Clone(good)
+		bad[(at+len(bad))%len(bad)] ^= b
+		return bad
+	}
+	size := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(bytes.Clone(good[:len(good)-4]), n) }
+	junk := append(bytes.Clone(good), "this is no compressed data"...)
+	for name, c := range map[string]struct {
+		data []byte
+		want string // "" for an error
+		err  error
+	}{
+		"as it should be":            {good, text, nil},
+		"two members":                {append(bytes.Clone(good), good...), text + text, nil},
+		"a small second member":      {append(bytes.Clone(good), pack("end")...), text + "end", nil},
+		"an empty second member":     {append(bytes.Clone(good), pack("")...), text, nil},
+		"junk after it":              {junk, text, nil},
+		"zeros after it":             {append(bytes.Clone(good), make([]byte, 100)...), text, nil},
+		"junk that tells a size":     {binary.LittleEndian.AppendUint32(bytes.Clone(junk), uint32(2*len(text))), text, nil},
+		"wrong checksum":             {change(-8, 1), "", syscall.EIO},
+		"says that it is larger":     {size(uint32(len(text) + 1)), "", syscall.EIO},
+		"says that it is smaller":    {size(uint32(len(text) - 1)), "", syscall.EIO},
+		"says that it is far larger": {size(1<<32 - 1), "", syscall.EIO},
+		"says that it is empty":      {size(0), "", syscall.EIO},
+		"without its end":            {good[:len(good)-5], "", syscall.EIO},
+		"cut in the middle":          {good[:len(good)/2], "", syscall.EIO},
+		"only a beginning":           {good[:12], "", syscall.EIO},
+		"half a header":              {good[:5], "", syscall.EIO},
+		"a flipped bit":              {change(len(good)/2, 4), "", syscall.EIO},
+		"cut in the second member":   {append(bytes.Clone(good), good[:len(good)/2]...), "", syscall.EIO},
+		"nothing":                    {nil, "", storage.ErrNotRegular},
+		"something else":             {[]byte(text), "", storage.ErrNotRegular},
+		"a bomb":                     {pack(strings.Repeat("x", 2<<20)), "", syscall.EFBIG},
+		"a bomb that hides it":       {append(pack(strings.Repeat("x", 2<<20)), good...), "", syscall.EFBIG},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newArchive(t, nil)
+			a.cache.limitOf = func(int64) int64 { return 1 << 20 }
+			a.write(t, "x.jsonl.gz", c.data)
+			for range 3 {
+				got, err := read(a, "x.jsonl")
+				if c.err == nil {
+					require.NoError(t, err)
+					require.True(t, c.want == got)
+					require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
+					continue
+				}
+				require.ErrorIs(t, err, c.err)
+				require.NotErrorIs(t, err, storage.ErrStale)
+			}
+		})
+	}
+}
+
+// TestDamage: what comes before the damage can be read, and a damaged file is not unpacked to the damage again.
+func TestDamage(t *testing.T) {
+	a := newArchive(t, nil)
+	text := lines(8 * step)
+	data := pack(text)
+	a.write(t, "x.jsonl.gz", data[:len(data)/2])
+	_, err := read(a, "x.jsonl")
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorContains(t, err, "cut short")
+	obj, err := a.Open("x.jsonl")
+	require.NoError(t, err)
+	defer obj.Close()
+	p := make([]byte, 4096)
+	require.NoError(t, storage.ReadFull(obj, p, 0))
+	require.Equal(t, text[:4096], string(p))
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	require.ErrorIs(t, storage.ReadFull(obj, p, st.Size-int64(len(p))), syscall.EIO)
+	require.EqualValues(t, 4096, obj.(*object).content.data.size, "nothing was unpacked for the error")
+}
+
+// TestChanges: an open file shows what it showed, or says that it cannot.
+func TestChanges(t *testing.T) {
+	a := newArchive(t, nil)
+	first, second := lines(3*step), strings.Repeat("second ", step)
+	open := func() storage.Object {
+		obj, err := a.Open("x.jsonl")
+		require.NoError(t, err)
+		return obj
+	}
+	replace := func(data []byte) {
+		a.write(t, "new", data)
+		require.NoError(t, os.Rename(filepath.Join(a.dir, "new"), filepath.Join(a.dir, "x.jsonl.gz")))
+	}
+	replace(pack(first))
+	old := open()
+	require.NoError(t, storage.ReadFull(old, make([]byte, 10), 0))
+	replace(pack(second))
+	require.Equal(t, second, storagetest.Read(t, a, "x.jsonl"))
+	require.Equal(t, first, storagetest.ReadObject(t, old))
+	require.NoError(t, os.Remove(filepath.Join(a.dir, "x.jsonl.gz")))
+	require.Equal(t, first, storagetest.ReadObject(t, old))
+	require.NoError(t, old.Close())
+
+	replace(pack(first))
+	known, unknown := open(), open()
+	require.NoError(t, storage.ReadFull(unknown, make([]byte, 10), 0))
+	before := storagetest.Stat(t, a, "x.jsonl")
+	a.write(t, "x.jsonl.gz", pack(second)) // in place
+	require.NotEqual(t, before, storagetest.Stat(t, a, "x.jsonl"))
+	require.ErrorIs(t, storage.ReadFull(known, make([]byte, len(first)), 0), storage.ErrStale)
+	require.ErrorIs(t, storage.ReadFull(unknown, make([]byte, 10), 0), storage.ErrStale)
+	require.Equal(t, second, storagetest.Read(t, a, "x.jsonl"))
+	require.NoError(t, known.Close())
+	require.NoError(t, unknown.Close())
+}
+
+// TestTakenAway: what was unpacked can be taken away at any time.
+func TestTakenAway(t *testing.T) {
+	a := newArchive(t, nil)
+	text := lines(maxInMemory + step)
+	a.write(t, "large.jsonl.gz", pack(text))
+	a.write(t, "small.jsonl.gz", pack(text[:step]))
+	for name, want := range map[string]string{"large.jsonl": text, "small.jsonl": text[:step]} {
+		obj, err := a.Open(name)
+		require.NoError(t, err)
+		for range 3 {
+			require.True(t, want == storagetest.ReadObject(t, obj))
+			a.cache.take(obj.(*object).content)
+			require.Zero(t, a.cache.memory+a.cache.disk)
+		}
+		require.NoError(t, storage.ReadFull(obj, make([]byte, 100), step/2))
+		a.cache.take(obj.(*object).content)
+		require.NoError(t, storage.ReadFull(obj, make([]byte, 100), step/2))
+		require.NoError(t, obj.Close())
+	}
+}
+
+// TestBounds opens more than may be kept, and reads all of it twice.
+func TestBounds(t *testing.T) {
+	limit := budget.New(budget.Min, false)
+	a := newArchive(t, limit)
+	text := lines(1 << 20)
+	const files = 20
+	for i := range files {
+		a.write(t, fmt.Sprintf("%d.jsonl.gz", i), pack(text[i:]))
+	}
+	for range 2 {
+		for i := range files {
+			got, err := read(a, fmt.Sprintf("%d.jsonl", i))
+			require.NoError(t, err)
+			require.True(t, text[i:] == got)
+			require.LessOrEqual(t, a.cache.memory, int64(maxMemory))
+			require.LessOrEqual(t, limit.Held(), limit.Limit()/4)
+		}
+	}
+}
+
+// TestNoDisk: without room for a temporary file there is an error that says what to do, small files are read nevertheless,
+// and large ones when there is room.
+func TestNoDisk(t *testing.T) {
+	a := newArchive(t, nil)
+	text := lines(maxInMemory + step)
+	a.write(t, "large.jsonl.gz", pack(text))
+	a.write(t, "small.jsonl.gz", pack("small"))
+	require.NoError(t, os.Remove(a.temporary))
+	_, err := read(a, "large.jsonl")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "TMPDIR")
+	got, err := read(a, "small.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, "small", got)
+	require.NoError(t, os.Mkdir(a.temporary, 0o700))
+	got, err = read(a, "large.jsonl")
+	require.NoError(t, err)
+	require.True(t, text == got)
+}
+
+// TestManyReaders reads the same files from several goroutines while they are taken away.
+func TestManyReaders(t *testing.T) {
+	a := newArchive(t, nil)
+	text := lines(maxInMemory + step)
+	a.write(t, "x.jsonl.gz", pack(text))
+	var readers sync.WaitGroup
+	for r := range 4 {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(9, uint64(r)))
+			for range 10 {
+				obj, err := a.Open("x.jsonl")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 5 {
+					off, p := rng.IntN(len(text)), make([]byte, 1000)
+					n, err := obj.ReadAt(p, int64(off))
+					if err != nil && err != io.EOF || string(p[:n]) != text[off:min(off+len(p), len(text))] {
+						t.Error(off, n, err)
+					}
+				}
+				a.cache.take(obj.(*object).content)
+				if err := obj.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// TestLimit: no session is refused that a client could have archived.
+func TestLimit(t *testing.T) {
+	for packed, want := range map[int64]int64{0: freeSize, 100: freeSize, 1 << 20: 256 << 20, 10 << 20: 2560 << 20, 1 << 30: maxUnpacked, 1 << 60: maxUnpacked} {
+		require.Equal(t, want, limitOf(packed))
+	}
+}
+
+// FuzzUnpack: what is read of a file is what another unpacker finds in it, and where that finds an error there is one.
+func FuzzUnpack(f *testing.F) {
+	text := lines(10_000)
+	good := pack(text)
+	f.Add(good)
+	f.Add(append(bytes.Clone(good), good...))
+	f.Add(append(bytes.Clone(good), "junk"...))
+	f.Add(good[:len(good)/2])
+	f.Add(append(bytes.Clone(good), good[:20]...))
+	f.Add(pack(""))
+	d, temporary := f.TempDir(), f.TempDir()
+	files, err := dir.Open(d)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(d, "x.jsonl.gz"), data, 0o600))
+		want, wantErr := unpackOther(data)
+		s := New(files, nil, temporary) // nothing known of the file before
+		defer s.Close()
+		got, err := read(s, "x.jsonl")
+		require.Equal(t, wantErr == nil, err == nil, "%v: %v", wantErr, err)
+		if err == nil {
+			require.Equal(t, string(want), got)
+		} else {
+			require.NotErrorIs(t, err, storage.ErrStale)
+		}
+	})
+}
+
+// unpackOther unpacks with the standard library.
+func unpackOther(data []byte) ([]byte, error) {
+	in := bytes.NewReader(data)
+	var out []byte
+	for first := true; first || in.Len() >= len(member) && string(data[len(data)-in.Len():][:len(member)]) == member; first = false {
+		if first && (len(data) < len(member) || string(data[:len(member)]) != member) {
+			return nil, gzip.ErrHeader
+		}
+		r, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		r.Multistream(false)
+		b, err := io.ReadAll(io.LimitReader(r, freeSize+1))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, b...); int64(len(out)) > limitOf(int64(len(data))) {
+			return nil, syscall.EFBIG
+		}
+	}
+	return out, nil
+}
