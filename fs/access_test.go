@@ -56,17 +56,19 @@ func newSharedStore(t *testing.T) *sharedStore {
 	label := `{"type":"label","id":"e2","parentId":"e1","timestamp":"2026-02-16T11:00:02.000Z","targetId":"e0","label":"here"}` + "\n"
 	child := strings.Replace(header("child"), `"cwd"`, `"parentSession":"`+s.dir+`/sessions/p/s.jsonl","cwd"`, 1)
 	for name, content := range map[string]string{
-		"sessions/p/s.jsonl":       header("s") + entry(0, "e0", "", "x") + image + label,
-		"sessions/p/child.jsonl":   child + entry(0, "c0", "", "x"),
-		"sessions/p/s/3.bash.log":  "output",
-		"sessions/p/s/local/plan":  "plan",
-		"sessions/p/s/Task.jsonl":  header("t") + entry(0, "t0", "", "x"),
-		"sessions/p/notes.txt":     "notes",
-		"sessions/q/other.jsonl":   header("other") + entry(0, "o0", "", "x"),
-		"blobs/" + s.blob:          string(picture),
-		"terminal-sessions/pts-9":  "/home/dev/project\n" + s.dir + "/sessions/p/s.jsonl\n",
-		"history.db":               string(read(t, "../testdata/demo/history.db")),
-		"credentials/of-no-matter": "SECRET",
+		"sessions/p/s.jsonl":                header("s") + entry(0, "e0", "", "x") + image + label,
+		"sessions/p/child.jsonl":            child + entry(0, "c0", "", "x"),
+		"archive/sessions/p/old.jsonl.gz":   string(gzipped(strings.Replace(child, `"child"`, `"old"`, 1) + entry(0, "a0", "", "x"))),
+		"archive/sessions/p/old/1.bash.log": "output",
+		"sessions/p/s/3.bash.log":           "output",
+		"sessions/p/s/local/plan":           "plan",
+		"sessions/p/s/Task.jsonl":           header("t") + entry(0, "t0", "", "x"),
+		"sessions/p/notes.txt":              "notes",
+		"sessions/q/other.jsonl":            header("other") + entry(0, "o0", "", "x"),
+		"blobs/" + s.blob:                   string(picture),
+		"terminal-sessions/pts-9":           "/home/dev/project\n" + s.dir + "/sessions/p/s.jsonl\n",
+		"history.db":                        string(read(t, "../testdata/demo/history.db")),
+		"credentials/of-no-matter":          "SECRET",
 	} {
 		file := filepath.Join(s.dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -146,6 +148,12 @@ func (s *sharedStore) behind(name string) (content, names []source, joined bool)
 		}
 		return nil, nil, true
 	}
+	if part == "archive" {
+		if name == "archive/index.jsonl" {
+			return nil, []source{{s.path("archive/sessions"), unix.X_OK}}, true
+		}
+		part, name = "archive/sessions", strings.Replace(name, "archive", "archive/sessions", 1)
+	}
 	top, err := filepath.EvalSymlinks(filepath.Join(s.dir, part))
 	require.NoError(s.t, err)
 	if part == name {
@@ -159,10 +167,16 @@ func (s *sharedStore) behindPlain(dir, name string) (content, names []source, jo
 	parts := strings.Split(name, "/")
 	for i := range parts {
 		at := filepath.Join(dir, filepath.Join(parts[:i+1]...))
-		if info, err := os.Lstat(at + ".jsonl"); err != nil || !info.Mode().IsRegular() {
+		file := at + ".jsonl"
+		info, err := os.Lstat(file)
+		if err != nil {
+			file += ".gz"
+			info, err = os.Lstat(file)
+		}
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		session := source{at + ".jsonl", unix.R_OK}
+		session := source{file, unix.R_OK}
 		rest := parts[i+1:]
 		if len(rest) == 0 {
 			return []source{session}, []source{{filepath.Dir(at), unix.X_OK}}, false
@@ -176,6 +190,9 @@ func (s *sharedStore) behindPlain(dir, name string) (content, names []source, jo
 				content = append(content, source{s.path("blobs/" + s.blob), unix.R_OK})
 			case last == "problems.jsonl" && filepath.Base(at) == "s":
 				content = append(content, source{s.path("blobs"), unix.X_OK})
+			case rest[0] == "children" && len(rest) == 2:
+				child := source{s.path(map[string]string{"child": "sessions/p/child.jsonl", "old": "archive/sessions/p/old.jsonl.gz"}[last]), unix.R_OK}
+				content, names = append(content, child), append(names, child)
 			case last == "parent":
 				parent := source{s.path("sessions/p/s.jsonl"), unix.R_OK}
 				content, names = append(content, parent), append(names, parent)
@@ -199,8 +216,8 @@ func (s *sharedStore) behindPlain(dir, name string) (content, names []source, jo
 // paths lists everything in a mount, unlisted paths too.
 func (s *sharedStore) paths(m *mount) []string {
 	found := strings.Split(strings.TrimSuffix(run(s.t, "find", m.dir, "-printf", `%P\n`), "\n"), "\n")
-	found = append(found, "by-id/oth", "history/search/tides", "usage.jsonl")
-	for _, session := range []string{"sessions/p/s", "sessions/p/child", "sessions/p/s/Task", "sessions/p/s/artifacts/Task", "sessions/q/other"} {
+	found = append(found, "archive/p/old/1.bash.log", "archive/p/old/secrets.jsonl", "by-id/old", "by-id/oth", "history/search/tides", "usage.jsonl")
+	for _, session := range []string{"sessions/p/s", "sessions/p/child", "sessions/p/s/Task", "sessions/p/s/artifacts/Task", "sessions/q/other", "archive/p/old"} {
 		current, err := os.Readlink(m.path(session, "branches/current"))
 		require.NoError(s.t, err)
 		branch := path.Join(session, "branches", current)
@@ -281,6 +298,11 @@ func TestOtherUsersGetWhatTheyMayRead(t *testing.T) {
 			require.NoError(s.t, os.Chown(s.path("sessions/q/other.jsonl"), friend, friend))
 			s.chmod("sessions/q/other.jsonl", 0o600)
 		}, false},
+		{"a private child", func(s *sharedStore) { s.chmod("sessions/p/child.jsonl", 0o600) }, false},
+		{"a private archived session", func(s *sharedStore) { s.chmod("archive/sessions/p/old.jsonl.gz", 0o600) }, false},
+		{"an archive for a group", func(s *sharedStore) { s.share("archive/sessions", 0o750) }, false},
+		{"closed above the archive", func(s *sharedStore) { s.chmod("archive", 0o700) }, false},
+		{"the list of an archived session", func(s *sharedStore) { s.acl("archive/sessions/p/old.jsonl.gz", "u:2003:---,g:2100:---") }, true},
 		{"a closed project", func(s *sharedStore) { s.chmod("sessions/p", 0o700) }, false},
 		{"a project that lists nothing", func(s *sharedStore) { s.chmod("sessions/p", 0o711) }, false},
 		{"a project that finds nothing", func(s *sharedStore) { s.chmod("sessions/p", 0o744) }, false},

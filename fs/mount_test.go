@@ -270,7 +270,7 @@ func (m *mount) descriptors() (sessions map[string]int, other []string) {
 		if err != nil || !strings.HasPrefix(target, source+"/") {
 			continue
 		}
-		if name := strings.TrimSuffix(target, " (deleted)"); strings.HasSuffix(name, ".jsonl") {
+		if name := strings.TrimSuffix(target, " (deleted)"); strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.gz") {
 			sessions[target]++
 		} else if info, err := os.Stat(name); (err != nil || !info.IsDir()) && !strings.HasSuffix(name, ".db") {
 			other = append(other, target)

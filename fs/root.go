@@ -51,7 +51,7 @@ const costsName = "usage.jsonl"
 
 // unmasked is what a redacted mount has not: what is there cannot be masked, or is about all sessions and about who is
 // working now, which is not what somebody shares (docs/design.md section 8).
-var unmasked = []string{blobsName, continueName, historyName, terminalsName}
+var unmasked = []string{layout.Archive, blobsName, continueName, historyName, terminalsName}
 
 // lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
 const lastErrorName = "last-error"
@@ -62,6 +62,7 @@ type tree struct {
 	subs     []*dir.Storage // the directories of SOURCE that are shown
 	sessions *pending.Storage
 	store    *sessioncore.Store
+	archive  *archive
 	root     *nodes.RootDir
 	clients  *clients.Clients
 	leases   *clients.Leases
@@ -131,14 +132,25 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 		t.store.SetGuard(view.Access.Guard)
 	}
+	byID := layout.ByID{Listing: list}
+	if !o.Redact {
+		if view.Archive, err = t.openArchive(view); err != nil {
+			t.closeStorages()
+			return nil, err
+		}
+		byID.Archive = view.Archive.Listing
+	}
 	prompts, all := history.New(source), costs.New(t.store)
 	names := []nodes.Name{
+		{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.onDisk.Path(), t.archive.store)
+		}},
 		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }},
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
 		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, layout.ByID{Listing: view.Listing}, byIDName)
+			return nodes.NewLinksDir(view, byID, byIDName)
 		}},
 		{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
@@ -190,6 +202,7 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 // close closes everything that the tree holds open.
 func (t *tree) close() {
 	t.store.Close()
+	t.archive.close()
 	t.clients.Close()
 	t.leases.Close()
 	t.closeStorages()

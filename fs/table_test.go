@@ -93,6 +93,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "long.jsonl"), []byte(strings.Join(long, "")), 0o644))
 	require.NoError(t, os.Symlink("long.jsonl", filepath.Join(dir, "link")))
 	require.NoError(t, os.CopyFS(filepath.Join(a, "sessions"), os.DirFS("../testdata/operator/sessions"))) // which lie flat
+	require.NoError(t, os.Symlink("elsewhere", filepath.Join(a, "archive/sessions/link")))
 	m := mountForTest(t, a)
 	rows := readTable(t)
 	hit := map[string]int{}
@@ -101,6 +102,9 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		known, ok := sessions[path]
 		if !ok {
 			info, err := os.Lstat(path + ".jsonl")
+			if err != nil {
+				info, err = os.Lstat(path + ".jsonl.gz")
+			}
 			known = err == nil && info.Mode().IsRegular()
 			sessions[path] = known
 		}

@@ -29,6 +29,8 @@ type Access struct {
 	Sessions    storage.Storage
 	SessionsDir string
 	BlobsDir    string
+	// File returns the name of the file behind a session file of Sessions; nil if that is the same.
+	File func(name string) string
 
 	mu   sync.Mutex // guards told
 	told tellsAll
@@ -75,7 +77,14 @@ func (a *Access) Guard(ctx context.Context, name string, st storage.Stat) error 
 
 // maySession asks whether a user has rights to a session file; st is the file that is meant, or nil.
 func (a *Access) maySession(c *access.Caller, name string, st *storage.Stat, want access.Rights) error {
-	return mayFile(c, a.Sessions, a.SessionsDir, name, st, want)
+	return mayFile(c, a.Sessions, a.SessionsDir, a.file(name), st, want)
+}
+
+func (a *Access) file(name string) string {
+	if a.File == nil {
+		return name
+	}
+	return a.File(name)
 }
 
 // mayFile asks whether a user has rights to a file in a storage whose root is dir; st is the file that is meant, or nil.

@@ -110,7 +110,15 @@ const whyReadOnly = "this is generated or belongs to the client: it cannot be ch
 
 // Setattr is refused, except by control files and leaf, which override it.
 func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
-	return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
+	return n.denyWrite("setattr", n.path())
+}
+
+// denyWrite refuses what would change something that is never changed through the mount; path is what was to be changed.
+func (n *node) denyWrite(op, path string) syscall.Errno {
+	if n.view.Archived() {
+		return n.denyArchived(path)
+	}
+	return n.view.deny(op, path, syscall.EPERM, whyReadOnly)
 }
 
 // directory is the base of all directories. go-fuse allows removals by default; here all changes
@@ -133,7 +141,7 @@ func (d *directory) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHan
 }
 
 func (d *directory) refuse(op, name string) syscall.Errno {
-	return d.view.deny(op, d.path()+"/"+name, syscall.EPERM, whyReadOnly)
+	return d.denyWrite(op, d.path()+"/"+name)
 }
 
 // Create is refused.

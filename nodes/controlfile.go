@@ -55,6 +55,9 @@ var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
 // Setattr ignores what > and touch send.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if f.view.Archived() {
+		return f.denyWrite("setattr", f.path())
+	}
 	return f.ignoreSetattr(ctx, fh, in, out)
 }
 
@@ -62,7 +65,7 @@ func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fus
 // the file behind the control file.
 func (n *node) ignoreSetattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if in.Valid&(fuse.FATTR_MODE|fuse.FATTR_UID|fuse.FATTR_GID) != 0 {
-		return n.view.deny("setattr", n.path(), syscall.EPERM, whyReadOnly)
+		return n.denyWrite("setattr", n.path())
 	}
 	return n.Getattr(ctx, fh, out)
 }
@@ -73,6 +76,9 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
+		if f.view.Archived() {
+			return nil, 0, f.denyWrite("open", f.path())
+		}
 		if err := f.view.maySession(ctx, f.session.Name(), access.Write); err != nil {
 			return nil, 0, f.refused(err)
 		}

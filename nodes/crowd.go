@@ -33,7 +33,11 @@ var _ = (fusefs.NodeOnAdder)((*node)(nil))
 
 // OnAdd counts the node.
 func (n *node) OnAdd(context.Context) {
-	if c := &n.view.crowd; c.room.Add(-1) < 0 {
+	v := n.view
+	if v.Archived() {
+		v = v.Live
+	}
+	if c := &v.crowd; c.room.Add(-1) < 0 {
 		select {
 		case c.full <- struct{}{}:
 		default: // Prune is woken already

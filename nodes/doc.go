@@ -6,13 +6,16 @@
 // the one. A path that ends in / is a directory, in @ a symbolic link. … stands for any number of directories, <…>
 // for one name; (unlisted) is found by name only. Reads is the file whose code makes what is read: it answers for a
 // type of its own, and where a type serves many rows (GeneratedFile, ControlFile, Link, FixedLink, SessionLink,
-// LinksDir) it renders the content or finds the target. Writes is the file that carries out what is written.
-// Operations are what a node answers besides refusing: list is readdir with its lookups, write that open takes writing
-// too. Cache is what the kernel may remember: a second of name and attributes, of the attributes alone that a lookup
-// brought, or never anything; pages that it keeps are another matter (entry.go, entriesfile.go, sourcefile.go).
+// LinksDir) it renders the content or finds the target. Writes is the file that carries out what is written; below
+// archive/ all of it is refused. Operations are what a node answers besides refusing: list is readdir with its lookups,
+// write that open takes writing too. Cache is what the kernel may remember: a second of name and attributes, of the
+// attributes alone that a lookup brought, or never anything; pages that it keeps are another matter (entry.go,
+// entriesfile.go, sourcefile.go).
 //
 //	path                                      type           reads              writes        operations                                cache
 //	/                                         RootDir        root.go            -             getattr lookup list                       second
+//	archive/                                  ArchiveDir     archive.go         -             getattr lookup list                       second
+//	archive/index.jsonl                       IndexFile      indexjsonl.go      -             getattr open                              never
 //	blobs/                                    SourceDir      source.go          -             getattr lookup list                       second
 //	blobs/<sha256>                            SourceFile     sourcefile.go      -             getattr open                              never
 //	by-cwd/                                   LinksDir       layout/bycwd.go    -             getattr lookup list                       second
@@ -52,6 +55,8 @@
 //	…/<session>/branches.tsv                  GeneratedFile  branchestsv.go     -             getattr open                              never
 //	…/<session>/by-label/                     ByLabelDir     bylabel.go         -             getattr lookup list                       second
 //	…/<session>/by-label/<label>@             Link           bylabel.go         -             getattr readlink                          never
+//	…/<session>/children/                     ChildrenDir    children.go        -             getattr lookup list                       second
+//	…/<session>/children/<name>@              SessionLink    children.go        -             getattr readlink                          attr
 //	…/<session>/context.json                  GeneratedFile  context.go         -             getattr open                              never
 //	…/<session>/entries/                      EntriesDir     entries.go         -             getattr lookup list                       second
 //	…/<session>/entries/<id>.json             EntryFile      entry.go           -             getattr open                              second
@@ -78,6 +83,9 @@
 //	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go       leafwrite.go  getattr setattr readlink                  never
 //	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go          -             getattr lookup list                       second
 //	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go      -             getattr open                              never
+//	archive/…/<dir>/                          SourceDir      source.go          -             getattr lookup list                       second
+//	archive/…/<file>                          SourceFile     sourcefile.go      -             getattr open                              never
+//	archive/…/<link>@                         Link           sourcefile.go      -             getattr readlink                          never
 //	sessions/…/<dir>/                         SourceDir      source.go          -             getattr lookup list                       second
 //	sessions/…/<file>                         SourceFile     sourcefile.go      -             getattr open                              never
 //	sessions/…/<link>@                        Link           sourcefile.go      -             getattr readlink                          never

@@ -91,7 +91,7 @@ var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
 // looks up the path again and retries, so that a size that it has cached never truncates a read.
 func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	snap, e, err := f.find(ctx)
 	if errors.Is(err, storage.ErrStale) {

@@ -194,7 +194,7 @@ var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
 // Open renders the file from the current snapshot.
 func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	h, errno := f.handle(ctx)
 	if errno != 0 {

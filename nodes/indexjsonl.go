@@ -29,7 +29,7 @@ var _ = (fusefs.NodeOpener)((*IndexFile)(nil))
 // Open lists all sessions; their lines are rendered as they are read.
 func (f *IndexFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	if err := f.view.Access.ownerOnly(ctx); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

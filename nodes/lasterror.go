@@ -60,7 +60,7 @@ var _ = (fusefs.NodeOpener)((*LastErrorFile)(nil))
 // Open returns a handle with the current reason.
 func (f *LastErrorFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	if err := f.mayRead(ctx); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

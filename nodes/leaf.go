@@ -38,11 +38,14 @@ func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.S
 	if errno := l.Getattr(ctx, fh, out); errno != 0 {
 		return errno
 	}
+	if l.view.Archived() {
+		return l.denyWrite("setattr", l.path())
+	}
 	uid, setsUID := in.GetUID()
 	gid, setsGID := in.GetGID()
 	_, setsMode := in.GetMode()
 	if setsMode || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
-		return l.view.deny("setattr", l.path(), syscall.EPERM, whyReadOnly)
+		return l.denyWrite("setattr", l.path())
 	}
 	return 0
 }

@@ -110,6 +110,9 @@ var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
 
 // Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if d.view.Archived() {
+		return nil, d.refuse("symlink", name)
+	}
 	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
 		return nil, d.refused(err)
 	}
@@ -134,6 +137,9 @@ var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 // Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
 // a moment later. A pending link is removed.
 func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
+	if d.view.Archived() {
+		return d.refuse("unlink", name)
+	}
 	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
 		return d.refused(err)
 	}
@@ -152,6 +158,9 @@ var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
 
 // Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
 func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	if d.view.Archived() {
+		return d.refuse("rename", name)
+	}
 	if err := d.view.maySession(ctx, d.session.Name(), access.Write); err != nil {
 		return d.refused(err)
 	}

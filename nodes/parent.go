@@ -2,13 +2,11 @@ package nodes
 
 import (
 	"context"
-	"strings"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/listing"
 )
 
 const parentName = "parent"
@@ -20,12 +18,13 @@ func makeParent(d *snapshotDir) fusefs.InodeEmbedder {
 
 // findParentSession finds the parent of the session that d shows. Anybody can write a header: only who may read the
 // parent is told where it is.
-func findParentSession(ctx context.Context, d *snapshotDir) (*sessioncore.Session, error) {
-	parent, err := d.view.Listing.Parent(ctx, d.session)
+func findParentSession(ctx context.Context, d *snapshotDir) (listing.Member, error) {
+	views, family := d.view.views()
+	parent, err := family.Parent(ctx, d.member())
 	if err != nil {
-		return nil, err
+		return listing.Member{}, err
 	}
-	return parent, d.view.maySession(ctx, parent.Name(), access.Read)
+	return parent, mayMember(ctx, views, parent)
 }
 
 // findParent finds where parent leads. The link has the owner and the times of its own session, whose header names the
@@ -39,6 +38,5 @@ func findParent(ctx context.Context, d *snapshotDir) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	from := strings.TrimPrefix(d.path(), layout.Sessions+"/")
-	return target{path: layout.RelativeTarget(from, layout.SessionDir(parent.Name())), st: st}, nil
+	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, nil
 }

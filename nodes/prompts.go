@@ -61,7 +61,7 @@ var _ = (fusefs.NodeOpener)((*PromptsFile)(nil))
 // Open renders the current prompts.
 func (f *PromptsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	if err := f.view.Access.ownerOnly(ctx); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

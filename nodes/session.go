@@ -55,6 +55,7 @@ var sessionFiles = []sessionFile{
 	{layout.Branches, syscall.S_IFDIR, nil, makeBranches, false},
 	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil), false},
 	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel, false},
+	{"children", syscall.S_IFDIR, nil, makeChildren, false},
 	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil), false},
 	{layout.Entries, syscall.S_IFDIR, nil, makeEntries, false},
 	{"fork", syscall.S_IFREG, nil, makeFork, false},

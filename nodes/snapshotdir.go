@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/listing"
 )
 
 // snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
@@ -34,7 +35,7 @@ func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 
 func (d *snapshotDir) behind() (name, root string) {
 	root = d.view.Access.SessionsDir
-	return path.Join(root, d.session.Name()), root
+	return path.Join(root, d.view.Access.file(d.session.Name())), root
 }
 
 // admits lets in who may read the session.
@@ -44,6 +45,11 @@ func (d *snapshotDir) admits(c *access.Caller, _ access.Rights) error {
 
 func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
 	return d.session.Acquire(ctx)
+}
+
+// member is the session among those in which parents and children are looked for.
+func (d *snapshotDir) member() listing.Member {
+	return listing.Member{Listing: d.view.Listing, Session: d.session}
 }
 
 // unnumbered is the number of an item that was not listed.

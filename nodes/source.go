@@ -126,6 +126,14 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	return nil, syscall.ENOENT
 }
 
+// sessionName returns the name of the directory that shows a session file.
+func (d *SourceDir) sessionName(file string) (name string, ok bool) {
+	if d.view.Archived() {
+		file = strings.TrimSuffix(file, layout.ArchiveSuffix)
+	}
+	return layout.SessionName(file)
+}
+
 // isSession reports whether there is a session file for a directory of that name.
 func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
@@ -213,8 +221,8 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 	self := d.StableAttr()
 	items := make([]item, 0, len(found))
 	for _, f := range found {
-		name, ok := layout.SessionName(f.Name)
-		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] {
+		name, ok := d.sessionName(f.Name)
+		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] || sessions[name] {
 			continue
 		}
 		isSession, err := d.isSession(ctx, name)
@@ -251,8 +259,11 @@ func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut)
 
 // follow returns the path unchanged in sessions/ itself.
 func (d *SourceDir) follow(_ context.Context, parts []string) ([]string, error) {
-	if d.sessions == nil || d.dir != "" {
+	switch {
+	case d.sessions == nil || d.dir != "":
 		return nil, layout.ErrLeadsNowhere
+	case d.view.Archived():
+		return append([]string{"..", layout.Archive}, parts...), nil
 	}
 	return parts, nil
 }

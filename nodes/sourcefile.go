@@ -71,7 +71,7 @@ var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 // Open pins the file. Its pages stay in the kernel's cache while it does not change.
 func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	obj, err := f.storage.Open(f.file)
 	if err != nil {

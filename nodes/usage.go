@@ -24,7 +24,7 @@ func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
 		if err != nil {
 			return storage.Token{}, unlessNone(err)
 		}
-		st, err := parent.Probe(ctx)
+		st, err := parent.Session.Probe(ctx)
 		return st.Token, unlessNone(err)
 	}
 	return f
@@ -47,11 +47,11 @@ func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot
 
 // usageParent returns the session that parent leads to; nil where there is no such link.
 func usageParent(ctx context.Context, d *snapshotDir) (*sessioncore.Snapshot, error) {
-	session, err := findParentSession(ctx, d)
+	parent, err := findParentSession(ctx, d)
 	if err != nil {
 		return nil, unlessNone(err)
 	}
-	snap, err := session.Acquire(ctx)
+	snap, err := parent.Session.Acquire(ctx)
 	return snap, unlessNone(err)
 }
 

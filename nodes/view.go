@@ -36,11 +36,39 @@ type View struct {
 	Memory *budget.Budget
 	// Access checks other users; nil if none are let in.
 	Access *Access
+	// Archive shows the archived sessions; nil where there are none to show.
+	Archive *View
+	// Live is set in Archive, and shows the sessions that are not archived.
+	Live *View
 	// Statfs returns the numbers of the backing file system.
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
 	crowd    crowd
+}
+
+// Archived reports whether v shows the archived sessions.
+func (v *View) Archived() bool { return v.Live != nil }
+
+// views returns the views in the order in which a parent is looked for, and their listings.
+func (v *View) views() ([]*View, listing.Family) {
+	if v.Archived() {
+		v = v.Live
+	}
+	if v.Archive == nil {
+		return []*View{v}, listing.Family{v.Listing}
+	}
+	return []*View{v, v.Archive}, listing.Family{v.Listing, v.Archive.Listing}
+}
+
+// mayMember is maySession for a session of the family.
+func mayMember(ctx context.Context, views []*View, m listing.Member) error {
+	for _, v := range views {
+		if v.Listing == m.Listing {
+			return v.maySession(ctx, m.Session.Name(), access.Read)
+		}
+	}
+	return sessioncore.ErrNotFound
 }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.

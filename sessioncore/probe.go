@@ -69,32 +69,43 @@ func IsSessionName(name string) bool {
 // parentSession is a path or an id.
 const MaxPath = 4095
 
-// parentRef is the parent that a session's header names, in one state of the file.
-type parentRef struct {
-	token  storage.Token
-	readAt int64
-	text   string
+// headerNames is what a session's header says of it and its parent, in one state of the file.
+type headerNames struct {
+	token      storage.Token
+	readAt     int64
+	id, parent string
 }
 
-// ParentText returns the parent that the header names, a path or an id, or "" if it names none. The header is read
-// once per state of the file.
+// ParentText returns the parent that the header names, a path or an id, or "" if it names none.
 func (s *Session) ParentText(ctx context.Context) (string, error) {
+	h, err := s.readHeaderNames(ctx)
+	return h.parent, err
+}
+
+// ID returns the id in the header, "" if there is none.
+func (s *Session) ID(ctx context.Context) (string, error) {
+	h, err := s.readHeaderNames(ctx)
+	return h.id, err
+}
+
+// readHeaderNames reads the header once per state of the file.
+func (s *Session) readHeaderNames(ctx context.Context) (headerNames, error) {
 	st, err := s.Probe(ctx)
 	if err != nil {
-		return "", err
+		return headerNames{}, err
 	}
-	if known := s.parent.Load(); known != nil && known.token == st.Token && !st.Token.Racy(known.readAt) {
-		return known.text, nil
+	if known := s.named.Load(); known != nil && known.token == st.Token && !st.Token.Racy(known.readAt) {
+		return *known, nil
 	}
-	now := time.Now().UnixNano()
+	h := headerNames{token: st.Token, readAt: time.Now().UnixNano()}
 	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
 	if err != nil {
-		return "", err
+		return headerNames{}, err
 	}
-	text := ""
 	if d := DialectOf(header); d != nil {
-		text, _ = header.Member(d.ParentSessionKey).Text()
+		h.id, _ = header.Member("id").Text()
+		h.parent, _ = header.Member(d.ParentSessionKey).Text()
 	}
-	s.parent.Store(&parentRef{st.Token, now, text})
-	return text, nil
+	s.named.Store(&h)
+	return h, nil
 }

@@ -20,9 +20,9 @@ type Session struct {
 
 	current  atomic.Pointer[Snapshot]
 	probed   atomic.Pointer[probed]
-	parent   atomic.Pointer[parentRef] // see ParentText
-	lastUsed atomic.Int64              // the store's clock at the last Acquire
-	readers  waiting                   // for the file to be read
+	named    atomic.Pointer[headerNames]
+	lastUsed atomic.Int64 // the store's clock at the last Acquire
+	readers  waiting      // for the file to be read
 
 	// mu guards the fields below. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu     sync.Mutex

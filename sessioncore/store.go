@@ -47,6 +47,9 @@ type Guard func(ctx context.Context, name string, st storage.Stat) error
 // SetGuard sets who is asked about each Acquire. It must be called before the store is used.
 func (st *Store) SetGuard(guard Guard) { st.guard = guard }
 
+// Keep sets how many sessions keep a snapshot at most. It must be called before the store is used.
+func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
+
 // Storage returns the storage that holds the sessions.
 func (st *Store) Storage() storage.Storage { return st.storage.Storage }
 

@@ -1,9 +1,12 @@
 package testdata
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -68,6 +71,15 @@ func check(fsys fs.FS) *store {
 	return s
 }
 
+// gunzip returns what is in an archived session.
+func gunzip(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 // file checks one file by itself, according to where it lies.
 func (s *store) file(name string, data []byte) {
 	switch {
@@ -77,12 +89,20 @@ func (s *store) file(name string, data []byte) {
 			s.report(name, "is not named after its content")
 		}
 		s.blobs[path.Base(name)] = false
+	case path.Ext(name) == ".gz" && strings.HasPrefix(name, "archive/sessions/"):
+		text, err := gunzip(data)
+		if err != nil {
+			s.report(name, "%v", err)
+		}
+		parseSession(text, func(line int, format string, args ...any) {
+			s.report(name, "line %d: %s", line, fmt.Sprintf(format, args...))
+		})
 	case path.Ext(name) == ".jsonl" && strings.HasPrefix(name, "sessions/"):
 		session := parseSession(data, func(line int, format string, args ...any) {
 			s.report(name, "line %d: %s", line, fmt.Sprintf(format, args...))
 		})
 		s.sessions[name] = session
-	case strings.HasPrefix(name, "sessions/"), strings.HasPrefix(name, "terminal-sessions/"):
+	case strings.HasPrefix(name, "sessions/"), strings.HasPrefix(name, "archive/sessions/"), strings.HasPrefix(name, "terminal-sessions/"):
 		// artifacts; breadcrumbs are followed at the end
 	case name == historyName: // compared with the sessions at the end
 	default:

@@ -14,8 +14,8 @@ import (
 //go:embed all:demo
 var files embed.FS
 
-// Demo is the sample store, rooted in the agent directory: sessions, blobs,
-// terminal-sessions and history.db are at its top. Times of files are not
+// Demo is the sample store, rooted in the agent directory: sessions, archive,
+// blobs, terminal-sessions and history.db are at its top. Times of files are not
 // embedded; the last entry of a session tells when it was last written.
 func Demo() fs.FS {
 	store, err := fs.Sub(files, "demo")

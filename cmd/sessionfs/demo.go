@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -46,6 +48,11 @@ func unpack(src iofs.FS, dir string) error {
 		}
 		if err := os.WriteFile(target, data, 0o600); err != nil {
 			return err
+		}
+		if r, err := gzip.NewReader(bytes.NewReader(data)); err == nil { // an archived session
+			if data, err = io.ReadAll(r); err != nil {
+				return err
+			}
 		}
 		if written, ok := lastWritten(data); ok {
 			return os.Chtimes(target, written, written)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,7 +16,10 @@ import (
 
 // ByID is by-id/: a link for each session, named by its id. Every key that --resume takes is found
 // (docs/design.md section 5).
-type ByID struct{ Listing *listing.Listing }
+type ByID struct {
+	Listing *listing.Listing
+	Archive *listing.Listing // nil for none: finds what nothing in Listing matches
+}
 
 var _ = (Directory)(ByID{})
 
@@ -47,12 +51,28 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 func (d ByID) Find(ctx context.Context, name string) (Entry, error) {
 	info, err := d.Listing.Resume(ctx, name)
 	if errors.Is(err, sessioncore.ErrNotFound) {
-		err = errNoKey
+		return d.findArchived(ctx, name)
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	return linkTo(name, info), nil
+}
+
+func (d ByID) findArchived(ctx context.Context, name string) (Entry, error) {
+	if d.Archive == nil {
+		return Entry{}, errNoKey
+	}
+	info, err := d.Archive.Resume(ctx, name)
+	if errors.Is(err, sessioncore.ErrNotFound) {
+		err = errNoKey
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e := linkTo(name, info)
+	e.Session = path.Join("..", Archive, e.Session)
+	return e, nil
 }
 
 // errNoKey says what a key must be.

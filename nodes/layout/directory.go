@@ -27,7 +27,8 @@ type Entry struct {
 	Name string
 	// Sub is the subdirectory; nil for a link to a session.
 	Sub Directory
-	// Session is where a link leads: the path of the session's directory below sessions/. Set by Find.
+	// Session is where a link leads: the path of the session's directory from sessions/ on, which begins with ../ if the
+	// session is archived. Set by Find.
 	Session string
 	// Stat is that of the file whose owner and times a link has, or of the subdirectory. Set by Find.
 	Stat storage.Stat
@@ -35,6 +36,9 @@ type Entry struct {
 
 // Sessions is the directory of the mount in which the session files lie.
 const Sessions = "sessions"
+
+// Archive is the directory of the mount in which the archived session files lie.
+const Archive = "archive"
 
 // LinkTarget returns the target of a link in d to a session's directory below sessions/.
 func LinkTarget(d Directory, session string) string {

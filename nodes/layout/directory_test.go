@@ -61,7 +61,7 @@ func TestDirectories(t *testing.T) {
 		none   []string
 	}{
 		"by-id": {
-			ByID{listing},
+			ByID{Listing: listing},
 			[]string{"aaa1 ../sessions/p/a", "aaa2 ../sessions/p/b", "ccc ../sessions/q/twin"},
 			[]string{"aaa ../sessions/p/b", "AAA1 ../sessions/p/a", "twin ../sessions/q/twin"},
 			[]string{"ddd", "x", ".git", "aaa11"},

@@ -10,6 +10,9 @@ import (
 // SessionSuffix ends the names of session files.
 const SessionSuffix = ".jsonl"
 
+// ArchiveSuffix comes after SessionSuffix where a session is archived.
+const ArchiveSuffix = ".gz"
+
 // ErrLeadsNowhere is the error for a path that leads to no session.
 var ErrLeadsNowhere = fmt.Errorf("%w: the path leads to no session", sessioncore.ErrNotFound)
 

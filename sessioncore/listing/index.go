@@ -32,7 +32,7 @@ type sessionLine struct {
 func (i *Info) appendLine(dst []byte) []byte {
 	return rawjson.AppendLine(dst, sessionLine{
 		ID:            sessioncore.TextUTF8(i.ID),
-		Path:          string(rawjson.AppendUTF8([]byte("sessions/"), []byte(i.DirName()))),
+		Path:          string(rawjson.AppendUTF8([]byte(i.shownIn+"/"), []byte(i.DirName()))),
 		CWD:           sessioncore.TextUTF8(i.CWD),
 		Title:         orNull(sessioncore.TextUTF8(i.Title), i.flags&infoTitle != 0),
 		Created:       orNull(isoTime(i.created), i.flags&infoCreated != 0),

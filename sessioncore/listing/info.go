@@ -46,6 +46,7 @@ type Info struct {
 	// MessageCount is the number of messages in the prefix.
 	MessageCount int
 
+	shownIn  string // see Listing
 	first    string // the first message, or a prefix of it (infoCut)
 	firstSum uint64 // hash of the whole first message
 	lineSize int    // size of the line in index.jsonl, in bytes
@@ -100,8 +101,8 @@ func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage
 }
 
 // readInfo reads the Info of a file; it is nil if the client does not list the file.
-func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.Stat, error) {
-	prefix, st, err := readPrefix(files, name, buf)
+func (l *Listing) readInfo(name string, buf []byte) (*Info, storage.Stat, error) {
+	prefix, st, err := readPrefix(l.store.Storage(), name, buf)
 	if err != nil {
 		return nil, st, err
 	}
@@ -109,7 +110,7 @@ func readInfo(files storage.Storage, name string, buf []byte) (*Info, storage.St
 	if info == nil || path.Dir(name) == "." && info.flags&infoOperator == 0 {
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
-	info.Name, info.Stat = name, st
+	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
 	info.lineSize = len(info.appendLine(nil))
 	info.firstSum = maphash.String(firstSeed, info.first)
 	return info, st, nil

@@ -28,6 +28,8 @@ import (
 type Listing struct {
 	store *sessioncore.Store
 	root  string // the storage's path, as clients write it
+	// shownIn is the directory of the mount that shows the storage.
+	shownIn string
 
 	// mu guards the fields below, and is held while the storage is read. Lock order: Listing.mu, Session.mu.
 	mu sync.Mutex
@@ -67,7 +69,17 @@ type sessionFile struct {
 // New returns a Listing of the store's sessions. root is the path of the storage as clients write it into breadcrumbs
 // and parentSession.
 func New(store *sessioncore.Store, root string) *Listing {
-	return &Listing{store: store, root: root, dirs: map[string]*sessionDir{}, unsettled: map[*sessionFile]bool{}}
+	return NewIn(store, root, "sessions")
+}
+
+// NewIn is New for sessions that are shown in another directory of the mount than sessions/.
+func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
+	return &Listing{store: store, root: root, shownIn: shownIn, dirs: map[string]*sessionDir{}, unsettled: map[*sessionFile]bool{}}
+}
+
+// Path returns the path in the mount of the directory that shows a session, from the mount's root.
+func (l *Listing) Path(s *sessioncore.Session) string {
+	return l.shownIn + "/" + strings.TrimSuffix(s.Name(), sessioncore.FileEnding)
 }
 
 // Sessions is the result of a Look. It does not change.

@@ -67,26 +67,19 @@ func (l *Listing) HasDirectory(i *Info) bool {
 	return err == nil
 }
 
-// Parent returns the session that s was forked from: the one that parentSession in its header names, by path or by
-// id. The error wraps ErrNotFound if the header names none, or none that exists here.
-func (l *Listing) Parent(ctx context.Context, s *sessioncore.Session) (*sessioncore.Session, error) {
-	text, err := s.ParentText(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case text == "":
-		return nil, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
+// named returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
+// ErrNotFound if there is none.
+func (l *Listing) named(ctx context.Context, text, except string) (*sessioncore.Session, error) {
+	if strings.IndexByte(text, '/') < 0 {
+		info, err := l.byID(ctx, text, except)
+		if err != nil {
+			return nil, err
+		}
+		return l.store.Session(info.Name), nil
 	}
-	var parent *sessioncore.Session
-	if strings.IndexByte(text, '/') >= 0 {
-		parent, err = l.Locate(ctx, text)
-	} else if info, findErr := l.byID(ctx, text, s.Name()); findErr == nil {
-		parent = l.store.Session(info.Name)
-	} else {
-		err = findErr
-	}
-	if err == nil && parent == s {
+	s, err := l.Locate(ctx, text)
+	if err == nil && s.Name() == except {
 		return nil, fmt.Errorf("%w: %s is its own parent", sessioncore.ErrNotFound, s.Name())
 	}
-	return parent, err
+	return s, err
 }

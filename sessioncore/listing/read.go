@@ -80,9 +80,9 @@ func (l *Listing) readOne(name string) readResult {
 	buf := prefixBuffers.Get().(*[prefixSize]byte)
 	defer prefixBuffers.Put(buf)
 	r := readResult{at: time.Now().UnixNano()}
-	info, st, err := readInfo(l.store.Storage(), name, buf[:])
+	info, st, err := l.readInfo(name, buf[:])
 	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
-		info, st, err = readInfo(l.store.Storage(), name, buf[:])
+		info, st, err = l.readInfo(name, buf[:])
 	}
 	if err == nil {
 		r.info, r.token = info, st.Token
@@ -100,7 +100,7 @@ func (l *Listing) install(f *sessionFile, r readResult) {
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
-	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || (old.flags|r.info.flags)&infoSearched != 0:
+	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || old.Parent != r.info.Parent || (old.flags|r.info.flags)&infoSearched != 0:
 		l.lookup = lookup{}
 	}
 	l.long += r.info.long() - old.long()

@@ -15,10 +15,11 @@ import (
 const singleCost = 4
 
 // lookup has indexes of the known sessions. Each is built when it is first needed after a session was added or
-// removed, or changed its id or working directory.
+// removed, or changed its id, working directory or parent.
 type lookup struct {
-	resume *resumeIndex
-	cwds   *cwdIndex
+	resume   *resumeIndex
+	cwds     *cwdIndex
+	children map[string][]*sessionFile // see Listing.naming
 }
 
 // resumeIndex finds the sessions that match a key of --resume. Its lists are sorted, since keys are prefixes.

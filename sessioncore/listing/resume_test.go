@@ -133,12 +133,12 @@ func TestParents(t *testing.T) {
 		want[name] = cases[parent]
 	}
 	for name, parent := range want {
-		session, err := l.Parent(context.Background(), l.store.Session(name))
+		found, err := Family{l}.Parent(context.Background(), Member{l, l.store.Session(name)})
 		if parent == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%.100q", parents[name])
 			continue
 		}
 		require.NoError(t, err, "%.100q", parents[name])
-		require.Equal(t, parent, session.Name(), "%.100q", parents[name])
+		require.Equal(t, parent, found.Session.Name(), "%.100q", parents[name])
 	}
 }

@@ -14,10 +14,11 @@ const (
 	// maxInMemory is how much of one file is kept in memory; more goes to a temporary file. Most sessions are smaller.
 	maxInMemory = 4 << 20
 	// maxMemory and maxDisk are for all files together, and maxFiles is how many temporary files there are. One file that
-	// is in use may be larger than maxDisk.
-	maxMemory = 16 << 20
-	maxDisk   = 1 << 30
-	maxFiles  = 32
+	// is in use may be larger than maxDisk. In memory it is a memoryShare-th of the budget at most.
+	maxMemory   = 12 << 20
+	memoryShare = 8
+	maxDisk     = 1 << 30
+	maxFiles    = 32
 	// maxContents is how many files are kept unpacked.
 	maxContents = 256
 	// inUse is how long what an object may be reading is not taken away. Two readers of large files would otherwise have
@@ -27,10 +28,14 @@ const (
 	keepFor = 5 * time.Minute
 )
 
+// user is whose share of the budget is used: nobody's, as the files are kept for all.
+const user = budget.Everybody - 1
+
 // cache holds what was unpacked, within limits.
 type cache struct {
 	temporary string            // directory of temporary files
 	limitOf   func(int64) int64 // limitOf, but in tests
+	maxMemory int64             // maxMemory, or less in a small budget
 
 	mu       sync.Mutex // guards the fields below
 	contents map[storage.Token]*content
@@ -43,7 +48,11 @@ type cache struct {
 }
 
 func newCache(limit *budget.Budget, temporary string) *cache {
-	return &cache{temporary: temporary, limitOf: limitOf, contents: map[storage.Token]*content{}, hold: limit.For(budget.Everybody)}
+	k := &cache{temporary: temporary, limitOf: limitOf, maxMemory: maxMemory, contents: map[storage.Token]*content{}, hold: limit.For(user)}
+	if limit != nil {
+		k.maxMemory = min(maxMemory, limit.Limit()/memoryShare)
+	}
+	return k
 }
 
 // open returns the content of a compressed file in a state, for one more object. It keeps or closes obj.
@@ -94,7 +103,7 @@ func (k *cache) takeMemory(c *content, n int64) bool {
 	k.makeRoom(c)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.memory > maxMemory || k.hold.Resize(k.memory) != nil {
+	if k.memory > k.maxMemory || k.hold.Resize(k.memory) != nil {
 		k.memory -= n
 		return false
 	}
@@ -146,7 +155,7 @@ func (k *cache) makeRoom(except *content) {
 func (k *cache) isFull() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.memory > maxMemory || k.disk > maxDisk || k.files > maxFiles || len(k.contents) > maxContents
+	return k.memory > k.maxMemory || k.disk > maxDisk || k.files > maxFiles || len(k.contents) > maxContents
 }
 
 // byUse returns the contents that want selects, the one that was not used for longest first.

@@ -1,0 +1,86 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// ArchiveDir is archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
+// index.jsonl. Nothing in it can be changed.
+type ArchiveDir struct {
+	SourceDir
+	index Name
+}
+
+// NewArchiveDir returns the directory that shows the root of a storage, which is at an absolute path without links.
+// sessions are those of the same files uncompressed.
+func NewArchiveDir(view *View, files storage.Storage, root string, sessions *sessioncore.Store) *ArchiveDir {
+	return &ArchiveDir{
+		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, root: root, sessions: sessions},
+		index:     Name{Name: "index.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return NewIndexFile(view) }},
+	}
+}
+
+var _ = (fusefs.NodeLookuper)((*ArchiveDir)(nil))
+
+// Lookup finds index.jsonl, or what a SourceDir finds.
+func (d *ArchiveDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if name == d.index.Name {
+		return d.enterName(ctx, d.index, out)
+	}
+	return d.SourceDir.Lookup(ctx, name, out)
+}
+
+func (d *ArchiveDir) list(ctx context.Context) ([]item, error) {
+	items, err := d.SourceDir.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(it item) bool { return it.name == d.index.Name })
+	items = append(items, d.newItem(kindStatic, d.index.Name, d.index.Mode))
+	sortItems(items)
+	return items, nil
+}
+
+func (d *ArchiveDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if slowFiles[it.name] {
+		return nil, syscall.ENOENT // the kernel then looks it up itself
+	}
+	return d.SourceDir.lookupItem(ctx, it, out)
+}
+
+// denyArchived refuses a change of something in archive/, and says in last-error what can be done.
+func (n *node) denyArchived(file string) syscall.Errno {
+	for at := n.EmbeddedInode(); at != nil; _, at = at.Parent() {
+		d, ok := at.Operations().(*SessionDir)
+		if !ok {
+			continue
+		}
+		name := layout.SessionDir(d.session.Name())
+		err := fmt.Errorf("%w: the session is archived; to change it, put it back in SOURCE: unpack archive/sessions/%s.jsonl.gz to sessions/%s.jsonl, and move the directory of its artifacts along, if it has one",
+			sessioncore.ErrReadOnly, name, name)
+		return n.view.noteArchived(n.view, d.session.Name(), path.Base(file), file, err)
+	}
+	err := fmt.Errorf("%w: what is archived is changed in SOURCE only", sessioncore.ErrReadOnly)
+	return n.view.noteArchived(n.view.Live, outside, file, file, err)
+}
+
+// noteArchived records a refusal in the last-error of a session in a view. Tools such as rm -r ask for every name, which
+// is no reason to fill the log.
+func (v *View) noteArchived(in *View, session, what, file string, err error) syscall.Errno {
+	errno := errnoOf(err)
+	in.noteRefusal(session, what, what, errno, err, func() {
+		v.Log.Info("refused", "path", file, "errno", errno, "why", "it is archived")
+	})()
+	return errno
+}

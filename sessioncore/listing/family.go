@@ -1,0 +1,163 @@
+package listing
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+)
+
+// Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
+// the archived ones.
+type Family []*Listing
+
+// Member is a session of a Family, and the listing that it is in.
+type Member struct {
+	Listing *Listing
+	Session *sessioncore.Session
+}
+
+// Path returns the path in the mount of the directory that shows the session, from the mount's root.
+func (m Member) Path() string { return m.Listing.Path(m.Session) }
+
+// Parent returns the session that m was forked from: the one that parentSession in its header names, by path or by id.
+// The error wraps ErrNotFound if the header names none, or none that exists here.
+func (f Family) Parent(ctx context.Context, m Member) (Member, error) {
+	text, err := m.Session.ParentText(ctx)
+	switch {
+	case err != nil:
+		return Member{}, err
+	case text == "":
+		return Member{}, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
+	}
+	for _, l := range f {
+		except := ""
+		if l == m.Listing {
+			except = m.Session.Name()
+		}
+		s, err := l.named(ctx, text, except)
+		if err == nil || !errors.Is(err, sessioncore.ErrNotFound) {
+			return Member{l, s}, err
+		}
+	}
+	return Member{}, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, text)
+}
+
+// Child is a session whose parent another one is.
+type Child struct {
+	Member
+	// Name is that of its file, without the suffix. If several children have it, a hash of the path follows.
+	Name string
+}
+
+// Children returns the sessions of which m is the parent, in the order of names. It looks at the directories of all
+// sessions, and at the files of those that may be children.
+func (f Family) Children(ctx context.Context, m Member) ([]Child, error) {
+	return f.children(ctx, m, func(string) bool { return true })
+}
+
+// Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
+func (f Family) Child(ctx context.Context, m Member, name string) (Child, error) {
+	plain := name
+	if at := len(name) - cwdHash - 1; at > 0 && name[at] == '~' {
+		plain = name[:at]
+	}
+	found, err := f.children(ctx, m, func(base string) bool { return base == name || cutBase(base) == plain })
+	if err != nil {
+		return Child{}, err
+	}
+	for _, c := range found {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return Child{}, fmt.Errorf("%w: no child is called %q", sessioncore.ErrNotFound, name)
+}
+
+// cutBase shortens a file's name so that a hash can follow.
+func cutBase(base string) string { return base[:min(len(base), sessioncore.MaxName)] }
+
+// children is Children for the files whose name want selects.
+func (f Family) children(ctx context.Context, m Member, want func(base string) bool) (found []Child, err error) {
+	id, err := m.Session.ID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, l := range f {
+		infos, err := l.naming(ctx, id, m.Session.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if !want(info.BaseName()) {
+				continue
+			}
+			child := Member{l, l.store.Session(info.Name)}
+			parent, err := f.Parent(ctx, child)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err == nil && parent == m {
+				found = append(found, Child{child, info.BaseName()})
+				count[info.BaseName()]++
+			}
+		}
+	}
+	for i, c := range found {
+		if count[c.Name] > 1 {
+			sum := sha256.Sum256([]byte(c.Path()))
+			found[i].Name = cutBase(c.Name) + "~" + hex.EncodeToString(sum[:])[:cwdHash]
+		}
+	}
+	slices.SortFunc(found, func(a, b Child) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// naming returns what is known of the sessions whose parentSession may name the one with an id and a file name.
+func (l *Listing) naming(ctx context.Context, id, name string) (infos []*Info, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.look(ctx, false); err != nil {
+		return nil, err
+	}
+	if l.lookup.children == nil {
+		l.lookup.children = map[string][]*sessionFile{}
+		for f := range l.listed() {
+			if key := parentKey(f.info.Parent); key != "" {
+				l.lookup.children[key] = append(l.lookup.children[key], f)
+			}
+		}
+	}
+	keys := []string{path.Base(name)}
+	if id != "" && id != keys[0] {
+		keys = append(keys, id)
+	}
+	var files []*sessionFile
+	for _, key := range keys {
+		files = append(files, l.lookup.children[key]...)
+	}
+	for _, f := range files { // which may end what lookup knows
+		if err := l.again(ctx, f); err != nil {
+			return nil, err
+		}
+		if f.info != nil {
+			infos = append(infos, f.info)
+		}
+	}
+	return infos, nil
+}
+
+// parentKey returns what children are found by: the id that a parentSession is, or the name of the file if it is a path.
+func parentKey(parent string) string {
+	if strings.IndexByte(parent, '/') < 0 {
+		return parent
+	}
+	return path.Base(path.Clean(parent))
+}
