@@ -36,6 +36,7 @@ type cache struct {
 	temporary string            // directory of temporary files
 	limitOf   func(int64) int64 // limitOf, but in tests
 	maxMemory int64             // maxMemory, or less in a small budget
+	inMemory  int64             // maxInMemory, but in tests
 
 	mu       sync.Mutex // guards the fields below
 	contents map[storage.Token]*content
@@ -48,7 +49,7 @@ type cache struct {
 }
 
 func newCache(limit *budget.Budget, temporary string) *cache {
-	k := &cache{temporary: temporary, limitOf: limitOf, maxMemory: maxMemory, contents: map[storage.Token]*content{}, hold: limit.For(user)}
+	k := &cache{temporary: temporary, limitOf: limitOf, maxMemory: maxMemory, inMemory: maxInMemory, contents: map[storage.Token]*content{}, hold: limit.For(user)}
 	if limit != nil {
 		k.maxMemory = min(maxMemory, limit.Limit()/memoryShare)
 	}
@@ -77,7 +78,7 @@ func (k *cache) open(token storage.Token, obj storage.Object) *content {
 // add appends to what was unpacked of a file. Callers must hold c.mu.
 func (k *cache) add(c *content, b []byte) error {
 	d := &c.data
-	if d.file == nil && d.size+int64(len(b)) <= maxInMemory && k.takeMemory(c, int64(len(b))) {
+	if d.file == nil && d.size+int64(len(b)) <= k.inMemory && k.takeMemory(c, int64(len(b))) {
 		d.mem = append(d.mem, b...)
 		d.size += int64(len(b))
 		return nil
