@@ -39,9 +39,10 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	t.archive = a
 	view := &nodes.View{
 		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, Statfs: live.Statfs, ReadOnly: live.ReadOnly,
-		Writer:  writer.New(a.store, writer.Options{ReadOnly: true}),
-		Listing: listing.NewIn(a.store, onDisk.Path(), layout.Archive),
-		Live:    live,
+		ContextSent: live.ContextSent,
+		Writer:      writer.New(a.store, writer.Options{ReadOnly: true}),
+		Listing:     listing.NewIn(a.store, onDisk.Path(), layout.Archive),
+		Live:        live,
 	}
 	if live.Access != nil {
 		view.Access = &nodes.Access{

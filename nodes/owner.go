@@ -25,8 +25,11 @@ func makeOwner(d *snapshotDir) fusefs.InodeEmbedder {
 	return &OwnerFile{node: node{view: d.view}, session: d.session}
 }
 
-// showsOwner reports whether there is an owner. Who is working now is not what somebody shares who masks secrets.
-func (d *SessionDir) showsOwner(context.Context) (bool, error) { return !d.view.Redacted, nil }
+// showsOwner reports whether there is an owner. Who is working now is not what somebody shares who masks secrets, and
+// no client works on an archived session.
+func (d *SessionDir) showsOwner(context.Context) (bool, error) {
+	return !d.view.Redacted && !d.view.Archived(), nil
+}
 
 // mayRead asks whether the caller may know who has the session open: the owner of SOURCE, as for everything that is about
 // processes of clients.

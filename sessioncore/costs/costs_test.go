@@ -20,6 +20,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 )
 
@@ -221,7 +222,8 @@ func (s *testStore) checkOwn() {
 		_, usages := s.slowUsages(name)
 		taken := map[string]bool{}
 		var parent *sessioncore.Snapshot
-		if from, err := s.list.Parent(context.Background(), session); err == nil {
+		if found, err := (listing.Family{s.list}).Parent(context.Background(), listing.Member{Listing: s.list, Session: session}); err == nil {
+			from := found.Session
 			_, others := s.slowUsages(from.Name())
 			for _, u := range others {
 				taken[u.key] = true
