@@ -27,6 +27,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/writer"
@@ -127,6 +128,7 @@ var writeErrors = []struct {
 	{history.ErrTooSlow, syscall.EIO, ""},
 	{history.ErrBusy, syscall.EBUSY, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
+	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
 }
 
 // otherWriteErrors are errors of the model that are no sentinels, and of the system.
