@@ -39,6 +39,9 @@ func newRoot(s streams) *cobra.Command {
 	return root
 }
 
+// completionWord is the command that cobra adds itself: it prints the completions of a shell.
+const completionWord = "completion"
+
 // isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
 // one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
 func isCommand(root *cobra.Command, args []string) bool {
@@ -49,7 +52,7 @@ func isCommand(root *cobra.Command, args []string) bool {
 	if name == "help" && len(args) == 3 {
 		name = args[2]
 	}
-	if strings.HasPrefix(name, cobra.ShellCompRequestCmd) || name == "completion" {
+	if strings.HasPrefix(name, cobra.ShellCompRequestCmd) || name == completionWord {
 		return true
 	}
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })

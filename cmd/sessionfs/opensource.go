@@ -28,6 +28,7 @@ type source struct {
 func onSource(cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
 	var flags sourceFlags
 	flags.add(cmd)
+	cmd.ValidArgsFunction = flags.complete
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if args == nil {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"io"
+	iofs "io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	// completeLimit is how long a shell waits for a completion at most.
+	completeLimit = 2 * time.Second
+	// maxCompletions is how many names are offered.
+	maxCompletions = 500
+)
+
+// complete offers the paths of the tree that begin with what has been typed. An error offers nothing.
+func (f *sourceFlags) complete(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const nothing = cobra.ShellCompDirectiveNoFileComp
+	cmd.SetErr(io.Discard)
+	src, closeSource, err := f.open(cmd)
+	if err != nil {
+		return nil, nothing
+	}
+	defer closeSource()
+	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
+	defer cancel()
+	dir, begun := "", typed
+	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
+		dir, begun = typed[:at+1], typed[at+1:]
+	}
+	names, err := src.ReadDir(ctx, dir)
+	if err != nil {
+		return nil, nothing
+	}
+	var offers []cobra.Completion
+	directive := nothing
+	for _, n := range names {
+		if !strings.HasPrefix(n.Name, begun) || n.Name[0] == '.' && begun == "" || len(offers) == maxCompletions {
+			continue
+		}
+		offer := dir + n.Name
+		isDir := n.Type.IsDir()
+		if n.Type == iofs.ModeSymlink {
+			info, err := src.Stat(ctx, offer)
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir { // the path goes on
+			offer += "/"
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		offers = append(offers, offer)
+	}
+	return offers, directive
+}
