@@ -23,7 +23,7 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Documen
 	}
 	c.doc.pieces = slices.Clip(c.doc.pieces)
 	c.doc.hasBlobs = blobs != nil && c.blobs
-	c.doc.unresolved = c.resolver.left
+	c.doc.unresolved, c.doc.copied = c.resolver.left, c.resolver.copied
 	return c.doc, nil
 }
 

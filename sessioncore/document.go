@@ -24,7 +24,8 @@ type Document struct {
 
 	closed     func() // see OnClose; nil for nothing
 	hasBlobs   bool
-	unresolved int // number of references to blobs that there was no room for
+	copied     []string // hashes of the blobs whose content is literal text
+	unresolved int      // number of references to blobs that there was no room for
 
 	maker  Maker
 	making sync.Mutex // guards the fields below
@@ -95,7 +96,7 @@ func (d *Document) AddEdited(e Entry, text, part rawjson.Value, edits rawjson.Ed
 // SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
 func (d *Document) SetResolved(r *Resolver, any bool) {
 	d.hasBlobs = d.blobs != nil && any
-	d.unresolved = r.left
+	d.unresolved, d.copied = r.left, r.copied
 }
 
 // AddText adds text to the end of the document.
@@ -140,6 +141,9 @@ func (d *Document) HasBlobs() bool { return d.hasBlobs }
 // BlobHashes returns the hashes of the blobs that the document shows, each once.
 func (d *Document) BlobHashes() []string {
 	seen := map[string]bool{}
+	for _, hash := range d.copied {
+		seen[hash] = true
+	}
 	for _, p := range d.pieces {
 		if p.blob != nil {
 			seen[p.blob.Hash] = true

@@ -116,6 +116,24 @@ func TestRoom(t *testing.T) {
 	require.Equal(t, 3, strings.Count(string(contextOf(t, s, nil)), "blob:sha256:"+hash))
 }
 
+// TestCopiedBlob: a blob that is copied into the text, as JSON escapes some of it, is one that the document shows: who
+// may not read the blob may not read the context. So in the other context.
+func TestCopiedBlob(t *testing.T) {
+	blobs, hash := testBlobs()
+	s := snapshotOf(t, `"type":"message","message":{"role":"user","attribution":"user","content":[],"x":{"image_url":"blob:sha256:`+hash+`"}}`)
+	for _, render := range []func(context.Context, *sessioncore.Snapshot, sessioncore.Entry, sessioncore.Blobs) (*sessioncore.Document, error){
+		Context,
+		func(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry, blobs sessioncore.Blobs) (*sessioncore.Document, error) {
+			return s.Context(ctx, e, blobs)
+		},
+	} {
+		doc, err := render(t.Context(), s, sessiontest.Leaf(t, s), blobs)
+		require.NoError(t, err)
+		require.Equal(t, []string{hash}, doc.BlobHashes())
+		require.Contains(t, string(sessiontest.ReadObject(t, doc)), `AAAA \"é\"`)
+	}
+}
+
 // TestNested: content that is nested very deeply is passed on as it is.
 func TestNested(t *testing.T) {
 	_, hash := testBlobs()
