@@ -274,10 +274,10 @@ func TestStopped(t *testing.T) {
 	}
 	_, err = s.text(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
-	require.LessOrEqual(t, len(read), 40+maxAtOnce)
+	require.LessOrEqual(t, len(read), 40+2*maxAtOnce)
 	s.files.onOpen = nil
 	require.Equal(t, s.slowLines(), s.lines(c))
-	require.LessOrEqual(t, len(s.files.names), 100-40+2*maxAtOnce)
+	require.LessOrEqual(t, len(s.files.names), 100-40+3*maxAtOnce)
 }
 
 // TestWaiting: who waits for another one to add up can go.

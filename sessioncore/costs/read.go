@@ -55,6 +55,9 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) *readings
 	r.running.Go(func() {
 		for _, info := range sessions {
 			one := make(chan result, 1)
+			if r.ctx.Err() != nil {
+				return
+			}
 			select {
 			case r.results <- one:
 			case <-r.ctx.Done():
