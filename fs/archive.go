@@ -8,6 +8,7 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/writer"
@@ -35,6 +36,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	a := &archive{onDisk: onDisk, unpacked: gzip.New(onDisk, live.Memory, temporaryDir())}
 	a.store = sessioncore.NewStore(a.unpacked)
 	a.store.Keep(keepArchived)
+	a.store.SetProgram(func() program.Program { return program.OMP }) // pi archives nothing
 	onDisk.OnNoDescriptor(a.store.Close)
 	t.archive = a
 	view := &nodes.View{

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
+	filenames "sessionfs/sessioncore/names"
 )
 
 // nameOf is the rule of docs/design.md section 1, Names, written from its text: plain names as they are, else
@@ -83,7 +83,7 @@ func TestNames(t *testing.T) {
 	onceIsEnough(t)
 	seen := map[string]string{}
 	for _, id := range append(randomIDs(1, sized(20_000, 4_000)), strings.Repeat("q", sized(10<<20, 1<<20)), strings.Repeat("q", sized(10<<20, 1<<20))+"r") {
-		name := sessioncore.FileName(id)
+		name := filenames.FileName(id)
 		require.Equal(t, nameOf(id), name, "%.300q", id)
 		require.LessOrEqual(t, len(name), 217)
 		other, taken := seen[name]

@@ -22,6 +22,7 @@ import (
 	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/pending"
@@ -75,7 +76,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{source: source}
-	onDisk, err1 := t.sub(layout.Sessions)
+	flat := piSessionDir(source, o.Source, os.Getenv)
+	onDisk, err1 := t.openSessions(layout.Sessions, flat)
 	blobs, err2 := t.sub(blobsName)
 	terminals, err3 := t.openTerminals(o.State)
 	if err := errors.Join(err1, err2, err3); err != nil {
@@ -94,6 +96,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	sessions := pending.New(shown, memory)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
+	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
 	for _, s := range append(t.subs, t.source) {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
@@ -101,6 +104,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
 	blobStore := blobfs.New(blobs)
 	list := listing.New(t.store, onDisk.Path())
+	list.SetFlat(flat != "")
 	view := &nodes.View{
 		Log:   log,
 		Blobs: blobStore,
@@ -115,7 +119,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			BlobsDir:   blobs.Path(),
 			Clients:    t.clients,
 			Leases:     t.leases,
-			Program:    func() writer.Program { return writer.ProgramOfRoot(source, o.Source, source.Path()) },
+			Flat:       flat != "",
 		}),
 		Listing:     list,
 		ReadOnly:    o.ReadOnly,

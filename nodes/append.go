@@ -5,7 +5,7 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -20,7 +20,7 @@ func appendLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string,
 	ids, err := f.view.Writer.Append(ctx, f.session, lines...)
 	done := len(ids)
 	for i, id := range ids {
-		ids[i] = sessioncore.TextUTF8(id)
+		ids[i] = names.TextUTF8(id)
 	}
 	if done == len(lines) && err != nil {
 		done = 0 // all are written, but not durable: the writer must be told

@@ -4,12 +4,15 @@
 #
 #   needed      the commands that it needs, as scripts/need takes them
 #   run_limit   how many seconds the checks of one version may take
+#   pi_checks   what bun runs for the versions of pi, unless the script has nothing for them
 set -euo pipefail
 : "${needed[0]:?}" "${run_limit:?}"
 
 readonly bun_version=1.4.5
 readonly client=@oh-my-pi/pi-coding-agent
-readonly known_versions=(14.9.9 18.2.3 18.3.4)
+known_versions=(14.9.9 18.2.3 18.3.4)
+[[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.5.2)
+readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
 
@@ -183,6 +186,36 @@ begin() {
 	trap 'exit 129' HUP
 }
 
+# unpack PACKAGE VERSION DIR gets the package alone, without what it depends on, into DIR/package.
+unpack() {
+	local package=$1 version=$2 dir=$3
+	mkdir -p "$dir"
+	(
+		flock 9
+		[[ $(jq -r .version "$dir/package/package.json" 2>/dev/null) != "$version" ]] || exit 0
+		echo "Unpacking $package $version into $dir"
+		cd "$dir" || exit
+		rm -rf package part
+		mkdir part
+		timeout "$install_limit" npm pack --silent --pack-destination part "$package@$version" </dev/null >part/name
+		tar -xzf "part/$(<part/name)" -C part
+		mv part/package package
+		rm -rf part
+	) 9>"$dir/.lock"
+	[[ -e $dir/package/package.json ]]
+}
+
+# get_pi VERSION gets a version of pi. Of 1.5.2 the registry does not have all that it depends on, but its bundle has it.
+get_pi() {
+	local pi=@earendil-works/pi-coding-agent
+	[[ $1 != 0.73.1 ]] || pi=@mariozechner/pi-coding-agent
+	if [[ $1 == 1.5.2 ]]; then
+		unpack "$pi" "$1" "$cache/client-pi-$1"
+	else
+		install "$pi" "$1" "$cache/client-pi-$1"
+	fi
+}
+
 # get_client VERSION… gets the client and its runtime, or sets why.
 get_client() {
 	local version
@@ -192,7 +225,11 @@ get_client() {
 	bun=$(find_bun) || return
 	for version in "$@"; do
 		why="npm cannot install $client $version"
-		install "$client" "$version" "$cache/client-$version" || return
+		if [[ $version == pi-* ]]; then
+			get_pi "${version#pi-}" || return
+		else
+			install "$client" "$version" "$cache/client-$version" || return
+		fi
 	done
 }
 
@@ -208,14 +245,17 @@ build() {
 # check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
 # The client sees a home, an agent directory and a project of its own, and no terminal.
 check_version() {
-	local checks=$1 version=$2 dir=$tmp/$2 status=0 lines shown
-	mkdir -p "$dir"/{agent,mnt,home,project,tmp}
-	"$tmp/sessionfs" "$dir/agent" "$dir/mnt"
+	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown
+	if [[ $version == pi-* ]]; then
+		checks=$root/$pi_checks agent=$dir/home/.pi/agent # which is also how it is known
+	fi
+	mkdir -p "$agent/sessions" "$dir"/{mnt,home,project,tmp}
+	"$tmp/sessionfs" "$agent" "$dir/mnt"
 	exec {lines}> >(tee -a "$tmp/log")
 	shown=$!
 	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \
-		PI_CODING_AGENT_DIR="$dir/agent" \
-		"$bun" "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
+		PI_CODING_AGENT_DIR="$agent" SESSIONFS_RECORD="${SESSIONFS_RECORD:-}" \
+		"$bun" --no-install "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
 		</dev/null >&"$lines" 2>&1 || status=$?
 	exec {lines}>&-
 	end_strays

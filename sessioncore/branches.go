@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"sessionfs/sessioncore/names"
 )
 
 // branchNames are the names in branches/ that are not ids but that an id could equal.
@@ -14,7 +16,7 @@ var branchNames = []string{"current"}
 func (s *Snapshot) BranchName(e Entry) string {
 	name := s.Name(e)
 	if slices.Contains(branchNames, name) {
-		return escapeFirst(name)
+		return names.EscapeFirst(name)
 	}
 	return name
 }
@@ -25,7 +27,7 @@ func (s *Snapshot) FindBranchName(name string) (Entry, error) {
 		switch name {
 		case fixed:
 			return NoEntry, fmt.Errorf("%w: %q is no id", ErrNotFound, name)
-		case escapeFirst(fixed):
+		case names.EscapeFirst(fixed):
 			return s.FindBranch(fixed)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 
 	"github.com/stretchr/testify/require"
@@ -93,7 +94,7 @@ func TestBranchesDocument(t *testing.T) {
 		"repeated id":             {at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "", "") + at(4, "c", "a", ""), []string{"c 2 - yes", "b 2 - lost"}},
 		"entries without id":      {at(1, "a", "", "") + `{"type":"custom","parentId":"a"}` + "\n", []string{"a 1 - yes"}},
 		"odd ids":                 {at(1, "current", "", "") + at(2, "x/y z", "", "") + at(3, `\n`, "", "") + at(4, "", "", ""), []string{"% 1 - yes", "%0A 1 - lost", "x%2Fy z 1 - lost", "%63urrent 1 - lost"}},
-		"long id":                 {at(1, strings.Repeat("x", 300), "", ""), []string{strings.Repeat("x", 200) + "~" + nameHash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
+		"long id":                 {at(1, strings.Repeat("x", 300), "", ""), []string{strings.Repeat("x", 200) + "~" + names.Hash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := snapshotOf(t, sessiontest.Header+c.entries)
@@ -177,7 +178,7 @@ func TestByLabel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, l, found)
 	}
-	require.Equal(t, []string{"with%2Fslash b 5", "first a%2Fb 6", "%2E.%2Fx l2 10", FileName(strings.Repeat("é", 300)) + " l3 11"}, got)
+	require.Equal(t, []string{"with%2Fslash b 5", "first a%2Fb 6", "%2E.%2Fx l2 10", names.FileName(strings.Repeat("é", 300)) + " l3 11"}, got)
 	for _, name := range []string{"ghost", "", "with/slash", "second", "first "} {
 		_, err := s.FindLabelName(name)
 		require.ErrorIs(t, err, ErrNotFound, name)

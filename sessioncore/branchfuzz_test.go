@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 
 	"github.com/stretchr/testify/require"
 )
@@ -162,24 +163,24 @@ func isArchived(t *testing.T, s *Snapshot, e Entry) bool {
 
 // checkByLabel: a name leads to an entry that has the label.
 func checkByLabel(t *testing.T, s *Snapshot) {
-	names := map[string]bool{}
+	all := map[string]bool{}
 	for _, l := range s.ByLabel() {
-		require.False(t, names[l.Name])
-		names[l.Name] = true
+		require.False(t, all[l.Name])
+		all[l.Name] = true
 		checkFileName(t, l.Name)
-		require.Equal(t, l.Name, FileName(s.LabelOf(l.Entry)))
+		require.Equal(t, l.Name, names.FileName(s.LabelOf(l.Entry)))
 		found, err := s.FindLabelName(l.Name)
 		require.NoError(t, err)
 		require.Equal(t, l, found)
 	}
 	for _, l := range slices.Backward(s.Labels()) {
 		e, err := s.Find(l.Target)
-		if name := FileName(l.Label); err == nil && names[name] {
+		if name := names.FileName(l.Label); err == nil && all[name] {
 			found, err := s.FindLabelName(name)
 			require.NoError(t, err)
 			require.Equal(t, e, found.Entry, "the last one that got it")
-			delete(names, name)
+			delete(all, name)
 		}
 	}
-	require.Empty(t, names)
+	require.Empty(t, all)
 }

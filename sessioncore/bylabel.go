@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"sessionfs/sessioncore/names"
 )
 
 // Labelled is a name in by-label/: a label that is in effect on an entry of the session.
@@ -38,8 +40,8 @@ func (s *Snapshot) FindLabelName(name string) (Labelled, error) {
 
 // nameLabels fills s.byLabel.
 func (s *Snapshot) nameLabels() {
-	names := &s.byLabel
-	names.at = map[string]int{}
+	by := &s.byLabel
+	by.at = map[string]int{}
 	last := map[string]uint32{} // the label entry that set each label last
 	inEffect := s.labelsInEffect()
 	for _, l := range inEffect {
@@ -52,8 +54,8 @@ func (s *Snapshot) nameLabels() {
 		if e == NoEntry || last[l.label] != l.entry {
 			continue
 		}
-		name := FileName(l.label)
-		names.at[name] = len(names.list)
-		names.list = append(names.list, Labelled{name, e, s.Time(Entry(l.entry))})
+		name := names.FileName(l.label)
+		by.at[name] = len(by.list)
+		by.list = append(by.list, Labelled{name, e, s.Time(Entry(l.entry))})
 	}
 }

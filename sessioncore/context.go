@@ -11,8 +11,11 @@ import (
 // Context returns what the model would be sent at an entry, or before the first entry if at is NoEntry, as the
 // client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
 // Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
-// holds a reference to the snapshot until it is closed.
+// holds a reference to the snapshot until it is closed. pi has no blobs, and takes references as they are.
 func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Document, error) {
+	if s.dialect == Pi {
+		blobs = nil
+	}
 	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: newResolver(ctx, blobs)}
 	if at != NoEntry {
 		c.path = s.Path(at)
@@ -41,7 +44,11 @@ type contextBuilder struct {
 
 func (c *contextBuilder) build() error {
 	c.doc.text(`{"messages":[`)
-	if err := c.writeMessages(); err != nil {
+	messages := c.writeMessages
+	if c.s.dialect == Pi {
+		messages = c.writePiMessages
+	}
+	if err := messages(); err != nil {
 		return err
 	}
 	c.doc.text(`]`)
@@ -115,7 +122,7 @@ func (c *contextBuilder) writeEntries(entries []Entry) error {
 		case TypeMessage:
 			err = c.writeMessage(e)
 		case TypeCustomMessage:
-			if c.words.customMessages {
+			if c.words.customKeys != nil {
 				err = c.writeCustomMessage(e)
 			}
 		case TypeBranchSummary:
@@ -271,7 +278,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry) error {
 	}
 	c.separate()
 	c.doc.text(`{"role":"custom"`)
-	err = c.writeKeys(e, text, []string{"customType", "content", "display", "details", "attribution"})
+	err = c.writeKeys(e, text, c.words.customKeys)
 	c.writeTime(e)
 	return err
 }

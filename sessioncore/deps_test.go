@@ -39,14 +39,16 @@ var ownImports = map[string][]string{
 	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/gzip", "/storage/memory", "/storage/pending", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/budget", "/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/storage"},
+	"/names":                          {"/internal/rawjson"},
+	"/program":                        {"/internal/rawjson", "/storage"},
+	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
-	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/report", "/storage"},
-	"/listing":                        {"", "/internal/rawjson", "/storage"},
+	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
+	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
 	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
 	"/sent":                           {"", "/internal/rawjson"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
-	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/storage"},
+	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -6,11 +6,13 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/program"
 )
 
 // Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The header decides the
-// dialect of the whole file. A Dialect is data: code that differs between dialects reads its fields or compares it
-// with OMP and Operator. Dialects are immutable.
+// dialect of the whole file; that of OMP and Pi is the same, and the agent directory and the entries tell them apart
+// (docs/format.md, Whose session it is). A Dialect is data: code that differs between dialects reads its fields or
+// compares it with OMP, Pi and Operator. Dialects are immutable.
 type Dialect struct {
 	HeaderType string // the type of a header
 	types      map[string]EntryType
@@ -51,14 +53,15 @@ type contextWords struct {
 	branchKeys     []string
 	compactionRole string
 	compactionKeys []string
-	// customMessages reports whether custom_message entries are for the model too, not only for the user interface.
-	customMessages bool
+	// customKeys are the members of a custom_message that its message has. It is nil if these entries are not for the
+	// model but only for the user interface.
+	customKeys []string
 	// providerHistory reports whether a provider may keep the history, so that messages carry it as a payload.
 	providerHistory bool
 }
 
 var (
-	// OMP is the dialect of omp, xcsh and pi.
+	// OMP is the dialect of omp and xcsh.
 	OMP = &Dialect{
 		HeaderType: "session", types: ompTypes, Spelling: jsonl.CamelCase,
 		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey,
@@ -68,10 +71,19 @@ var (
 		context: contextWords{
 			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
 			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "shortSummary", "tokensBefore"},
-			customMessages: true, providerHistory: true,
+			customKeys: []string{"customType", "content", "display", "details", "attribution"}, providerHistory: true,
 		},
 		DataFirst: true, FileTime: rawjson.TimestampLayout,
 	}
+	// Pi is the dialect of pi: that of omp but for the title, the context and some types of entries (docs/format.md, pi).
+	Pi = func() *Dialect {
+		d := *OMP
+		d.TitleEntry = true
+		d.context.compactionKeys = []string{"summary", "tokensBefore"}
+		d.context.customKeys = []string{"customType", "content", "display", "details"}
+		d.context.providerHistory = false
+		return &d
+	}()
 	// Operator is the dialect of operator (docs/format.md, Operator dialect).
 	Operator = &Dialect{
 		HeaderType: "session_header", types: operatorTypes, Spelling: jsonl.SnakeCase,
@@ -96,7 +108,18 @@ func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 	return rawjson.ReadTimestamp(v)
 }
 
-// DialectOf returns the dialect of a header. It returns nil if v is not a header: an object with one of the header
+// IsOMP reports whether d is OMP or Pi, which have the same header and the same words.
+func (d *Dialect) IsOMP() bool { return d == OMP || d == Pi }
+
+// OfProgram returns the dialect of a session whose header is of dialect d, if it is one of program p.
+func (d *Dialect) OfProgram(p program.Program) *Dialect {
+	if d.IsOMP() && p == program.Pi {
+		return Pi
+	}
+	return d
+}
+
+// DialectOf returns the dialect of a header, OMP for Pi. It returns nil if v is not a header: an object with one of the header
 // types and a string id, which may be empty (docs/format.md, Loading).
 func DialectOf(v rawjson.Value) *Dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {

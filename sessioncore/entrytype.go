@@ -23,9 +23,12 @@ const (
 	TypeTitleChange
 	TypeResetBoundary // nothing before it is sent any more
 	TypeArchive       // hides the entries under another one, or shows them again
+	TypeSessionInfo   // the session's title, in the dialects of pi and operator
+	// Only of effect in pi's dialect.
+	TypeUsage       // what something cost that is no message
+	TypeContextEdit // another content for an entry in the context
 	// Only in the operator dialect, which writes branch for TypeBranchSummary and custom_info for TypeCustom.
-	TypeLeaf        // a move of the leaf
-	TypeSessionInfo // the session's title
+	TypeLeaf // a move of the leaf
 
 	typeHeader // not an entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
 )
@@ -48,18 +51,20 @@ var typeNames = [...]string{
 	TypeTitleChange:         "title_change",
 	TypeResetBoundary:       "reset_boundary",
 	TypeArchive:             "archive",
-	TypeLeaf:                "leaf",
 	TypeSessionInfo:         "session_info",
+	TypeUsage:               "usage",
+	TypeContextEdit:         "context_edit",
+	TypeLeaf:                "leaf",
 	typeHeader:              "session",
 }
 
 // String returns the type as files write it, in omp's words if dialects differ, or "" for TypeUnknown.
 func (t EntryType) String() string { return typeNames[t] }
 
-// ompTypes maps the types that omp writes.
+// ompTypes maps the types that omp and pi write.
 var ompTypes = func() map[string]EntryType {
 	m := map[string]EntryType{"session": typeHeader}
-	for t := TypeMessage; t <= TypeArchive; t++ {
+	for t := TypeMessage; t <= TypeContextEdit; t++ {
 		m[t.String()] = t
 	}
 	return m

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -344,20 +345,20 @@ func FuzzNames(f *testing.F) {
 		f.Add(id, "b")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		name := FileName(a)
+		name := names.FileName(a)
 		require.Equal(t, nameByTheBook(a), name)
 		checkFileName(t, name+".json")
-		require.Equal(t, a == b, name == FileName(b), "%q and %q", a, b)
-		text, ok := DecodeName(name)
+		require.Equal(t, a == b, name == names.FileName(b), "%q and %q", a, b)
+		text, ok := names.DecodeName(name)
 		require.Equal(t, !strings.Contains(name, "~"), ok, "only a cut name does not tell its id: %q", name)
 		if ok {
 			require.Equal(t, a, text)
 		}
 		// What no id is called finds none.
-		if text, ok := DecodeName(b); ok {
-			require.Equal(t, b, FileName(text))
+		if text, ok := names.DecodeName(b); ok {
+			require.Equal(t, b, names.FileName(text))
 		}
-		checkFileName(t, FileNameAmong(a, []string{"entry.json"}))
+		checkFileName(t, names.FileNameAmong(a, []string{"entry.json"}))
 	})
 }
 

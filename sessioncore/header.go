@@ -9,6 +9,7 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -17,6 +18,7 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
 		x.header.slotOff, x.header.slot = u.Off, u.Size
+		x.marks = program.MarkOMP
 		return nil
 	}
 	d := DialectOf(v)
@@ -126,8 +128,8 @@ func (s *Snapshot) SessionID() (string, error) {
 }
 
 // Title returns the session's title as WTF-8 text, "" if it has none. A title slot overrides the header
-// (docs/format.md, Title slot). The title of an operator session is the name in the last session_info entry; null,
-// an empty name and no such entry all mean that there is no title.
+// (docs/format.md, Title slot). The title of a session of pi or operator is the name in the last session_info entry;
+// null, an empty name and no such entry all mean that there is no title. pi trims the name.
 func (s *Snapshot) Title() (string, error) {
 	if s.dialect.TitleEntry {
 		return s.name()
@@ -151,6 +153,9 @@ func (s *Snapshot) name() (string, error) {
 	}
 	text, err := s.EntryText(Entry(s.titleEntry - 1))
 	name, _ := text.Member("name").Text()
+	if s.dialect == Pi {
+		name = rawjson.TrimSpace(name)
+	}
 	return name, err
 }
 
@@ -238,3 +243,29 @@ func ReadHeaderOf(ctx context.Context, files storage.Storage, name string) (rawj
 	})
 	return header, err
 }
+
+const (
+	// maxLeaseName is the maximum length of an id that is the name of its lease.
+	maxLeaseName = 128
+	// maxLeaseText is the maximum length of such an id as JSON, if every character is escaped.
+	maxLeaseText = 6*maxLeaseName + 2
+)
+
+// isLeaseName reports whether the client uses an id itself as the name of its lease. For other ids it uses a hash
+// of the id; those leases are not looked for.
+func isLeaseName(id string) bool {
+	if id == "" || len(id) > maxLeaseName {
+		return false
+	}
+	for _, b := range []byte(id) {
+		switch {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// LeaseName returns the name of the lease that a client of the session holds, "" if the name is not known.
+func (s *Snapshot) LeaseName() string { return s.header.leaseName }

@@ -7,6 +7,8 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/program"
 )
 
 // record is what the index keeps of an entry: its position and its links, never its content.
@@ -38,6 +40,7 @@ const (
 	RoleAssistant
 	RoleToolResult
 	RoleHookMessage
+	RoleSystem
 )
 
 type recordFlags uint16
@@ -77,7 +80,8 @@ type index struct {
 	ordinals []uint32
 
 	header  headerRef
-	dialect *Dialect
+	dialect *Dialect // by the header alone
+	marks   program.Marks
 	values  int64  // values read, counting the header but not a title slot
 	lastID  uint32 // 1 + the number of the last entry with an id, 0 for none
 	leaf    symbol // the id of the leaf, 0 for none
@@ -171,6 +175,9 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	case TypeSessionInfo:
 		x.title = n + 1
 	}
+	if mayMark(&rec) && x.marks&program.MarkOMP == 0 {
+		x.marks |= program.MarksOf(u.Text)
+	}
 	if rec.flags&recBlob != 0 {
 		x.addBlobUses(u.Text, n)
 	}
@@ -184,6 +191,17 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	x.lastID = n + 1
 	// Stored last: a reader that sees the new number ignores it unless its snapshot has that entry.
 	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
+}
+
+// mayMark reports whether an entry may have a mark of the program that wrote it, so that it is worth a look.
+func mayMark(rec *record) bool {
+	switch rec.kind {
+	case TypeMessage:
+		return rec.role == RoleSystem
+	case TypeUnknown, TypeThinkingLevelChange, TypeCustom, TypeCustomMessage, TypeLabel:
+		return false
+	}
+	return true
 }
 
 // moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the target of a move
@@ -249,6 +267,8 @@ func roleOf(v rawjson.Value) Role {
 		return RoleToolResult
 	case v.Is("hookMessage"):
 		return RoleHookMessage
+	case v.Is("system"):
+		return RoleSystem
 	}
 	return RoleOther
 }
@@ -272,7 +292,7 @@ func (x *index) setID(rec *record, id []byte) {
 			Why: rawjson.Text(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line)),
 		})
 	}
-	if rec.before == 0 && NameTooLong(id) {
+	if rec.before == 0 && names.TooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
 	}
 }

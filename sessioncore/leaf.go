@@ -94,7 +94,7 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 	}
 	s.move = move
 	cur.pin.refs.Add(1)
-	moved := s.index.view(cur.pin, cur.stat)
+	moved := s.index.view(cur.pin, cur.stat, s.store.Program())
 	moved.readAt, moved.headSum, moved.fingerprints, moved.endsLine, moved.move = cur.readAt, cur.headSum, cur.fingerprints, cur.endsLine, move
 	s.install(moved)
 	moved.Release()

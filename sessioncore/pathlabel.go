@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // This file makes path labels: the part of a name in branches/…/path/ that says what the entry is, so that a
@@ -22,7 +23,7 @@ const (
 // session.
 type commonPathLabels struct {
 	types [len(typeNames)]symbol
-	roles [RoleHookMessage + 1]symbol
+	roles [RoleSystem + 1]symbol
 }
 
 // pathLabelOf returns the path label of an entry: the role of its message, "toolResult-<tool>" for a tool result,
@@ -87,7 +88,7 @@ func appendCutName(dst, text []byte, limit int) []byte {
 	for len(text) > 0 {
 		r, n := rawjson.DecodeRune(text)
 		leading := len(dst) == 0 && (r == '.' || r == '-')
-		if plainRune(r, n) && !leading {
+		if names.PlainRune(r, n) && !leading {
 			if len(dst)+n > limit {
 				return dst
 			}
@@ -97,7 +98,7 @@ func appendCutName(dst, text []byte, limit int) []byte {
 				if len(dst)+len("%XX") > limit {
 					return dst
 				}
-				dst = appendPercent(dst, string(text[i:i+1]))
+				dst = names.AppendPercent(dst, string(text[i:i+1]))
 			}
 		}
 		text = text[n:]

@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -113,7 +114,7 @@ func pathLabelByTheBook(text rawjson.Value) string {
 			}
 		}
 	}
-	name := encodeName(label)
+	name := names.FileName(label)
 	for i := min(len(name), maxPathLabel); ; i-- {
 		if i == len(name) || utf8.RuneStart(name[i]) && !strings.Contains(name[max(0, i-2):i], "%") {
 			return name[:i]

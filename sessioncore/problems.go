@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // ProblemKind is the kind of a problem in a session file, as problems.jsonl names it.
@@ -112,10 +113,10 @@ func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document 
 	return doc
 }
 
-// shortID cuts an id to MaxName bytes, so that a hostile id does not make the line long.
+// shortID cuts an id to names.MaxName bytes, so that a hostile id does not make the line long.
 func shortID(id string) string {
-	if len(id) <= MaxName {
+	if len(id) <= names.MaxName {
 		return id
 	}
-	return string(rawjson.AppendUTF8(nil, []byte(id[:MaxName])))
+	return string(rawjson.AppendUTF8(nil, []byte(id[:names.MaxName])))
 }

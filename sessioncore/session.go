@@ -202,7 +202,7 @@ func (s *Session) indexWhole(ctx context.Context, p *pin) (*Snapshot, error) {
 	if !x.header.found {
 		return nil, ErrNotSession
 	}
-	snap := x.view(p, st)
+	snap := x.view(p, st, s.store.Program())
 	if err := snap.takeFingerprints(readAt); err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, look
 		return nil, false, err
 	}
 	cur.pin.refs.Add(1)
-	snap = s.index.view(cur.pin, st)
+	snap = s.index.view(cur.pin, st, s.store.Program())
 	if err := snap.updateFingerprints(lookedAt, cur, w); err != nil {
 		s.index = nil // it holds entries that no snapshot shows
 		cur.pin.release()

@@ -19,7 +19,11 @@ func (c *contextBuilder) settings() []func() error {
 	if c.s.dialect == Operator {
 		return []func() error{c.writeThinkingLevel, c.writeModelID}
 	}
-	return []func() error{c.writeThinkingLevel, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode}
+	level := []func() error{c.writeThinkingLevel}
+	if c.s.dialect == Pi { // what pi gives, then what scripts find in every context
+		level = []func() error{c.writePiThinkingLevel, c.writePiModel}
+	}
+	return append(level, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode)
 }
 
 // lastText returns the last entry of a type on the path with its text, or NoEntry.

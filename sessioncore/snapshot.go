@@ -9,6 +9,8 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -86,14 +88,15 @@ func (p *pin) release() {
 
 var serials atomic.Int64
 
-// view returns a snapshot of the index. The snapshot takes over one reference to the pin.
-func (x *index) view(p *pin, st storage.Stat) *Snapshot {
+// view returns a snapshot of the index, of a file in an agent directory of root. The snapshot takes over one reference
+// to the pin.
+func (x *index) view(p *pin, st storage.Stat, root program.Program) *Snapshot {
 	s := &Snapshot{
 		pin: p, stat: st,
 		symbols: x.symbols, records: x.records[:len(x.records):len(x.records)],
 		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
 		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
-		header: x.header, dialect: x.dialect, version: x.version, lastID: x.lastID,
+		header: x.header, dialect: x.dialect.OfProgram(program.OfSession(root, x.marks)), version: x.version, lastID: x.lastID,
 		leafID: x.leaf, titleEntry: x.title, form: x.form, shared: x.shared,
 		blobUses: x.blobUses, blobUsesMore: x.blobUsesMore,
 	}
@@ -275,7 +278,7 @@ func (s *Snapshot) Name(e Entry) string {
 	if rec.id == 0 {
 		return fmt.Sprintf("~%d", rec.line)
 	}
-	name := FileName(s.idText(rec.id))
+	name := names.FileName(s.idText(rec.id))
 	if s.newest(rec.id) != e {
 		return fmt.Sprintf("%s~%d", name, rec.line)
 	}
@@ -287,7 +290,7 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 	if e, err := s.FindIDName(name); err == nil {
 		return e, nil
 	}
-	if base, line, ok := lineSuffix(name); ok {
+	if base, line, ok := names.LineSuffix(name); ok {
 		if e := s.atLine(line); e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
 			return e, nil
 		}
@@ -298,7 +301,7 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 // IDName returns the file name of an entry's id in a directory where the names taken have another meaning: an id
 // that looks like one of them has its first byte encoded.
 func (s *Snapshot) IDName(e Entry, taken ...string) string {
-	return FileNameAmong(s.idText(s.records[e].id), taken)
+	return names.FileNameAmong(s.idText(s.records[e].id), taken)
 }
 
 // FindIDName returns the entry that IDName gives that name, the last one if the file repeats its id. The error is
@@ -312,15 +315,15 @@ func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
 
 // findID returns the id that is shown as name in a directory with those fixed names, or 0.
 func (s *Snapshot) findID(name string, fixed []string) symbol {
-	if id, ok := DecodeNameAmong(name, fixed); ok {
+	if id, ok := names.DecodeNameAmong(name, fixed); ok {
 		return s.symbols.find([]byte(id))
 	}
-	hash, ok := CutName(name)
+	hash, ok := names.CutName(name)
 	if !ok {
 		return 0
 	}
 	for _, id := range s.longIDs {
-		if text := s.symbols.text(id); nameHash(text) == hash && FileName(string(text)) == name {
+		if text := s.symbols.text(id); names.Hash(text) == hash && names.FileName(string(text)) == name {
 			return id
 		}
 	}

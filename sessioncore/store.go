@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -15,6 +16,7 @@ import (
 type Store struct {
 	storage givingBack
 	guard   Guard
+	program func() program.Program
 	keep    int          // maximum number of sessions that keep a snapshot
 	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
 
@@ -50,6 +52,17 @@ func (st *Store) SetGuard(guard Guard) { st.guard = guard }
 // Keep sets how many sessions keep a snapshot at most. It must be called before the store is used.
 func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
 
+// SetProgram sets who is asked whose agent directory the storage is in. It must be called before the store is used.
+func (st *Store) SetProgram(of func() program.Program) { st.program = of }
+
+// Program returns whose agent directory the storage is in, as far as is known.
+func (st *Store) Program() program.Program {
+	if st.program == nil {
+		return program.Unknown
+	}
+	return st.program()
+}
+
 // Storage returns the storage that holds the sessions.
 func (st *Store) Storage() storage.Storage { return st.storage.Storage }
 
@@ -63,6 +76,20 @@ func (st *Store) Session(name string) *Session {
 		st.sessions[name] = s
 	}
 	return s
+}
+
+// Known returns the snapshot of a file in that state, nil if the file is not indexed. Callers must release it.
+func (st *Store) Known(name string, t storage.Token) *Snapshot {
+	st.mu.Lock()
+	s := st.sessions[name]
+	st.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	if snap := s.current.Load(); snap != nil && snap.stat.Token == t && snap.retain() {
+		return snap
+	}
+	return nil
 }
 
 // Probe is Session(name).Probe for a name that was asked for: one that is not there leaves nothing behind.

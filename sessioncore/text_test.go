@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 func TestDecodeAndQuote(t *testing.T) {
@@ -42,8 +43,8 @@ func TestDecodeAndQuote(t *testing.T) {
 }
 
 func TestTextUTF8(t *testing.T) {
-	require.Equal(t, "aé", TextUTF8("aé"))
-	require.Equal(t, "a\ufffdb", TextUTF8("a\xed\xa0\xbdb"))
+	require.Equal(t, "aé", names.TextUTF8("aé"))
+	require.Equal(t, "a\ufffdb", names.TextUTF8("a\xed\xa0\xbdb"))
 }
 
 func TestEditObject(t *testing.T) {

@@ -88,6 +88,12 @@ func TestDefaultSource(t *testing.T) {
 	r := s.run(s.mountpoint)
 	requireStatus(t, exitSource, r, filepath.Join(s.dir, ".omp/agent"), "--demo")
 
+	s.mkdir(".pi")
+	require.NoError(t, os.Symlink(s.source, filepath.Join(s.dir, ".pi/agent")))
+	require.Zero(t, s.run(s.mountpoint).code, "pi's, where there is none of omp")
+	s.requireMounted()
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+
 	s.mkdir(".omp")
 	require.NoError(t, os.Symlink(s.source, filepath.Join(s.dir, ".omp/agent")))
 	require.Zero(t, s.run(s.mountpoint).code)

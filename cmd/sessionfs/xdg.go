@@ -21,22 +21,33 @@ func xdgDir(getenv func(string) string, variable string) string {
 		return ""
 	}
 	dir := filepath.Join(base, clientName)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if !isDir(dir) {
 		return ""
 	}
 	return dir
 }
 
-// placeSource replaces the default of SOURCE by the place where a client that follows the specification has it, and
-// finds the breadcrumbs if SOURCE is the client's default.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// placeSource replaces the default of SOURCE by the place where a client that follows the specification has it, or by
+// pi's agent directory if there is none of omp, and finds the breadcrumbs if SOURCE is the client's default.
 func placeSource(c *mountopts.Command, getenv func(string) string) {
 	if getenv("PI_CODING_AGENT_DIR") != "" || c.Options.Demo {
 		return
 	}
 	o, usual := &c.Options, mountopts.DefaultSource(getenv)
 	data := xdgDir(getenv, "XDG_DATA_HOME")
-	if c.DefaultSource && data != "" {
+	switch {
+	case !c.DefaultSource:
+	case data != "":
 		o.Source = data
+	case !isDir(usual):
+		if pi := filepath.Join(getenv("HOME"), ".pi", "agent"); isDir(pi) {
+			o.Source = pi
+		}
 	}
 	switch state := xdgDir(getenv, "XDG_STATE_HOME"); {
 	case data != "" && !isSame(o.Source, data), data == "" && !isSame(o.Source, usual):

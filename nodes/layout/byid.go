@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -40,7 +41,7 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 	for _, info := range sessions.All() {
 		if !seen[info.ID] && d.Listing.HasDirectory(info) {
 			seen[info.ID] = true
-			entries = append(entries, Entry{Name: sessioncore.FileName(info.ID)})
+			entries = append(entries, Entry{Name: names.FileName(info.ID)})
 		}
 	}
 	sortByName(entries)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -95,7 +96,7 @@ func TestPathNames(t *testing.T) {
 	for place, want := range []string{
 		"000001-user-a.json",
 		"000002-toolResult-bash-x%2Fy.json",
-		"000003-" + strings.Repeat("%25", 8) + "-" + sessioncore.FileName(long) + ".json",
+		"000003-" + strings.Repeat("%25", 8) + "-" + names.FileName(long) + ".json",
 	} {
 		e := sessioncore.Entry(place)
 		require.Equal(t, want, PathName(s, place, e))

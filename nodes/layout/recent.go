@@ -6,6 +6,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -37,7 +38,7 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 		}
 		if d.Listing.HasDirectory(info) {
 			name := fmt.Sprintf("%02d-%s", len(entries)+1, info.DisplayName())
-			entries = append(entries, linkTo(sessioncore.FileName(name), info))
+			entries = append(entries, linkTo(names.FileName(name), info))
 		}
 	}
 	return entries, nil

@@ -27,19 +27,19 @@ function shown(v: unknown): string {
 }
 
 /** A value as JSON would have it: what is undefined goes. */
-const asJSON = (v: unknown) => JSON.parse(JSON.stringify(v));
+export const asJSON = (v: unknown) => JSON.parse(JSON.stringify(v));
 
 /** Our entry that records a move of the leaf. */
 const isMove = (e: Entry | undefined) => e?.type === "custom" && e.customType === "sessionfs/leaf";
 
 /** The client stands on the entry that records a move; we on the one that it names. */
-function leafOf(manager: Manager): string | null {
+export function leafOf(manager: Manager): string | null {
 	const id = manager.getLeafId();
 	const entry = manager.getEntries().findLast(e => e.id === id);
 	return isMove(entry) ? entry!.data.targetId : id;
 }
 
-function labelsOf(manager: Manager): Record<string, string> {
+export function labelsOf(manager: Manager): Record<string, string> {
 	const labels: Record<string, string> = {};
 	for (const e of manager.getEntries()) {
 		const label = e.type === "label" ? manager.getLabel(e.targetId) : undefined;
@@ -48,14 +48,16 @@ function labelsOf(manager: Manager): Record<string, string> {
 	return labels;
 }
 
-/** The paths of all entries in the client's tree; one that only records a move is none in ours. */
-function treeOf(manager: Manager): string[] {
+/** Whether a node only records moves, and so is none in our tree. */
+const hides = ({ entry, children }: TreeNode): boolean => isMove(entry) && children.every(hides);
+
+/** The paths of all entries in the client's tree, without those that only record moves. */
+export function treeOf(manager: Manager): string[] {
 	const paths: string[] = [];
 	const walk = (nodes: TreeNode[], to: string) => {
-		for (const { entry, children } of nodes) {
-			if (isMove(entry) && children.length === 0) continue;
-			paths.push(`${to}/${entry.id}`);
-			walk(children, `${to}/${entry.id}`);
+		for (const node of nodes.filter(n => !hides(n))) {
+			paths.push(`${to}/${node.entry.id}`);
+			walk(node.children, `${to}/${node.entry.id}`);
 		}
 	};
 	walk(manager.getTree(), "");

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unique"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/report"
 )
 
@@ -143,7 +143,7 @@ func (s *sums) text() []byte {
 	text := []byte{}
 	for _, key := range slices.SortedFunc(maps.Keys(s.lines), lineKey.compare) {
 		text = rawjson.AppendLine(text, line{
-			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: sessioncore.TextUTF8(key.cwd), Model: key.model,
+			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: names.TextUTF8(key.cwd), Model: key.model,
 			sum: *s.lines[key],
 		})
 	}

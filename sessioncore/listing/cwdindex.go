@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -29,7 +29,7 @@ const (
 	maxListedLevels = 64
 	maxListedPath   = 2000
 	// cwdHash is how many hex digits of a hash are added to a session's name that is taken.
-	cwdHash = sessioncore.HashLength
+	cwdHash = names.HashLength
 )
 
 var cwdFixed = []string{latestName}
@@ -141,12 +141,12 @@ func (x *cwdIndex) child(key, name string) (child string, ok bool) {
 	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is not UTF-8
 		return text, true
 	}
-	if text, plain := sessioncore.DecodeNameAmong(name, cwdFixed); plain && is(text) {
+	if text, plain := names.DecodeNameAmong(name, cwdFixed); plain && is(text) {
 		return text, true
 	}
-	if _, cut := sessioncore.CutName(name); cut {
+	if _, cut := names.CutName(name); cut {
 		x.children(key, func(c string) bool {
-			child, ok = c, sessioncore.FileName(c) == name
+			child, ok = c, names.FileName(c) == name
 			return !ok
 		})
 	}
@@ -156,9 +156,9 @@ func (x *cwdIndex) child(key, name string) (child string, ok bool) {
 // cwdName returns the name that a subdirectory is listed under: its own if that is harmless, so that a path known
 // from the shell can be typed as it is.
 func cwdName(child string) string {
-	if len(child) > sessioncore.MaxName || !utf8.ValidString(child) || child == latestName ||
+	if len(child) > names.MaxName || !utf8.ValidString(child) || child == latestName ||
 		strings.ContainsFunc(child, unicode.IsControl) {
-		return sessioncore.FileNameAmong(child, cwdFixed)
+		return names.FileNameAmong(child, cwdFixed)
 	}
 	return child
 }
@@ -214,7 +214,7 @@ func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
 		return base
 	}
 	sum := sha256.Sum256([]byte(own[i].file.name))
-	return base[:min(len(base), sessioncore.MaxName)] + "~" + hex.EncodeToString(sum[:])[:cwdHash]
+	return base[:min(len(base), names.MaxName)] + "~" + hex.EncodeToString(sum[:])[:cwdHash]
 }
 
 // find returns the entry name of a directory of by-cwd/, without Session and Stat.

@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // cwdListing is a listing of sessions s0, s1, … in these directories.
@@ -45,7 +46,7 @@ func TestCwdNames(t *testing.T) {
 	for real, shown := range map[string]string{
 		"plain": "plain", ".hidden": ".hidden", "-rf": "-rf", "~": "~", "100%": "100%", "%41": "%41", " ": " ", "é🌱": "é🌱", "a\u00a0b": "a\u00a0b",
 		"C:\\x": "C:\\x", "latest": "%6Catest", "a\nb": "a%0Ab", "\x1b[2J": "%1B[2J", "c\u0085": "c%C2%85", "\xED\xA0\xBD": "%ED%A0%BD",
-		"%0A": "%0A", long: long, longer: sessioncore.FileName(longer),
+		"%0A": "%0A", long: long, longer: names.FileName(longer),
 	} {
 		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
 		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
@@ -153,7 +154,7 @@ func TestCwdDepth(t *testing.T) {
 		}
 		require.Greater(t, levels, 8)
 		require.LessOrEqual(t, levels, maxListedLevels)
-		require.LessOrEqual(t, length, maxListedPath+sessioncore.MaxName+1)
+		require.LessOrEqual(t, length, maxListedPath+names.MaxName+1)
 		e, err := l.CwdFind(context.Background(), cwd, "latest")
 		require.NoError(t, err)
 		require.Equal(t, cwd, e.Session.CWD)

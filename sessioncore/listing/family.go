@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 )
 
 // Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
@@ -81,7 +82,7 @@ func (f Family) Child(ctx context.Context, m Member, name string) (Child, error)
 }
 
 // cutBase shortens a file's name so that a hash can follow.
-func cutBase(base string) string { return base[:min(len(base), sessioncore.MaxName)] }
+func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
 
 // children is Children for the files whose name want selects.
 func (f Family) children(ctx context.Context, m Member, want func(base string) bool) (found []Child, err error) {

@@ -7,8 +7,8 @@ import (
 	"sort"
 	"time"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,15 +31,15 @@ type sessionLine struct {
 // become U+FFFD, since jq stops at the escape of one and would lose the following lines.
 func (i *Info) appendLine(dst []byte) []byte {
 	return rawjson.AppendLine(dst, sessionLine{
-		ID:            sessioncore.TextUTF8(i.ID),
+		ID:            names.TextUTF8(i.ID),
 		Path:          string(rawjson.AppendUTF8([]byte(i.shownIn+"/"), []byte(i.DirName()))),
-		CWD:           sessioncore.TextUTF8(i.CWD),
-		Title:         orNull(sessioncore.TextUTF8(i.Title), i.flags&infoTitle != 0),
+		CWD:           names.TextUTF8(i.CWD),
+		Title:         orNull(names.TextUTF8(i.Title), i.flags&infoTitle != 0),
 		Created:       orNull(isoTime(i.created), i.flags&infoCreated != 0),
-		Modified:      isoTime(i.Stat.ModTime().UnixMilli()),
+		Modified:      isoTime(time.Unix(0, i.modified()).UnixMilli()),
 		MessageCount:  int(i.MessageCount),
-		FirstMessage:  sessioncore.TextUTF8(i.first),
-		ParentSession: orNull(sessioncore.TextUTF8(i.Parent), i.flags&infoParent != 0),
+		FirstMessage:  names.TextUTF8(i.first),
+		ParentSession: orNull(names.TextUTF8(i.Parent), i.flags&infoParent != 0),
 		Size:          i.Stat.Size,
 	})
 }
@@ -119,11 +119,10 @@ func (l *Listing) line(dst []byte, info *Info) ([]byte, error) {
 		return info.appendLine(dst), nil
 	}
 	var buf [prefixSize]byte
-	prefix, _, err := readPrefix(l.store.Storage(), info.Name, buf[:])
+	now, _, err := l.readInfo(info.Name, l.store.Program(), buf[:], info)
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", storage.ErrStale, err)
 	}
-	now := parseInfo(prefix)
 	if now == nil || maphash.String(firstSeed, now.first) != info.firstSum {
 		return dst, fmt.Errorf("%w: the first message of %s", storage.ErrStale, info.Name)
 	}

@@ -3,12 +3,15 @@ package listing
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -51,10 +54,11 @@ type Info struct {
 	firstSum uint64 // hash of the whole first message
 	lineSize int    // size of the line in index.jsonl, in bytes
 	created  int64  // milliseconds since the epoch
+	activity int64  // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
 	flags    infoFlags
 }
 
-type infoFlags uint8
+type infoFlags uint16
 
 const (
 	infoTitle    infoFlags = 1 << iota // there is a title, which may be empty
@@ -64,6 +68,8 @@ const (
 	infoSlot                           // a title slot sets the title, possibly to none
 	infoSearched                       // the header was found by a text search and may not be one
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
+	infoPi                             // of pi
+	infoNamed                          // of pi, and Title is certainly that of the whole file
 )
 
 // DirName returns the path below sessions/ of the directory that shows the session.
@@ -75,42 +81,54 @@ func (i *Info) Created() (ms int64, ok bool) { return i.created, i.flags&infoCre
 // BaseName returns the file's name without its directory and suffix.
 func (i *Info) BaseName() string { return path.Base(i.DirName()) }
 
+// modified returns when the session was modified, in nanoseconds since the epoch: for pi, as in its list, the time of the
+// last message.
+func (i *Info) modified() int64 {
+	if i.activity > 0 && i.activity < math.MaxInt64/int64(time.Millisecond) {
+		return i.activity * int64(time.Millisecond)
+	}
+	return i.Stat.Modified
+}
+
 // compare orders the list: most recently modified first. Of sessions modified at the same time, the one with the
 // greater name comes first, since names begin with the session's start time.
 func (i *Info) compare(other *Info) int {
 	return cmp.Or(
-		cmp.Compare(other.Stat.Modified, i.Stat.Modified),
+		cmp.Compare(other.modified(), i.modified()),
 		cmp.Compare(path.Base(other.Name), path.Base(i.Name)),
 		cmp.Compare(other.Name, i.Name),
 	)
 }
 
-// readPrefix reads the part of a file that the client's list reads. buf must have room for prefixSize bytes.
-func readPrefix(files storage.Storage, name string, buf []byte) ([]byte, storage.Stat, error) {
-	obj, err := files.Open(name)
+// readInfo reads the Info of a file in an agent directory of root; it is nil if the client does not list the file. buf
+// must have room for prefixSize bytes. old is what was known of the file; it may be nil.
+func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *Info) (*Info, storage.Stat, error) {
+	obj, err := l.store.Storage().Open(name)
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
 	if err != nil {
-		return nil, storage.Stat{}, err
+		return nil, st, err
 	}
-	buf = buf[:min(prefixSize, st.Size)]
-	return buf, st, storage.ReadFull(obj, buf, 0)
-}
-
-// readInfo reads the Info of a file; it is nil if the client does not list the file.
-func (l *Listing) readInfo(name string, buf []byte) (*Info, storage.Stat, error) {
-	prefix, st, err := readPrefix(l.store.Storage(), name, buf)
-	if err != nil {
+	prefix := buf[:min(prefixSize, st.Size)]
+	if err := storage.ReadFull(obj, prefix, 0); err != nil {
 		return nil, st, err
 	}
 	info := parseInfo(prefix)
-	if info == nil || path.Dir(name) == "." && info.flags&infoOperator == 0 {
-		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
+	if info == nil {
+		return nil, st, nil
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
+	if isPi(info, root, prefix) {
+		if err := l.readPi(obj, st, info, old); err != nil {
+			return nil, st, err
+		}
+	}
+	if path.Dir(name) == "." && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
+		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
+	}
 	info.lineSize = len(info.appendLine(nil))
 	info.firstSum = maphash.String(firstSeed, info.first)
 	return info, st, nil

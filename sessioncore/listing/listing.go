@@ -28,6 +28,7 @@ import (
 type Listing struct {
 	store *sessioncore.Store
 	root  string // the storage's path, as clients write it
+	flat  bool   // pi's sessions lie in the storage itself
 	// shownIn is the directory of the mount that shows the storage.
 	shownIn string
 
@@ -81,6 +82,9 @@ func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
 func (l *Listing) Path(s *sessioncore.Session) string {
 	return l.shownIn + "/" + strings.TrimSuffix(s.Name(), sessioncore.FileEnding)
 }
+
+// SetFlat says that pi was given the storage as a directory for all its sessions. It must be called before l is used.
+func (l *Listing) SetFlat(flat bool) { l.flat = flat }
 
 // Sessions is the result of a Look. It does not change.
 type Sessions struct {

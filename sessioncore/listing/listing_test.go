@@ -17,6 +17,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/memory"
@@ -107,7 +108,7 @@ func listedAs(line rawjson.Value, key string) string {
 		return "null"
 	}
 	if text, ok := v.Text(); ok {
-		return string(rawjson.AppendQuoted(nil, sessioncore.TextUTF8(text)))
+		return string(rawjson.AppendQuoted(nil, names.TextUTF8(text)))
 	}
 	return sessiontest.Canonical(v)
 }

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -158,14 +159,14 @@ func FuzzListPrefix(f *testing.F) {
 		require.True(t, utf8.Valid(line))
 		require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])), "%s", line)
 		require.NotContains(t, string(line[:len(line)-1]), "\n")
-		name := sessioncore.FileName("01-" + info.DisplayName())
+		name := names.FileName("01-" + info.DisplayName())
 		require.True(t, utf8.ValidString(name))
-		require.LessOrEqual(t, len(name), sessioncore.MaxName+1+sessioncore.HashLength)
+		require.LessOrEqual(t, len(name), names.MaxName+1+names.HashLength)
 		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
 		require.LessOrEqual(t, total, 5*3*prefixSize, "bounded memory")
 		l := newListing(t, memory.New())
 		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name, prefix))
-		found, err := l.Resume(context.Background(), sessioncore.FileName(info.ID))
+		found, err := l.Resume(context.Background(), names.FileName(info.ID))
 		if l.HasDirectory(info) {
 			require.NoError(t, err)
 			require.Equal(t, info.ID, found.ID)

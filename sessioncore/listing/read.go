@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -43,9 +44,9 @@ func (l *Listing) read(ctx context.Context, files []*sessionFile) error {
 }
 
 func (l *Listing) readBatch(files []*sessionFile) error {
-	results := make([]readResult, len(files))
+	results, root := make([]readResult, len(files)), l.store.Program()
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
-	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i].name) }); err != nil {
+	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i], root) }); err != nil {
 		return err
 	}
 	for i, f := range files {
@@ -76,13 +77,13 @@ func parallel(n, workers int, work func(i int)) error {
 
 var prefixBuffers = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-func (l *Listing) readOne(name string) readResult {
+func (l *Listing) readOne(f *sessionFile, root program.Program) readResult {
 	buf := prefixBuffers.Get().(*[prefixSize]byte)
 	defer prefixBuffers.Put(buf)
 	r := readResult{at: time.Now().UnixNano()}
-	info, st, err := l.readInfo(name, buf[:])
+	info, st, err := l.readInfo(f.name, root, buf[:], f.info)
 	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
-		info, st, err = l.readInfo(name, buf[:])
+		info, st, err = l.readInfo(f.name, root, buf[:], f.info)
 	}
 	if err == nil {
 		r.info, r.token = info, st.Token

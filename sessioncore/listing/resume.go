@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // singleCost is what checking a single file costs, as a number of files checked by a full look: it takes several
@@ -44,8 +45,8 @@ func (l *Listing) resumable() *resumeIndex {
 			if at := strings.LastIndexByte(base, '_'); at >= 0 {
 				x.suffixes = append(x.suffixes, resumeKey{base[at+1:], f})
 			}
-			if sessioncore.NameTooLong([]byte(f.info.ID)) {
-				x.cut[sessioncore.FileName(f.info.ID)] = f.info.ID
+			if names.TooLong([]byte(f.info.ID)) {
+				x.cut[names.FileName(f.info.ID)] = f.info.ID
 			}
 		}
 		for _, keys := range [][]resumeKey{x.ids, x.files, x.suffixes} {
@@ -101,20 +102,29 @@ func (i *Info) resumes(key string) bool {
 
 // Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
 // there are several. name is the key as a file name (docs/design.md section 1, Names); a text that is not such a name
-// is the key itself. The error wraps ErrNotFound if there is none.
+// is the key itself. In pi, a whole id goes before the beginning of one. The error wraps ErrNotFound if there is none.
 func (l *Listing) Resume(ctx context.Context, name string) (*Info, error) {
-	return l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
+	whole := ""
+	info, err := l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
-		key, ok := sessioncore.DecodeName(name)
+		key, ok := names.DecodeName(name)
 		if !ok {
 			if key, ok = x.cut[name]; !ok {
 				key = string(rawjson.AppendUTF8(nil, []byte(name)))
 			}
 		}
+		whole = key
 		key = strings.ToLower(key)
 		files, whole := x.candidates(key)
 		return files, whole, func(i *Info) bool { return i.resumes(key) }
 	})
+	if err == nil && info.flags&infoPi != 0 && info.ID != whole {
+		// pi takes a session with that very id first: ids that users choose can begin others.
+		if exact, err := l.byID(ctx, whole, ""); err == nil {
+			return exact, nil
+		}
+	}
+	return info, err
 }
 
 // byID returns the session with exactly this id, ignoring the file except.

@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -49,7 +50,7 @@ func TestResume(t *testing.T) {
 		"named_BY": "ΟΔΥΣΣΕΥΣ", "hand": "ΟΔΥΣΣΕΥΣ", "by": "", "οδυσσευς": "", "οδυσσ": "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣ": "ΟΔΥΣΣΕΥΣ",
 		"twin": "TWIN", "TWIN": "TWIN", "twin-1": "twin", "TWIN-2": "TWIN",
 		"100%25": "100%", "100%": "100%", "100": "100%", "100%2": "",
-		sessioncore.FileName(long): long, "long%2Flong": long, "long%2Flong%2F": long, "long%2F~": "",
+		names.FileName(long): long, "long%2Flong": long, "long%2Flong%2F": long, "long%2F~": "",
 		"%2Drf %2F": "-rf /", "-rf": "-rf /", "%2Drf": "-rf /", "%2drf": "",
 		"%": "h", "_": "", "x": "", ".": "", "h_": "h", "\xfe": "h", "\uFFFD": "h",
 	} {

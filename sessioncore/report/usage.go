@@ -23,8 +23,8 @@ type usageRecord struct {
 	usageSum
 }
 
-// usageKey is the key of the usageRecords in Snapshot.Shared.
-type usageKey struct{}
+// usageKey is the key of the usageRecords in Snapshot.Shared. An index can become one of another dialect.
+type usageKey struct{ dialect *sessioncore.Dialect }
 
 // usageRecords caches the usage of the entries, so that each entry is read once. The snapshots of one index share
 // it: their entries never change.
@@ -40,6 +40,8 @@ const (
 	// taskModel is the name for the usage of subagents: a task's result does not report which models they used.
 	// Names of models have a slash.
 	taskModel = "task"
+	// piToolsModel is pi's own name for the usage of tools, compactions and branch summaries.
+	piToolsModel = "Tools/summaries"
 	// otherModel is the name for all models beyond maxModels.
 	otherModel = "other"
 	// maxModels is the maximum number of models per session that are told apart. Real sessions use fewer, and a
@@ -83,7 +85,7 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 }
 
 func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {
-	return s.Shared(usageKey{}, func() any { return &usageRecords{} }).(*usageRecords)
+	return s.Shared(usageKey{s.Dialect()}, func() any { return &usageRecords{} }).(*usageRecords)
 }
 
 // of returns the records of a snapshot's entries in file order, and the names of the models.
@@ -136,8 +138,12 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	switch s.Kind(e) {
 	case sessioncore.TypeUnknown:
 		return true
+	case sessioncore.TypeUsage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
+		return s.Dialect() == sessioncore.Pi
 	case sessioncore.TypeMessage:
-		return s.Role(e) == sessioncore.RoleAssistant || s.PathLabel(e) == taskLabel
+		role := s.Role(e)
+		return role == sessioncore.RoleAssistant || s.PathLabel(e) == taskLabel ||
+			role == sessioncore.RoleToolResult && s.Dialect() == sessioncore.Pi
 	}
 	return false
 }
@@ -165,6 +171,9 @@ func (u *usageRecords) number(model string) int32 {
 // usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
 // none.
 func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum usageSum, ok bool) {
+	if s.Dialect() == sessioncore.Pi {
+		return piUsageOf(s, e, text)
+	}
 	if s.Kind(e) != sessioncore.TypeMessage {
 		if !text.Member("type").Is("model_usage") {
 			return "", sum, false
@@ -195,15 +204,51 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 	return "", sum, false
 }
 
+// piUsageOf is usageOf for a session of pi (docs/format.md, pi).
+func piUsageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum usageSum, ok bool) {
+	from := text
+	switch s.Kind(e) {
+	case sessioncore.TypeUsage:
+		return usageModel(text), sumOf(text.Member("usage")), true
+	case sessioncore.TypeMessage:
+		from = s.Message(e, text)
+		if s.Role(e) == sessioncore.RoleAssistant {
+			sum = sumOf(from.Member("usage"))
+			sum.AssistantMessages = 1
+			return servedModel(from), sum, true
+		}
+		if s.Role(e) != sessioncore.RoleToolResult {
+			return "", sum, false
+		}
+	case sessioncore.TypeUnknown:
+		return "", sum, false
+	}
+	usage := from.Member("usage")
+	return piToolsModel, sumOf(usage), usage.IsObject()
+}
+
+// servedModel is usageModel for an answer of pi, which may name the model that gave it.
+func servedModel(message rawjson.Value) string {
+	model := message.Member("responseModel")
+	if model.Missing() {
+		model = message.Member("model")
+	}
+	return modelName(message.Member("provider"), model)
+}
+
 // usageModel returns the name of a message's model: the provider and the model, separated by a slash.
 func usageModel(message rawjson.Value) string {
-	name := func(key string) []byte {
-		if text := shownName(message.Member(key)); len(text) > 0 {
+	return modelName(message.Member("provider"), message.Member("model"))
+}
+
+func modelName(provider, model rawjson.Value) string {
+	name := func(v rawjson.Value) []byte {
+		if text := shownName(v); len(text) > 0 {
 			return text
 		}
 		return []byte("unknown")
 	}
-	return string(name("provider")) + "/" + string(name("model"))
+	return string(name(provider)) + "/" + string(name(model))
 }
 
 func shownName(v rawjson.Value) []byte {

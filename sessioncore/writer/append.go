@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 
 	"sessionfs/sessioncore"
@@ -113,13 +112,13 @@ func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*dra
 // drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
 func (w *Writer) drafts(s *sessioncore.Session, f sessioncore.Format, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
-	rules := persistRules{blobs: w.opts.Blobs != nil, newer: f.Slot}
+	rules := persistRules{blobs: w.opts.Blobs != nil && f.Dialect != sessioncore.Pi, newer: f.Slot}
 	asked := f.Dialect != sessioncore.OMP
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
 		if err == nil && len(draft.blobs) > 0 && !asked {
 			asked = true
-			if w.programOf(s.Name()) == ProgramPi {
+			if w.keepsImages(s.Name()) {
 				rules.blobs = false
 				draft, err = parseDraft(line, f.Dialect, rules)
 			}
@@ -187,18 +186,4 @@ func (w *Writer) putBlob(b lineBlob) error {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(b.data))
 	}
 	return err
-}
-
-// programOf returns which program a session belongs to: as its directory says, else the file itself, else other
-// sessions.
-func (w *Writer) programOf(name string) Program {
-	if w.opts.Program != nil {
-		if p := w.opts.Program(); p != ProgramUnknown {
-			return p
-		}
-	}
-	if p := programOfFile(w.store.Storage(), name); p != ProgramUnknown {
-		return p
-	}
-	return programOfOthers(w.store.Storage(), path.Dir(name))
 }

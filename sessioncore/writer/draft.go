@@ -71,14 +71,14 @@ type batch struct {
 	dialect  *sessioncore.Dialect
 	now      time.Time // filled in as timestamp, in form
 	form     rawjson.TimeForm
-	ids      map[string]struct{} // ids of the lines so far, WTF-8
-	leaf     *string             // nil if none
+	ids      map[string]batchLine // the lines so far by their ids, WTF-8
+	leaf     *string              // nil if none
 	lines    []byte
 	answered bool // there is an assistant message among the lines
 }
 
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
-	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]struct{}{}}
+	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]batchLine{}}
 }
 
 func (w *Writer) batch(snap *sessioncore.Snapshot) (*batch, error) {
@@ -157,6 +157,11 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 			}
 		}
 	}
+	if d.kind == sessioncore.TypeContextEdit {
+		if err := b.checkEdit(d, parent); err != nil {
+			return "", err
+		}
+	}
 	var fill completion
 	if d.id == nil {
 		if id = made; id == "" || b.has(id) {
@@ -171,7 +176,7 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 		fill.time = b.appendNow([]byte(`"timestamp":`))
 	}
 	b.lines = append(fill.appendTo(b.lines, d.text, d.kind, b.dialect), '\n')
-	b.ids[id] = struct{}{}
+	b.ids[id] = batchLine{parent, d.isEditable()}
 	b.leaf = b.leafAfter(d, id)
 	b.answered = b.answered || d.answered
 	return id, nil
@@ -181,7 +186,7 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 func (b *batch) parentOf(d *draft) (*string, error) {
 	field, v := b.dialect.ParentKey, d.parent
 	switch {
-	case v == nil && d.kind != sessioncore.TypeBranchSummary:
+	case v == nil && (d.kind != sessioncore.TypeBranchSummary || b.dialect == sessioncore.Pi): // pi's fromId is the leaf that was left
 		return b.leaf, nil
 	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey

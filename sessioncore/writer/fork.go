@@ -69,7 +69,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 	b := w.emptyBatch(snap)
 	for _, e := range route.kept {
 		id, _ := snap.ID(e)
-		b.ids[id] = struct{}{}
+		b.ids[id] = batchLine{}
 	}
 	file := newFile{
 		dialect: snap.Dialect(), form: snap.TimeForm(),
@@ -106,7 +106,7 @@ func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
 	for _, l := range b.snap.LabelsInOrderSet() {
 		if onPath[l.Target] {
 			id := b.newID()
-			b.ids[id] = struct{}{}
+			b.ids[id] = batchLine{}
 			lines = append(lines, b.labelLine(last, id, l.Target, l.Label)...)
 			last = &id
 		}

@@ -108,7 +108,7 @@ func TestDialectsKeepApart(t *testing.T) {
 	require.Equal(t, []sessioncore.EntryType{sessioncore.TypeMessage, sessioncore.TypeUnknown, sessioncore.TypeLabel, sessioncore.TypeUnknown}, []sessioncore.EntryType{snap.Kind(2), snap.Kind(3), snap.Kind(4), snap.Kind(5)})
 	require.Equal(t, sessioncore.CurrentVersion, snap.Version(), "nothing migrates")
 
-	w = startMemory(t, plainFile+
+	w = startMemory(t, plainFile+`{"type":"mode_change","id":"o","parentId":"b","mode":"plan"}`+"\n"+ // as only omp writes it
 		`{"type":"leaf","id":"c","parentId":"b","parent_id":"a","target_id":"a","targetId":"a"}`+"\n"+
 		`{"type":"session_info","id":"d","parentId":"c","name":"N"}`+"\n", Options{})
 	require.Equal(t, "b", w.parentOfID("c"))

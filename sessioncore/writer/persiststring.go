@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // shorten returns the edit that a string with this key needs, or nil, and the number of lines left if it was
@@ -17,7 +17,7 @@ func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *
 			if !p.rules.blobs { // leave it whole: a truncated image is useless
 				return nil, 0
 			}
-			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(sessioncore.TextUTF8(string(text))), "")}, 0
+			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(names.TextUTF8(string(text))), "")}, 0
 		}
 	}
 	body := token[1 : len(token)-1]

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -19,49 +20,25 @@ func putMemory(t testing.TB, files map[string]string) *memory.Storage {
 	return m
 }
 
-func TestProgramOfRoot(t *testing.T) {
-	tests := []struct {
-		name, path, has string
-		want            Program
-	}{
-		{"pi's path", "/home/dev/.pi/agent", "", ProgramPi},
-		{"with a slash", "/home/dev/.pi/agent/", "blobs", ProgramPi},
-		{"omp's path says nothing that its files do not", "/home/dev/.omp/agent", "agent.db terminal-sessions blobs", ProgramOMP},
-		{"omp once had pi's files", "/srv/agent", "auth.json settings.json agent.db", ProgramOMP},
-		{"a pi root elsewhere", "/srv/agent", "auth.json settings.json sessions", ProgramPi},
-		{"a pi root in which somebody made blobs", "/srv/agent", "auth.json blobs", ProgramPi},
-		{"blobs alone", "/srv/agent", "blobs sessions", ProgramOMP},
-		{"nothing", "/srv/agent", "sessions", ProgramUnknown},
-		{"a name that ends alike", "/srv/x.pi/agent", "sessions", ProgramUnknown},
-	}
-	for _, test := range tests {
-		files := map[string]string{}
-		for _, name := range strings.Fields(test.has) {
-			files[name+"/x"] = "" // directory or file, what counts is the name
-		}
-		require.Equal(t, test.want, ProgramOfRoot(putMemory(t, files), "", test.path), test.name)
-	}
-}
-
 func TestProgramOfFile(t *testing.T) {
 	tests := []struct {
 		content string
-		want    Program
+		want    program.Program
 	}{
-		{plainFile, ProgramUnknown},
-		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"provider":"openai","modelId":"gpt"}` + "\n", ProgramPi},
-		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"model":"openai/gpt"}` + "\n", ProgramOMP},
-		{plainFile + `{"type":"session_info","id":"i","parentId":null,"name":"x"}` + "\n", ProgramPi},
-		{string(titleSlot("T", plainNow)) + plainFile, ProgramOMP},
-		{`{"type":"session","id":"s","modelId":"claude"}` + "\n", ProgramPi},
-		{"nonsense\n", ProgramUnknown},
-		{"", ProgramUnknown},
+		{plainFile, program.Unknown},
+		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"provider":"openai","modelId":"gpt"}` + "\n", program.Pi},
+		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"model":"openai/gpt"}` + "\n", program.OMP},
+		{plainFile + `{"type":"session_info","id":"i","parentId":null,"name":"x"}` + "\n", program.Pi},
+		{string(titleSlot("T", plainNow)) + plainFile, program.OMP},
+		{`{"type":"session","id":"s","modelId":"claude"}` + "\n", program.Pi},
+		{"nonsense\n", program.Unknown},
+		{"", program.Unknown},
 	}
 	for _, test := range tests {
 		m := putMemory(t, map[string]string{"d/x.jsonl": test.content})
 		require.Equal(t, test.want, programOfFile(m, "d/x.jsonl"), test.content)
 	}
-	require.Equal(t, ProgramUnknown, programOfFile(memory.New(), "gone.jsonl"))
+	require.Equal(t, program.Unknown, programOfFile(memory.New(), "gone.jsonl"))
 }
 
 // TestImagesOfPi: in a session of pi images stay in the line, whole; pi has no blobs.
@@ -72,19 +49,19 @@ func TestImagesOfPi(t *testing.T) {
 	)
 	huge := strings.Repeat("QUJD", maxPersist/3)
 	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge + `"}],"image_url":"data:image/png;base64,` + huge + `"}}`
-	is := func(p Program) func() Program { return func() Program { return p } }
+	is := func(p program.Program) func() program.Program { return func() program.Program { return p } }
 	tests := []struct {
 		name     string
 		content  string
-		root     func() Program
+		root     func() program.Program
 		neighbor string
 		inline   bool
 	}{
-		{"the root is pi's", plainFile, is(ProgramPi), "", true},
-		{"the file is pi's", plainHeader + marked, is(ProgramUnknown), "", true},
+		{"the root is pi's", plainFile, is(program.Pi), "", true},
+		{"the file is pi's", plainHeader + marked, is(program.Unknown), "", true},
 		{"nobody knows the root", plainHeader + marked, nil, "", true},
 		{"other sessions are pi's", plainFile, nil, plainHeader + marked, true},
-		{"the root is omp's", plainHeader + marked, is(ProgramOMP), "", false},
+		{"the root is omp's", plainHeader + marked, is(program.OMP), "", false},
 		{"the file is omp's", plainHeader + omps, nil, plainHeader + marked, false},
 		{"nobody says anything", plainFile, nil, "", false},
 	}
@@ -94,7 +71,8 @@ func TestImagesOfPi(t *testing.T) {
 			if test.neighbor != "" {
 				files["elsewhere/2026-01-01T00-00-00-000Z_x.jsonl"] = test.neighbor
 			}
-			w := startWriting(t, putMemory(t, files), "", Options{Program: test.root})
+			w := startWriting(t, putMemory(t, files), "", Options{})
+			w.store.SetProgram(test.root)
 			_, err := w.append(line, line)
 			require.NoError(t, err)
 			added := w.content()[len(test.content):]

@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -16,8 +17,9 @@ const operatorDir = ".operator"
 
 // storeDialect returns the dialect of new sessions of the store, and the form of their times. operator's sessions of
 // all working directories are in one directory (docs/format.md, Operator dialect), so that the session with the
-// latest name there decides. If the store is empty, its path decides.
+// latest name there decides. If the store is empty, its path decides. Whether it is pi's, the agent directory says.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
+	whose := program.OfSession(w.store.Program(), 0)
 	items, err := w.store.Storage().List("")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
@@ -34,7 +36,7 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 		if err != nil || header == nil {
 			continue // not a session, gone, or not readable
 		}
-		d := sessioncore.DialectOf(header)
+		d := sessioncore.DialectOf(header).OfProgram(whose)
 		_, form, ok := d.Time(header.Member("timestamp"))
 		if !ok {
 			form = d.Form
@@ -44,5 +46,6 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 	if empty && slices.Contains(strings.Split(filepath.ToSlash(w.opts.Root), "/"), operatorDir) {
 		return sessioncore.Operator, sessioncore.Operator.Form, nil
 	}
-	return sessioncore.OMP, sessioncore.OMP.Form, nil
+	d = sessioncore.OMP.OfProgram(whose)
+	return d, d.Form, nil
 }

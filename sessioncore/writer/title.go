@@ -22,7 +22,7 @@ const (
 
 // SetTitle sets the session's title as the user's choice, or clears it (docs/design.md section 2, title). If the file
 // has a title slot, it overwrites the slot and appends an entry that records the change, as the newer client does;
-// otherwise it rewrites the header, or in the operator dialect appends a session_info entry. The title is WTF-8 and
+// otherwise it rewrites the header, or in the dialects of pi and operator appends a session_info entry. The title is WTF-8 and
 // is cleaned as the client does: no control characters, no runs of blanks. If the session has that title already, or
 // title is what the file title shows of it, nothing is written.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
@@ -83,7 +83,7 @@ func (c *change) setName(title string) (written bool, err error) {
 	return true, c.commit(b.nameLine(b.newID(), b.leaf, title), false)
 }
 
-// nameLine returns operator's session_info entry.
+// nameLine returns a session_info entry.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
 	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
 	return append(line, "}\n"...)

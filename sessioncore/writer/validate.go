@@ -5,6 +5,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // This file says what an entry must look like to be appended (docs/design.md section 2, append): the types that the
@@ -119,8 +120,11 @@ var oldModelRules = []fieldRule{
 
 // rulesOf returns the rules for all entries of a dialect, and for each type that can be appended.
 func rulesOf(d *sessioncore.Dialect) (common []fieldRule, entries map[sessioncore.EntryType][]fieldRule) {
-	if d == sessioncore.Operator {
+	switch d {
+	case sessioncore.Operator:
 		return operatorCommonRules, operatorEntryRules
+	case sessioncore.Pi:
+		return commonRules, piEntryRules
 	}
 	return commonRules, entryRules
 }
@@ -135,7 +139,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	kind := d.TypeOf(line.Member("type"))
 	rules, ok := entries[kind]
 	if !ok {
-		return kind, nil, &FieldError{Field: "type", Want: "one that can be appended", Got: shortened(line.Member("type"))}
+		return kind, nil, unknownType(d, kind, line.Member("type"))
 	}
 	if err := checkSpelling(d, line, common, rules); err != nil {
 		return kind, nil, err
@@ -161,7 +165,7 @@ const shownValue = 60
 
 func shortened(v rawjson.Value) string {
 	if len(v) <= shownValue {
-		return sessioncore.TextUTF8(string(rawjson.AppendUTF8(nil, v)))
+		return names.TextUTF8(string(rawjson.AppendUTF8(nil, v)))
 	}
-	return sessioncore.TextUTF8(string(rawjson.AppendUTF8(nil, v[:shownValue]))) + "…"
+	return names.TextUTF8(string(rawjson.AppendUTF8(nil, v[:shownValue]))) + "…"
 }

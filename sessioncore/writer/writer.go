@@ -36,9 +36,8 @@ type Options struct {
 	Scope func(ctx context.Context, cwd string) (dir string, err error)
 	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
 	Blobs BlobPutter
-	// Program returns whose agent directory the storage is in. If it is nil or returns ProgramUnknown, the sessions
-	// are examined. It is called only for lines with images: in sessions of pi, images stay in the lines.
-	Program func() Program
+	// Flat makes new sessions lie directly in the storage, as where pi was given a directory for them.
+	Flat bool
 	// Clients detects live clients that have no session file open; nil to skip that check.
 	Clients *clients.Clients
 	// Leases detects live clients that hold a lease; nil to skip that check.

@@ -1,4 +1,4 @@
-package sessioncore
+package names
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
-
-// This file converts ids, labels and titles to file names and back (docs/design.md section 1, Names).
 
 // MaxName is the maximum length of an encoded name in bytes. It leaves room for suffixes within the 255 bytes that
 // file systems allow.
@@ -28,11 +26,11 @@ func FileName(text string) string {
 	if len(enc) <= MaxName {
 		return enc
 	}
-	return enc[:MaxName] + "~" + nameHash([]byte(text))
+	return enc[:MaxName] + "~" + Hash([]byte(text))
 }
 
-// nameHash returns the hash at the end of a cut name.
-func nameHash(text []byte) string {
+// Hash returns the hash at the end of a cut name.
+func Hash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:HashLength]
 }
@@ -47,15 +45,15 @@ func encodeName(text string) string {
 	}
 	out := make([]byte, 0, len(text)+16)
 	if text[0] == '.' || text[0] == '-' {
-		out = appendPercent(out, text[:1])
+		out = AppendPercent(out, text[:1])
 		text = text[1:]
 	}
 	for b := []byte(text); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
-		if plainRune(r, n) {
+		if PlainRune(r, n) {
 			out = append(out, b[:n]...)
 		} else {
-			out = appendPercent(out, string(b[:n]))
+			out = AppendPercent(out, string(b[:n]))
 		}
 		b = b[n:]
 	}
@@ -81,7 +79,7 @@ func isPlainName(text string) bool {
 func isPlainUnicode(text string) bool {
 	for b := []byte(text); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
-		if !plainRune(r, n) {
+		if !PlainRune(r, n) {
 			return false
 		}
 		b = b[n:]
@@ -93,9 +91,9 @@ func plainASCII(c byte) bool {
 	return c >= 0x20 && c != 0x7F && c != '/' && c != '%' && c != '~'
 }
 
-// plainRune reports whether a name may have the code point r, whose encoding has size bytes. C0 controls, DEL, C1
+// PlainRune reports whether a name may have the code point r, whose encoding has size bytes. C0 controls, DEL, C1
 // controls, surrogates and ill-formed bytes are encoded.
-func plainRune(r rune, size int) bool {
+func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return plainASCII(byte(r))
@@ -105,7 +103,7 @@ func plainRune(r rune, size int) bool {
 	return r != utf8.RuneError || size == len(rawjson.Replacement)
 }
 
-func appendPercent(dst []byte, raw string) []byte {
+func AppendPercent(dst []byte, raw string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(raw); i++ {
 		dst = append(dst, '%', digits[raw[i]>>4], digits[raw[i]&15])
@@ -113,14 +111,14 @@ func appendPercent(dst []byte, raw string) []byte {
 	return dst
 }
 
-// escapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names
+// EscapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names
 // win).
-func escapeFirst(name string) string {
-	return string(appendPercent(nil, name[:1])) + name[1:]
+func EscapeFirst(name string) string {
+	return string(AppendPercent(nil, name[:1])) + name[1:]
 }
 
-// NameTooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore the id.
-func NameTooLong(id []byte) bool {
+// TooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore the id.
+func TooLong(id []byte) bool {
 	return 3*len(id) > MaxName && len(encodeName(string(id))) > MaxName
 }
 
@@ -164,7 +162,7 @@ func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 		return text, true
 	}
 	for _, f := range fixed {
-		if name == escapeFirst(f) {
+		if name == EscapeFirst(f) {
 			return f, true
 		}
 	}
@@ -177,7 +175,7 @@ func FileNameAmong(text string, fixed []string) string {
 	name := FileName(text)
 	for _, f := range fixed {
 		if name == f {
-			return escapeFirst(name)
+			return EscapeFirst(name)
 		}
 	}
 	return name
@@ -192,8 +190,8 @@ func CutName(name string) (hash string, ok bool) {
 	return hash, len(bytes.Trim([]byte(hash), "0123456789abcdef")) == 0
 }
 
-// lineSuffix splits "<name>~<line number>" at its last tilde.
-func lineSuffix(name string) (base string, line int64, ok bool) {
+// LineSuffix splits "<name>~<line number>" at its last tilde.
+func LineSuffix(name string) (base string, line int64, ok bool) {
 	at := strings.LastIndexByte(name, '~')
 	if at < 0 {
 		return "", 0, false

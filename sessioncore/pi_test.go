@@ -1,0 +1,172 @@
+package sessioncore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/program"
+)
+
+// newPiFile returns a file and its session in an agent directory of a program.
+func newPiFile(t testing.TB, content string, root program.Program) (*sessiontest.File, *Session) {
+	f := sessiontest.NewFile(t, content)
+	store := NewStore(f.Storage)
+	t.Cleanup(store.Close)
+	store.SetProgram(func() program.Program { return root })
+	return f, store.Session(sessiontest.FileName)
+}
+
+// piContext returns the members of a context that pi gives.
+func piContext(t testing.TB, s *Snapshot, at Entry) rawjson.Value {
+	t.Helper()
+	doc, err := s.Context(context.Background(), at, nil)
+	require.NoError(t, err)
+	got := sessiontest.ReadObject(t, doc)
+	var edits rawjson.Edits
+	return edits.Object(got, 0, "", func(m rawjson.Member) bool {
+		return !m.KeyIs("messages") && !m.KeyIs("thinkingLevel") && !m.KeyIs("model")
+	}).Apply(got)
+}
+
+// TestPiClient: recorded sessions of pi read as pi itself reads them.
+func TestPiClient(t *testing.T) {
+	files, err := filepath.Glob("../testdata/piclient/*/*.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimPrefix(file, "../testdata/piclient/"), func(t *testing.T) {
+			text, err := os.ReadFile(strings.TrimSuffix(file, ".jsonl") + ".want.json")
+			require.NoError(t, err)
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			_, session := newPiFile(t, string(content), program.Pi)
+			snap, err := sessiontest.Acquire(t, session)
+			require.NoError(t, err)
+			want := rawjson.Value(strings.TrimSpace(string(text)))
+			a := &answers{t: t, snap: snap, want: want}
+			a.compare("leafId", a.id(a.leaf()))
+			a.compare("labels", a.labels())
+			a.compare("entries", a.entries())
+			title, err := snap.Title()
+			require.NoError(t, err)
+			a.compare("name", string(rawjson.AppendQuoted(nil, title)))
+			compareJSON(t, "context", want.Member("context"), piContext(t, snap, a.leaf()))
+			want.Member("contexts").EachMember(func(m rawjson.Member) bool {
+				id, _ := m.Key.Text()
+				sum, _ := m.Value.Member("sha256").Text()
+				got := sha256.Sum256([]byte(sessiontest.Canonical(piContext(t, snap, a.find(id)))))
+				require.Equal(t, sum, hex.EncodeToString(got[:]), "context at %s", id)
+				return true
+			})
+		})
+	}
+}
+
+// TestPiIsKnown: which program's rules hold for a file follows its entries as it grows, and omp's entries end doubts.
+func TestPiIsKnown(t *testing.T) {
+	named := `{"type":"session_info","id":"n","parentId":"a","timestamp":"2026-01-05T09:00:02.000Z","name":" A\nname "}` + "\n"
+	mode := `{"type":"mode_change","id":"m","parentId":"n","timestamp":"2026-01-05T09:00:03.000Z","mode":"plan"}` + "\n"
+	content := sessiontest.Header + sessiontest.Entry("a", "")
+	for root, want := range map[program.Program][]*Dialect{
+		program.Unknown:  {OMP, Pi, OMP},
+		program.LikelyPi: {OMP, Pi, OMP},
+		program.OMP:      {OMP, OMP, OMP},
+		program.Pi:       {Pi, Pi, OMP},
+	} {
+		f, session := newPiFile(t, content, root)
+		for i, add := range []string{"", named, mode} {
+			f.Append(add)
+			snap, err := sessiontest.Acquire(t, session)
+			require.NoError(t, err)
+			require.Same(t, want[i], snap.Dialect(), "root %d, after %q", root, add)
+			title, err := snap.Title()
+			require.NoError(t, err)
+			if want[i] == Pi && i > 0 {
+				require.Equal(t, "A\nname", title)
+			} else {
+				require.Empty(t, title)
+			}
+			_, whole := newPiFile(t, content+[]string{"", named, named + mode}[i], root)
+			again, err := sessiontest.Acquire(t, whole)
+			require.NoError(t, err)
+			require.Same(t, want[i], again.Dialect(), "read at once")
+		}
+	}
+	_, operator := newPiFile(t, `{"type":"session_header","id":"s"}`+"\n", program.Pi)
+	snap, err := sessiontest.Acquire(t, operator)
+	require.NoError(t, err)
+	require.Same(t, Operator, snap.Dialect())
+}
+
+// TestPiContext: what no recorded session has.
+func TestPiContext(t *testing.T) {
+	const (
+		user   = `{"role":"user","content":"a"}`
+		result = `{"role":"toolResult","toolCallId":"c","toolName":"bash"}`
+		system = `{"role":"system","content":"s"}`
+	)
+	entry := func(id, parent, rest string) string {
+		return `{"id":"` + id + `","parentId":"` + parent + `","timestamp":"2026-01-05T09:00:02.000Z",` + rest + "}\n"
+	}
+	edit := func(id, parent, target, replacement string) string {
+		return entry(id, parent, `"type":"context_edit","targetId":"`+target+`","replacement":`+replacement)
+	}
+	summary := `{"role":"compactionSummary","summary":"S","tokensBefore":1,"timestamp":1767603602000}`
+	tests := []struct{ name, lines, want string }{
+		{"an edit is undone before it", sessiontest.MessageLine(0, user) + edit("e", "e0", "e0", `null`) + edit("f", "e", "e0", `{"content":"b"}`), `[{"role":"user","content":"b"}]`},
+		{"an edit on another branch", sessiontest.MessageLine(0, user) + edit("e", "e0", "e0", `null`) + entry("x", "e0", `"type":"custom"`), `[` + user + `]`},
+		{"a message without content gets one", sessiontest.MessageLine(0, result) + edit("e", "e0", "e0", `{"content":"b"}`),
+			`[{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"b"}]}]`},
+		{"an edit of what has no content to edit", sessiontest.MessageLine(0, system) + edit("e", "e0", "e0", `{"content":"b"}`), `[` + system + `]`},
+		{"an edit of what is not there", sessiontest.MessageLine(0, user) + edit("e", "e0", "gone", `null`), `[` + user + `]`},
+		{"an edit without a replacement", sessiontest.MessageLine(0, user) + entry("e", "e0", `"type":"context_edit","targetId":"e0"`), `[` + user + `]`},
+		{"a custom_message without content", entry("c", "", `"type":"custom_message","customType":"x","display":true,"attribution":"a"`),
+			`[{"role":"custom","customType":"x","content":[],"display":true,"timestamp":1767603602000}]`},
+		{"its own id keeps none", sessiontest.MessageLine(0, user) + entry("c", "e0", `"type":"compaction","summary":"S","shortSummary":"s","firstKeptEntryId":"c","tokensBefore":1`), `[` + summary + `]`},
+		{"system messages of what is kept", sessiontest.MessageLine(0, user) + sessiontest.MessageLine(1, system) +
+			entry("c", "e1", `"type":"compaction","summary":"S","firstKeptEntryId":"e0","tokensBefore":1,"systemMessage":{"role":"system","content":"all"}`) + entry("d", "c", `"type":"message","message":`+system),
+			`[{"role":"system","content":"all"},` + summary + `,` + user + `,` + system + `]`},
+		{"a tail in the place of an entry", sessiontest.MessageLine(0, user) +
+			entry("c", "e0", `"type":"compaction","summary":"S","tokensBefore":1,"retainedTail":[`+user+`,{"role":"assistant","stopReason":"error"}]`), `[` + summary + `,` + user + `]`},
+		{"a tail beside an entry, as pi reads it", sessiontest.MessageLine(0, user) +
+			entry("c", "e0", `"type":"compaction","summary":"S","firstKeptEntryId":"c","tokensBefore":1,"retainedTail":[`+user+`]`), `[` + summary + `]`},
+		{"a reference to a blob", sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+strings.Repeat("0", 64)+`"}]}`),
+			`[{"role":"user","content":[{"type":"image","data":"blob:sha256:` + strings.Repeat("0", 64) + `"}]}]`},
+	}
+	for _, test := range tests {
+		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
+		snap, err := sessiontest.Acquire(t, session)
+		require.NoError(t, err)
+		got := piContext(t, snap, sessiontest.Leaf(t, snap))
+		compareJSON(t, test.name, rawjson.Value(test.want), got.Member("messages"))
+		require.Equal(t, "null", string(got.Member("model")), test.name)
+	}
+}
+
+// TestPiSettings: the level and the model as the last entry has them.
+func TestPiSettings(t *testing.T) {
+	tests := []struct{ lines, level, model string }{
+		{"", `"off"`, "null"},
+		{`{"type":"thinking_level_change","id":"a","thinkingLevel":null}`, "null", "null"},
+		{`{"type":"model_change","id":"a","provider":"p","modelId":"m"}`, `"off"`, `{"provider":"p","modelId":"m"}`},
+		{`{"type":"model_change","id":"a"}`, `"off"`, `{}`},
+		{`{"type":"message","id":"a","message":{"role":"assistant","content":[],"model":"m"}}`, `"off"`, `{"modelId":"m"}`},
+	}
+	for _, test := range tests {
+		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
+		snap, err := sessiontest.Acquire(t, session)
+		require.NoError(t, err)
+		got := piContext(t, snap, sessiontest.Leaf(t, snap))
+		require.Equal(t, test.level, string(got.Member("thinkingLevel")), test.lines)
+		require.Equal(t, test.model, string(got.Member("model")), test.lines)
+	}
+}

@@ -1,0 +1,123 @@
+package program
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// Program is an agent, as far as an agent directory or a file tells.
+type Program uint8
+
+const (
+	Unknown Program = iota
+	OMP             // omp or xcsh
+	// LikelyPi is pi if names are right that omp once used too. It is enough where a mistake does no harm to omp's files.
+	LikelyPi
+	Pi
+)
+
+// piPath and ompPaths are the ends of the paths of agent directories.
+const piPath = "/.pi/agent"
+
+var ompPaths = []string{"/.omp/agent", "/.xcsh/agent"}
+
+var (
+	// ompNames are files that omp creates in its agent directory when it starts, and pi never has.
+	ompNames = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
+	// piNames are files that pi has from 0.87 on, and omp never had.
+	piNames = []string{"models-store.json", "trust.json"}
+	// commonNames are files of pi that older versions of omp had too, but beside ompNames.
+	commonNames = []string{"auth.json", "settings.json"}
+	// blobsNames are where omp stores images.
+	blobsNames = []string{"blobs"}
+)
+
+// OfRoot returns the program that an agent directory belongs to, by its paths and its files. A directory that both
+// programs use is Unknown.
+func OfRoot(root storage.Storage, paths ...string) Program {
+	endsIn := func(ends ...string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool {
+			p = filepath.ToSlash(filepath.Clean(p))
+			return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) })
+		})
+	}
+	has := func(name string) bool {
+		_, err := root.Stat(name)
+		return err == nil
+	}
+	usedByOMP, atPi := slices.ContainsFunc(ompNames, has), endsIn(piPath)
+	switch {
+	case usedByOMP && atPi:
+		return Unknown
+	case atPi:
+		return Pi
+	case usedByOMP, endsIn(ompPaths...):
+		return OMP
+	case slices.ContainsFunc(piNames, has):
+		return Pi
+	case slices.ContainsFunc(commonNames, has):
+		return LikelyPi
+	case slices.ContainsFunc(blobsNames, has):
+		return OMP
+	}
+	return Unknown
+}
+
+// Marks say which programs have written something into a session file that the other one never writes.
+type Marks uint8
+
+// The marks.
+const (
+	MarkOMP Marks = 1 << iota
+	MarkPi
+)
+
+// MarksOf returns the marks of an entry or of a value before the first one.
+func MarksOf(v rawjson.Value) Marks {
+	typ, _ := v.Member("type").Text()
+	own := false
+	switch typ {
+	case "title", "title_change", "session_init", "mode_change", "service_tier_change", "ttsr_injection", "mcp_tool_selection":
+		return MarkOMP
+	case "model_change":
+		if v.Member("model").IsString() {
+			return MarkOMP
+		}
+	case "session_info":
+		own = v.Member("name").IsString()
+	case "usage":
+		own = v.Member("kind").IsString() && v.Member("usage").IsObject()
+	case "context_edit":
+		own = v.Member("targetId").IsString() && (v.Member("replacement").IsNull() || v.Member("replacement").IsObject())
+	case "compaction":
+		own = v.Member("systemMessage").IsObject() || v.Member("usage").IsObject()
+	case "branch_summary":
+		own = v.Member("usage").IsObject()
+	case "message":
+		message := v.Member("message")
+		own = message.Member("role").Is("system") && (message.Member("sections").IsObject() || message.Member("toolsAdded").IsArray())
+	}
+	if own {
+		return MarkPi
+	}
+	return 0
+}
+
+// OfSession returns the program whose rules hold for a session: OMP or Pi. omp's own marks decide, then the agent
+// directory, then pi's marks. In doubt it is OMP: pi ignores what is written by omp's rules, and a file of omp must not
+// get what omp ignores.
+func OfSession(root Program, marks Marks) Program {
+	switch {
+	case marks&MarkOMP != 0:
+		return OMP
+	case root == OMP || root == Pi:
+		return root
+	case marks&MarkPi != 0:
+		return Pi
+	}
+	return OMP
+}

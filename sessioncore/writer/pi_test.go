@@ -1,0 +1,157 @@
+package writer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// startPi starts writing to a session of pi.
+func startPi(t testing.TB, content string) *writing {
+	w := startMemory(t, content, Options{})
+	w.store.SetProgram(func() program.Program { return program.Pi })
+	return w
+}
+
+const (
+	piCost = `{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.5}}`
+	piUser = `{"type":"message","id":"u","message":{"role":"user","content":"x"}}`
+)
+
+// TestPiAppends: what pi writes is taken, what it would pass over or fail on is refused with the reason.
+func TestPiAppends(t *testing.T) {
+	for _, line := range []string{
+		`{"type":"session_info","name":"N"}`,
+		`{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":` + piCost + `,"note":"n"}`,
+		`{"type":"context_edit","targetId":"a","replacement":null}`,
+		`{"type":"context_edit","targetId":"a","replacement":{"content":"x"}}`,
+		`{"type":"context_edit","targetId":"a","replacement":{"content":[{"type":"text","text":"x"}]}}`,
+		`{"type":"message","message":{"role":"system","content":"","sections":{"a":null,"b":"c"},"toolsAdded":[{"name":"read"}],"toolsRemoved":[{"name":"write"}]}}`,
+		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":5},"usage":` + piCost + `}}`,
+		`{"type":"message","message":{"role":"bashExecution","command":"ls","excludeFromContext":true}}`,
+		`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"usage":` + piCost + `,"systemMessage":{"role":"system","content":"x"}}`,
+		`{"type":"branch_summary","fromId":"root","summary":"s","usage":` + piCost + `}`,
+		`{"type":"model_change","provider":"p","modelId":"m"}`,
+		`{"type":"custom_message","customType":"x","content":"c","display":true}`,
+	} {
+		w := startPi(t, plainFile)
+		_, err := w.append(line)
+		require.NoError(t, err, line)
+		require.Same(t, sessioncore.Pi, w.snapshot().Dialect(), line)
+	}
+	for line, field := range map[string]string{
+		`{"type":"session_info"}`:                                                                                    "name",
+		`{"type":"session_info","name":null}`:                                                                        "name",
+		`{"type":"usage","kind":"k","provider":"p","model":"m"}`:                                                     "usage",
+		`{"type":"usage","kind":"k","provider":"p","model":"m","usage":{}}`:                                          "usage.input",
+		`{"type":"usage","kind":"k","provider":"","model":"m","usage":` + piCost + `}`:                               "provider",
+		`{"type":"context_edit","targetId":"a"}`:                                                                     "replacement",
+		`{"type":"context_edit","targetId":"a","replacement":"x"}`:                                                   "replacement",
+		`{"type":"context_edit","targetId":"a","replacement":{}}`:                                                    "replacement.content",
+		`{"type":"context_edit","targetId":"a","replacement":{"content":[5]}}`:                                       "replacement.content[0]",
+		`{"type":"message","message":{"role":"developer","content":"x"}}`:                                            "message.role",
+		`{"type":"message","message":{"role":"system"}}`:                                                             "message.content",
+		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"x","content":[],"usage":{}}}`: "message.usage.input",
+		`{"type":"model_change","model":"p/m"}`:                                                                      "provider",
+		`{"type":"mode_change","mode":"plan"}`:                                                                       "type: expected one that pi reads",
+		`{"type":"session_init","systemPrompt":"p","task":"t","tools":[]}`:                                           "type: expected one that pi reads",
+		`{"type":"thinking_level_change","thinkingLevel":null}`:                                                      "thinkingLevel",
+		`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"usage":{}}`:                     "usage.input",
+	} {
+		w := startPi(t, plainFile)
+		_, err := w.append(line)
+		require.ErrorIs(t, err, sessioncore.ErrInvalid, line)
+		require.ErrorContains(t, err, field, line)
+	}
+}
+
+// TestPiEdits: a context_edit needs a target that pi lets it have.
+func TestPiEdits(t *testing.T) {
+	edit := func(target, rest string) string {
+		return `{"type":"context_edit","targetId":"` + target + `","replacement":null` + rest + `}`
+	}
+	const other = `{"type":"message","id":"o","parentId":null,"message":{"role":"user","content":"x"}}`
+	for _, test := range []struct {
+		lines []string
+		err   error
+	}{
+		{[]string{edit("a", "")}, nil},
+		{[]string{piUser, edit("u", "")}, nil},
+		{[]string{piUser, other, edit("u", `,"parentId":"u"`)}, nil},
+		{[]string{`{"type":"custom_message","id":"c","customType":"x","content":"c","display":true}`, edit("c", "")}, nil},
+		{[]string{edit("gone", "")}, sessioncore.ErrNotFound},
+		{[]string{other, edit("a", "")}, sessioncore.ErrInvalid},
+		{[]string{piUser, other, edit("u", "")}, sessioncore.ErrInvalid},
+		{[]string{`{"type":"custom","id":"c","customType":"x"}`, edit("c", "")}, sessioncore.ErrInvalid},
+		{[]string{`{"type":"message","id":"s","message":{"role":"system","content":"x"}}`, edit("s", "")}, sessioncore.ErrInvalid},
+	} {
+		_, err := startPi(t, plainFile).append(test.lines...)
+		require.ErrorIs(t, err, test.err, test.lines)
+	}
+}
+
+// TestPiTypesElsewhere: what omp passes over is not written into its sessions, nor into one that may be omp's.
+func TestPiTypesElsewhere(t *testing.T) {
+	for _, root := range []program.Program{program.Unknown, program.OMP, program.LikelyPi} {
+		w := startMemory(t, plainFile, Options{})
+		w.store.SetProgram(func() program.Program { return root })
+		for _, line := range []string{
+			`{"type":"session_info","name":"N"}`, `{"type":"context_edit","targetId":"a","replacement":null}`,
+			`{"type":"usage","kind":"k","provider":"p","model":"m","usage":` + piCost + `}`,
+		} {
+			_, err := w.append(line)
+			require.ErrorContains(t, err, "not known to be one of pi", line)
+		}
+		require.Equal(t, plainFile, w.content())
+	}
+}
+
+// TestPiBranchSummary: without a parent it hangs under the leaf: from 0.84.3 on, fromId is the leaf that was left.
+func TestPiBranchSummary(t *testing.T) {
+	w := startPi(t, plainFile)
+	ids, err := w.append(`{"type":"branch_summary","fromId":"a","summary":"s"}`)
+	require.NoError(t, err)
+	require.Equal(t, "b", w.parentOfID(ids[0]))
+}
+
+// TestPiTitle: the title is the last session_info; the header stays as it is.
+func TestPiTitle(t *testing.T) {
+	w := startPi(t, plainFile)
+	ctx := t.Context()
+	for _, test := range []struct{ write, title string }{{"A  name", "A name"}, {"A name", "A name"}, {"Two\nlines", "Two lines"}, {"", ""}, {"", ""}} {
+		require.NoError(t, w.SetTitle(ctx, w.session, test.write))
+		title, err := w.snapshot().Title()
+		require.NoError(t, err)
+		require.Equal(t, test.title, title)
+	}
+	require.True(t, strings.HasPrefix(w.content(), plainFile), "nothing was rewritten")
+	added := w.content()[len(plainFile):]
+	require.Equal(t, 3, strings.Count(added, `"type":"session_info"`), added)
+	require.Contains(t, added, `"parentId":"b"`)
+}
+
+// TestPiNewSession: a new session of pi is one from its first line on, and lies where pi has its sessions.
+func TestPiNewSession(t *testing.T) {
+	for flat, dir := range map[bool]string{false: "--w--/", true: ""} {
+		w := startWriting(t, memory.New(), "", Options{Flat: flat})
+		w.store.SetProgram(func() program.Program { return program.Pi })
+		name, err := w.NewSession(t.Context(), NewSession{CWD: "/w", Title: "T"})
+		require.NoError(t, err)
+		require.Equal(t, dir, name[:strings.LastIndexByte(name, '/')+1])
+		snap, err := sessiontest.Acquire(t, w.store.Session(name))
+		require.NoError(t, err)
+		require.Same(t, sessioncore.Pi, snap.Dialect())
+		header, _, err := snap.ReadHeader()
+		require.NoError(t, err)
+		require.Nil(t, header.Member("title"))
+		title, err := snap.Title()
+		require.NoError(t, err)
+		require.Equal(t, "T", title)
+	}
+}
