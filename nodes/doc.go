@@ -45,7 +45,7 @@
 //	…/<session>/branches/                     BranchesDir    branches.go        -             getattr lookup list                       second
 //	…/<session>/branches/.by-id/              BranchIDsDir   branches.go        -             getattr lookup list                       second
 //	…/.by-id/<id>/ (unlisted)                 BranchDir      branch.go          -             getattr lookup list                       second
-//	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  branch.go          -             getattr open                              never
+//	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  context.go         -             getattr open                              never
 //	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go     -             getattr open                              never
 //	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go      -             getattr lookup list                       second
 //	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      branchpath.go      -             getattr readlink                          second
