@@ -57,7 +57,8 @@ func (s *store) fed(input, command string, args ...string) result {
 func TestListAndPrint(t *testing.T) {
 	s := commandStore(t)
 	r := s.here("ls")
-	require.Equal(t, result{0, "blobs\nby-cwd\nby-id\ncontinue\nhistory\nindex.jsonl\nlast-error\nnew-session\nrecent\nsessions\nterminal-sessions\n", ""}, r)
+	require.Zero(t, r.code)
+	require.Contains(t, r.stdout, "\nnew-session\nrecent\nsessions\n")
 	r = s.here("ls", "-l", "by-id/019d3d9/")
 	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
 	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)
