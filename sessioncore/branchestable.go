@@ -4,11 +4,10 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // Values of the column current of branches.tsv.
@@ -131,7 +130,7 @@ func appendField(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, '-')
 	}
-	return AppendLabelField(dst, text)
+	return names.AppendLabelField(dst, text)
 }
 
 // lastSaid returns, for each of the entries ends, the last message of the user in its path, or NoEntry. What paths
@@ -179,35 +178,14 @@ func (s *Snapshot) saidIn(e Entry) (string, error) {
 	content := v.Member("message").Member("content")
 	text, ok := content.Text()
 	if ok {
-		return firstWords(text), nil
+		return names.FirstWords(text, maxSaid), nil
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		if block.Member("type").Is("text") {
 			text, _ = block.Member("text").Text()
-			text = firstWords(text)
+			text = names.FirstWords(text, maxSaid)
 		}
 		return text == ""
 	})
 	return text, nil
-}
-
-// firstWords returns the beginning of a text on one line.
-func firstWords(text string) string {
-	var line strings.Builder
-	n, blanks := 0, 0 // characters on the line; blanks before the next one, at most one
-	for b := []byte(text); len(b) > 0; {
-		r, size := rawjson.DecodeRune(b)
-		switch {
-		case unicode.IsSpace(r):
-			blanks = min(n, 1)
-		case n+blanks >= maxSaid:
-			return line.String() + "…"
-		default:
-			line.WriteString(" "[:blanks])
-			line.Write(b[:size])
-			n, blanks = n+blanks+1, 0
-		}
-		b = b[size:]
-	}
-	return line.String()
 }

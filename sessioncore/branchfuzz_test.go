@@ -114,7 +114,7 @@ func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
 		want := "-"
 		for at := e; at != NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
 			if label := s.LabelOf(at); label != "" {
-				want = string(AppendLabelField(nil, label))
+				want = string(names.AppendLabelField(nil, label))
 				break
 			}
 		}

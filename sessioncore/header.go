@@ -9,6 +9,7 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
@@ -166,22 +167,11 @@ func (s *Snapshot) TitleDocument() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := TitleLine(title)
+	line := names.TitleLine(title)
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
 	return NewTextDocument(s, line), nil
-}
-
-// TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
-// characters, and people write paths.
-func TitleLine(title string) (line []byte) {
-	for b := []byte(title); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		line = appendVisibly(line, r, b[:n])
-		b = b[n:]
-	}
-	return line
 }
 
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged into it and of

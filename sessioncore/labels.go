@@ -1,10 +1,9 @@
 package sessioncore
 
 import (
-	"fmt"
 	"slices"
 
-	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // Label is a label in effect. Its target need not be in the session.
@@ -55,27 +54,12 @@ func (s *Snapshot) labelsInEffect() []labelRecord {
 func (s *Snapshot) LabelsDocument() *Document {
 	var out []byte
 	for _, l := range s.Labels() {
-		out = AppendLabelField(out, l.Target)
+		out = names.AppendLabelField(out, l.Target)
 		out = append(out, '\t')
-		out = AppendLabelField(out, l.Label)
+		out = names.AppendLabelField(out, l.Label)
 		out = append(out, '\n')
 	}
 	return NewTextDocument(s, out)
-}
-
-// AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
-// surrogates: those could break the line, could not be written back, or have an effect on a terminal.
-func AppendLabelField(dst []byte, text string) []byte {
-	for b := []byte(text); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		if r == '\\' {
-			dst = append(dst, `\\`...)
-		} else {
-			dst = appendVisibly(dst, r, b[:n])
-		}
-		b = b[n:]
-	}
-	return dst
 }
 
 // LabelOfID returns the label in effect of an id, which need not be that of an entry, "" for none.
@@ -114,22 +98,3 @@ func (s *Snapshot) LabelsInOrderSet() []Label {
 	}
 	return slices.DeleteFunc(order, func(l Label) bool { return l.Label == "" })
 }
-
-// appendVisibly appends the character r, whose encoding is text. Control characters and lone surrogates are
-// escaped.
-func appendVisibly(dst []byte, r rune, text []byte) []byte {
-	switch {
-	case r == '\t':
-		return append(dst, `\t`...)
-	case r == '\n':
-		return append(dst, `\n`...)
-	case r == '\r':
-		return append(dst, `\r`...)
-	case IsControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
-		return fmt.Appendf(dst, `\u%04x`, r)
-	}
-	return append(dst, text...)
-}
-
-// IsControl reports whether r is a C0 or C1 control character or DEL.
-func IsControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }

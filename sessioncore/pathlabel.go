@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 )
 
@@ -76,34 +75,7 @@ func (x *index) commonPathLabel(known *symbol, role string) symbol {
 // internPathLabel returns the path label for text after a plain prefix.
 func (x *index) internPathLabel(prefix string, text []byte) symbol {
 	var buf [maxPathLabel]byte
-	return x.symbols.intern(appendCutName(append(buf[:0], prefix...), text, maxPathLabel))
-}
-
-// appendCutName appends text, encoded as a name (names.go), to a name that dst holds the beginning of. It stops
-// before limit bytes are exceeded, and cuts neither a %XX nor a character.
-func appendCutName(dst, text []byte, limit int) []byte {
-	if len(dst)+len(text) == 0 {
-		return append(dst, '%') // the empty name
-	}
-	for len(text) > 0 {
-		r, n := rawjson.DecodeRune(text)
-		leading := len(dst) == 0 && (r == '.' || r == '-')
-		if names.PlainRune(r, n) && !leading {
-			if len(dst)+n > limit {
-				return dst
-			}
-			dst = append(dst, text[:n]...)
-		} else {
-			for i := range n {
-				if len(dst)+len("%XX") > limit {
-					return dst
-				}
-				dst = names.AppendPercent(dst, string(text[i:i+1]))
-			}
-		}
-		text = text[n:]
-	}
-	return dst
+	return x.symbols.intern(names.AppendCut(append(buf[:0], prefix...), text, maxPathLabel))
 }
 
 // PathLabel returns the part of a name in branches/…/path/ that says what the entry is: the role of its message

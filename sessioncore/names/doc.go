@@ -1,3 +1,3 @@
-// Package names converts ids, labels and titles to file names and back (docs/design.md section 1, Names). It knows
-// nothing of sessions.
+// Package names converts ids, labels and titles to file names and back (docs/design.md section 1, Names), and to fields
+// of a line. It knows nothing of sessions.
 package names

@@ -217,3 +217,30 @@ func TextUTF8(text string) string {
 	}
 	return string(out)
 }
+
+// AppendCut appends text, encoded as a name, to a name that dst holds the beginning of. It stops
+// before limit bytes are exceeded, and cuts neither a %XX nor a character.
+func AppendCut(dst, text []byte, limit int) []byte {
+	if len(dst)+len(text) == 0 {
+		return append(dst, '%') // the empty name
+	}
+	for len(text) > 0 {
+		r, n := rawjson.DecodeRune(text)
+		leading := len(dst) == 0 && (r == '.' || r == '-')
+		if PlainRune(r, n) && !leading {
+			if len(dst)+n > limit {
+				return dst
+			}
+			dst = append(dst, text[:n]...)
+		} else {
+			for i := range n {
+				if len(dst)+len("%XX") > limit {
+					return dst
+				}
+				dst = AppendPercent(dst, string(text[i:i+1]))
+			}
+		}
+		text = text[n:]
+	}
+	return dst
+}

@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // SetLabel sets the label of the entry id, or removes it if label is empty, by appending one entry, which becomes the
@@ -129,7 +130,7 @@ func isEscaped(text string) bool {
 		}
 	}
 	unit := rawjson.Hex4([]byte(text[1:5]))
-	return sessioncore.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
+	return names.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
 }
 
 // joinSurrogates combines adjacent lone surrogates that form a pair, so that each text has one form only.

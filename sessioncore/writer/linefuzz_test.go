@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
 )
 
@@ -158,7 +159,7 @@ func FuzzParseLabelLine(f *testing.F) {
 			require.ErrorIs(t, err, sessioncore.ErrInvalid)
 			return
 		}
-		shown := sessioncore.AppendLabelField(append(sessioncore.AppendLabelField(nil, id), '\t'), label)
+		shown := names.AppendLabelField(append(names.AppendLabelField(nil, id), '\t'), label)
 		require.True(t, utf8.Valid(shown), "%q", shown)
 		require.False(t, strings.ContainsFunc(string(shown), func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7F }), "%q", shown)
 		id2, label2, err := ParseLabelLine(string(shown))

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -40,7 +41,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 		if err != nil {
 			return err
 		}
-		if line != "" && line == string(sessioncore.TitleLine(old)) {
+		if line != "" && line == string(names.TitleLine(old)) {
 			title = old // what was read is written back
 		}
 		if c.snap.Dialect().TitleEntry {

@@ -13,6 +13,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/dir"
 )
 
@@ -98,7 +99,7 @@ func FuzzLabelLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id, label string) {
 		clean := func(s string) string { return string(joinSurrogates(appendUTF8WTF(nil, []byte(s)))) }
 		id, label = clean(id), clean(label)
-		line := sessioncore.AppendLabelField(append(sessioncore.AppendLabelField(nil, id), '\t'), label)
+		line := names.AppendLabelField(append(names.AppendLabelField(nil, id), '\t'), label)
 		gotID, gotLabel, err := ParseLabelLine(string(line))
 		require.NoError(t, err)
 		require.Equal(t, id, gotID)

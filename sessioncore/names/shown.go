@@ -1,0 +1,75 @@
+package names
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
+// surrogates: those could break the line, could not be written back, or have an effect on a terminal.
+func AppendLabelField(dst []byte, text string) []byte {
+	for b := []byte(text); len(b) > 0; {
+		r, n := rawjson.DecodeRune(b)
+		if r == '\\' {
+			dst = append(dst, `\\`...)
+		} else {
+			dst = appendVisibly(dst, r, b[:n])
+		}
+		b = b[n:]
+	}
+	return dst
+}
+
+// TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
+// characters, and people write paths.
+func TitleLine(title string) (line []byte) {
+	for b := []byte(title); len(b) > 0; {
+		r, n := rawjson.DecodeRune(b)
+		line = appendVisibly(line, r, b[:n])
+		b = b[n:]
+	}
+	return line
+}
+
+// appendVisibly appends the character r, whose encoding is text. Control characters and lone surrogates are
+// escaped.
+func appendVisibly(dst []byte, r rune, text []byte) []byte {
+	switch {
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\r':
+		return append(dst, `\r`...)
+	case IsControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
+		return fmt.Appendf(dst, `\u%04x`, r)
+	}
+	return append(dst, text...)
+}
+
+// IsControl reports whether r is a C0 or C1 control character or DEL.
+func IsControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }
+
+// FirstWords returns the beginning of a text on one line, at most limit characters and an ellipsis.
+func FirstWords(text string, limit int) string {
+	var line strings.Builder
+	n, blanks := 0, 0 // characters on the line; blanks before the next one, at most one
+	for b := []byte(text); len(b) > 0; {
+		r, size := rawjson.DecodeRune(b)
+		switch {
+		case unicode.IsSpace(r):
+			blanks = min(n, 1)
+		case n+blanks >= limit:
+			return line.String() + "…"
+		default:
+			line.WriteString(" "[:blanks])
+			line.Write(b[:size])
+			n, blanks = n+blanks+1, 0
+		}
+		b = b[size:]
+	}
+	return line.String()
+}
