@@ -12,8 +12,8 @@ import (
 
 // Append adds entries to a session, one JSON object per line, and returns their ids (docs/design.md section 2,
 // append). Lines before a bad one take effect, and those that a failed write left in the file: then len(ids) says how
-// many did, and the error is that of the next line. If ids has all lines and the error is not nil, the option Sync failed: the lines are written but may not
-// survive a crash.
+// many did, and the error is that of the next line. If ids has all lines and the error is not nil, the option Sync
+// failed: the lines are written but may not survive a crash.
 //
 // Any number of lines takes one lock and one write. The cost does not depend on the length of the session.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
