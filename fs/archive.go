@@ -44,6 +44,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 		ContextSent: live.ContextSent,
 		Writer:      writer.New(a.store, writer.Options{ReadOnly: true}),
 		Listing:     listing.NewIn(a.store, onDisk.Path(), layout.Archive),
+		Sessions:    a.store,
 		Live:        live,
 	}
 	if live.Access != nil {
@@ -53,6 +54,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 		}
 		a.store.SetGuard(view.Access.Guard)
 	}
+	view.Search = newSearcher(view, a.unpacked, layout.Archive)
 	return view, nil
 }
 

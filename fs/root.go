@@ -43,6 +43,7 @@ const (
 	byIDName     = "by-id"
 	byCwdName    = "by-cwd"
 	recentName   = "recent"
+	searchName   = layout.Search
 	continueName = "continue"
 	indexName    = "index.jsonl"
 )
@@ -122,6 +123,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Flat:       flat != "",
 		}),
 		Listing:     list,
+		Sessions:    t.store,
 		ReadOnly:    o.ReadOnly,
 		Redacted:    o.Redact,
 		ContextSent: o.ContextSent,
@@ -136,6 +138,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 		t.store.SetGuard(view.Access.Guard)
 	}
+	view.Search = newSearcher(view, sessions, layout.Sessions)
 	byID := layout.ByID{Listing: list}
 	if !o.Redact {
 		if view.Archive, err = t.openArchive(view); err != nil {
@@ -164,6 +167,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
 		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
+		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
 		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, onDisk.Path(), t.store) }},
 		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
 		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Unlisted: true},

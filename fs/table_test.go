@@ -139,6 +139,15 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		check(subagent+"/"+name, info.Mode().Type(), true)
 	}
 	check("by-id/019d3d", fs.ModeSymlink, true)
+	for _, in := range []string{"search", subagent + "/search"} {
+		query := in + "/the"
+		require.DirExists(t, m.path(query))
+		check(query, fs.ModeDir, true)
+		for line := range strings.Lines(run(t, "find", m.path(query), "-mindepth", "1", "-printf", `%y/%P\n`)) {
+			kind, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "/")
+			check(query+"/"+name, map[string]fs.FileMode{"d": fs.ModeDir, "l": fs.ModeSymlink, "f": 0}[kind], true)
+		}
+	}
 	require.FileExists(t, m.path("history/search/tides"))
 	check("history/search/tides", 0, true)
 	require.FileExists(t, m.path("usage.jsonl"))

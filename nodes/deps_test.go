@@ -13,12 +13,12 @@ import (
 // the mount are computed without FUSE. The model has a table of its own.
 var imports = map[string][]string{
 	"nodes/layout": {
-		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
+		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
 	},
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
-		"sessionfs/sessioncore/report", "sessionfs/sessioncore/sent", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/sent", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},
@@ -28,7 +28,7 @@ var imports = map[string][]string{
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/program", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/pending", "sessionfs/sessioncore/storage/redact",
-		"sessionfs/fs/direct", "sessionfs/sessioncore/writer",
+		"sessionfs/fs/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/writer",
 	},
 	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/fs/direct", "sessionfs/mountopts", "sessionfs/page", "sessionfs/testdata"},
 }

@@ -28,13 +28,20 @@
 //	continue/<terminal>@                      SessionLink    layout/continue.go -             getattr readlink                          attr
 //	history/                                  HistoryDir     history.go         -             getattr lookup list                       second
 //	history/prompts.jsonl                     PromptsFile    prompts.go         -             getattr open                              never
-//	history/search/                           SearchDir      search.go          -             getattr lookup list                       second
+//	history/search/                           HistorySearchDir historysearch.go -           getattr lookup list                       second
 //	history/search/<query> (unlisted)         PromptsFile    prompts.go         -             getattr open                              never
 //	index.jsonl                               IndexFile      indexjsonl.go      -             getattr open                              never
 //	last-error                                LastErrorFile  lasterror.go       -             getattr open                              never
 //	new-session                               NewSessionFile newsession.go      newsession.go getattr setattr open write                never
 //	recent/                                   LinksDir       layout/recent.go   -             getattr lookup list                       second
 //	recent/<name>@                            SessionLink    layout/recent.go   -             getattr readlink                          attr
+//	search/                                   SearchDir      search.go          -             getattr lookup list                       second
+//	…/search/<query>/ (unlisted)              HitsDir        hits.go            -             getattr lookup list                       second
+//	…/search/<query>/entries/ (unlisted)      HitLinksDir    hits.go            -             getattr lookup list                       second
+//	…/search/<query>/entries/<entry>@ (unlisted) FixedLink   hits.go            -             getattr readlink                          second
+//	…/search/<query>/results.tsv (unlisted)   HitsTable      hits.go            -             getattr open                              never
+//	…/search/<query>/sessions/ (unlisted)     HitLinksDir    hits.go            -             getattr lookup list                       second
+//	…/search/<query>/sessions/<name>@ (unlisted) FixedLink   hits.go            -             getattr readlink                          second
 //	terminal-sessions/                        SourceDir      source.go          -             getattr lookup list                       second
 //	terminal-sessions/<terminal>              SourceFile     sourcefile.go      -             getattr open                              never
 //	usage.jsonl (unlisted)                    CostsFile      usagejsonl.go      -             getattr open                              never
@@ -68,6 +75,7 @@
 //	…/<session>/owner (unlisted)              OwnerFile      owner.go           -             getattr open                              never
 //	…/<session>/parent@                       SessionLink    parent.go          -             getattr readlink                          attr
 //	…/<session>/problems.jsonl                GeneratedFile  problems.go        -             getattr open                              never
+//	…/<session>/search/                       SearchDir      search.go          -             getattr lookup list                       second
 //	…/<session>/secrets.jsonl (unlisted)      GeneratedFile  secrets.go         -             getattr open                              never
 //	…/<session>/title                         ControlFile    title.go           title.go      getattr setattr open write                never
 //	…/<session>/transcript.md                 GeneratedFile  transcript.go      -             getattr open                              never

@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 )
@@ -24,9 +25,9 @@ func errnoOf(err error) syscall.Errno {
 	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
 	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany),
-		errors.Is(err, history.ErrBusy):
+		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy):
 		return syscall.EBUSY
-	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery):
+	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery), errors.Is(err, search.ErrQuery):
 		return syscall.EINVAL
 	case errors.Is(err, sessioncore.ErrExists), errors.Is(err, fs.ErrExist):
 		return syscall.EEXIST

@@ -27,6 +27,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
@@ -63,6 +64,8 @@ func TestErrnoOf(t *testing.T) {
 		{history.ErrTooSlow, syscall.EIO},
 		{history.ErrBusy, syscall.EBUSY},
 		{history.ErrUnreadable, syscall.EIO},
+		{search.ErrQuery, syscall.EINVAL},
+		{search.ErrBusy, syscall.EBUSY},
 		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
 		{staleIfGone(sessioncore.ErrNotSession), syscall.ESTALE},
 		{staleIfGone(syscall.EACCES), syscall.EACCES},
@@ -129,6 +132,8 @@ var writeErrors = []struct {
 	{history.ErrBusy, syscall.EBUSY, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
 	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
+	{search.ErrQuery, syscall.EINVAL, ""},
+	{search.ErrBusy, syscall.EBUSY, ""},
 }
 
 // otherWriteErrors are errors of the model that are no sentinels, and of the system.

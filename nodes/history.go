@@ -27,7 +27,7 @@ func NewHistoryDir(view *View, source storage.Storage, prompts *history.History)
 	names := []Name{
 		{Name: "prompts.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return newPromptsFile(view, prompts, "") }},
 		{Name: "search", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return &SearchDir{directory: directory{node{view: view}}, prompts: prompts}
+			return &HistorySearchDir{directory: directory{node{view: view}}, prompts: prompts}
 		}},
 	}
 	return &HistoryDir{newNamesDir(view, names), source, prompts}

@@ -2,57 +2,113 @@ package nodes
 
 import (
 	"context"
+	"fmt"
+	"path"
 	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/access"
-	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/storage"
 )
 
-// SearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
-type SearchDir struct {
+// aboutSessions is the base of the directories in which something is found in all sessions, or in one.
+type aboutSessions struct {
 	directory
-	listsNothing
-	prompts *history.History
+	session *sessioncore.Session // nil for all
 }
 
-func (d *SearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
-	state, err := d.prompts.State()
+// stat returns the state of what is searched: a session file, or the directory of all.
+func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
+	if d.session != nil {
+		return d.session.Probe(ctx)
+	}
+	return d.view.Sessions.Storage().Stat("")
+}
+
+func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := d.stat(ctx)
 	if err != nil {
 		return err
 	}
-	d.fillPrivate(out, state.Stat(), syscall.S_IFDIR, 0)
+	d.fillDir(out, st)
 	return nil
 }
 
-// admits lets in the owner of SOURCE.
-func (d *SearchDir) admits(c *access.Caller, _ access.Rights) error { return d.view.Access.owns(c) }
+func (d *aboutSessions) behind() (name, root string) {
+	root = d.view.Access.SessionsDir
+	if d.session == nil {
+		return root, root
+	}
+	return path.Join(root, d.session.Name()), root
+}
+
+// admits lets in who may read the session, or do the same with the directory of all: of what is in it, everybody gets
+// what he may read.
+func (d *aboutSessions) admits(c *access.Caller, want access.Rights) error {
+	if d.session != nil {
+		return d.view.Access.maySession(c, d.session.Name(), nil, access.Read)
+	}
+	_, err := c.May(d.view.Access.SessionsDir, want)
+	return err
+}
+
+// SearchDir is search/, and that of a session: looking up a query finds the directory of its hits, and reads nothing. It
+// lists nothing.
+type SearchDir struct {
+	aboutSessions
+	listsNothing
+}
+
+// NewSearchDir returns the directory that searches all sessions.
+func NewSearchDir(view *View) *SearchDir {
+	return &SearchDir{aboutSessions: aboutSessions{directory: directory{node{view: view}}}}
+}
+
+func makeSearch(d *snapshotDir) fusefs.InodeEmbedder {
+	return &SearchDir{aboutSessions: aboutSessions{directory{node{view: d.view}}, d.session}}
+}
 
 var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
 
-// Lookup runs the query to find the size of its result. A name that is not a query is EINVAL, with the reason in the
-// root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
-// never a query: it is ENOENT.
+// Lookup finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error; one
+// with a leading dot, which programs look for in every directory, is ENOENT.
 func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if strings.HasPrefix(name, ".") {
 		return nil, syscall.ENOENT
 	}
-	if err := d.view.Access.ownerOnly(ctx); err != nil {
-		return nil, d.view.fail("lookup", d.path(), err)
+	query, view, err := d.parse(name)
+	if err != nil {
+		return nil, d.view.refuseLookup(layout.Search, name, d.path()+"/"+name, err)
 	}
-	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
-	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })
-	file := child.Operations().(*PromptsFile)
-	if err := file.fillAttr(ctx, &out.Attr); err != nil {
-		return nil, d.view.refuseLookup(searchWhat, name, d.path()+"/"+name, err)
-	}
-	d.view.found(searchWhat)
-	setTimeouts(out, file.cache())
-	return child, 0
+	d.view.found(layout.Search)
+	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFDIR)
+	return d.enter(ctx, d.child(ctx, id, name, func() fusefs.InodeEmbedder {
+		return newHitsDir(view, view.Search, query, d.session)
+	}), out)
 }
 
-// searchWhat is the name of searches in last-error.
-const searchWhat = "history/search"
+// slashes undoes how a name has a slash, and what that looks like.
+var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
+
+// parse returns the query of a name, and the view of what it is about.
+func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
+	query, err := search.ParseQuery(slashes.Replace(name))
+	if err != nil || !query.Archive() {
+		return query, d.view, err
+	}
+	if d.session != nil {
+		return nil, nil, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+	}
+	if archive := d.view.Archive; archive != nil {
+		if _, err := archive.Sessions.Storage().Stat(""); err == nil {
+			return query, archive, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
+}

@@ -66,6 +66,7 @@ var sessionFiles = []sessionFile{
 	{"owner", syscall.S_IFREG, (*SessionDir).showsOwner, makeOwner, true},
 	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent, false},
 	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{}), false},
+	{layout.Search, syscall.S_IFDIR, nil, makeSearch, false},
 	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil), true},
 	{"title", syscall.S_IFREG, nil, makeTitle, false},
 	{"transcript.md", syscall.S_IFREG, nil, makeTranscript, false},

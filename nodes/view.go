@@ -10,6 +10,7 @@ import (
 	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
@@ -24,6 +25,10 @@ type View struct {
 	Writer *writer.Writer
 	// Listing finds sessions.
 	Listing *listing.Listing
+	// Sessions are those that Search finds something in.
+	Sessions *sessioncore.Store
+	// Search searches them.
+	Search *search.Searcher
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
 	// Redacted says that the sessions are shown with secrets masked (-o redact).

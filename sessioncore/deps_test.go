@@ -46,6 +46,7 @@ var ownImports = map[string][]string{
 	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
 	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
+	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/names", "/storage"},
 	"/sent":                           {"", "/internal/rawjson"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
 	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},

@@ -3,6 +3,7 @@ package listing
 import (
 	"cmp"
 	"hash/maphash"
+	"io"
 	"math"
 	"path"
 	"strings"
@@ -166,6 +167,20 @@ func (i *Info) DisplayName() string {
 		}
 	}
 	return displayed(i.BaseName())
+}
+
+// DisplayName returns the display name of the session in an open file of that size and name, also of one that the client
+// does not list. Where nothing names it, that is the file's name.
+func DisplayName(file io.ReaderAt, size int64, name string) string {
+	info := &Info{}
+	prefix := make([]byte, min(prefixSize, size))
+	if err := storage.ReadFull(file, prefix, 0); err == nil {
+		if parsed := parseInfo(prefix); parsed != nil {
+			info = parsed
+		}
+	}
+	info.Name = name
+	return info.DisplayName()
 }
 
 func displayed(text string) string {

@@ -1,0 +1,184 @@
+package fs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func debugging(c *mountConfig) { c.options.Debug = true }
+
+// searches is how many times files were read for a search.
+func (m *mount) searches() int { return strings.Count(m.logged(), "msg=searched") }
+
+// table reads the table of a query, without its first line; each line is cut into its fields.
+func (m *mount) table(dir, query string) (rows [][]string) {
+	m.t.Helper()
+	lines := strings.SplitAfter(run(m.t, "cat", filepath.Join(m.path(dir), query, "results.tsv")), "\n")
+	require.Equal(m.t, "time\tsession\twhat\tpath\ttext\n", lines[0])
+	for _, line := range lines[1 : len(lines)-1] {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		require.Len(m.t, fields, 5)
+		rows = append(rows, fields)
+	}
+	return rows
+}
+
+// searchStore has two sessions that know of Zanzibar, one of them a subagent's, and one that does not.
+func searchStore(t *testing.T) string {
+	a := t.TempDir()
+	for name, lines := range map[string][]string{
+		"p/one":   {header("one"), entry(0, "a0", "", "to Zanzibar\\tby dhow"), entry(1, "a1", "a0", "and/or back")},
+		"p/one/2": {header("sub"), entry(5, "b0", "", "zanzibar again")},
+		"q/other": {header("other"), entry(2, "c0", "", "nothing")},
+	} {
+		file := filepath.Join(a, "sessions", name+".jsonl")
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o644))
+	}
+	return a
+}
+
+// TestSearch: what a search in a mount shows, as tools see it.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	m := mountForTest(t, searchStore(t), debugging)
+	require.Equal(t, "entries\nresults.tsv\nsessions\n", run(t, "ls", "-A", m.path("search/zanzibar")))
+	require.DirExists(t, m.path("search/zanzibar/entries"))
+	require.Zero(t, m.searches(), "looking it up and listing it search nothing")
+
+	rows := m.table("search", "zanzibar")
+	require.Len(t, rows, 2)
+	require.Equal(t, []string{"user", "sessions/p/one/2/entries/b0.json", "zanzibar again"}, rows[0][2:])
+	require.Equal(t, []string{"user", "sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow"}, rows[1][2:])
+	require.Equal(t, 1, m.searches())
+	table := m.path("search/zanzibar/results.tsv")
+	info, err := os.Stat(table)
+	require.NoError(t, err)
+	require.EqualValues(t, len(run(t, "cat", table)), info.Size())
+	require.Equal(t, "0001-user-b0.json\n0002-user-a0.json\n", run(t, "ls", m.path("search/zanzibar/entries")))
+	for n, row := range rows {
+		link := m.path("search/zanzibar/entries", names(t, m.path("search/zanzibar/entries"))[n])
+		require.Equal(t, run(t, "cat", m.path(row[3])), run(t, "cat", link))
+	}
+	for _, name := range names(t, m.path("search/zanzibar/sessions")) {
+		require.FileExists(t, m.path("search/zanzibar/sessions", name, "header.json"))
+	}
+	require.Len(t, names(t, m.path("search/zanzibar/sessions")), 2)
+	require.Equal(t, 1, m.searches(), "again")
+
+	require.Len(t, m.table("search", "Zanzibar"), 1)
+	require.Len(t, m.table("search", "and%2For"), 1)
+	require.Empty(t, m.table("search", "%252F"))
+	require.Empty(t, m.table("search", "zanzibar nothing"))
+	require.Equal(t, "sessions/p/one/2/entries/b0.json", m.table("sessions/p/one/2/search", "again")[0][3])
+	require.Empty(t, m.table("sessions/p/one/2/search", "dhow"))
+	require.Equal(t, run(t, "cat", m.path("sessions/p/one/entries/a0.json")), run(t, "cat", m.path("sessions/p/one/search/dhow/entries/0001-user-a0.json")))
+	require.FileExists(t, m.path("sessions/p/one/search/dhow/sessions", names(t, m.path("sessions/p/one/search/dhow/sessions"))[0], "header.json"))
+
+	// A session that grows is found at once, and what was listed is still there.
+	raw, err := os.OpenFile(filepath.Join(m.source, "sessions/q/other.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer raw.Close()
+	_, err = raw.WriteString(entry(9, "c1", "c0", "now zanzibar too"))
+	require.NoError(t, err)
+	require.Contains(t, run(t, "cat", m.path("search/zanzibar/entries/0001-user-b0.json")), "zanzibar again")
+	require.Equal(t, "sessions/q/other/entries/c1.json", m.table("search", "zanzibar")[0][3])
+
+	// Archived sessions are another tree.
+	archived := filepath.Join(m.source, "archive/sessions/p/old.jsonl")
+	require.NoError(t, os.MkdirAll(filepath.Dir(archived), 0o755))
+	require.NoError(t, os.WriteFile(archived, []byte(header("old")+entry(0, "d0", "", "zanzibar long ago")), 0o644))
+	run(t, "gzip", archived)
+	require.Equal(t, "archive/p/old/entries/d0.json", m.table("search", "in:archive zanzibar")[0][3])
+	require.Contains(t, run(t, "cat", m.path("search/in:archive zanzibar/entries/0001-user-d0.json")), "long ago")
+	require.Len(t, m.table("archive/p/old/search", "zanzibar"), 1)
+
+	for query, why := range map[string]string{"role:nobody": "role: is user, assistant or tool", `"x`: "does not end"} {
+		_, err := os.Stat(m.path("search", query))
+		require.ErrorIs(t, err, syscall.EINVAL, query)
+		require.Contains(t, run(t, "cat", m.path("last-error")), why)
+	}
+	for _, query := range []string{".git", ".x"} {
+		_, err := os.Stat(m.path("search", query))
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	for _, name := range []string{"search/x/entries/0001-user-x.json", "search/x/other", "search/x/sessions/1"} {
+		_, err := os.Lstat(m.path(name))
+		require.ErrorIs(t, err, fs.ErrNotExist, name)
+	}
+	require.ErrorIs(t, os.Mkdir(m.path("search/x/y"), 0o700), syscall.EPERM)
+	for n := range 60 { // whatever it is, it is answered
+		query := make([]byte, 255)
+		for i := range query {
+			if query[i] = byte(n*i*i + 7*i + n); query[i] == 0 || query[i] == '/' {
+				query[i] = '"'
+			}
+		}
+		if _, err := os.ReadFile(m.path("search", string(query), "results.tsv")); err != nil {
+			require.NotErrorIs(t, err, syscall.EIO, "%q", query)
+		}
+	}
+}
+
+// TestCrawlersSearchNothing: no tool that walks the mount starts a search.
+func TestCrawlersSearchNothing(t *testing.T) {
+	t.Parallel()
+	m := mountForTest(t, searchStore(t), debugging)
+	for _, line := range []string{`ls -lR "$1"`, `find "$1" -type f -size +1 -ls`, `rg -uuu Zanzibar "$1"`, `grep -r Zanzibar "$1"`, `tar -cf /dev/null -C "$1" .`} {
+		require.NotEmpty(t, shell(t, line+` | cat; [ -d "$1" ] && echo done`, m.dir), line)
+	}
+	require.Zero(t, m.searches())
+	require.Len(t, m.table("search", "zanzibar"), 2)
+	require.Equal(t, 1, m.searches(), "they would have been counted")
+}
+
+// TestSearchOfOthers: other users find what they may read themselves.
+func TestSearchOfOthers(t *testing.T) {
+	s := newSharedStore(t)
+	s.share("sessions/p/child.jsonl", 0o640)
+	s.chmod("sessions/q/other.jsonl", 0o600)
+	m := s.mount()
+	for uid, want := range map[int]string{owner: "child other s t", friend: "child s t", stranger: "s t"} {
+		as(t, uid, func() {
+			for range 2 {
+				text, err := os.ReadFile(m.path("search/x role:user/results.tsv"))
+				require.NoError(t, err)
+				for id, name := range map[string]string{"c0": "child", "o0": "other", "e0": "s", "t0": "t"} {
+					require.Equal(t, strings.Contains(" "+want+" ", " "+name+" "), strings.Contains(string(text), "/entries/"+id+".json"), "user %d, %s: %s", uid, name, text)
+				}
+				links, err := os.ReadDir(m.path("search/x role:user/entries"))
+				require.NoError(t, err)
+				require.Len(t, links, len(strings.Fields(want)))
+				for _, l := range links {
+					_, err := os.ReadFile(m.path("search/x role:user/entries", l.Name()))
+					require.NoError(t, err)
+				}
+			}
+			_, err := os.ReadFile(m.path("sessions/q/other/search/x/results.tsv"))
+			require.Equal(t, uid == owner, err == nil)
+		})
+	}
+}
+
+// TestSearchRedacted: a redacted mount neither shows nor confirms a secret.
+func TestSearchRedacted(t *testing.T) {
+	m := mountForTest(t, plantedStore(t), func(c *mountConfig) { c.options.Redact, c.options.ReadOnly = true, true })
+	rows := m.table("search", "role:user first")
+	require.Len(t, rows, 1)
+	require.NotContains(t, fmt.Sprint(rows), plantedPassword)
+	for _, secret := range []string{plantedToken, plantedPassword} {
+		for n := 3; n <= len(secret); n++ {
+			require.Empty(t, m.table("search", secret[len(secret)-n:]), "a part of a secret finds nothing")
+		}
+	}
+	require.Len(t, m.table("search", "role:user first -"+plantedPassword), 1)
+	_, err := os.Stat(m.path("search/in:archive x"))
+	require.ErrorIs(t, err, syscall.EINVAL)
+}

@@ -1,0 +1,138 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// Hit is an entry that was found, or the title in a session's header.
+type Hit struct {
+	Tree    string // where the sessions are in a mount
+	File    string // of the session, in the storage
+	Session string // its display name
+	Entry   string // the name of the entry's file in entries/, without the suffix; "" for the title
+	What    string // the entry's path label, or "title"
+	Time    time.Time
+	Line    string // of its text, around what was found
+}
+
+// TitleLabel is What of a hit that is a session's title.
+const TitleLabel = "title"
+
+// Found is what was found in one session file.
+type Found struct {
+	File string
+	Hits []Hit // newest first; at most one more than the limit
+	Err  error // why the file could not be searched
+
+	tree   string
+	token  storage.Token
+	readAt int64 // when that was its token, ns since the epoch
+}
+
+// isOf reports whether it is what would be found in a file in that state.
+func (f *Found) isOf(st storage.Stat) bool {
+	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
+}
+
+// hitSize is what a Hit takes besides its texts, in bytes.
+const hitSize = 144
+
+// size is about how many bytes it takes.
+func (f *Found) size() int64 {
+	n := int64(160 + len(f.File))
+	for i := range f.Hits {
+		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry))
+	}
+	return n
+}
+
+// Result is what a search found. It does not change.
+type Result struct {
+	Hits []Hit // newest first, at most the limit
+	More bool  // there are more; then the hits are those in the sessions that were modified last
+	// Unread are the files that could not be searched, without hits.
+	Unread []*Found
+	// Modified is when the newest file was modified, ns since the epoch.
+	Modified int64
+}
+
+// newResult puts together what was found in files, of which the first were modified last.
+func newResult(found []*Found, limit int) *Result {
+	r := &Result{}
+	for _, f := range found {
+		if f.Err != nil {
+			r.Unread = append(r.Unread, f)
+		}
+		if left := limit - len(r.Hits); len(f.Hits) > left {
+			r.Hits, r.More = append(r.Hits, f.Hits[:left]...), true
+			break
+		}
+		r.Hits = append(r.Hits, f.Hits...)
+	}
+	slices.SortStableFunc(r.Hits, func(a, b Hit) int { return b.Time.Compare(a.Time) })
+	return r
+}
+
+// Columns is the first line of a table of hits.
+const Columns = "time\tsession\twhat\tpath\ttext\n"
+
+// maxUnread is how many files that could not be searched a table names.
+const maxUnread = 100
+
+// Table returns results.tsv: a line for each hit, and at the end what else has to be said.
+func (r *Result) Table() []byte {
+	out := []byte(Columns)
+	for i := range r.Hits {
+		out = r.Hits[i].AppendLine(out)
+	}
+	for i, f := range r.Unread {
+		if i == maxUnread {
+			out = fmt.Appendf(out, "-\t-\t-\t-\tanother %d files could not be searched\n", len(r.Unread)-i)
+			break
+		}
+		out = append(out, "-\t-\t-\t"...)
+		out = names.AppendLabelField(out, f.tree+"/"+f.File)
+		out = append(out, "\tcould not be searched: "...)
+		out = append(names.AppendLabelField(out, f.Err.Error()), '\n')
+	}
+	if r.More {
+		out = fmt.Appendf(out, "-\t-\t-\t-\tthere are more than these %d, which are in the sessions that were modified last: add words, after: or cwd:\n", len(r.Hits))
+	}
+	return out
+}
+
+// timeForm is how the table shows times, in UTC.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// AppendLine appends the hit's line in the table, escaped as labels are (docs/design.md section 2).
+func (h *Hit) AppendLine(dst []byte) []byte {
+	dst = h.Time.UTC().AppendFormat(dst, timeForm)
+	for _, field := range [...]string{h.Session, h.What, h.Path(), h.Line} {
+		dst = append(dst, '\t')
+		dst = names.AppendLabelField(dst, field)
+	}
+	return append(dst, '\n')
+}
+
+// Directory returns the path of the session's directory in the mount.
+func (h *Hit) Directory() string {
+	return h.Tree + "/" + strings.TrimSuffix(h.File, sessioncore.FileEnding)
+}
+
+// Path returns the path of the hit's file in the mount.
+func (h *Hit) Path() string { return h.Directory() + "/" + h.Below() }
+
+// Below returns the path of the hit's file in its session's directory.
+func (h *Hit) Below() string {
+	if h.Entry == "" {
+		return "title"
+	}
+	return "entries/" + h.Entry + ".json"
+}

@@ -1,0 +1,285 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+func look(t *testing.T, s *Searcher, text string) []string {
+	t.Helper()
+	q, err := ParseQuery(text)
+	require.NoError(t, err, text)
+	r, err := s.Look(context.Background(), q)
+	require.NoError(t, err, text)
+	require.Empty(t, r.Unread)
+	var names []string
+	for _, h := range r.Hits {
+		names = append(names, h.Entry)
+	}
+	return names
+}
+
+func one(t *testing.T, lines ...string) *Searcher {
+	return New(Sessions{Files: sessiontest.Memory(t, []byte(sessiontest.Header+strings.Join(lines, "")))})
+}
+
+// TestVisible: what of an entry is searched.
+func TestVisible(t *testing.T) {
+	s := one(t,
+		sessiontest.MessageLine(0, `{"role":"user","content":"Hello \u0057orld\nline\u005c"}`),
+		sessiontest.MessageLine(1, `{"role":"assistant","model":"hidden","content":[{"type":"thinking","thinking":"hmm"},{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"output"},{"type":"image","data":"hidden"}],"details":"hidden"}`),
+		`{"type":"compaction","id":"c","parentId":"e2","summary":"all in all"}`+"\n",
+		`{"type":"label","id":"l","parentId":"c","targetId":"hidden","label":"keep this"}`+"\n",
+		`{"type":"title_change","id":"t","parentId":"l","title":"A title"}`+"\n",
+		`{"type":"custom","id":"x","parentId":"t","data":"hidden"}`+"\n",
+		"hidden\n")
+	for query, want := range map[string]string{
+		"hello": "e0", "Hello": "e0", "HELLO": "", "world": "e0", "hello world": "e0", `"hello world"`: "e0", `"world hello"`: "", "line\\": "e0",
+		"hmm": "e1", "/tmp": "e1", "8080": "e1", "bash": "e2 e1", "hidden": "", "hiddenkey": "", "role:tool bash": "e2", "role:assistant bash": "e1", "tool:bash output": "e2", "tool:bash": "e2 e1",
+		"tool:bas": "", `"all in"`: "c", "keep": "l", "title": "t", "output -bash": "", "output -ls": "e2", "hello hmm": "",
+		"hello after:2026-01-05 before:2026-01-06": "e0", "hello before:2026-01-05": "", "hello after:2026-01-05T09:00:01Z": "", "cwd:/w hello": "e0", "cwd:/ hello": "e0", "cwd:/w/x hello": "",
+		"e0": "", "message": "",
+	} {
+		require.Equal(t, want, strings.Join(look(t, s, query), " "), query)
+	}
+}
+
+func TestTitleInHeader(t *testing.T) {
+	s := New(Sessions{Files: sessiontest.Memory(t, []byte(strings.Replace(sessiontest.Header, `"cwd"`, `"title":"The \u0074ides","cwd"`, 1)+sessiontest.Entry("a", "")))})
+	q, err := ParseQuery("tides")
+	require.NoError(t, err)
+	r, err := s.Look(context.Background(), q)
+	require.NoError(t, err)
+	require.Equal(t, Columns+"2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\n", string(r.Table()))
+	require.Empty(t, look(t, s, "tides role:user"))
+}
+
+// TestHostile: long words, text that is not UTF-8, and escapes at every place where text is cut.
+func TestHostile(t *testing.T) {
+	size, shifts := 10<<20, 7
+	if sessiontest.UnderRace {
+		size, shifts = 1<<20, 1
+	}
+	long := strings.Repeat("x", size)
+	for _, text := range []string{long + "needle", "needle" + long, long[:window-3] + `n\u0065edle` + long, strings.Repeat(`\ud83d\ude00`, 20_000) + "needle", strings.Repeat("\x80", window+2) + "needle\xff" + strings.Repeat("é", window)} {
+		s := one(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+text+`"}`))
+		require.Equal(t, []string{"e0"}, look(t, s, "needle"))
+		require.Equal(t, []string{"e0"}, look(t, s, "needle -needles"))
+		require.Empty(t, look(t, s, "needles"))
+	}
+	for shift := range shifts {
+		for _, unit := range []string{`\n`, `\u00e9`, `\ud83d\ude00`, "é", "😀", `\\`, "\xe2\x82"} {
+			body := strings.Repeat("x", shift) + strings.Repeat(unit, window/len(unit)+20)
+			s := one(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+body+`"}`))
+			for len(body) > 0 {
+				n := safeCut([]byte(body), window)
+				require.Positive(t, n)
+				body = body[n:]
+				require.True(t, body == "" || strings.HasPrefix(body, unit) || unit == "\xe2\x82", "%q", unit)
+			}
+			require.Len(t, look(t, s, "xxx -é -yy"), map[bool]int{true: 1}[shift > 2 && unit != "é" && unit != `\u00e9`])
+		}
+	}
+}
+
+// watched calls before before a file is opened.
+type watched struct {
+	*memory.Storage
+	before func(name string) error
+}
+
+func (c *watched) Open(name string) (storage.Object, error) {
+	if c.before != nil {
+		if err := c.before(name); err != nil {
+			return nil, err
+		}
+	}
+	return c.Storage.Open(name)
+}
+
+func manyFiles(t *testing.T, n int) *memory.Storage {
+	files := memory.New()
+	for i := range n {
+		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%03d.jsonl", i), []byte(sessiontest.Header+
+			sessiontest.MessageLine(0, `{"role":"user","content":"common"}`)+sessiontest.MessageLine(1, fmt.Sprintf(`{"role":"user","content":"common n%03d"}`, i)))))
+	}
+	return files
+}
+
+// TestAgainReadsOnlyWhatChanged: what is remembered is used for files in the same state alone.
+func TestAgainReadsOnlyWhatChanged(t *testing.T) {
+	f := sessiontest.NewFile(t, sessiontest.Header+sessiontest.Entry("first", ""))
+	s := New(Sessions{Files: f.Storage})
+	settle := func() {
+		st, err := f.Storage.Stat(sessiontest.FileName)
+		require.NoError(t, err)
+		time.Sleep(st.Settling(time.Now()))
+	}
+	settle()
+	require.Len(t, look(t, s, "first"), 1)
+	require.EqualValues(t, 1, s.FilesRead())
+	require.Len(t, look(t, s, "first"), 1)
+	require.EqualValues(t, 1, s.FilesRead())
+	f.Append(sessiontest.MessageLine(1, `{"role":"user","content":"first again"}`))
+	settle()
+	require.Len(t, look(t, s, "first"), 2)
+	require.EqualValues(t, 2, s.FilesRead())
+	require.Empty(t, look(t, s, "second"))
+	require.EqualValues(t, 3, s.FilesRead())
+}
+
+// TestLimit: the newest sessions' hits are shown, and that there are more.
+func TestLimit(t *testing.T) {
+	files := manyFiles(t, 60)
+	s := New(Sessions{Files: files, Limit: 20})
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
+	r, err := s.Look(context.Background(), q)
+	require.NoError(t, err)
+	require.Len(t, r.Hits, 20)
+	require.True(t, r.More)
+	require.Contains(t, string(r.Table()), "\t-\tthere are more than these 20,")
+	require.Less(t, s.FilesRead(), int64(60))
+	for _, limit := range []int{1, 119, 120, 121} {
+		r, err := New(Sessions{Files: files, Limit: limit}).Look(context.Background(), q)
+		require.NoError(t, err)
+		require.Len(t, r.Hits, min(limit, 120))
+		require.Equal(t, limit < 120, r.More, limit)
+	}
+}
+
+// TestUnreadableFiles: a file that cannot be read is named, and takes no hit of another away.
+func TestUnreadableFiles(t *testing.T) {
+	files := &watched{Storage: manyFiles(t, 3), before: func(name string) error {
+		if name == "p/001.jsonl" {
+			return fmt.Errorf("the disk\nis %w", fs.ErrPermission)
+		}
+		return nil
+	}}
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
+	r, err := New(Sessions{Files: files}).Look(context.Background(), q)
+	require.NoError(t, err)
+	require.Len(t, r.Hits, 4)
+	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\n")
+}
+
+// TestGuard: files that the caller may not read are not even opened, whatever is remembered for others.
+func TestGuard(t *testing.T) {
+	files := &watched{Storage: manyFiles(t, 3)}
+	type user struct{}
+	s := New(Sessions{Files: files, Guard: func(ctx context.Context, name string, _ storage.Stat) error {
+		if ctx.Value(user{}) != nil && name != "p/001.jsonl" {
+			return fs.ErrPermission
+		}
+		return nil
+	}})
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
+	other := context.WithValue(context.Background(), user{}, true)
+	for range 2 {
+		r, err := s.Look(other, q)
+		require.NoError(t, err)
+		require.Len(t, r.Hits, 2)
+		require.Equal(t, "p/001.jsonl", r.Hits[0].File)
+		require.Len(t, look(t, s, "common"), 6)
+	}
+}
+
+// TestInterrupted: a search whose caller is gone ends, and leaves nothing behind that is not so.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	files := &watched{Storage: manyFiles(t, 50)}
+	files.before = func(string) error { cancel(); return nil }
+	s := New(Sessions{Files: files})
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
+	before := runtime.GOMAXPROCS(0)
+	_, err = s.Look(ctx, q)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, before, runtime.GOMAXPROCS(0))
+	require.Less(t, s.FilesRead(), int64(50))
+	files.before = nil
+	require.Len(t, look(t, s, "common"), 100)
+}
+
+// TestSearchesAtOnce: maxRunning searches read files, maxWaiting wait, and one more is refused.
+func TestSearchesAtOnce(t *testing.T) {
+	hold := make(chan struct{})
+	files := &blocking{manyFiles(t, 1), hold}
+	s := New(Sessions{Files: files})
+	done := make(chan error)
+	start := func(i int) {
+		q, err := ParseQuery(fmt.Sprint("word", i))
+		require.NoError(t, err)
+		_, err = s.Look(context.Background(), q)
+		done <- err
+	}
+	for i := range maxRunning + maxWaiting {
+		go start(i)
+	}
+	require.Eventually(t, func() bool { return s.waiting.Load() == maxWaiting && len(s.running) == maxRunning }, time.Minute, time.Millisecond)
+	go start(-1)
+	err := <-done
+	require.ErrorIs(t, err, ErrBusy)
+	close(hold)
+	for range maxRunning + maxWaiting {
+		require.NoError(t, <-done)
+	}
+}
+
+type blocking struct {
+	*memory.Storage
+	hold chan struct{}
+}
+
+func (b *blocking) Open(name string) (storage.Object, error) {
+	<-b.hold
+	return b.Storage.Open(name)
+}
+
+// TestRememberedIsBounded: by number, and by the budget of the mount.
+func TestRememberedIsBounded(t *testing.T) {
+	memory := budget.New(budget.Min, false)
+	s := New(Sessions{Files: manyFiles(t, 100), Memory: memory})
+	for i := range 3 * maxRemembered {
+		look(t, s, fmt.Sprintf("n%03d", i))
+		require.LessOrEqual(t, len(s.remembered), maxRemembered)
+	}
+	require.Positive(t, memory.Held())
+	other := memory.For(7)
+	require.NoError(t, other.Resize(memory.Limit()-memory.Held()))
+	require.Len(t, look(t, s, "common"), 200)
+	require.LessOrEqual(t, memory.Held(), memory.Limit())
+	require.Less(t, len(s.remembered), maxRemembered)
+}
+
+// TestStops: Each hands on what is found in order, and ends with the error of its function.
+func TestStops(t *testing.T) {
+	s := New(Sessions{Files: manyFiles(t, 30)})
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
+	enough := errors.New("enough")
+	var names []string
+	require.ErrorIs(t, s.Each(context.Background(), q, func(f *Found) error {
+		if names = append(names, f.File); len(names) == 3 {
+			return enough
+		}
+		return nil
+	}), enough)
+	require.Equal(t, []string{"p/029.jsonl", "p/028.jsonl", "p/027.jsonl"}, names)
+}

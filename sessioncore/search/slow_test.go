@@ -1,0 +1,425 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// The slow reader: it decodes everything with encoding/json and applies the rules of docs/design.md to what it gets.
+
+// slowEntry is an entry, or a title, as the slow reader has it.
+type slowEntry struct {
+	file, name string
+	time       time.Time
+	cwd        string
+	role       string
+	tools      []string
+	pieces     []string
+	folded     []string
+}
+
+// slowQuery is a query before it is written down.
+type slowQuery struct {
+	words, without  []string
+	role, tool, cwd string
+	after, before   string
+}
+
+func (q slowQuery) String() string {
+	var terms []string
+	for _, w := range q.words {
+		terms = append(terms, quoted(w))
+	}
+	for _, w := range q.without {
+		terms = append(terms, "-"+quoted(w))
+	}
+	for _, t := range [][2]string{{"role", q.role}, {"tool", q.tool}, {"cwd", q.cwd}, {"after", q.after}, {"before", q.before}} {
+		if t[1] != "" {
+			terms = append(terms, t[0]+":"+quoted(t[1]))
+		}
+	}
+	return strings.Join(terms, "  ")
+}
+
+// quoted writes a word as a phrase where it has to be one.
+func quoted(w string) string {
+	if strings.IndexFunc(w, unicode.IsSpace) >= 0 || w[0] == '-' || strings.Contains(w, ":") {
+		return `"` + w + `"`
+	}
+	return w
+}
+
+func slowFold(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 {
+			return unicode.ToLower(r)
+		}
+		all := []rune{r}
+		for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+			if o >= 0x80 {
+				all = append(all, o)
+			}
+		}
+		return slices.Min(all)
+	}, text)
+}
+
+func isExact(w string) bool { return strings.ContainsFunc(w, unicode.IsUpper) }
+
+func (e *slowEntry) has(w string) bool {
+	pieces := e.pieces
+	if !isExact(w) {
+		w, pieces = slowFold(w), e.folded
+	}
+	return slices.ContainsFunc(pieces, func(p string) bool { return strings.Contains(p, w) })
+}
+
+func (q *slowQuery) hits(e *slowEntry) bool {
+	inTime := func(date string, after bool) bool {
+		if date == "" {
+			return true
+		}
+		at, err := time.Parse("2006-01-02", date)
+		if err != nil {
+			panic(err)
+		}
+		return e.time.Before(at) != after
+	}
+	tool := q.tool == "" || slices.ContainsFunc(e.tools, func(t string) bool {
+		return t == q.tool || !isExact(q.tool) && slowFold(t) == slowFold(q.tool)
+	})
+	cwd := q.cwd == "" || e.cwd == q.cwd || strings.HasPrefix(e.cwd, strings.TrimSuffix(q.cwd, "/")+"/")
+	return tool && cwd && (q.role == "" || e.role == q.role) && inTime(q.after, true) && inTime(q.before, false) &&
+		!slices.ContainsFunc(q.words, func(w string) bool { return !e.has(w) }) && !slices.ContainsFunc(q.without, e.has)
+}
+
+type object = map[string]any
+
+func get(o object, keys ...string) any {
+	for _, key := range keys {
+		if v, ok := o[key]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// add adds texts: strings, and with all set every string and number below a value.
+func (e *slowEntry) add(all bool, values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			e.pieces = append(e.pieces, v)
+		case json.Number:
+			if all {
+				e.pieces = append(e.pieces, v.String())
+			}
+		case []any:
+			if all {
+				e.add(true, v...)
+			}
+		case object:
+			if all {
+				for _, m := range v {
+					e.add(true, m)
+				}
+			}
+		}
+	}
+}
+
+func (e *slowEntry) content(v any) {
+	switch v := v.(type) {
+	case string:
+		e.add(false, v)
+	case []any:
+		for _, b := range v {
+			e.content(b)
+		}
+	case object:
+		e.add(false, v["text"], v["thinking"], v["reasoning"], v["name"], get(v, "toolName", "tool_name"), v["intent"])
+		e.add(true, get(v, "arguments", "input", "args", "parameters"))
+		switch v["type"] {
+		case "toolCall", "tool_call", "toolUse", "tool_use", "functionCall", "function_call", "serverToolUse", "server_tool_use":
+			e.tool(v["name"])
+		}
+		e.tool(get(v, "toolName", "tool_name"))
+		e.content(v["content"])
+		if inner, ok := v["block"].(object); ok {
+			e.content(inner)
+		}
+	}
+}
+
+func (e *slowEntry) tool(name any) {
+	if text, ok := name.(string); ok {
+		e.tools = append(e.tools, text)
+	}
+}
+
+func (e *slowEntry) message(m object) {
+	e.add(false, m["command"], m["code"], m["output"], get(m, "errorMessage", "error_message"), m["summary"],
+		get(m, "shortSummary", "short_summary"), get(m, "toolName", "tool_name"), get(m, "customType", "custom_type"))
+	e.tool(get(m, "toolName", "tool_name"))
+	if files, ok := m["files"].([]any); ok {
+		for _, f := range files {
+			if f, ok := f.(object); ok {
+				e.add(false, f["path"], f["content"])
+			}
+		}
+	}
+	e.content(m["content"])
+}
+
+func (e *slowEntry) read(v object, isOperator bool) {
+	kind, _ := v["type"].(string)
+	switch kind {
+	case "message":
+		m, _ := v["message"].(object)
+		e.message(m)
+		e.role = map[any]string{"user": "user", "assistant": "assistant", "toolResult": "tool", "tool_result": "tool", "tool": "tool"}[m["role"]]
+	case "custom_message", "compaction":
+		e.message(v)
+	case "branch_summary", "branch":
+		if (kind == "branch") == isOperator {
+			e.message(v)
+		}
+	case "title_change", "session_info":
+		if (kind == "session_info") == isOperator {
+			e.add(false, v["title"], v["name"])
+		}
+	case "label":
+		e.add(false, v["label"])
+	}
+}
+
+// slowRead reads all sessions of a storage. ok is false for one that encoding/json cannot read.
+func slowRead(t *testing.T, files *memory.Storage, name string) (entries []*slowEntry, ok bool) {
+	session := sessioncore.NewStore(files).Session(name)
+	snap, err := session.Acquire(context.Background())
+	if err != nil {
+		return nil, true
+	}
+	defer session.Drop()
+	defer snap.Release()
+	decode := func(text []byte) (v object, ok bool) {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		return v, d.Decode(&v) == nil
+	}
+	header, slot, err := snap.ReadHeader()
+	require.NoError(t, err)
+	h, ok := decode(header)
+	if !ok {
+		return nil, false
+	}
+	cwd, _ := h["cwd"].(string)
+	title := &slowEntry{file: name, time: snap.HeaderTime(), cwd: cwd}
+	title.add(false, h["title"])
+	if slot != nil {
+		s, _ := decode(slot)
+		title.pieces = nil
+		title.add(false, s["title"])
+	}
+	if len(title.pieces) > 0 {
+		entries = append(entries, title)
+	}
+	isOperator := snap.Dialect() == sessioncore.DialectOfType("session_header")
+	for n := range snap.Len() {
+		e := sessioncore.Entry(n)
+		text, err := snap.EntryText(e)
+		require.NoError(t, err)
+		v, ok := decode(text)
+		if !ok {
+			return nil, false
+		}
+		entry := &slowEntry{file: name, name: snap.Name(e), time: snap.Time(e), cwd: cwd}
+		entry.read(v, isOperator)
+		entries = append(entries, entry)
+	}
+	for _, e := range entries {
+		for _, p := range e.pieces {
+			e.folded = append(e.folded, slowFold(p))
+		}
+	}
+	return entries, true
+}
+
+// allStores are the session files of testdata and of the conformance cases, in one storage.
+func allStores(t *testing.T) (*memory.Storage, []*slowEntry) {
+	files := memory.New()
+	var entries []*slowEntry
+	n := 0
+	add := func(root string) {
+		require.NoError(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".jsonl") || strings.HasPrefix(d.Name(), ".") {
+				return err
+			}
+			content, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			file := path.Join("p", fmt.Sprintf("%04d.jsonl", n))
+			n++
+			require.NoError(t, files.WriteFile(file, content))
+			read, ok := slowRead(t, files, file)
+			if !ok {
+				require.NoError(t, files.WriteFile(file, nil))
+			}
+			entries = append(entries, read...)
+			return nil
+		}))
+	}
+	add(sessiontest.TestData(t))
+	seen := map[string]bool{sessiontest.TestData(t): true}
+	for _, c := range sessiontest.Cases(t) {
+		if !strings.HasPrefix(c.Dir, sessiontest.TestData(t)) && !seen[c.Dir] {
+			seen[c.Dir] = true
+			add(c.Dir)
+		}
+	}
+	return files, entries
+}
+
+// randomQuery draws a query whose words are in the stores, most of them in one entry of the file from.
+func randomQuery(rnd *rand.Rand, entries []*slowEntry) (q slowQuery, from string) {
+	of := entries[rnd.IntN(len(entries))]
+	for len(of.pieces) == 0 {
+		of = entries[rnd.IntN(len(entries))]
+	}
+	from = of.file
+	for range 1 + rnd.IntN(2) {
+		if w := randomWord(rnd, of); w != "" {
+			q.words = append(q.words, w)
+		}
+		if rnd.IntN(12) == 0 {
+			of = entries[rnd.IntN(len(entries))]
+		}
+	}
+	if rnd.IntN(4) == 0 {
+		if w := randomWord(rnd, entries[rnd.IntN(len(entries))]); w != "" {
+			q.without = append(q.without, w)
+		}
+	}
+	switch rnd.IntN(8) {
+	case 0:
+		q.role = []string{"user", "assistant", "tool"}[rnd.IntN(3)]
+	case 1:
+		if len(of.tools) > 0 && of.tools[0] != "" && !strings.Contains(of.tools[0], `"`) {
+			q.tool = of.tools[rnd.IntN(len(of.tools))]
+		}
+	case 2:
+		if path.IsAbs(of.cwd) && path.Clean(of.cwd) == of.cwd && !strings.Contains(of.cwd, `"`) {
+			q.cwd = []string{of.cwd, path.Dir(of.cwd)}[rnd.IntN(2)]
+		}
+	case 3:
+		q.after = of.time.UTC().AddDate(0, 0, -rnd.IntN(2)).Format("2006-01-02")
+	case 4:
+		q.before = of.time.UTC().AddDate(0, 0, rnd.IntN(2)).Format("2006-01-02")
+	}
+	return q, from
+}
+
+// randomWord draws a piece of an entry's text, in its case or another.
+func randomWord(rnd *rand.Rand, e *slowEntry) string {
+	if len(e.pieces) == 0 {
+		return ""
+	}
+	text := []rune(e.pieces[rnd.IntN(len(e.pieces))])
+	from := rnd.IntN(len(text) + 1)
+	w := string(text[from:min(len(text), from+1+rnd.IntN(12))])
+	w = strings.TrimSpace(w)
+	if w == "" || strings.ContainsAny(w, "\"\uFFFD") {
+		return ""
+	}
+	switch rnd.IntN(5) {
+	case 0:
+		w = strings.ToUpper(w)
+	case 1, 2:
+		w = strings.ToLower(w)
+	}
+	return w
+}
+
+// TestAgreesWithSlowReader: the hits of 1,000 random queries are those of the slow reader, of some in all sessions, and
+// of most in the one that a word is from and in others.
+func TestAgreesWithSlowReader(t *testing.T) {
+	files, entries := allStores(t)
+	require.Greater(t, len(entries), 1000)
+	ofFile := map[string][]*slowEntry{}
+	for _, e := range entries {
+		ofFile[e.file] = append(ofFile[e.file], e)
+	}
+	names := slices.Sorted(maps.Keys(ofFile))
+	queries, everywhere := 1000, 200
+	if sessiontest.UnderRace {
+		queries = 50
+	}
+	rnd := rand.New(rand.NewPCG(2026, 5))
+	searcher := New(Sessions{Files: files})
+	withHits := 0
+	for n := 0; n < queries; {
+		want, from := randomQuery(rnd, entries)
+		if len(want.words) == 0 {
+			continue
+		}
+		q, err := ParseQuery(want.String())
+		require.NoError(t, err, "%q", want.String())
+		found := 0
+		if n%everywhere == 0 {
+			result, err := searcher.Look(context.Background(), q)
+			require.NoError(t, err)
+			found = compareHits(t, &want, result, entries)
+		}
+		for _, name := range []string{from, names[rnd.IntN(len(names))], names[rnd.IntN(len(names))]} {
+			result, err := searcher.LookIn(context.Background(), q, name)
+			require.NoError(t, err)
+			found += compareHits(t, &want, result, ofFile[name])
+		}
+		if found > 0 {
+			withHits++
+		}
+		n++
+	}
+	require.Greater(t, withHits, queries/2)
+}
+
+// compareHits compares a result with what the slow reader finds among entries, and returns the number of hits.
+func compareHits(t *testing.T, want *slowQuery, result *Result, entries []*slowEntry) int {
+	t.Helper()
+	require.Empty(t, result.Unread)
+	var expected, got []string
+	for _, e := range entries {
+		if want.hits(e) {
+			expected = append(expected, e.file+" "+e.name)
+		}
+	}
+	for i, h := range result.Hits {
+		got = append(got, h.File+" "+h.Entry)
+		require.NotEmpty(t, h.Line)
+		require.True(t, i == 0 || !h.Time.After(result.Hits[i-1].Time), "newest first")
+	}
+	slices.Sort(expected)
+	slices.Sort(got)
+	require.Equal(t, expected, got, "%q", want.String())
+	return len(got)
+}
