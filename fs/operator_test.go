@@ -15,7 +15,8 @@ import (
 // Sessions of the operator dialect, written to by tools (docs/design.md sections 2 and 9; docs/format.md, Operator
 // dialect).
 
-// documentedReader prints what the Python of operator's documentation makes of a session file: leaf, branch, labels, title and context.
+// documentedReader prints what the Python of operator's documentation makes of a session file: leaf, branch, labels,
+// title and context.
 const documentedReader = `
 import json, sys
 entries, by_id, leaf, labels, title = [], {}, None, {}, ""

@@ -179,7 +179,8 @@ add(db, "a prompt")
 db.close()`, filepath.Join(dir, "history.db"))
 }
 
-// TestReplacedWhileInUse replaces each directory 200 times (fewer but at full size), in three ways, while 8 readers and writers are at work.
+// TestReplacedWhileInUse replaces each directory 200 times (fewer but at full size), in three ways, while 8 readers
+// and writers are at work.
 func TestReplacedWhileInUse(t *testing.T) {
 	onceIsEnough(t)
 	for what, path := range map[string]string{

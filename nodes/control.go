@@ -148,8 +148,9 @@ func (h *controlHandle) refuse(err error, text []byte, start int) syscall.Errno 
 	return h.file.refused(h.tally.refuse(err, text, start))
 }
 
-// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one. Empty lines are left out unless empty is true. ends holds the offset in data at which each
-// line ends, including the empty lines after it.
+// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one. Empty lines
+// are left out unless empty is true. ends holds the offset in data at which each line ends, including the empty lines
+// after it.
 func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')

@@ -21,8 +21,8 @@ type render func(context.Context, *View, *sessioncore.Snapshot) (*sessioncore.Do
 var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "transcript.md": true, "usage.json": true}
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
-// problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of one handle
-// see one version; so the kernel keeps no pages of it (docs/design.md section 6).
+// problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of
+// one handle see one version; so the kernel keeps no pages of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node
 	session *sessioncore.Session

@@ -119,8 +119,8 @@ func (d *Dialect) OfProgram(p program.Program) *Dialect {
 	return d
 }
 
-// DialectOf returns the dialect of a header, OMP for Pi. It returns nil if v is not a header: an object with one of the header
-// types and a string id, which may be empty (docs/format.md, Loading).
+// DialectOf returns the dialect of a header, OMP for Pi. It returns nil if v is not a header: an object with one of
+// the header types and a string id, which may be empty (docs/format.md, Loading).
 func DialectOf(v rawjson.Value) *Dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
 		return DialectOfType(typ)

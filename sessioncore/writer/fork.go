@@ -189,7 +189,8 @@ const createTries = 3
 // create creates a session file in a directory and returns its name. If wait is set and the storage supports it, the
 // session is pending.
 //
-// A session for another user does not wait: the room is for those of the owner and of the one who mounted, who cannot be kept out.
+// A session for another user does not wait: the room is for those of the owner and of the one who mounted, who cannot
+// be kept out.
 func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
 	if err := w.mayMake(ctx, dir); err != nil {
 		return "", err

@@ -71,9 +71,9 @@ func (n *NewSession) check() error {
 
 // NewSession creates a session and returns its name in the storage. If the storage supports it, the session is
 // pending until the first assistant message or until Sync. In a store of the operator dialect it is created beside
-// the others (storedialect.go), as where pi was given a directory; otherwise in the directory that has sessions of that working directory, or in the one
-// with the documented name (docs/format.md, Files). If that name is too long for a file system, the error is
-// ENAMETOOLONG; the client fails in such a working directory too.
+// the others (storedialect.go), as where pi was given a directory; otherwise in the directory that has sessions of
+// that working directory, or in the one with the documented name (docs/format.md, Files). If that name is too long
+// for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", sessioncore.ErrReadOnly)

@@ -23,9 +23,9 @@ const (
 
 // SetTitle sets the session's title as the user's choice, or clears it (docs/design.md section 2, title). If the file
 // has a title slot, it overwrites the slot and appends an entry that records the change, as the newer client does;
-// otherwise it rewrites the header, or in the dialects of pi and operator appends a session_info entry. The title is WTF-8 and
-// is cleaned as the client does: no control characters, no runs of blanks. If the session has that title already, or
-// title is what the file title shows of it, nothing is written.
+// otherwise it rewrites the header, or in the dialects of pi and operator appends a session_info entry. The title is
+// WTF-8 and is cleaned as the client does: no control characters, no runs of blanks. If the session has that title
+// already, or title is what the file title shows of it, nothing is written.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
 	if len(title) > maxTitle {
 		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
