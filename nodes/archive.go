@@ -2,15 +2,12 @@ package nodes
 
 import (
 	"context"
-	"fmt"
-	"path"
 	"slices"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
@@ -57,30 +54,4 @@ func (d *ArchiveDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut
 		return nil, syscall.ENOENT // the kernel then looks it up itself
 	}
 	return d.SourceDir.lookupItem(ctx, it, out)
-}
-
-// denyArchived refuses a change of something in archive/, and says in last-error what can be done.
-func (n *node) denyArchived(file string) syscall.Errno {
-	for at := n.EmbeddedInode(); at != nil; _, at = at.Parent() {
-		d, ok := at.Operations().(*SessionDir)
-		if !ok {
-			continue
-		}
-		name := layout.SessionDir(d.session.Name())
-		err := fmt.Errorf("%w: the session is archived; to change it, put it back in SOURCE: unpack archive/sessions/%s.jsonl.gz to sessions/%s.jsonl, and move the directory of its artifacts along, if it has one",
-			sessioncore.ErrReadOnly, name, name)
-		return n.view.noteArchived(n.view, d.session.Name(), path.Base(file), file, err)
-	}
-	err := fmt.Errorf("%w: what is archived is changed in SOURCE only", sessioncore.ErrReadOnly)
-	return n.view.noteArchived(n.view.Live, outside, file, file, err)
-}
-
-// noteArchived records a refusal in the last-error of a session in a view. Tools such as rm -r ask for every name, which
-// is no reason to fill the log.
-func (v *View) noteArchived(in *View, session, what, file string, err error) syscall.Errno {
-	errno := errnoOf(err)
-	in.noteRefusal(session, what, what, errno, err, func() {
-		v.Log.Info("refused", "path", file, "errno", errno, "why", "it is archived")
-	})()
-	return errno
 }

@@ -125,7 +125,7 @@ var _ = (fusefs.NodeOpener)((*HitsTable)(nil))
 // Open searches, and makes the table.
 func (f *HitsTable) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	if err := f.view.Access.admit(ctx, f, access.Search); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

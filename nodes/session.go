@@ -29,6 +29,8 @@ type SessionDir struct {
 	leafBack time.Time
 }
 
+func (d *SessionDir) sessionName() string { return d.session.Name() }
+
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
