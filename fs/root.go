@@ -65,6 +65,7 @@ type tree struct {
 	sessions *pending.Storage
 	store    *sessioncore.Store
 	archive  *archive
+	view     *nodes.View
 	root     *nodes.RootDir
 	clients  *clients.Clients
 	leases   *clients.Leases
@@ -138,6 +139,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 		t.store.SetGuard(view.Access.Guard)
 	}
+	t.view = view
 	view.Search = newSearcher(view, sessions, layout.Sessions)
 	byID := layout.ByID{Listing: list}
 	if !o.Redact {

@@ -99,16 +99,28 @@ var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
 // parse returns the query of a name, and the view of what it is about.
 func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 	query, err := search.ParseQuery(slashes.Replace(name))
-	if err != nil || !query.Archive() {
-		return query, d.view, err
+	if err != nil {
+		return nil, nil, err
 	}
 	if d.session != nil {
-		return nil, nil, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+		if query.Archive() {
+			return nil, nil, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+		}
+		return query, d.view, nil
 	}
-	if archive := d.view.Archive; archive != nil {
+	view, err := d.view.Searched(query)
+	return query, view, err
+}
+
+// Searched returns the view of the sessions that a query is about.
+func (v *View) Searched(query *search.Query) (*View, error) {
+	if !query.Archive() {
+		return v, nil
+	}
+	if archive := v.Archive; archive != nil {
 		if _, err := archive.Sessions.Storage().Stat(""); err == nil {
-			return query, archive, nil
+			return archive, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
+	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
 }

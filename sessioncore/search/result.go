@@ -36,6 +36,9 @@ type Found struct {
 	readAt int64 // when that was its token, ns since the epoch
 }
 
+// Path returns the path of the session file in the mount.
+func (f *Found) Path() string { return f.tree + "/" + f.File }
+
 // isOf reports whether it is what would be found in a file in that state.
 func (f *Found) isOf(st storage.Stat) bool {
 	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
@@ -98,7 +101,7 @@ func (r *Result) Table() []byte {
 			break
 		}
 		out = append(out, "-\t-\t-\t"...)
-		out = names.AppendLabelField(out, f.tree+"/"+f.File)
+		out = names.AppendLabelField(out, f.Path())
 		out = append(out, "\tcould not be searched: "...)
 		out = append(names.AppendLabelField(out, f.Err.Error()), '\n')
 	}

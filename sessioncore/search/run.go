@@ -142,6 +142,9 @@ func (r *run) take() int {
 	return r.next - 1
 }
 
+// handedOn is in the place of what was handed on and need not be kept: without a limit that can be much.
+var handedOn = &Found{}
+
 // advance hands on what is found in files of which all before are searched. Callers must hold r.mu.
 func (r *run) advance() {
 	for r.done < len(r.files) && r.found[r.done] != nil && !r.isOver() {
@@ -150,6 +153,7 @@ func (r *run) advance() {
 		r.hits += len(f.Hits)
 		if r.each != nil && r.err == nil {
 			r.err = r.each(f)
+			r.found[r.done-1] = handedOn
 		}
 	}
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/search"
+)
+
+// hitPrinter prints what was found, a session as soon as it is searched.
+type hitPrinter struct {
+	cmd *cobra.Command
+	out *bufio.Writer
+	// spans returns what is highlighted in the line of a hit.
+	spans      func(line string) []search.Span
+	isTerminal bool
+	colours    bool
+	found      bool
+	unread     bool // something could not be searched
+}
+
+func newHitPrinter(cmd *cobra.Command, spans func(line string) []search.Span) *hitPrinter {
+	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), spans: spans}
+	p.isTerminal = terminalWidth(cmd.OutOrStdout()) > 0
+	p.colours = p.isTerminal && wantsColours(os.Getenv)
+	return p
+}
+
+// wantsColours reports whether a terminal gets colours (no-color.org).
+func wantsColours(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// session prints what was found in a session.
+func (p *hitPrinter) session(found *search.Found) error {
+	if found.Err != nil {
+		p.unread = true
+		sayError(p.cmd, errors.New(visible(found.Path())+" could not be searched: "+visible(found.Err.Error())))
+		return nil
+	}
+	if len(found.Hits) == 0 {
+		return nil
+	}
+	if p.isTerminal {
+		p.people(found.Hits)
+	} else {
+		p.table(found.Hits)
+	}
+	p.found = true
+	return p.out.Flush()
+}
+
+// end returns the error with which the command ends.
+func (p *hitPrinter) end(err error) error {
+	switch {
+	case err != nil && p.cmd.Context().Err() != nil:
+		return errors.New("interrupted")
+	case err != nil:
+		return err
+	case p.unread:
+		return &exitError{searchFailed}
+	case !p.found:
+		return &exitError{searchNothing}
+	}
+	return nil
+}
+
+// table prints hits as results.tsv has them.
+func (p *hitPrinter) table(hits []search.Hit) {
+	if !p.found {
+		p.out.WriteString(search.Columns)
+	}
+	for i := range hits {
+		p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer()))
+	}
+}
+
+// The colours are those of grep: what was found, and where.
+const (
+	colourMatch = "\x1b[1;31m"
+	colourPath  = "\x1b[35m"
+	colourTitle = "\x1b[1m"
+	colourEnd   = "\x1b[0m"
+)
+
+// people prints the hits of a session for reading: its name and path, and for each hit when, what and where, and the line.
+func (p *hitPrinter) people(hits []search.Hit) {
+	if p.found {
+		p.out.WriteString("\n")
+	}
+	p.coloured(colourTitle, hits[0].Session)
+	p.out.WriteString("\n")
+	p.coloured(colourPath, hits[0].Directory())
+	p.out.WriteString("\n")
+	for i := range hits {
+		h := &hits[i]
+		p.out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What) + "  ")
+		p.coloured(colourPath, h.Below())
+		p.out.WriteString("\n    ")
+		p.line(h.Line)
+		p.out.WriteString("\n")
+	}
+}
+
+// line prints the line of a hit.
+func (p *hitPrinter) line(line string) {
+	end := 0
+	for _, s := range p.spans(line) {
+		p.out.WriteString(visibleText(line[end:s.From]))
+		p.coloured(colourMatch, line[s.From:s.To])
+		end = s.To
+	}
+	p.out.WriteString(visibleText(line[end:]))
+}
+
+func (p *hitPrinter) coloured(colour, text string) {
+	if p.colours {
+		p.out.WriteString(colour)
+	}
+	p.out.WriteString(visibleText(text))
+	if p.colours {
+		p.out.WriteString(colourEnd)
+	}
+}
+
+// visibleText is visible for text, in which tabs are common.
+func visibleText(text string) string { return visible(strings.ReplaceAll(text, "\t", " ")) }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/search"
+)
+
+// The statuses of sessionfs search are those of grep. Scripts test for them.
+const (
+	searchFound   = 0
+	searchNothing = 1
+	searchFailed  = 2 // also if only some could not be searched
+)
+
+// searchCommand is sessionfs search.
+func searchCommand() *cobra.Command {
+	cmd := onSource(&cobra.Command{
+		Use:   "search [-s SOURCE] QUERY...",
+		Short: "Find what was said in any session",
+		Long: "Find what was said in any session: messages, tool calls and their results, titles, labels. The session that was\n" +
+			"modified last comes first. Off a terminal the output is that of search/QUERY/results.tsv in a mount.\n\n" +
+			"All words of QUERY must be in one entry; a word with a capital is exact. \"a phrase\", -word, role:user (assistant,\n" +
+			"tool), tool:NAME, cwd:PATH, after:DATE, before:DATE, in:archive. Several arguments are one query. Quote for the\n" +
+			"shell what has quotes or begins with a dash.\n\n" +
+			"Exit status: 0 something is found, 1 nothing is, 2 the query is wrong, or something could not be searched.",
+		Example: "  sessionfs search tides\n  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
+		Args:    cobra.MinimumNArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		query, err := search.ParseQuery(strings.Join(args, " "))
+		if err != nil {
+			return err
+		}
+		p := newHitPrinter(cmd, query.Spans)
+		return p.end(src.Search(cmd.Context(), query, p.session))
+	})
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	likeGrep(cmd)
+	return cmd
+}
+
+// likeGrep makes a command end with the status of grep when it fails.
+func likeGrep(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		var ended *exitError
+		if err == nil || errors.As(err, &ended) || errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+		return refuse(searchFailed, "%s: %s", cmd.Name(), reasonOf(err))
+	}
+}
