@@ -204,7 +204,7 @@ func (e *slowEntry) read(v object, isOperator bool) {
 			e.message(v)
 		}
 	case "title_change", "session_info":
-		if (kind == "session_info") == isOperator {
+		if kind == "session_info" || !isOperator { // pi writes it too
 			e.add(false, v["title"], v["name"])
 		}
 	case "label":
