@@ -142,7 +142,7 @@ func (s *sharedStore) behind(name string) (content, names []source, joined bool)
 	switch part {
 	case "":
 		return []source{{s.dir, unix.R_OK}}, nil, false
-	case "search": // it is as open as what is searched
+	case "search", "by-file": // it is as open as what is searched
 		part, name = "sessions", "sessions"
 	case "by-id", "by-cwd", "recent", "continue", "history", "index.jsonl", "last-error", "usage.jsonl":
 		if part == name {

@@ -42,6 +42,7 @@ const (
 const (
 	byIDName     = "by-id"
 	byCwdName    = "by-cwd"
+	byFileName   = "by-file"
 	recentName   = "recent"
 	searchName   = layout.Search
 	continueName = "continue"
@@ -158,6 +159,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
+		{Name: byFileName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByFileDir(view) }},
 		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, byID, byIDName)
 		}},

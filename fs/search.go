@@ -24,7 +24,16 @@ func (u *Unmounted) Search(ctx context.Context, query *search.Query, each func(*
 	if err != nil {
 		return err
 	}
+	return eachFound(ctx, view, query, each)
+}
+
+// Touched is Search for what was done with a file, or below a directory.
+func (u *Unmounted) Touched(ctx context.Context, touched *search.Touched, each func(*search.Found) error) error {
+	return eachFound(ctx, u.tree.view, touched, each)
+}
+
+func eachFound(ctx context.Context, view *nodes.View, m search.Matcher, each func(*search.Found) error) error {
 	all := view.Search.Sessions
 	all.Limit = 0
-	return search.New(all).Each(ctx, query, each)
+	return search.New(all).Each(ctx, m, each)
 }

@@ -139,8 +139,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		check(subagent+"/"+name, info.Mode().Type(), true)
 	}
 	check("by-id/019d3d", fs.ModeSymlink, true)
-	for _, in := range []string{"search", subagent + "/search"} {
-		query := in + "/the"
+	for _, query := range []string{"search/the", subagent + "/search/the", "by-file/home/dev"} {
 		require.DirExists(t, m.path(query))
 		check(query, fs.ModeDir, true)
 		for line := range strings.Lines(run(t, "find", m.path(query), "-mindepth", "1", "-printf", `%y/%P\n`)) {

@@ -12,7 +12,8 @@ func Usage() string {
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
        sessionfs help | version
-       sessionfs ls | cat | tree | tar | write | export | check | search ...
+       sessionfs ls | cat | tree | tar | write | export | check | search |
+                 touched ...
                  the same without a mount; sessionfs help ls tells more
 
 Mounts the data directory of a coding agent: each session as a directory of

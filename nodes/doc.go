@@ -21,6 +21,13 @@
 //	by-cwd/                                   LinksDir       layout/bycwd.go    -             getattr lookup list                       second
 //	by-cwd/…/<name>@                          SessionLink    layout/bycwd.go    -             getattr readlink                          attr
 //	by-cwd/…/<dir>/                           LinksDir       layout/bycwd.go    -             getattr lookup list                       second
+//	by-file/                                  ByFileDir      byfile.go          -             getattr lookup list                       second
+//	by-file/…/<name>/entries/ (unlisted)      HitLinksDir    hits.go            -             getattr lookup list                       second
+//	by-file/…/entries/<entry>@ (unlisted)     FixedLink      hits.go            -             getattr readlink                          second
+//	by-file/…/<name>/results.tsv (unlisted)   HitsTable      hits.go            -             getattr open                              never
+//	by-file/…/<name>/sessions/ (unlisted)     HitLinksDir    hits.go            -             getattr lookup list                       second
+//	by-file/…/sessions/<name>@ (unlisted)     FixedLink      hits.go            -             getattr readlink                          second
+//	by-file/…/<name>/ (unlisted)              FileDir        byfile.go          -             getattr lookup list                       second
 //	by-id/                                    LinksDir       layout/byid.go     -             getattr lookup list                       second
 //	by-id/<id>@                               SessionLink    layout/byid.go     -             getattr readlink                          attr
 //	by-id/<key>@ (unlisted)                   SessionLink    layout/byid.go     -             getattr readlink                          attr

@@ -24,13 +24,16 @@ type hits struct {
 	aboutSessions
 	searcher *search.Searcher
 	matcher  search.Matcher
+	// up leads from entries/ and sessions/ to where the paths of hits begin.
+	up string
 }
 
 // HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
 type HitsDir struct{ hits }
 
-func newHitsDir(view *View, searcher *search.Searcher, m search.Matcher, session *sessioncore.Session) *HitsDir {
-	return &HitsDir{hits{aboutSessions{directory{node{view: view}}, session}, searcher, m}}
+// newHitsDir returns the directory of what m finds; up leads from it to where the paths of hits begin.
+func newHitsDir(view *View, m search.Matcher, session *sessioncore.Session, up string) *HitsDir {
+	return &HitsDir{hits{aboutSessions{directory{node{view: view}}, session}, view.Search, m, path.Join("..", up)}}
 }
 
 // find searches the sessions, for the caller of the request.
@@ -61,14 +64,14 @@ func (h *hits) last() *search.Result {
 func (d *HitsDir) names() []Name {
 	return []Name{
 		{Name: layout.Entries, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }},
-		{Name: layout.HitsTable, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return &HitsTable{d.another()} }},
+		{Name: layout.HitsTable, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return &HitsTable{node{view: d.view}, d.another()} }},
 		{Name: layout.HitsSessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }},
 	}
 }
 
 // another returns hits for another node of the same query.
 func (h *hits) another() hits {
-	return hits{aboutSessions{directory{node{view: h.view}}, h.session}, h.searcher, h.matcher}
+	return hits{aboutSessions{directory{node{view: h.view}}, h.session}, h.searcher, h.matcher, h.up}
 }
 
 var _ = (fusefs.NodeLookuper)((*HitsDir)(nil))
@@ -100,15 +103,22 @@ func (d *HitsDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (
 	return d.Lookup(ctx, it.name, out)
 }
 
-// HitsTable is results.tsv: a line for each hit.
-type HitsTable struct{ hits }
+// HitsTable is results.tsv: a line for each hit. It is no directory, so it has the hits of one but not its methods.
+type HitsTable struct {
+	node
+	of hits // whose node stands for nothing
+}
+
+func (f *HitsTable) behind() (name, root string) { return f.of.behind() }
+
+func (f *HitsTable) admits(c *access.Caller, want access.Rights) error { return f.of.admits(c, want) }
 
 func (f *HitsTable) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	result, err := f.find(ctx)
+	result, err := f.of.find(ctx)
 	if err != nil {
 		return err
 	}
-	st, err := f.stat(ctx)
+	st, err := f.of.stat(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,7 +140,7 @@ func (f *HitsTable) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	if err := f.view.Access.admit(ctx, f, access.Search); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
-	result, err := f.find(ctx)
+	result, err := f.of.find(ctx)
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
@@ -181,15 +191,12 @@ type hitLink struct {
 	hit          *search.Hit
 }
 
-// up leads from a directory of links to where the paths of hits begin.
-const up = "../../.."
-
 func (d *HitLinksDir) link(n int, h *search.Hit) hitLink {
 	to := d.kind.inMount(h)
 	if d.session != nil {
 		to = d.kind.inSession(h)
 	}
-	return hitLink{d.kind.name(n+1, h), path.Join(up, to), h}
+	return hitLink{d.kind.name(n+1, h), path.Join(d.up, to), h}
 }
 
 var _ = (fusefs.NodeLookuper)((*HitLinksDir)(nil))

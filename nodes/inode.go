@@ -29,6 +29,7 @@ const (
 	kindSessionLink // a link that finds a session
 	kindCwdDir
 	kindSearch // an answer in history/search
+	kindFile   // the directory of a file in by-file/
 )
 
 // stableAttr returns an identity that is the same in every mount of the same tree: a hash of the

@@ -89,7 +89,7 @@ func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	d.view.found(layout.Search)
 	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFDIR)
 	return d.enter(ctx, d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return newHitsDir(view, view.Search, query, d.session)
+		return newHitsDir(view, query, d.session, "../..")
 	}), out)
 }
 

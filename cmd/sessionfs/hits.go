@@ -16,7 +16,10 @@ type hitPrinter struct {
 	cmd *cobra.Command
 	out *bufio.Writer
 	// spans returns what is highlighted in the line of a hit.
-	spans      func(line string) []search.Span
+	spans func(line string) []search.Span
+	// columns is the first line of a table, and row appends that of a hit.
+	columns    string
+	row        func(h *search.Hit, dst []byte) []byte
 	isTerminal bool
 	colours    bool
 	found      bool
@@ -24,7 +27,7 @@ type hitPrinter struct {
 }
 
 func newHitPrinter(cmd *cobra.Command, spans func(line string) []search.Span) *hitPrinter {
-	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), spans: spans}
+	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), spans: spans, columns: search.Columns, row: (*search.Hit).AppendLine}
 	p.isTerminal = terminalWidth(cmd.OutOrStdout()) > 0
 	p.colours = p.isTerminal && wantsColours(os.Getenv)
 	return p
@@ -72,10 +75,10 @@ func (p *hitPrinter) end(err error) error {
 // table prints hits as results.tsv has them.
 func (p *hitPrinter) table(hits []search.Hit) {
 	if !p.found {
-		p.out.WriteString(search.Columns)
+		p.out.WriteString(p.columns)
 	}
 	for i := range hits {
-		p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer()))
+		p.out.Write(p.row(&hits[i], p.out.AvailableBuffer()))
 	}
 }
 
@@ -100,6 +103,10 @@ func (p *hitPrinter) people(hits []search.Hit) {
 		h := &hits[i]
 		p.out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What) + "  ")
 		p.coloured(colourPath, h.Below())
+		if h.Prompt != "" {
+			p.out.WriteString("  after ")
+			p.coloured(colourPath, h.BelowPrompt())
+		}
 		p.out.WriteString("\n    ")
 		p.line(h.Line)
 		p.out.WriteString("\n")

@@ -100,3 +100,19 @@ func TestSearchOnTerminal(t *testing.T) {
 	}
 	require.False(t, newHitPrinter(cmd, query.Spans).colours, "the output is no terminal")
 }
+
+// The command tells what by-file/ does, also of a relative path and of a file that is gone.
+func TestTouched(t *testing.T) {
+	s := commandStore(t)
+	r := s.here("touched", "/home/dev/tidetable/main.go")
+	require.Equal(t, searchFound, r.code, r.stderr)
+	table := s.here("cat", "by-file/home/dev/tidetable/main.go/results.tsv").stdout
+	require.Greater(t, strings.Count(table, "\n"), 3)
+	require.ElementsMatch(t, strings.Split(table, "\n"), strings.Split(r.stdout, "\n"))
+	require.Contains(t, r.stdout, "\tedit main.go\n")
+	require.Equal(t, r, s.here("touched", "/home/dev/tidetable/x/../main.go"))
+	require.Equal(t, searchFound, s.here("touched", "/home/dev").code)
+	require.Equal(t, result{searchNothing, "", ""}, s.here("touched", "main.go"), "it is that of the working directory")
+	requireStatus(t, searchFailed, s.here("touched"))
+	require.Equal(t, []search.Span{{From: 0, To: 1}, {From: 2, To: 3}}, nameSpans("a/a", "a"))
+}

@@ -32,14 +32,14 @@ const (
 )
 
 // Entry implements Checker.
-func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (line string, ok bool) {
+func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error) {
 	if !c.inTime(s.Time(e)) {
-		return "", false
+		return Hit{}, false, nil
 	}
 	c.begin()
 	r := reader{text: c.piece, tool: c.tool}
 	m := r.entry(s, e, text)
-	return c.line, c.isHit() && c.hasRole(m.role)
+	return Hit{Line: c.line}, c.isHit() && c.hasRole(m.role), nil
 }
 
 // Title implements Checker. A title has no role and no tool.

@@ -11,8 +11,8 @@ import (
 type Matcher interface {
 	// Key tells matchers apart: those with equal keys have equal hits.
 	Key() string
-	// Needle returns what is in every file that has a hit, on a line of that hit; nil if that is not known.
-	Needle() *Needle
+	// Needle returns what a session has on the line of every hit; nil if that is not known. header reads its header.
+	Needle(header func() (rawjson.Value, error)) (*Needle, error)
 	// Session reports whether a session can have hits. header reads its header.
 	Session(header func() (rawjson.Value, error)) (bool, error)
 	// Checker returns what checks entries for one goroutine.
@@ -21,16 +21,19 @@ type Matcher interface {
 
 // Checker decides about entries. It is not safe for concurrent use.
 type Checker interface {
-	// Entry reports whether an entry is a hit, and returns a line of it for people.
-	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (line string, ok bool)
+	// Entry reports whether an entry is a hit, and returns what a Hit has of it: a line for people, and the prompt.
+	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error)
 	// Title is Entry for a session's title in its header, which has that time.
 	Title(title rawjson.Value, at time.Time) (line string, ok bool)
 }
 
-var _ Matcher = (*Query)(nil)
+var (
+	_ Matcher = (*Query)(nil)
+	_ Matcher = (*Touched)(nil)
+)
 
 // Needle implements Matcher.
-func (q *Query) Needle() *Needle { return q.needle }
+func (q *Query) Needle(func() (rawjson.Value, error)) (*Needle, error) { return q.needle, nil }
 
 // Session implements Matcher: it holds the header against cwd:.
 func (q *Query) Session(header func() (rawjson.Value, error)) (bool, error) {

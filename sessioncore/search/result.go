@@ -20,6 +20,7 @@ type Hit struct {
 	What    string // the entry's path label, or "title"
 	Time    time.Time
 	Line    string // of its text, around what was found
+	Prompt  string // Entry of the user's prompt before it, if that was asked for and there is one
 }
 
 // TitleLabel is What of a hit that is a session's title.
@@ -45,13 +46,13 @@ func (f *Found) isOf(st storage.Stat) bool {
 }
 
 // hitSize is what a Hit takes besides its texts, in bytes.
-const hitSize = 144
+const hitSize = 160
 
 // size is about how many bytes it takes.
 func (f *Found) size() int64 {
 	n := int64(160 + len(f.File))
 	for i := range f.Hits {
-		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry))
+		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry) + len(f.Hits[i].Prompt))
 	}
 	return n
 }
@@ -62,6 +63,8 @@ type Result struct {
 	More bool  // there are more; then the hits are those in the sessions that were modified last
 	// Unread are the files that could not be searched, without hits.
 	Unread []*Found
+	// prompts says that the table has a column for the prompts.
+	prompts bool
 	// Modified is when the newest file was modified, ns since the epoch.
 	Modified int64
 }
@@ -86,38 +89,64 @@ func newResult(found []*Found, limit int) *Result {
 // Columns is the first line of a table of hits.
 const Columns = "time\tsession\twhat\tpath\ttext\n"
 
+// TouchedColumns is the first line of a table of the hits of a Touched.
+const TouchedColumns = "time\tsession\twhat\tpath\tprompt\ttext\n"
+
 // maxUnread is how many files that could not be searched a table names.
 const maxUnread = 100
 
 // Table returns results.tsv: a line for each hit, and at the end what else has to be said.
 func (r *Result) Table() []byte {
-	out := []byte(Columns)
+	columns, line, gap := Columns, (*Hit).AppendLine, ""
+	if r.prompts {
+		columns, line, gap = TouchedColumns, (*Hit).AppendTouchedLine, "-\t"
+	}
+	out := []byte(columns)
 	for i := range r.Hits {
-		out = r.Hits[i].AppendLine(out)
+		out = line(&r.Hits[i], out)
 	}
 	for i, f := range r.Unread {
 		if i == maxUnread {
-			out = fmt.Appendf(out, "-\t-\t-\t-\tanother %d files could not be searched\n", len(r.Unread)-i)
+			out = fmt.Appendf(out, "-\t-\t-\t-\t%sanother %d files could not be searched\n", gap, len(r.Unread)-i)
 			break
 		}
 		out = append(out, "-\t-\t-\t"...)
 		out = names.AppendLabelField(out, f.Path())
-		out = append(out, "\tcould not be searched: "...)
+		out = append(out, "\t"+gap+"could not be searched: "...)
 		out = append(names.AppendLabelField(out, f.Err.Error()), '\n')
 	}
 	if r.More {
-		out = fmt.Appendf(out, "-\t-\t-\t-\tthere are more than these %d, which are in the sessions that were modified last: add words, after: or cwd:\n", len(r.Hits))
+		out = fmt.Appendf(out, "-\t-\t-\t-\t%sthere are more than these %d, which are in the sessions that were modified last: %s\n", gap, len(r.Hits), r.advice())
 	}
 	return out
+}
+
+// advice says how fewer are found.
+func (r *Result) advice() string {
+	if r.prompts {
+		return "look at a file or directory below"
+	}
+	return "add words, after: or cwd:"
 }
 
 // timeForm is how the table shows times, in UTC.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // AppendLine appends the hit's line in the table, escaped as labels are (docs/design.md section 2).
-func (h *Hit) AppendLine(dst []byte) []byte {
+func (h *Hit) AppendLine(dst []byte) []byte { return h.appendFields(dst, h.Line) }
+
+// AppendTouchedLine is AppendLine for the table of a Touched.
+func (h *Hit) AppendTouchedLine(dst []byte) []byte {
+	prompt := "-"
+	if h.Prompt != "" {
+		prompt = h.Directory() + "/" + h.BelowPrompt()
+	}
+	return h.appendFields(dst, prompt, h.Line)
+}
+
+func (h *Hit) appendFields(dst []byte, last ...string) []byte {
 	dst = h.Time.UTC().AppendFormat(dst, timeForm)
-	for _, field := range [...]string{h.Session, h.What, h.Path(), h.Line} {
+	for _, field := range append([]string{h.Session, h.What, h.Path()}, last...) {
 		dst = append(dst, '\t')
 		dst = names.AppendLabelField(dst, field)
 	}
@@ -137,5 +166,10 @@ func (h *Hit) Below() string {
 	if h.Entry == "" {
 		return "title"
 	}
-	return "entries/" + h.Entry + ".json"
+	return entryPath(h.Entry)
 }
+
+// BelowPrompt is Below for the prompt, which there must be.
+func (h *Hit) BelowPrompt() string { return entryPath(h.Prompt) }
+
+func entryPath(name string) string { return "entries/" + name + ".json" }

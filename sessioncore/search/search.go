@@ -180,6 +180,7 @@ func (s *Searcher) lookIn(ctx context.Context, m Matcher, key string, files []fi
 		return nil, err
 	}
 	r := newResult(found, run.limit)
+	_, r.prompts = m.(*Touched)
 	for _, f := range files {
 		r.Modified = max(r.Modified, f.Modified)
 	}

@@ -52,14 +52,17 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 // try searches a file, and returns storage.ErrStale if it changed meanwhile. whole says that all of it is looked at.
 func (w *worker) try(ctx context.Context, found *Found, whole bool) error {
 	found.readAt = time.Now().UnixNano()
-	token, lines, all, err := w.scan(ctx, found.File, whole)
+	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.Files, found.File) }
+	needle, err := w.m.Needle(header)
+	if err != nil {
+		return err
+	}
+	token, lines, all, err := w.scan(ctx, found.File, needle, whole)
 	if err != nil || len(lines) == 0 && !all {
 		found.token = token
 		return err
 	}
-	wanted, err := w.m.Session(func() (rawjson.Value, error) {
-		return sessioncore.ReadHeaderOf(ctx, w.Files, found.File)
-	})
+	wanted, err := w.m.Session(header)
 	if err != nil || !wanted {
 		found.token = token
 		return err
@@ -87,7 +90,7 @@ func (w *worker) try(ctx context.Context, found *Found, whole bool) error {
 }
 
 // scan finds the lines of a file with the needle.
-func (w *worker) scan(ctx context.Context, name string, whole bool) (token storage.Token, lines []candidate, all bool, err error) {
+func (w *worker) scan(ctx context.Context, name string, needle *Needle, whole bool) (token storage.Token, lines []candidate, all bool, err error) {
 	obj, err := w.Files.Open(name)
 	if err != nil {
 		return token, nil, false, err
@@ -97,7 +100,7 @@ func (w *worker) scan(ctx context.Context, name string, whole bool) (token stora
 	if err != nil || whole {
 		return st.Token, nil, true, err
 	}
-	lines, all, err = w.scanner.find(ctx, obj, st.Size, w.m.Needle())
+	lines, all, err = w.scanner.find(ctx, obj, st.Size, needle)
 	return st.Token, lines, all, err
 }
 
@@ -132,11 +135,15 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if err != nil {
 			return err
 		}
-		line, ok := w.checker.Entry(snap, e, text)
+		hit, ok, err := w.checker.Entry(snap, e, text)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			continue
 		}
-		hits = append(hits, Hit{File: found.File, Entry: snap.Name(e), What: snap.PathLabel(e), Time: snap.Time(e), Line: line})
+		hit.File, hit.Entry, hit.What, hit.Time = found.File, snap.Name(e), snap.PathLabel(e), snap.Time(e)
+		hits = append(hits, hit)
 		if len(hits) > w.limit {
 			break // that there is one more is all that matters
 		}

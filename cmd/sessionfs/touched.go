@@ -1,0 +1,51 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/search"
+)
+
+// touchedCommand is sessionfs touched.
+func touchedCommand() *cobra.Command {
+	cmd := onSource(&cobra.Command{
+		Use:   "touched [-s SOURCE] PATH",
+		Short: "Find which sessions read or changed a file",
+		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, and the\n" +
+			"user's prompt before each. The session that was modified last comes first. PATH need not exist any more. Off a\n" +
+			"terminal the output is that of by-file/PATH/results.tsv in a mount.\n\n" +
+			"Exit status: 0 something is found, 1 nothing is, 2 something could not be searched.",
+		Example: "  sessionfs touched main.go",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		name, err := filepath.Abs(args[0])
+		if err != nil {
+			return err
+		}
+		touched, err := search.NewTouched(filepath.ToSlash(name))
+		if err != nil {
+			return err
+		}
+		p := newHitPrinter(cmd, func(line string) []search.Span { return nameSpans(line, filepath.Base(name)) })
+		p.columns, p.row = search.TouchedColumns, (*search.Hit).AppendTouchedLine
+		return p.end(src.Touched(cmd.Context(), touched, p.session))
+	})
+	cmd.ValidArgsFunction = nil // files of any kind
+	likeGrep(cmd)
+	return cmd
+}
+
+// nameSpans returns where a name is in a line.
+func nameSpans(line, name string) (all []search.Span) {
+	for from := 0; ; {
+		at := strings.Index(line[from:], name)
+		if at < 0 {
+			return all
+		}
+		all = append(all, search.Span{From: from + at, To: from + at + len(name)})
+		from += at + len(name)
+	}
+}

@@ -1,0 +1,102 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// call is a line of a session: an assistant's message that calls a tool on a file, at second n.
+func call(n int, id, parent, tool, file string) string {
+	return fmt.Sprintf(`{"type":"message","id":%s,"parentId":%s,"timestamp":"2026-02-16T11:00:%02d.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":%s,"arguments":{"path":%s}}]}}`,
+		quoted(id), quoted(parent), n, quoted(tool), quoted(file)) + "\n"
+}
+
+// touchedRows reads the table of a directory in by-file/, without its first line.
+func (m *mount) touchedRows(file string) (rows [][]string) {
+	m.t.Helper()
+	lines := strings.SplitAfter(run(m.t, "cat", m.path("by-file", file, "results.tsv")), "\n")
+	require.Equal(m.t, "time\tsession\twhat\tpath\tprompt\ttext\n", lines[0])
+	for _, line := range lines[1 : len(lines)-1] {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return rows
+}
+
+// TestByFile: what a session did with a file, as tools see it.
+func TestByFile(t *testing.T) {
+	t.Parallel()
+	work, a := t.TempDir(), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(a, "sessions/p"), 0o755))
+	one := sessionOf("one", work, "One") + entry(0, "a0", "", "make it quick") + call(1, "a1", "a0", "edit", "main.go") + call(2, "a2", "a1", "read", work+"/sub/x.go:1-9")
+	two := sessionOf("two", "/elsewhere", "Two") + call(3, "b0", "", "write", work+"/main.go") + call(4, "b1", "b0", "write", "main.go")
+	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/one.jsonl"), []byte(one), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/two.jsonl"), []byte(two), 0o644))
+	m := mountForTest(t, a, debugging)
+
+	require.Equal(t, "entries\nresults.tsv\nsessions\n", shell(t, `cd "$1" && ls "$2/by-file/$PWD/main.go"`, work, m.dir))
+	require.Empty(t, names(t, m.path("by-file")))
+	require.DirExists(t, m.path("by-file", work, "main.go/entries"))
+	require.Zero(t, m.searches(), "looking it up and listing it search nothing")
+
+	require.Equal(t, [][]string{
+		{"2026-02-16T11:00:03.000Z", "Two", "assistant", "sessions/p/two/entries/b0.json", "-", "write " + work + "/main.go"},
+		{"2026-02-16T11:00:01.000Z", "One", "assistant", "sessions/p/one/entries/a1.json", "sessions/p/one/entries/a0.json", "edit main.go"},
+	}, m.touchedRows(work+"/main.go"))
+	require.Equal(t, 1, m.searches())
+	require.Len(t, m.touchedRows(work), 3)
+	require.Equal(t, "read "+work+"/sub/x.go:1-9", m.touchedRows(work + "/sub")[0][5])
+	require.Equal(t, "sessions/p/two/entries/b1.json", m.touchedRows("elsewhere/main.go")[0][3])
+	require.Empty(t, m.touchedRows(work+"/sub/x"))
+
+	entries := m.path("by-file", work, "main.go/entries")
+	require.Equal(t, []string{"0001-assistant-b0.json", "0002-assistant-a1.json"}, names(t, entries))
+	require.Equal(t, run(t, "cat", m.path("sessions/p/one/entries/a1.json")), run(t, "cat", filepath.Join(entries, "0002-assistant-a1.json")))
+	require.Equal(t, []string{"0001-Two", "0002-One"}, names(t, m.path("by-file", work, "main.go/sessions")))
+	require.FileExists(t, m.path("by-file", work, "main.go/sessions/0002-One/header.json"))
+
+	raw, err := os.OpenFile(filepath.Join(a, "sessions/p/one.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer raw.Close()
+	_, err = raw.WriteString(call(9, "a3", "a2", "edit", "./main.go"))
+	require.NoError(t, err)
+	require.Equal(t, "sessions/p/one/entries/a3.json", m.touchedRows(work + "/main.go")[0][3])
+	require.ErrorIs(t, os.Remove(m.path("by-file/x/y")), syscall.EPERM)
+	require.Empty(t, m.touchedRows(strings.Repeat("\xff\n", 60)+"/"+strings.Repeat("z", 255)))
+}
+
+// TestByFileOfOthers: other users find what is in sessions that they may read themselves.
+func TestByFileOfOthers(t *testing.T) {
+	s := newSharedStore(t)
+	for _, name := range []string{"p/s", "p/child", "q/other"} {
+		f, err := os.OpenFile(filepath.Join(s.dir, "sessions", name+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString(call(9, "call-"+filepath.Base(name), "", "edit", "/src/main.go"))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	s.share("sessions/p/child.jsonl", 0o640)
+	s.chmod("sessions/q/other.jsonl", 0o600)
+	m := s.mount()
+	for uid, want := range map[int]string{owner: "child other s", friend: "child s", stranger: "s"} {
+		as(t, uid, func() {
+			text, err := os.ReadFile(m.path("by-file/src/main.go/results.tsv"))
+			require.NoError(t, err)
+			for _, name := range []string{"child", "other", "s"} {
+				require.Equal(t, strings.Contains(" "+want+" ", " "+name+" "), strings.Contains(string(text), "/entries/call-"+name+".json"), "user %d: %s", uid, text)
+			}
+			links, err := os.ReadDir(m.path("by-file/src/entries"))
+			require.NoError(t, err)
+			require.Len(t, links, len(strings.Fields(want)))
+			for _, l := range links {
+				_, err := os.ReadFile(m.path("by-file/src/entries", l.Name()))
+				require.NoError(t, err)
+			}
+		})
+	}
+}
