@@ -88,6 +88,7 @@ func theState(t *testing.T, text string) int64 {
 // TestChangesWhileReading lets a writer do something before each single use of a file: what is answered is one
 // state, the one before or the one after.
 func TestChangesWhileReading(t *testing.T) {
+	oneGoroutine(t)
 	const (
 		commit  = "UPDATE history SET cwd = cwd + 1;" // changes all pages
 		little  = "UPDATE other SET a = a + 1;"       // so that there is a log
@@ -121,7 +122,7 @@ func TestChangesWhileReading(t *testing.T) {
 			conn = do(t, dir, conn, c.setup)
 			meddling := &meddlingFiles{Files: open(t, dir).files}
 			h := New(meddling)
-			for at := 0; ; at += everyUse {
+			for at := 0; ; at++ {
 				h.tries = at % 2 // at once from a copy, or not
 				conn = do(t, dir, conn, cut+c.before)
 				age(t, dir) // nothing to wait for

@@ -88,7 +88,7 @@ func check(t testing.TB, files memoryFiles, searches ...string) (lines []int) {
 
 // TestDamage changes some bytes at a time, hundreds of times.
 func TestDamage(t *testing.T) {
-	const variants = 200 / everyUse
+	const variants = 200 / fewerBy
 	good := sound(t)
 	require.Equal(t, []int{42, 2, 41, 41, 0, 40}, check(t, good, searches...), "lines in each answer")
 	whole, refused := 0, 0
