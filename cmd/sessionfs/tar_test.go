@@ -150,7 +150,7 @@ func TestTree(t *testing.T) {
 	r := s.here("tree", "-L", "1", "by-id/019d3d9")
 	require.Zero(t, r.code)
 	require.True(t, strings.HasPrefix(r.stdout, "by-id/019d3d9\n├── append\n├── artifacts\n"), r.stdout)
-	require.True(t, strings.HasSuffix(r.stdout, "├── leaf -> entries/3a17833e.json\n├── problems.jsonl\n├── title\n├── transcript.md\n├── tree\n└── usage.json\n"), r.stdout)
+	require.True(t, strings.HasSuffix(r.stdout, "├── leaf -> entries/3a17833e.json\n├── problems.jsonl\n├── search\n├── title\n├── transcript.md\n├── tree\n└── usage.json\n"), r.stdout)
 	r = s.here("tree", "-n", "3")
 	require.Zero(t, r.code)
 	require.Equal(t, 4, strings.Count(r.stdout, "\n"))
