@@ -238,7 +238,7 @@ func TestNothingElseIsShown(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(scope, name), []byte(header("x")), 0o600))
 	}
 	m := mountForTest(t, a)
-	require.Equal(t, []string{"archive", "blobs", "by-cwd", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent", "sessions", "terminal-sessions"}, names(t, m.dir))
+	require.Equal(t, rootNames, names(t, m.dir))
 	for _, name := range []string{"auth.json", "agent.db", "history.db", "tools", ".env", "sessions/../auth.json"} {
 		_, err := os.Lstat(m.dir + "/" + name)
 		require.ErrorIs(t, err, os.ErrNotExist, name)
@@ -267,7 +267,7 @@ func TestArtifactPaths(t *testing.T) {
 		require.NoError(t, os.WriteFile(a.path("s/"+name), []byte(content), 0o644))
 	}
 	m := mountForTest(t, a.dir)
-	require.Equal(t, []string{"append", "artifacts", "branches", "branches.tsv", "by-label", "children", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "title", "transcript.md", "tree", "usage.json"}, names(t, m.session("s")))
+	require.Equal(t, slices.Insert(slices.Clone(sessionNames), 1, "artifacts"), names(t, m.session("s")))
 	for _, path := range []string{"3.bash.log", "artifacts/3.bash.log"} {
 		require.Equal(t, "output", run(t, "cat", m.session("s", path)))
 	}

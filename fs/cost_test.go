@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,7 +72,7 @@ func TestMountingReadsNothing(t *testing.T) {
 func TestNoSessionsYet(t *testing.T) {
 	source := t.TempDir()
 	m := mountForTest(t, source)
-	require.Equal(t, "archive\nblobs\nby-cwd\nby-id\ncontinue\nhistory\nindex.jsonl\nlast-error\nnew-session\nrecent\nsessions\nterminal-sessions\n", run(t, "ls", m.dir))
+	require.Equal(t, strings.Join(rootNames, "\n")+"\n", run(t, "ls", m.dir))
 	require.Empty(t, names(t, m.path("sessions")))
 	a := agent{t, source}
 	require.NoError(t, os.MkdirAll(a.path(""), 0o755))

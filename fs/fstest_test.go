@@ -12,6 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// rootNames and sessionNames are what is listed in a mount and in the directory of a session without artifacts.
+var (
+	rootNames = []string{
+		"archive", "blobs", "by-cwd", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent",
+		"search", "sessions", "terminal-sessions",
+	}
+	sessionNames = []string{
+		"append", "branches", "branches.tsv", "by-label", "children", "context.json", "entries", "fork", "header.json", "labels", "last-error",
+		"leaf", "problems.jsonl", "search", "title", "transcript.md", "tree", "usage.json",
+	}
+)
+
 // withoutStreams leaves out the control files that are streams, as pipes are: TestFS wants to seek.
 type withoutStreams struct{ fs.ReadLinkFS }
 

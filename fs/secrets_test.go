@@ -118,7 +118,7 @@ func TestRedacted(t *testing.T) {
 	require.Contains(t, run(t, "ls", m.path("by-cwd", "home")), stars)
 	require.Contains(t, run(t, "cat", m.session("s", "transcript.md")), strings.Repeat("*", len(plantedPassword)))
 	run(t, "jq", ".", m.session("s", "context.json"), m.session("s", "usage.json"), m.path("index.jsonl"))
-	require.Equal(t, "by-cwd\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsessions\n", run(t, "ls", m.dir))
+	require.Equal(t, "by-cwd\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
 	for _, gone := range []string{"blobs", "blobs/b", "history", "terminal-sessions", "continue", "sessions/" + plantedToken, "sessions/p/link", "sessions/p/s/secrets.jsonl"} {
 		_, err := os.Lstat(m.path(gone))
 		require.ErrorIs(t, err, os.ErrNotExist, gone)

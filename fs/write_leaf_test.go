@@ -80,7 +80,7 @@ func TestLeafByTools(t *testing.T) {
 			require.Equal(t, "entries/"+id+".json", w.leaf())
 		})
 	}
-	require.Equal(t, []string{"append", "branches", "branches.tsv", "by-label", "children", "context.json", "entries", "fork", "header.json", "labels", "last-error", "leaf", "problems.jsonl", "title", "transcript.md", "tree", "usage.json"}, names(t, w.in()),
+	require.Equal(t, sessionNames, names(t, w.in()),
 		"no temporary name is left")
 	w.wellRead()
 }
