@@ -110,6 +110,7 @@ print(len(seen), {" ".join(s) for s in seen})
 // TestWhatIsShownIsBounded: many open listings of a large directory, and many open files whose text is made, do not fill
 // the memory; small ones can be read meanwhile, and large ones when the others are closed.
 func TestWhatIsShownIsBounded(t *testing.T) {
+	notUnderRace(t)
 	a := newAgent(t)
 	lines := []string{header("s")}
 	for n := range 15000 {

@@ -136,7 +136,7 @@ func onceIsEnough(t testing.TB) {
 	}
 }
 
-// notUnderRace skips a test that writes much more than 64 MiB, a limit of the mount. The race detector makes that take
+// notUnderRace skips a test that writes or holds much, up to a limit of the mount. The race detector makes that take
 // minutes; the run on one processor is without it.
 func notUnderRace(t testing.TB) {
 	if raceEnabled {
