@@ -2,15 +2,17 @@
 # What scripts/interop, scripts/terminal and scripts/torture share; sourced, not run: it installs the real client and
 # runs checks of it beside a mount. The script that sources it sets before:
 #
-#   needed      the commands that it needs, as scripts/need takes them
-#   run_limit   how many seconds the checks of one version may take
-#   pi_checks   what bun runs for the versions of pi, unless the script has nothing for them
+#   needed          the commands that it needs, as scripts/need takes them
+#   run_limit       how many seconds the checks of one version may take
+#   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
+#   whole_clients   1 if the client is run itself, and not only its code
 set -euo pipefail
 : "${needed[0]:?}" "${run_limit:?}"
 
 readonly bun_version=1.4.5
 readonly client=@oh-my-pi/pi-coding-agent
-known_versions=(14.9.9 18.2.3 18.3.4)
+known_versions=(14.9.9 18.2.3)
+[[ -n ${whole_clients:-} ]] || known_versions+=(18.3.4) # of which only the code for sessions can be installed
 [[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.5.2)
 readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
