@@ -87,9 +87,11 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 	cur := s.current.Load()
 	if cur == nil || s.index == nil {
 		s.move = move // the next refresh applies it
+		s.stillKept()
 		return true, nil
 	}
 	if !move.holds(cur) {
+		s.stillKept()
 		return false, nil
 	}
 	s.move = move

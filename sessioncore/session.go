@@ -113,11 +113,20 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
+		s.stillKept()
 		return nil, err
 	}
 	work, done := s.readers.work()
 	defer done()
 	return s.refreshLocked(work, cur, seen, lookedAt)
+}
+
+// stillKept records that s keeps its snapshot: the store may have wanted to evict it while s.mu was held. Callers must
+// hold s.mu, and call it where they neither install nor drop a snapshot.
+func (s *Session) stillKept() {
+	if cur := s.current.Load(); cur != nil {
+		s.store.cached(s, len(cur.records))
+	}
 }
 
 // refreshLocked is refresh for callers that hold s.mu.

@@ -142,7 +142,7 @@ func (st *Store) dropped(s *Session) {
 	delete(st.kept, s)
 }
 
-// evict releases the kept snapshot. A session that is being read keeps it, and calls cached again when it is done.
+// evict releases the kept snapshot. A session whose mutex is held keeps it, and its holder calls cached again.
 func (s *Session) evict() {
 	if !s.mu.TryLock() {
 		return

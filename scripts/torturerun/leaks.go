@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// keptOpen is how many sessions a daemon keeps open (docs/design.md section 7).
-	keptOpen = 128
+	// keptOpen is how many sessions a daemon keeps open, and of archived ones (docs/design.md section 7).
+	keptOpen = 128 + 16
 	// restingGoroutines is how many more than a new daemon one has that has worked: readers of the kernel's requests.
 	restingGoroutines = 40
 )
