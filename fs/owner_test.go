@@ -36,7 +36,7 @@ func TestOwner(t *testing.T) {
 	w := newWriting(t)
 	require.Zero(t, w.owner())
 	require.NotContains(t, names(t, w.in()), "owner")
-	require.ErrorIs(t, put(w.in("owner"), "x"), syscall.EPERM)
+	require.ErrorIs(t, put(w.in("owner"), "x"), refusedOpen())
 
 	lease := accompany(t, withLease, socketOf(filepath.Join(state, "omp/run/session-owners/s.lock")))
 	require.Equal(t, ownerLine{Seen: "lease", PID: lease.cmd.Process.Pid, Command: "python3"}, w.owner())
