@@ -40,6 +40,7 @@ var ownImports = map[string][]string{
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/budget", "/storage"},
 	"/names":                          {"/internal/rawjson"},
+	"/page":                           {},
 	"/program":                        {"/internal/rawjson", "/storage"},
 	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},

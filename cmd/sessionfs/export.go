@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs/direct"
-	"sessionfs/page"
+	"sessionfs/sessioncore/page"
 )
 
 // exportCommand is sessionfs export.
