@@ -71,7 +71,7 @@ var _ = (fusefs.NodeOpener)((*OwnerFile)(nil))
 // Open returns a handle with what is known now.
 func (f *OwnerFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	if err := f.mayRead(ctx); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

@@ -64,7 +64,7 @@ var _ = (fusefs.NodeOpener)((*CostsFile)(nil))
 // Open adds up.
 func (f *CostsFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.view.deny("open", f.path(), syscall.EPERM, whyReadOnly)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	hold := f.view.Memory.For(userOf(ctx))
 	text, _, err := f.lines(ctx, &hold)
