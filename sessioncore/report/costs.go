@@ -6,12 +6,6 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// Sum is a sum of what entries cost, with the keys that it has in usage.json.
-type Sum = usageSum
-
-// Add adds v to u.
-func (u *usageSum) Add(v *Sum) { u.add(v) }
-
 // Cost is what one entry reports.
 type Cost struct {
 	// Copy is the same for all copies of the entry, in whatever session, and for no other entry in this process. It is
@@ -31,7 +25,7 @@ func Costs(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
 	costs := make([]Cost, len(records))
 	for i := range records {
 		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: models[r.model], Sum: r.usageSum}
+		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: models[r.model], Sum: r.Sum}
 	}
 	return costs, nil
 }

@@ -20,7 +20,7 @@ import (
 type usageRecord struct {
 	entry sessioncore.Entry
 	model int32 // index in usageRecords.models
-	usageSum
+	Sum
 }
 
 // usageKey is the key of the usageRecords in Snapshot.Shared. An index can become one of another dialect.
@@ -109,7 +109,7 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 	}
 	type found struct {
 		model string
-		sum   usageSum
+		sum   Sum
 		ok    bool
 	}
 	all := make([]found, len(entries))
@@ -170,7 +170,7 @@ func (u *usageRecords) number(model string) int32 {
 
 // usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
 // none.
-func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum usageSum, ok bool) {
+func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum Sum, ok bool) {
 	if s.Dialect() == sessioncore.Pi {
 		return piUsageOf(s, e, text)
 	}
@@ -205,7 +205,7 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 }
 
 // piUsageOf is usageOf for a session of pi (docs/format.md, pi).
-func piUsageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum usageSum, ok bool) {
+func piUsageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum Sum, ok bool) {
 	from := text
 	switch s.Kind(e) {
 	case sessioncore.TypeUsage:
@@ -258,7 +258,7 @@ func shownName(v rawjson.Value) []byte {
 
 // sumOf parses a usage. Numbers that are missing or invalid count as 0, except totalTokens, which old clients did
 // not write: it is then the sum of the others.
-func sumOf(usage rawjson.Value) (sum usageSum) {
+func sumOf(usage rawjson.Value) (sum Sum) {
 	total := false
 	usage.EachMember(func(m rawjson.Member) bool {
 		switch m.Name() {

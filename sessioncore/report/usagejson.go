@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// usageSum is a sum of usages in usage.json.
-type usageSum struct {
+// Sum is a sum of usages, with the keys that it has in usage.json.
+type Sum struct {
 	AssistantMessages int       `json:"assistantMessages"`
 	Input             amount    `json:"input"`
 	Output            amount    `json:"output"`
@@ -35,33 +35,33 @@ func (a amount) MarshalJSON() ([]byte, error) { return rawjson.AppendNumber(nil,
 
 // usageSums is the usage of a set of entries, in total and by model.
 type usageSums struct {
-	Total  usageSum             `json:"total"`
-	Models map[string]*usageSum `json:"models"`
+	Total  Sum             `json:"total"`
+	Models map[string]*Sum `json:"models"`
 }
 
 // usageJSON is the content of usage.json: the sums of the session and of a branch.
 type usageJSON struct {
-	Total  usageSum             `json:"total"`
-	Own    usageSum             `json:"own"` // without what the parent has too
-	Models map[string]*usageSum `json:"models"`
-	Branch usageSums            `json:"branch"`
+	Total  Sum             `json:"total"`
+	Own    Sum             `json:"own"` // without what the parent has too
+	Models map[string]*Sum `json:"models"`
+	Branch usageSums       `json:"branch"`
 }
 
 func sumUsage(records []usageRecord, models []string) usageSums {
-	sums := usageSums{Models: map[string]*usageSum{}}
+	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
 		r := &records[i]
-		sums.Total.add(&r.usageSum)
+		sums.Total.Add(&r.Sum)
 		name := models[r.model]
 		if sums.Models[name] == nil {
-			sums.Models[name] = &usageSum{}
+			sums.Models[name] = &Sum{}
 		}
-		sums.Models[name].add(&r.usageSum)
+		sums.Models[name].Add(&r.Sum)
 	}
 	return sums
 }
 
-func (u *usageSum) add(v *usageSum) {
+func (u *Sum) Add(v *Sum) {
 	u.AssistantMessages += v.AssistantMessages
 	u.Input += v.Input
 	u.Output += v.Output
