@@ -39,8 +39,8 @@ func piSessionDir(source *dir.Storage, given string, getenv func(string) string)
 	if err != nil || json.Unmarshal(text, &settings) != nil {
 		return ""
 	}
-	if path := source.Path(); strings.HasSuffix(path, "/.pi/agent") { // of whomever it is
-		home = strings.TrimSuffix(path, "/.pi/agent")
+	if owner, ok := strings.CutSuffix(source.Path(), program.PiPath); ok {
+		home = owner // of whomever it is
 	}
 	return piPath(settings.SessionDir, home)
 }
@@ -49,7 +49,7 @@ func piSessionDir(source *dir.Storage, given string, getenv func(string) string)
 func isPiHere(agent string, getenv func(string) string) bool {
 	usual := getenv("PI_CODING_AGENT_DIR")
 	if usual == "" {
-		usual = filepath.Join(getenv("HOME"), ".pi", "agent")
+		usual = filepath.Join(getenv("HOME"), program.PiPath)
 	}
 	a, err1 := os.Stat(agent)
 	b, err2 := os.Stat(piPath(usual, getenv("HOME")))

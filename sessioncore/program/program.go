@@ -20,8 +20,8 @@ const (
 	Pi
 )
 
-// piPath and ompPaths are the ends of the paths of agent directories.
-const piPath = "/.pi/agent"
+// PiPath and ompPaths are the ends of the paths of agent directories, behind that of a home.
+const PiPath = "/.pi/agent"
 
 var ompPaths = []string{"/.omp/agent", "/.xcsh/agent"}
 
@@ -49,7 +49,7 @@ func OfRoot(root storage.Storage, paths ...string) Program {
 		_, err := root.Stat(name)
 		return err == nil
 	}
-	usedByOMP, atPi := slices.ContainsFunc(ompNames, has), endsIn(piPath)
+	usedByOMP, atPi := slices.ContainsFunc(ompNames, has), endsIn(PiPath)
 	switch {
 	case usedByOMP && atPi:
 		return Unknown
