@@ -2,13 +2,13 @@ package page
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
 	"strings"
 
 	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -68,15 +68,6 @@ func writePiece(out *bufio.Writer, markdown goldmark.Markdown, piece []byte) err
 func titleOf(markdown goldmark.Markdown, piece []byte) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(string(piece), "\n"), "\n")
 	source := []byte(line)
-	var title strings.Builder
-	_ = ast.Walk(markdown.Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			title.Write(util.UnescapePunctuations(t.Value(source)))
-		}
-		return ast.WalkContinue, nil
-	})
-	if title.Len() == 0 {
-		return "Session"
-	}
-	return title.String()
+	title := plainText(markdown.Parser().Parse(text.NewReader(source)), source)
+	return cmp.Or(title, "Session")
 }
