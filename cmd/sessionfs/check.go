@@ -20,7 +20,7 @@ import (
 const (
 	checkFine     = 0
 	checkProblems = 1
-	checkNot      = 2 // something could not be looked at
+	checkNot      = exitNotDone
 )
 
 // checkCommand is sessionfs check.
@@ -54,15 +54,7 @@ func checkCommand() *cobra.Command {
 		}
 		return nil
 	})
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		var ended *exitError
-		if err != nil && !errors.As(err, &ended) { // it could not look at all
-			err = refuse(checkNot, "check: %s", reasonOf(err))
-		}
-		return err
-	}
+	endsWithTwo(cmd)
 	return cmd
 }
 

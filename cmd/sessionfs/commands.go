@@ -90,3 +90,20 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 type exitError struct{ status int }
 
 func (e *exitError) Error() string { return "ended" }
+
+// exitNotDone is the status of commands that tell by 0 and 1 what they found, as that of grep is, where they could not
+// look, or not at all of it.
+const exitNotDone = 2
+
+// endsWithTwo makes such a command end with exitNotDone when it fails.
+func endsWithTwo(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		var ended *exitError
+		if err == nil || errors.As(err, &ended) || errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))
+	}
+}

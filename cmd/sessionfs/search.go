@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,7 @@ import (
 const (
 	searchFound   = 0
 	searchNothing = 1
-	searchFailed  = 2 // also if only some could not be searched
+	searchFailed  = exitNotDone // also if only some could not be searched
 )
 
 // searchCommand is sessionfs search.
@@ -39,19 +37,6 @@ func searchCommand() *cobra.Command {
 		return p.end(src.Search(cmd.Context(), query, p.session))
 	})
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	likeGrep(cmd)
+	endsWithTwo(cmd)
 	return cmd
-}
-
-// likeGrep makes a command end with the status of grep when it fails.
-func likeGrep(cmd *cobra.Command) {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		var ended *exitError
-		if err == nil || errors.As(err, &ended) || errors.Is(err, syscall.EPIPE) {
-			return err
-		}
-		return refuse(searchFailed, "%s: %s", cmd.Name(), reasonOf(err))
-	}
 }

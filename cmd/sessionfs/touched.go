@@ -34,7 +34,7 @@ func touchedCommand() *cobra.Command {
 		return p.end(src.Touched(cmd.Context(), touched, p.session))
 	})
 	cmd.ValidArgsFunction = nil // files of any kind
-	likeGrep(cmd)
+	endsWithTwo(cmd)
 	return cmd
 }
 
