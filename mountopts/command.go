@@ -18,6 +18,7 @@ const (
 	Unmount
 	Version
 	Help
+	HelpMount
 )
 
 // Command is a parsed command line.
@@ -68,7 +69,7 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 	f.BoolVarP(&v.unmount, "unmount", "u", false, "unmount MOUNTPOINT")
 	f.BoolVarP(&v.lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
 	f.BoolVar(&v.version, "version", false, "print the version and exit")
-	f.BoolVarP(&v.help, "help", "h", false, "print this help and exit")
+	f.BoolVarP(&v.help, "help", "h", false, "print a short help and exit")
 	f.StringVarP(&v.fsType, "types", "t", "", "")
 	f.StringVarP(&v.namespace, "namespace", "N", "", "")
 	f.BoolVarP(&v.noMtab, "no-mtab", "n", false, "")
@@ -127,13 +128,16 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	return c, c.mountArgs(f.Args(), getenv)
 }
 
-// word returns the action of `sessionfs help` and `sessionfs version`. A directory of such a name is given with a
+// word returns the action of `sessionfs help`, `sessionfs help mount` and `sessionfs version`. A directory of such a name is given with a
 // slash or after --.
 func word(f *pflag.FlagSet) (Action, bool) {
 	if f.NArg() == 0 || f.ArgsLenAtDash() == 0 {
 		return Mount, false
 	}
 	action, ok := map[string]Action{"help": Help, "version": Version}[f.Arg(0)]
+	if action == Help && f.NArg() == 2 && f.Arg(1) == "mount" {
+		action = HelpMount
+	}
 	return action, ok
 }
 

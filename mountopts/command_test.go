@@ -49,6 +49,7 @@ func TestParse(t *testing.T) {
 		{"sessionfs --version", nil, Command{Action: Version}},
 		{"sessionfs --help -o bogus a b c", nil, Command{Action: Help}},
 		{"sessionfs help", nil, Command{Action: Help}},
+		{"sessionfs help mount", nil, Command{Action: HelpMount}},
 		{"sessionfs help mnt", nil, Command{Action: Help}},
 		{"sessionfs version", nil, Command{Action: Version}},
 		{"sessionfs ./version mnt", nil, Command{Options: Options{Source: "./version", Mountpoint: "mnt"}}},
@@ -131,7 +132,7 @@ func TestHelperKnownFromName(t *testing.T) {
 
 // The help is for terminals of 80 columns.
 func TestUsageWidth(t *testing.T) {
-	for line := range strings.Lines(Usage()) {
+	for line := range strings.Lines(Summary() + Usage()) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
 	}
 }

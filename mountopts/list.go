@@ -17,9 +17,12 @@ type option struct {
 	set      func(o *Options, value string) error
 }
 
-// options is the one list of what -o takes: the parser, the error for an unknown word and the help
-// are made from it. The order is that of the help.
-var options = []option{
+// options is the one list of what -o takes: the parser, the error for an unknown word, the help and the test of the manual
+// are made from it.
+var options = slices.Concat(obeyed, fromMount, fromFUSE)
+
+// obeyed are the options that have an effect, in the order of the help.
+var obeyed = []option{
 	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
 	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
 	{name: "redact", help: "mask keys and tokens; implies ro", set: on(func(o *Options) { o.Redact = true })},
@@ -43,41 +46,13 @@ var options = []option{
 	},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
 	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
+	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
 	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
 	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
 	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
 	{name: "noatime", help: "shown in the mount table; there are no access times", set: on(func(o *Options) { o.NoAtime = true })},
 	{name: "dirsync", help: "shown in the mount table", set: on(func(o *Options) { o.DirSync = true })},
-	{name: "subtype", value: Subtype, set: setSubtype},
-
-	// Options that mount(8), fstab and systemd pass. The kernel keeps no access times for FUSE.
-	// nosuid, nodev and default_permissions are always on; mount.fuse3 adds suid and dev by itself.
-	{name: "defaults"}, {name: "default_permissions"},
-	{name: "nosuid"}, {name: "suid"}, {name: "nodev"}, {name: "dev"},
-	{name: "atime"}, {name: "relatime"}, {name: "norelatime"}, {name: "strictatime"}, {name: "nostrictatime"},
-	{name: "diratime"}, {name: "nodiratime"}, {name: "lazytime"}, {name: "nolazytime"},
-	{name: "auto"}, {name: "noauto"}, {name: "nofail"}, {name: "_netdev"},
-	{name: "user", value: "NAME", optional: true}, {name: "nouser"}, {name: "users"}, {name: "owner"}, {name: "group"},
-	{name: "silent"}, {name: "loud"}, {name: "mand"}, {name: "nomand"}, {name: "iversion"}, {name: "noiversion"},
-	{name: "comment", value: "TEXT", optional: true},
-}
-
-// refused are options that users may try, with the reason why they are not supported. Ignoring them silently
-// would suggest that they have an effect.
-var refused = map[string]string{
-	"uid":             "files have the owner of the file behind them",
-	"gid":             "files have the group of the file behind them",
-	"umask":           "files have the mode of the file behind them",
-	"fmask":           "files have the mode of the file behind them",
-	"dmask":           "files have the mode of the file behind them",
-	"allow_root":      "use allow_other; the modes of the files still protect them",
-	"auto_unmount":    "the next mount at the same place cleans up after a crash",
-	"nonempty":        "the mount point must be an empty directory",
-	"remount":         "unmount (sessionfs -u) and mount again",
-	"bind":            "use mount --bind on the mounted directory",
-	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",
-	"drop_privileges": "run sessionfs as an ordinary user instead",
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma

@@ -47,6 +47,8 @@ func TestParseList(t *testing.T) {
 		{"rw,dev,suid", Options{}},
 		{"rw,nosuid,nodev,noexec,relatime,user=u", Options{NoExec: true}},
 		{"rw,noauto,user,users,nofail,_netdev,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,X-mount.mkdir,comment=any thing,comment", Options{}},
+		{"nonempty", Options{NonEmpty: true}},
+		{"auto_unmount,entry_timeout=1.5,attr_timeout=0,kernel_cache,max_read=131072,max_read", Options{}},
 		{"atime,relatime,strictatime,nodiratime,lazytime,default_permissions,owner,group,silent", Options{}},
 	} {
 		var o Options
@@ -86,8 +88,6 @@ func TestParseListErrors(t *testing.T) {
 		"uid=1000":         {"uid", "owner"},
 		"umask=077":        {"mode"},
 		"allow_root":       {"allow_other"},
-		"auto_unmount":     {"not possible"},
-		"nonempty":         {"empty directory"},
 		"remount,ro":       {"sessionfs -u"},
 	} {
 		err := parseList(&Options{}, list, false)

@@ -24,6 +24,8 @@ type Options struct {
 	Demo bool
 	// Foreground runs the server in the foreground and logs to stderr.
 	Foreground bool
+	// NonEmpty mounts over what is in Mountpoint.
+	NonEmpty bool
 	// AllowOther lets other users access the mount, as far as the modes of the files allow.
 	AllowOther bool
 	// Redact shows sessions with the secrets in them masked. It implies ReadOnly.

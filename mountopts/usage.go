@@ -5,16 +5,38 @@ import (
 	"strings"
 )
 
-// Usage is the help text. Flags and options come from the lists that the parser uses.
+// Summary is the help that fits a screen.
+func Summary() string {
+	return `Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT  mount in the background
+       sessionfs --demo MOUNTPOINT                 mount a sample store
+       sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
+       sessionfs COMMAND ...                       look without a mount
+
+Shows the sessions of a coding agent as directories of entries, branches,
+transcripts and control files. SOURCE is the agent directory, ~/.omp/agent by
+default; MOUNTPOINT is an empty directory.
+
+  -o OPTIONS    separated by commas: ro, redact, sync, allow_other, ...
+  -f, -d        stay in front; log every request
+
+Commands:
+  ls cat tree tar write    as those in a mount
+  export                   a session as an HTML page
+  search touched           find text in all sessions; find who changed a file
+  check                    tell what is broken
+  completion               completions for bash, zsh and fish
+
+'sessionfs help mount' lists all options and exit statuses, 'sessionfs help ls'
+those of a command; 'man sessionfs' says more. 'sessionfs version': the version.
+`
+}
+
+// Usage is the help of a mount. Flags and options come from the lists that the parser uses.
 func Usage() string {
 	var b strings.Builder
 	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
-       sessionfs help | version
-       sessionfs ls | cat | tree | tar | write | export | check | search |
-                 touched ...
-                 the same without a mount; sessionfs help ls tells more
 
 Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default
@@ -38,7 +60,7 @@ Flags:
 		}
 		fmt.Fprintf(&b, "  %-24s  %s\n", name, k.help)
 	}
-	b.WriteString("Accepted from mount(8), fstab and systemd, without effect:\n")
+	b.WriteString("Accepted as mount(8), fstab, systemd and FUSE have them, without effect:\n")
 	b.WriteString(wrap(strings.Join(append(without, "x-*"), ", ")))
 	b.WriteString(`
 With mount(8) and in /etc/fstab:

@@ -36,6 +36,9 @@ func newRoot(s streams) *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is a word of mountopts
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), searchCommand(), touchedCommand())
+	for _, c := range root.Commands() {
+		c.DisableFlagsInUseLine = true // the line says what matters
+	}
 	return root
 }
 

@@ -25,7 +25,7 @@ const (
 	helperMount = 32 // mount failure
 )
 
-// exitHelp describes the statuses for --help.
+// exitHelp describes the statuses for `sessionfs help mount`.
 const exitHelp = `
 Exit status: 0 ready (or unmounted), 1 failure, 2 usage, 3 MOUNTPOINT, 4 SOURCE,
 5 FUSE not available or not permitted, 6 the mount failed, 7 the unmount failed.

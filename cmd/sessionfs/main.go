@@ -35,6 +35,9 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	case err != nil:
 		return c, report(refuse(exitUsage, "%s\nTry 'sessionfs --help'.", err), c, s.err), true
 	case c.Action == mountopts.Help:
+		fmt.Fprint(s.out, mountopts.Summary())
+		return c, exitOK, true
+	case c.Action == mountopts.HelpMount:
 		fmt.Fprint(s.out, mountopts.Usage(), exitHelp)
 		return c, exitOK, true
 	case c.Action == mountopts.Version:

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
 )
 
 // maxStacked bounds how many dead mounts on one mount point are removed: a crash leaves one.
@@ -21,8 +23,9 @@ const maxStacked = 16
 const maxLinks = 40
 
 // checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It removes dead
-// mounts of our own there. source must be absolute and resolved; state is another part of it, or empty.
-func checkMountpoint(arg, source, state string) (string, error) {
+// mounts of our own there. o.Source must be absolute and resolved.
+func checkMountpoint(o mountopts.Options) (string, error) {
+	arg := o.Mountpoint
 	path, err := resolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, arg)
@@ -42,11 +45,13 @@ func checkMountpoint(arg, source, state string) (string, error) {
 	case !info.IsDir():
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s is not a directory", path)
 	}
-	if err := checkOverlap(path, source, state); err != nil {
+	if err := checkOverlap(path, o.Source, o.State); err != nil {
 		return "", err
 	}
-	if err := checkEmpty(path); err != nil {
-		return "", err
+	if !o.NonEmpty {
+		if err := checkEmpty(path); err != nil {
+			return "", err
+		}
 	}
 	return path, checkWritable(path, info)
 }
@@ -201,7 +206,7 @@ func checkEmpty(path string) error {
 	names, err := d.Readdirnames(1)
 	switch {
 	case len(names) > 0:
-		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); choose an empty directory", path, names[0])
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); choose an empty directory, or hide that with -o nonempty", path, names[0])
 	case err != nil && !errors.Is(err, io.EOF):
 		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read: %s", path, err)
 	}

@@ -21,6 +21,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	log := newLogger(o, ready != nil)
 	slog.SetDefault(log) // go-fuse logs through package log
 	stop := notifySignals(ready != nil)
+	boss := takeManager(ready == nil, log)
 
 	if o.Demo {
 		dir, err := unpackDemo()
@@ -39,7 +40,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	}
 	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
 	o.Source = source
-	if o.Mountpoint, err = checkMountpoint(o.Mountpoint, o.Source, o.State); err != nil {
+	if o.Mountpoint, err = checkMountpoint(o); err != nil {
 		return err
 	}
 	if warning != "" {
@@ -71,5 +72,6 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 			return err
 		}
 	}
-	return waitOrStop(server, stop, o.Mountpoint, log)
+	boss.say(stateReady, "mounted at "+o.Mountpoint)
+	return waitOrStop(server, stop, o.Mountpoint, boss, log)
 }

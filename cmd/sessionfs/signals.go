@@ -36,12 +36,12 @@ type mounted interface {
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
 // it, which frees the mount point, and returns: open files then get errors. The error says that new sessions could
 // not be put on disk.
-func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) error {
-	untilGone(server, stop, mountpoint, log)
+func waitOrStop(server mounted, stop <-chan os.Signal, mountpoint string, boss *manager, log *slog.Logger) error {
+	untilGone(server, stop, mountpoint, boss, log)
 	return server.End()
 }
 
-func untilGone(server mounted, stop <-chan os.Signal, mountpoint string, log *slog.Logger) {
+func untilGone(server mounted, stop <-chan os.Signal, mountpoint string, boss *manager, log *slog.Logger) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -49,11 +49,13 @@ func untilGone(server mounted, stop <-chan os.Signal, mountpoint string, log *sl
 	}()
 	select {
 	case <-done:
+		boss.say(stateStopping, "unmounted")
 		log.Info("unmounted", "mountpoint", mountpoint)
 		return
 	case s := <-stop:
 		log.Info("signal, unmounting", "signal", s.String(), "mountpoint", mountpoint)
 	}
+	boss.say(stateStopping, "unmounting")
 	err := server.Unmount()
 	if err == nil {
 		<-done
