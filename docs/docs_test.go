@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
@@ -200,11 +201,40 @@ func TestCitations(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinks: links between the documents lead somewhere.
-func TestLinks(t *testing.T) {
-	files, err := filepath.Glob("*.md")
+// anchor returns what a link to a heading says behind #: its words in lower case, joined by hyphens.
+func anchor(heading string) string {
+	kept := func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return r
+		}
+		return -1
+	}
+	return strings.Map(kept, strings.ToLower(heading))
+}
+
+// anchors returns those of a document.
+func anchors(t *testing.T, file string) (list []string) {
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	files = append(files, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md")
+	for _, m := range title.FindAllStringSubmatch(string(text), -1) {
+		list = append(list, anchor(m[1]))
+	}
+	return list
+}
+
+var title = regexp.MustCompile(`(?m)^#+ (.+)$`)
+
+// TestLinks: links in the documents of the project lead somewhere, also to a heading.
+func TestLinks(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"*.md", "../*.md", "../testdata/*.md", "../testdata/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
 	links := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -214,8 +244,16 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			links++
-			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
+			name, heading, toHeading := strings.Cut(m[1], "#")
+			place := file
+			if name != "" {
+				place = filepath.Join(filepath.Dir(file), name)
+			}
+			_, err := os.Stat(place)
 			require.NoError(t, err, "%s links to %s", file, m[1])
+			if toHeading {
+				require.Contains(t, anchors(t, place), heading, "%s links to %s", file, m[1])
+			}
 		}
 	}
 	require.Greater(t, links, 5)

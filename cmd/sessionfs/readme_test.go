@@ -23,47 +23,53 @@ import (
 )
 
 const (
-	// readmePatience is how long a shell may take for all commands of the README.
+	// readmePatience is how long a shell may take for all commands of a document.
 	readmePatience = 4 * time.Minute
 	// moment is how many seconds a command runs that never ends by itself; what timeout(1) ends has status 124.
 	moment, timedOut = 3, 124
 	// maxNotRun is how many blocks may be excused.
 	maxNotRun = 3
+	// shownHome is what documents show instead of the home directory of the test.
+	shownHome = "/home/dev"
 	// statusMark starts the line that tells a command's status.
 	statusMark = "@@status "
 )
 
-// The README's commands work as they are typed: in each shell, one after the other, in a home directory with
-// the sample store as the agent directory. What it shows of their output is what they print.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if errors.Is(err, iofs.ErrPermission) {
-		t.Skip("run as a user who cannot read the source: ", err)
-	}
-	require.NoError(t, err)
-	blocks, err := readBlocks(string(text))
-	require.NoError(t, err)
-	var steps []step
-	notRun := 0
-	for _, b := range blocks {
-		require.Contains(t, []string{"sh", "console", "text"}, b.language, "line %d", b.line)
-		switch {
-		case b.notRun != "":
-			notRun++
-		case b.language != "text":
-			steps = append(steps, b.steps()...)
-		}
-	}
-	require.LessOrEqual(t, notRun, maxNotRun)
-	require.Greater(t, len(steps), 40)
+// updateEnv makes the tests write what commands print in bash into the documents, where it differs.
+const updateEnv = "SESSIONFS_UPDATE_DOCS"
 
-	// As a terminal runs them: zsh takes no comments there. fish has no such difference.
+// The commands of the documents for users work as they are typed: in each shell, one after the other, in a home directory
+// with the sample store as the agent directory. What a document shows of their output is what they print.
+func TestReadme(t *testing.T) { typeDocument(t, "README.md", 6, allShells()) }
+
+func TestCookbook(t *testing.T) { typeDocument(t, "docs/cookbook.md", 60, allShells()) }
+
+func TestTroubleshooting(t *testing.T) {
+	typeDocument(t, "docs/troubleshooting.md", 10, allShells()[:1])
+}
+
+// allShells returns how shells are run, as a terminal runs them: zsh takes no comments there. fish has no such difference.
+func allShells() [][]string {
 	shells := [][]string{{"bash", "--norc", "--noediting", "-i"}, {"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"}, {"dash", "-i"}, {"fish", "--no-config"}}
 	if testing.Short() {
 		shells = shells[:1] // the others differ in what they read, not in what they may do
 	}
+	return shells
+}
+
+// typeDocument has shells run the commands of a document, which has at least so many.
+func typeDocument(t *testing.T, name string, least int, shells [][]string) {
+	path := filepath.Join("../..", name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, iofs.ErrPermission) {
+		t.Skip("run as a user who cannot read the source: ", err)
+	}
+	require.NoError(t, err)
+	steps := readSteps(t, name, string(text))
+	require.GreaterOrEqual(t, len(steps), least)
 	for _, shell := range shells {
 		t.Run(shell[0], func(t *testing.T) {
+			t.Parallel() // some commands wait
 			for _, tool := range []string{shell[0], "jq", "rg", "timeout"} {
 				if _, err := exec.LookPath(tool); err != nil {
 					skip(t, err.Error())
@@ -71,7 +77,12 @@ func TestReadme(t *testing.T) {
 			}
 			s := newReadmeStore(t)
 			requireFuse(t, s.user)
-			for i, got := range s.typeInto(shell, steps) {
+			results := s.typeInto(shell, steps)
+			if os.Getenv(updateEnv) != "" && shell[0] == "bash" {
+				require.NoError(t, os.WriteFile(path, []byte(withOutputs(string(text), steps, results)), 0o644))
+				return
+			}
+			for i, got := range results {
 				checkStep(t, shell[0], steps[i], got)
 			}
 			s.requireUnmounted()
@@ -79,11 +90,33 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// checkStep compares a command's status and output with what the README says. A line that bash prints tells
+// readSteps returns all commands of a document.
+func readSteps(t *testing.T, name, text string) (steps []step) {
+	t.Helper()
+	blocks, err := readBlocks(text)
+	require.NoError(t, err, name)
+	notRun := 0
+	for _, b := range blocks {
+		require.Contains(t, []string{"sh", "console", "text"}, b.language, "%s line %d", name, b.line)
+		switch {
+		case b.notRun != "":
+			notRun++
+		case b.language != "text":
+			steps = append(steps, b.steps()...)
+		}
+	}
+	require.LessOrEqual(t, notRun, maxNotRun, name)
+	for i := range steps {
+		steps[i].file = name
+	}
+	return steps
+}
+
+// checkStep compares a command's status and output with what the document says. A line that bash prints tells
 // that the command fails; other shells word it in their own way.
 func checkStep(t *testing.T, shell string, s step, got result) {
 	t.Helper()
-	where := fmt.Sprintf("README.md line %d: %s\n%s", s.line, s.command, got.stdout)
+	where := fmt.Sprintf("%s line %d: %s\n%s", s.file, s.line, s.command, got.stdout)
 	fails := strings.Contains(s.output, "bash: ")
 	switch {
 	case s.endless:
@@ -95,7 +128,7 @@ func checkStep(t *testing.T, shell string, s step, got result) {
 		require.Zero(t, got.code, where)
 	}
 	if s.shown && (!fails || shell == "bash") {
-		require.True(t, outputMatches(s, got.stdout, sampleText()), "%s\nREADME.md shows:\n%s", where, s.output)
+		require.True(t, outputMatches(s, got.stdout, sampleText()), "%s\nThe document shows:\n%s", where, s.output)
 	}
 }
 
@@ -192,7 +225,7 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 		code, after, _ := strings.Cut(part, "\n")
 		number, err := strconv.Atoi(code)
 		require.NoError(t, err, part)
-		results = append(results, result{code: number, stdout: before})
+		results = append(results, result{code: number, stdout: strings.ReplaceAll(before, s.dir, shownHome)})
 		before = after
 	}
 	return results

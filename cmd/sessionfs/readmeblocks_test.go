@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A block is what README.md has between two fences, with what a comment above it says to the test:
+// A block is what a document has between two fences, with what a comment above it says to the test:
 //
 //	<!-- test: not run: REASON -->
 //	<!-- test: in DIRECTORY -->           a directory in HOME
@@ -26,13 +26,14 @@ type block struct {
 	text     []string
 }
 
-// A step is one command of the README, with its output where that is printed.
+// A step is one command of a document, with its output where that is printed.
 type step struct {
+	file    string
 	line    int
 	dir     string // as in block
 	command string
 	endless bool
-	shown   bool // output is what the README prints
+	shown   bool // output is what the document shows
 	output  string
 }
 
@@ -109,7 +110,7 @@ func (b block) steps() []step {
 var fresh = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{8}\b|` +
 	`\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d([.-]\d{3}Z)?`)
 
-// outputMatches says whether got is what the README shows. What is new each time and is not in known, the
+// outputMatches says whether got is what the document shows. What is new each time and is not in known, the
 // text of the sample store, may differ. The columns of ls depend on the terminal.
 func outputMatches(s step, got, known string) bool {
 	if strings.HasPrefix(s.command, "ls") && !strings.Contains(s.command, "|") {
@@ -139,6 +140,32 @@ func outputMatches(s step, got, known string) bool {
 	}
 	pattern.WriteString(regexp.QuoteMeta(rest))
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(strings.TrimRight(got, "\n"))
+}
+
+// withOutputs returns a document with the output that its commands have now, where that is not what it shows.
+func withOutputs(text string, steps []step, results []result) string {
+	lines := strings.Split(text, "\n")
+	for i := len(steps) - 1; i >= 0; i-- { // from the end, as lines move
+		s, got := steps[i], strings.TrimRight(results[i].stdout, "\n")
+		if !s.shown || outputMatches(s, got, sampleText()) {
+			continue
+		}
+		first := s.line + strings.Count(s.command, "\n") // the line below the command, counted from 0
+		var now []string
+		if got != "" {
+			now = strings.Split(got, "\n")
+		}
+		lines = slices.Replace(lines, first, first+strings.Count(s.output, "\n"), now...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestWithOutputs(t *testing.T) {
+	text := "```console\n$ a \\\n  b\nold\nolder\n$ c\n$ d\nsame\n```\nend"
+	blocks, err := readBlocks(text)
+	require.NoError(t, err)
+	got := withOutputs(text, blocks[0].steps(), []result{{stdout: "new\n"}, {stdout: "1\n2\n"}, {stdout: "same\n"}})
+	require.Equal(t, "```console\n$ a \\\n  b\nnew\n$ c\n1\n2\n$ d\nsame\n```\nend", got)
 }
 
 func TestReadBlocks(t *testing.T) {
