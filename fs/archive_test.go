@@ -170,6 +170,7 @@ func TestArchiveIsReadOnly(t *testing.T) {
 // when the file is.
 func TestArchiveDamaged(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	a := newAgent(t)
 	text := chain("s", 2000)
 	good := a.archived(t, "good", chain("good", 3))
@@ -243,6 +244,7 @@ func TestArchiveHostile(t *testing.T) {
 func TestLargeArchive(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	a := newAgent(t)
 	var b strings.Builder
 	b.WriteString(header("s"))

@@ -130,6 +130,7 @@ func TestRemovals(t *testing.T) {
 func TestSlips(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	k, session := newKeep(t)
 	for name, script := range slips {
 		t.Run(name, func(t *testing.T) { k.after(t, script, session) })

@@ -52,6 +52,7 @@ func (d dirWithoutStreams) ReadDir(n int) ([]fs.DirEntry, error) {
 func TestFS(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 	a := demo(t)
 	if !full() { // what is read byte by byte takes its time

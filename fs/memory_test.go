@@ -200,6 +200,7 @@ for size in (bad, bad + 4): # the second one is nothing but the newline, or the 
 // TestPromptsAreBounded: open files of the prompt history do not fill the memory. What several show alike is there
 // once; who asks for more gets ENOMEM.
 func TestPromptsAreBounded(t *testing.T) {
+	notUnderRace(t)
 	dir, database := newHistory(t)
 	size := sized(35, 4) // MB
 	history(t, `

@@ -136,11 +136,11 @@ func onceIsEnough(t testing.TB) {
 	}
 }
 
-// notUnderRace skips a test that writes or holds much, up to a limit of the mount. The race detector makes that take
-// minutes; the run on one processor is without it.
+// notUnderRace skips a test that does one thing after the other, or writes up to a limit of the mount. The race detector
+// makes that take long; scripts/test runs it without.
 func notUnderRace(t testing.TB) {
 	if raceEnabled {
-		t.Skip("under the race detector it takes minutes")
+		t.Skip("with the race detector it takes long")
 	}
 }
 

@@ -84,6 +84,7 @@ func (r *row) fits(root, path string, kind fs.FileMode, isSession func(path stri
 func TestEveryPathHasItsRow(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	a := demo(t)
 	long := []string{header("long")}
 	for n := range 150 {

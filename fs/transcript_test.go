@@ -62,6 +62,7 @@ if found != 12: raise SystemExit(found)
 func TestTranscriptLinksLead(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	a := demo(t)
 	image := `{"type":"image","data":"blob:sha256:d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74","mimeType":"image/png"}`
 	long := strings.Repeat("a line of output\\n", sized(500_000, 50_000)/17)

@@ -29,6 +29,7 @@ func bigLines() map[string]string {
 // TestLongLines: a line may come in any number of writes.
 func TestLongLines(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	scripts := map[string]appender{
 		"jq, 4 KB": {script: `jq -c . "$2" > "$1"`},
 		"dd, 4 KB": {script: `dd if="$2" of="$1" bs=4k status=none`},

@@ -128,6 +128,7 @@ func jsonText(t *testing.T, text string) string {
 func TestNewSessionDirectories(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	w := newWriting(t)
 	long := func(n int) string { return "/" + strings.Repeat("x", n-1) }
 	levels := strings.Repeat("/d", 125)

@@ -60,6 +60,7 @@ type step struct {
 
 // TestControlHandle: how lines are cut from writes, and what the writer is told.
 func TestControlHandle(t *testing.T) {
+	notUnderRace(t)
 	const all, none = -1, 0
 	long := strings.Repeat("x", maxControlLine)
 	for name, c := range map[string]struct {
@@ -234,4 +235,12 @@ func writeInParts(t *testing.T, text string, seed uint64) {
 		require.True(t, errors.Is(failed, syscall.EINVAL))
 	}
 	require.Equal(t, want, file.applied, "%q", text)
+}
+
+// notUnderRace skips a test that has one goroutine and takes long with the race detector. scripts/test runs it without.
+func notUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("it has one goroutine, and takes long with the race detector")
+	}
 }

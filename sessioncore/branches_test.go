@@ -228,6 +228,7 @@ func TestBranchesAreKept(t *testing.T) {
 
 // TestManyTips: what is told of all tips costs no more than the session is long.
 func TestManyTips(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	const trunk, tips = 30_000, 30_000
 	var text strings.Builder
 	text.WriteString(sessiontest.Header)

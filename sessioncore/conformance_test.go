@@ -20,8 +20,8 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// TestConformance: every session of the cases reads as the real client reads it.
-func TestConformance(t *testing.T) {
+// TestConformanceOfModel: every session of the cases reads as the real client reads it.
+func TestConformanceOfModel(t *testing.T) {
 	for _, c := range sessiontest.Cases(t) {
 		expected, err := filepath.Glob(filepath.Join(c.Dir, "expected/*.json"))
 		require.NoError(t, err)

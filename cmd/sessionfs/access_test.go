@@ -13,6 +13,7 @@ import (
 
 // TestLinksThatTheOwnerMayNotFollow: root's daemon does not follow the links in a user's SOURCE to where he may not go.
 func TestLinksThatTheOwnerMayNotFollow(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs two users, so root")
 	}

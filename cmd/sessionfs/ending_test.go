@@ -105,6 +105,7 @@ var endings = []ending{
 }
 
 func TestEndingKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	for _, e := range endings {
 		t.Run(e.name, func(t *testing.T) {
 			forEachUser(t, func(t *testing.T, s *store) {

@@ -61,6 +61,7 @@ func kills(t *testing.T) int {
 // TestKilledAtStart: wherever SIGKILL strikes, the server ends, who looks at the mount gets an answer, and the next
 // mount is as usual.
 func TestKilledAtStart(t *testing.T) {
+	t.Parallel()
 	forEachUser(t, func(t *testing.T, s *store) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for round := range kills(t) {

@@ -129,6 +129,7 @@ func TestStuckMountWithoutFusectl(t *testing.T) {
 // TestStoppedServer: a server that lives but does not answer loses its mount only if -z insists, and what was typed not
 // even then.
 func TestStoppedServer(t *testing.T) {
+	t.Parallel()
 	requireFusectl(t)
 	forEachUser(t, func(t *testing.T, s *store) {
 		pid := s.mount()

@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -88,7 +89,7 @@ func theState(t *testing.T, text string) int64 {
 // TestChangesWhileReading lets a writer do something before each single use of a file: what is answered is one
 // state, the one before or the one after.
 func TestChangesWhileReading(t *testing.T) {
-	oneGoroutine(t)
+	sessiontest.NotUnderRace(t)
 	const (
 		commit  = "UPDATE history SET cwd = cwd + 1;" // changes all pages
 		little  = "UPDATE other SET a = a + 1;"       // so that there is a log

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -23,7 +24,7 @@ func numbers(count int) string {
 
 // TestHostileSchema: whatever stands under the client's names, reading ends soon, and with the right error.
 func TestHostileSchema(t *testing.T) {
-	oneGoroutine(t)
+	sessiontest.NotUnderRace(t)
 	const table = "CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd);"
 	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS prompt, i AS created_at, i AS cwd FROM n"
 	for name, c := range map[string]struct {
@@ -143,7 +144,7 @@ func TestLostConnection(t *testing.T) {
 
 // TestNoRoom: an answer that does not fit into the budget is refused, and so is a connection; nothing stays counted.
 func TestNoRoom(t *testing.T) {
-	oneGoroutine(t)
+	sessiontest.NotUnderRace(t)
 	h := open(t, database(t, schema18, fill(20_000))) // 12 MB
 	b := budget.New(budget.Min, false)
 	hold := b.For(1)

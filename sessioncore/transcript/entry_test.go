@@ -168,6 +168,7 @@ func TestTranscriptHeads(t *testing.T) {
 
 // TestLongOutputIsCut: head and tail are shown, with a link to the entry between them.
 func TestLongOutputIsCut(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	output := strings.Repeat(`a line of output\n`, 500_000/17)
 	body := transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"first\n`+output+`last"}]}`))
 	require.Less(t, len(body), 8<<10)

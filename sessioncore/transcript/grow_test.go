@@ -188,6 +188,7 @@ func FuzzTranscript(f *testing.F) {
 }
 
 func TestHostileTranscripts(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		texts := []string{markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd), markdowntest.HostileText(rnd)}

@@ -123,6 +123,7 @@ func TestTranscriptsOfTheCases(t *testing.T) {
 }
 
 func TestTranscriptsOfConformance(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	checked := 0
 	for _, c := range sessiontest.Cases(t) {
 		checked += checkTranscripts(t, filepath.Join(c.Dir, "agent/sessions/*/*.jsonl"), 1)

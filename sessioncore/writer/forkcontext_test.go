@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // contextAt returns the context at an entry, as context.json without blobs.
@@ -39,6 +40,7 @@ const forkSamples = 12
 // TestForkKeepsContext: the context at a fork's leaf is that at the forked entry. All compactions and all children of
 // labels are tested, and a sample of the other entries.
 func TestForkKeepsContext(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for _, file := range caseFiles(t) {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)

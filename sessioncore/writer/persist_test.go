@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 var longBase64 = strings.Repeat("QUJD", 256)
@@ -20,6 +21,7 @@ func jsonString(text string, n int) string { return `"` + strings.Repeat(text, n
 // TestPersist compares with what omp 14.9.9 wrote of the same values: the first 16 digits of the SHA-256
 // of the JSON, or the JSON itself where it is short.
 func TestPersist(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	x := func(n int) string { return strings.Repeat("x", n) }
 	const face = "\U0001F600"
 	tests := []struct{ name, give, want string }{
@@ -88,6 +90,7 @@ func TestPersistKeepsBytes(t *testing.T) {
 }
 
 func TestPersistEdits(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	long := strings.Repeat("x", maxPersist+1)
 	cut := strings.Repeat("x", maxPersist-noticeUnits) + truncationNotice
 	tests := []struct{ name, give, want string }{

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/memory"
 )
@@ -43,6 +44,7 @@ func TestProgramOfFile(t *testing.T) {
 
 // TestImagesOfPi: in a session of pi images stay in the line, whole; pi has no blobs.
 func TestImagesOfPi(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	const (
 		marked = `{"type":"model_change","id":"m","parentId":null,"timestamp":"2026-02-16T10:20:30.000Z","provider":"openai","modelId":"gpt"}` + "\n"
 		omps   = `{"type":"model_change","id":"m","parentId":null,"timestamp":"2026-02-16T10:20:30.000Z","model":"openai/gpt"}` + "\n"

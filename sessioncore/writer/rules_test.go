@@ -146,6 +146,7 @@ func TestFilledIn(t *testing.T) {
 
 // TestClientsEntriesAreValid: whatever a client wrote can be written through the mount.
 func TestClientsEntriesAreValid(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	roots := []string{"../../testdata/demo", "../../testdata/xcsh", "../../testdata/pi"}
 	for _, c := range sessiontest.Cases(t) {
 		if !strings.HasPrefix(c.Name, "handmade/") {

@@ -1,9 +1,0 @@
-//go:build !race
-
-package history
-
-import "testing"
-
-func oneGoroutine(*testing.T) {}
-
-const fewerBy = 1
