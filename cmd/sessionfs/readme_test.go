@@ -59,6 +59,7 @@ func allShells() [][]string {
 
 // typeDocument has shells run the commands of a document, which has at least so many.
 func typeDocument(t *testing.T, name string, least int, shells [][]string) {
+	t.Parallel()
 	path := filepath.Join("../..", name)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, iofs.ErrPermission) {
