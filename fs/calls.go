@@ -33,6 +33,7 @@ type calls struct {
 	log    *slog.Logger
 	wake   chan struct{}
 	device int // of the connection, or -1
+	counts counts
 
 	mu      sync.Mutex // guards the fields below, and those of each call but gone
 	waiting []*call
@@ -61,6 +62,7 @@ var spareCalls = sync.Pool{New: func() any { return &call{gone: make(chan struct
 
 // begin adds a request. It returns nil if there are too many without a caller.
 func (c *calls) begin(interrupted <-chan struct{}, header *fuse.InHeader, changes bool) *call {
+	c.counts.begin()
 	r := spareCalls.Get().(*call)
 	r.unique, r.interrupted, r.caller = header.Unique, interrupted, caller{header.Pid, changes}
 	c.mu.Lock()
@@ -105,6 +107,13 @@ func (c *calls) end(r *call) (answered bool) {
 		spareCalls.Put(r)
 	}
 	return answered
+}
+
+// running is how many requests are under way.
+func (c *calls) running() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting)
 }
 
 // close gives the descriptor back.

@@ -21,9 +21,14 @@ func (f *interruptible) do(
 ) (status fuse.Status, answered bool) {
 	c := f.calls.begin(interrupted, header, changes)
 	if c == nil {
+		f.calls.counts.end(fuse.EBUSY)
 		return fuse.EBUSY, false
 	}
-	defer func() { answered = f.calls.end(c) }() // also after a panic
+	status = fuse.EIO // what a panic is answered with
+	defer func() {
+		f.calls.counts.end(status)
+		answered = f.calls.end(c)
+	}()
 	return run(c.gone), false
 }
 
@@ -68,10 +73,19 @@ func (f *interruptible) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.
 	status, answered := f.do(cancel, &in.InHeader, false, func(gone <-chan struct{}) fuse.Status {
 		return f.RawFileSystem.Open(gone, in, out)
 	})
-	if answered && status.Ok() {
+	switch {
+	case answered && status.Ok():
 		f.RawFileSystem.Release(nil, &fuse.ReleaseIn{InHeader: in.InHeader, Fh: out.Fh})
+	case status.Ok():
+		f.calls.counts.open.Add(1)
 	}
 	return status
+}
+
+// Release closes a file that Open has counted.
+func (f *interruptible) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
+	f.RawFileSystem.Release(cancel, in)
+	f.calls.counts.open.Add(-1)
 }
 
 // OpenDir closes the directory of a caller that was freed.
@@ -79,20 +93,32 @@ func (f *interruptible) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fu
 	status, answered := f.do(cancel, &in.InHeader, false, func(gone <-chan struct{}) fuse.Status {
 		return f.RawFileSystem.OpenDir(gone, in, out)
 	})
-	if answered && status.Ok() {
+	switch {
+	case answered && status.Ok():
 		f.RawFileSystem.ReleaseDir(&fuse.ReleaseIn{InHeader: in.InHeader, Fh: out.Fh})
+	case status.Ok():
+		f.calls.counts.open.Add(1)
 	}
 	return status
+}
+
+// ReleaseDir closes a directory that OpenDir has counted.
+func (f *interruptible) ReleaseDir(in *fuse.ReleaseIn) {
+	f.RawFileSystem.ReleaseDir(in)
+	f.calls.counts.open.Add(-1)
 }
 
 // Read ends only when the result is with the kernel, if the library reads a file of SOURCE for it.
 func (f *interruptible) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (result fuse.ReadResult, status fuse.Status) {
 	c := f.calls.begin(cancel, &in.InHeader, false)
 	if c == nil {
+		f.calls.counts.end(fuse.EBUSY)
 		return nil, fuse.EBUSY
 	}
+	status = fuse.EIO // what a panic is answered with
 	goesOn := false
 	defer func() {
+		f.calls.counts.end(status)
 		if !goesOn {
 			f.calls.end(c)
 		}

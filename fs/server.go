@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
@@ -20,6 +21,7 @@ type Server struct {
 	tree  *tree
 	log   *slog.Logger
 	calls *calls
+	since time.Time
 	done  sync.Once
 	gone  chan struct{} // closed when the mount is gone
 
@@ -49,7 +51,7 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 		log.Warn("a process that is killed while it reads ends only when its request does", "err", missing)
 	}
 	calls.device = device
-	s := &Server{fuse: server, tree: t, log: log, calls: calls, gone: make(chan struct{})}
+	s := &Server{fuse: server, tree: t, log: log, calls: calls, since: time.Now(), gone: make(chan struct{})}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of the mount. Nothing in
 	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
 	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.

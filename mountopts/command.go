@@ -47,7 +47,7 @@ type flagValues struct {
 	options                              []string
 	foreground, debug, unmount, lazy     bool
 	demo, version, help                  bool
-	fsType, namespace                    string
+	fsType, namespace, logFile           string
 	noMtab, sloppy, verbose, helperFaked bool
 }
 
@@ -65,6 +65,7 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 		f.BoolVarP(&v.foreground, "foreground", "f", false, "stay in front, log to stderr")
 	}
 	f.BoolVarP(&v.debug, "debug", "d", false, "log at debug level")
+	f.StringVar(&v.logFile, "log-file", "", "log to `FILE`; SIGHUP reopens it")
 	f.BoolVar(&v.demo, "demo", false, "serve a built-in sample store; changes are not kept")
 	f.BoolVarP(&v.unmount, "unmount", "u", false, "unmount MOUNTPOINT")
 	f.BoolVarP(&v.lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
@@ -125,6 +126,9 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	c.Options.Foreground = v.foreground
 	c.Options.Demo = v.demo
 	c.Options.Debug = c.Options.Debug || v.debug
+	if f.Changed("log-file") {
+		c.Options.LogFile = v.logFile
+	}
 	return c, c.mountArgs(f.Args(), getenv)
 }
 

@@ -33,6 +33,7 @@ func TestParse(t *testing.T) {
 		},
 		{"sessionfs src mnt", nil, Command{Options: Options{Source: "src", Mountpoint: "mnt"}}},
 		{"sessionfs -f -d src mnt", nil, Command{Options: Options{Source: "src", Mountpoint: "mnt", Foreground: true, Debug: true}}},
+		{"sessionfs --log-file l -o log-file=x src mnt", nil, Command{Options: Options{Source: "src", Mountpoint: "mnt", LogFile: "l"}}},
 		{"sessionfs -o debug src mnt", nil, Command{Options: Options{Source: "src", Mountpoint: "mnt", Debug: true}}},
 		{"sessionfs src mnt -fo ro", nil, Command{Options: Options{Source: "src", Mountpoint: "mnt", Foreground: true, ReadOnly: true}}},
 		{

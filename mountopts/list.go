@@ -1,10 +1,13 @@
 package mountopts
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // option is one option of -o.
@@ -48,6 +51,9 @@ var obeyed = []option{
 	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
+	{name: "idle", value: "TIME", help: "unmount when nothing was asked for so long, as 10m", set: setIdle},
+	{name: "log-file", value: "FILE", help: "the same as --log-file", set: setLogFile},
+	{name: "loglevel", value: "LEVEL", help: "error, warn, info (default) or debug", set: setLogLevel},
 	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
 	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
 	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
@@ -153,6 +159,37 @@ func setMemory(o *Options, value string) error {
 		return fmt.Errorf("the value must be a size from %dm to %dg, such as 150m", minMemory>>20, maxMemory>>30)
 	}
 	o.Memory = int64(n << shift)
+	return nil
+}
+
+// minIdle bounds what makes sense: the kernel answers some requests itself for a second.
+const minIdle = 2 * time.Second
+
+// setIdle reads a time with units, such as 90s, 10m or 1h30m.
+func setIdle(o *Options, value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < minIdle {
+		return fmt.Errorf("the value must be a time of at least %s, such as 90s, 10m or 1h30m", minIdle)
+	}
+	o.Idle = d
+	return nil
+}
+
+func setLogFile(o *Options, value string) error {
+	o.LogFile = value
+	return nil
+}
+
+// setLogLevel sets the level; that of debug logs every request too.
+func setLogLevel(o *Options, value string) error {
+	levels := map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
+	level, ok := levels[value]
+	if !ok {
+		return errors.New("the value must be error, warn, info or debug")
+	}
+	if o.Debug = value == "debug"; !o.Debug {
+		o.LogLevel = level
+	}
 	return nil
 }
 

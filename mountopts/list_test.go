@@ -3,9 +3,11 @@
 package mountopts
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -34,6 +36,13 @@ func TestParseList(t *testing.T) {
 		{"context-blobs=ref", Options{ContextBlobsRef: true}},
 		{"context-blobs=base64", Options{}},
 		{"allow_other,debug", Options{AllowOther: true, Debug: true}},
+		{"idle=10m", Options{Idle: 10 * time.Minute}},
+		{"idle=1h,idle=2s", Options{Idle: 2 * time.Second}},
+		{"log-file=/a/b c", Options{LogFile: "/a/b c"}},
+		{"loglevel=warn", Options{LogLevel: slog.LevelWarn}},
+		{"debug,loglevel=error", Options{LogLevel: slog.LevelError}},
+		{"loglevel=error,loglevel=debug", Options{LogLevel: slog.LevelError, Debug: true}},
+		{"loglevel=error,loglevel=info", Options{}},
 		{"memory=150m", Options{Memory: 150 << 20}},
 		{"memory=1G,memory=65536K", Options{Memory: 64 << 20}},
 		{"memory=268435456", Options{Memory: 256 << 20}},
@@ -70,6 +79,12 @@ func TestParseListErrors(t *testing.T) {
 		"leaf=disk":        {"durable or memory"},
 		"context=all":      {"stored or sent"},
 		"context-blobs=no": {"base64 or ref"},
+		"idle":             {"idle=TIME"},
+		"idle=10":          {"10m"},
+		"idle=1s":          {"2s"},
+		"idle=-10m":        {"2s"},
+		"log-file=":        {"log-file=FILE"},
+		"loglevel=all":     {"error, warn"},
 		"memory":           {"memory=SIZE"},
 		"memory=":          {"memory=SIZE"},
 		"memory=m":         {"64m"},

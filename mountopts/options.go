@@ -1,5 +1,10 @@
 package mountopts
 
+import (
+	"log/slog"
+	"time"
+)
+
 // FSType is the type of our mounts in the mount table.
 const FSType = "fuse." + Subtype
 
@@ -44,8 +49,14 @@ type Options struct {
 	ContextBlobsRef bool
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
 	Memory int64
-	// Debug logs at debug level.
+	// Debug logs at debug level, every request too.
 	Debug bool
+	// LogLevel is from which level on is logged without Debug.
+	LogLevel slog.Level
+	// LogFile is where the log goes instead of stderr or syslog; empty for those.
+	LogFile string
+	// Idle is after how long without a request the mount ends, if nothing in it is open; 0 means never.
+	Idle time.Duration
 	// NoExec, NoAtime and DirSync are passed to the kernel.
 	NoExec, NoAtime, DirSync bool
 }
@@ -56,4 +67,12 @@ func (o Options) TableSource() string {
 		return o.FSName
 	}
 	return o.Source
+}
+
+// Level returns from which level on is logged.
+func (o Options) Level() slog.Level {
+	if o.Debug {
+		return slog.LevelDebug
+	}
+	return o.LogLevel
 }

@@ -16,8 +16,9 @@ Shows the sessions of a coding agent as directories of entries, branches,
 transcripts and control files. SOURCE is the agent directory, ~/.omp/agent by
 default; MOUNTPOINT is an empty directory.
 
-  -o OPTIONS    separated by commas: ro, redact, sync, allow_other, ...
-  -f, -d        stay in front; log every request
+  -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
+  -f, -d           stay in front; log every request
+  --log-file FILE  instead of stderr or syslog
 
 Commands:
   ls cat tree tar write    as those in a mount

@@ -38,7 +38,7 @@ const (
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Storage) *Store {
 	st := &Store{keep: keepable(), sessions: map[string]*Session{}, kept: map[*Session]int{}}
-	st.storage = givingBack{files, st}
+	st.storage, st.program = givingBack{files, st}, func() program.Program { return program.Unknown }
 	return st
 }
 
@@ -56,11 +56,13 @@ func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
 func (st *Store) SetProgram(of func() program.Program) { st.program = of }
 
 // Program returns whose agent directory the storage is in, as far as is known.
-func (st *Store) Program() program.Program {
-	if st.program == nil {
-		return program.Unknown
-	}
-	return st.program()
+func (st *Store) Program() program.Program { return st.program() }
+
+// Indexed returns how many sessions keep a snapshot.
+func (st *Store) Indexed() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.kept)
 }
 
 // Storage returns the storage that holds the sessions.
@@ -83,11 +85,10 @@ func (st *Store) Known(name string, t storage.Token) *Snapshot {
 	st.mu.Lock()
 	s := st.sessions[name]
 	st.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	if snap := s.current.Load(); snap != nil && snap.stat.Token == t && snap.retain() {
-		return snap
+	if s != nil {
+		if snap := s.current.Load(); snap != nil && snap.stat.Token == t && snap.retain() {
+			return snap
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"log/syslog"
 	"os"
@@ -15,14 +16,15 @@ import (
 // (the stack of a panic) would be lost as a whole.
 const maxSyslogMessage = 8 << 10
 
-// newLogger returns a logger to stderr in the foreground, and to syslog, which journald reads too, in the background.
-func newLogger(o mountopts.Options, background bool) *slog.Logger {
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if o.Debug {
-		options.Level = slog.LevelDebug
+// newLogger returns a logger to out if that is not nil, else to stderr in the foreground, and to syslog, which journald
+// reads too, in the background.
+func newLogger(o mountopts.Options, background bool, out io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: o.Level()}
+	if out == nil && !background {
+		out = os.Stderr
 	}
-	if !background {
-		return slog.New(slog.NewTextHandler(os.Stderr, options))
+	if out != nil {
+		return slog.New(slog.NewTextHandler(out, options))
 	}
 	w, err := syslog.New(syslog.LOG_DAEMON|syslog.LOG_INFO, "sessionfs")
 	if err != nil {

@@ -158,16 +158,8 @@ func checkMounted(path string) error {
 // mount would hide. The same goes for state, if it is not empty. The first two paths must be resolved. It compares the
 // directories along them, not the names, so that it recognises bind mounts too.
 func checkOverlap(mountpoint, source, state string) error {
-	// sessions and blobs may be symlinks to another disk, and are served too.
-	dirs := []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")}
-	if state != "" {
-		dirs = append(dirs, filepath.Join(state, "terminal-sessions"))
-	}
-	for _, dir := range dirs {
-		resolved, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			continue // it does not exist
-		}
+	for _, d := range served(source, state) {
+		dir, resolved := d.path, d.resolved
 		if isWithin(mountpoint, resolved) {
 			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, dir)
 		}
@@ -176,6 +168,23 @@ func checkOverlap(mountpoint, source, state string) error {
 		}
 	}
 	return nil
+}
+
+// servedDir is a directory that a mount serves: its path, and the same with links resolved.
+type servedDir struct{ path, resolved string }
+
+// served returns the directories that a mount serves. sessions and blobs may be links to another disk. state may be empty.
+func served(source, state string) (all []servedDir) {
+	dirs := []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")}
+	if state != "" {
+		dirs = append(dirs, filepath.Join(state, "terminal-sessions"))
+	}
+	for _, dir := range dirs {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // else it does not exist
+			all = append(all, servedDir{dir, resolved})
+		}
+	}
+	return all
 }
 
 // isWithin reports whether path is dir or below it; both are absolute and resolved.

@@ -65,8 +65,7 @@ func TestUnit(t *testing.T) {
 		t.Skip(err)
 	}
 	s := newStore(t, user{"self", os.Geteuid()})
-	text, err := os.ReadFile("../../scripts/sessionfs.service")
-	require.NoError(t, err)
+	text := readProject(t, "scripts/sessionfs.service")
 	unit := filepath.Join(s.mkdir("units"), "sessionfs.service")
 	verify := func(text string) result {
 		require.NoError(t, os.WriteFile(unit, []byte(text), 0o600))
@@ -77,8 +76,8 @@ func TestUnit(t *testing.T) {
 	if os.Getenv(namespaceEnv) != "" {
 		s.installInPath()
 	}
-	r := verify(string(text))
+	r := verify(text)
 	require.Zero(t, r.code, r)
 	require.Empty(t, r.stderr)
-	require.NotEmpty(t, verify(string(text)+"\n[Service]\nTyp=notify\n").stderr, "it tells what is wrong")
+	require.NotEmpty(t, verify(text+"\n[Service]\nTyp=notify\n").stderr, "it tells what is wrong")
 }

@@ -16,19 +16,57 @@ import (
 // serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends it. In the
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
-	placeSource(&c, os.Getenv)
-	o := c.Options
-	log := newLogger(o, ready != nil)
-	slog.SetDefault(log) // go-fuse logs through package log
-	stop := notifySignals(ready != nil)
-	boss := takeManager(ready == nil, log)
+	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), idle: c.Options.Idle, level: c.Options.Level()}
+	o, remove, err := resolvePlaces(c, stderr)
+	defer remove()
+	if err != nil {
+		return err
+	}
+	if err := a.openLog(o, ready != nil); err != nil {
+		return err
+	}
+	if c.Fake {
+		return nil
+	}
+	a.mountpoint = o.Mountpoint
+	a.manager = takeManager(ready == nil, a.log)
+	if ready != nil {
+		// Do not keep the file system of the working directory busy.
+		if err := os.Chdir("/"); err != nil {
+			return fmt.Errorf("chdir: %w", err)
+		}
+	}
+	if a.server, err = fs.Mount(o, a.log); err != nil {
+		return diagnose(err, o)
+	}
+	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version(unknownBuild))
+	if ready != nil {
+		select {
+		case s := <-a.signals.stop:
+			err = fmt.Errorf("%s before the mount was ready", s)
+		default:
+			err = sayReady(ready)
+		}
+		if err != nil {
+			_ = a.server.Unmount()
+			return err
+		}
+	}
+	a.manager.say(stateReady, "mounted at "+o.Mountpoint)
+	return a.waitOrStop()
+}
 
+// resolvePlaces checks SOURCE, which may be the sample store, and MOUNTPOINT, and returns the options with both absolute
+// and resolved. Callers must call remove in any case.
+func resolvePlaces(c mountopts.Command, stderr io.Writer) (o mountopts.Options, remove func(), err error) {
+	placeSource(&c, os.Getenv)
+	o, remove = c.Options, func() {}
 	if o.Demo {
 		dir, err := unpackDemo()
 		if err != nil {
-			return err
+			return o, remove, err
 		}
-		defer os.RemoveAll(dir)
+		remove = func() { os.RemoveAll(dir) }
 		o.Source = dir
 		if o.FSName == "" {
 			o.FSName = "demo"
@@ -36,42 +74,30 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	}
 	source, warning, err := checkSource(o.Source, c.DefaultSource)
 	if err != nil {
-		return err
+		return o, remove, err
 	}
 	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
 	o.Source = source
 	if o.Mountpoint, err = checkMountpoint(o); err != nil {
-		return err
+		return o, remove, err
 	}
 	if warning != "" {
 		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
 	}
-	if c.Fake {
-		return nil
-	}
-	if ready != nil {
-		// Do not keep the file system of the working directory busy.
-		if err := os.Chdir("/"); err != nil {
-			return fmt.Errorf("chdir: %w", err)
-		}
-	}
-	server, err := fs.Mount(o, log)
-	if err != nil {
-		return diagnose(err, o)
-	}
-	log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version(unknownBuild))
-	if ready != nil {
-		select {
-		case s := <-stop:
-			err = fmt.Errorf("%s before the mount was ready", s)
-		default:
-			err = sayReady(ready)
-		}
+	return o, remove, nil
+}
+
+// openLog opens the log.
+func (a *attendant) openLog(o mountopts.Options, background bool) error {
+	var out io.Writer
+	if o.LogFile != "" {
+		file, err := openLog(o.LogFile, o)
 		if err != nil {
-			_ = server.Unmount()
 			return err
 		}
+		a.file, out = file, file
 	}
-	boss.say(stateReady, "mounted at "+o.Mountpoint)
-	return waitOrStop(server, stop, o.Mountpoint, boss, log)
+	a.log = newLogger(o, background, out)
+	slog.SetDefault(a.log) // go-fuse logs through package log
+	return nil
 }
