@@ -99,6 +99,9 @@ var endings = []ending{
 		require.NoError(s.t, unix.Kill(pid, unix.SIGTERM))
 		return r
 	}},
+	{name: "the mount point removed where it is no mount point", root: true, detached: true, end: func(s *store, _ int) result {
+		return s.exec("unshare", "--mount", "--propagation", "private", "sh", "-c", `umount -l "$1" && rmdir "$1"`, "sh", s.mountpoint)
+	}},
 	{name: "an aborted connection", root: true, detached: true, end: func(s *store, _ int) result {
 		return s.exec("sh", "-c", `echo 1 > "/sys/fs/fuse/connections/$(mountpoint -d "$1" | cut -d: -f2)/abort"; umount -l "$1"`, "sh", s.mountpoint)
 	}},
@@ -137,7 +140,8 @@ func TestEndingKeepsWhatWasTyped(t *testing.T) {
 				require.Len(t, strings.Fields(s.files()), 4, "nothing else is there: %s", s.files())
 				s.requireOwned(typed)
 
-				s.mount() // and it goes on
+				s.mkdir("mnt") // one of the endings took it along
+				s.mount()      // and it goes on
 				s.ask(typed+"/append", typedLine("more"))
 				require.Contains(t, s.onDisk(typed), "more")
 				require.Zero(t, s.run("-u", s.mountpoint).code)
