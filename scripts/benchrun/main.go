@@ -24,6 +24,7 @@ type bench struct {
 	runs     int // of each row that counts; one more comes before them, to warm up
 	client   *client
 	sessions map[string]*session
+	rare     bool // the store of many sessions has a rare word
 }
 
 func (b *bench) log(format string, args ...any) {

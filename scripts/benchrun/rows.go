@@ -22,6 +22,8 @@ var allRows = []row{
 	{"k", rowBlob},
 	{"l", rowTail},
 	{"m", rowCosts},
+	{"n", rowSearch},
+	{"o", rowArchive},
 }
 
 const (
