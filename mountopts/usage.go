@@ -25,6 +25,7 @@ Commands:
   export                   a session as an HTML page
   search touched           find text in all sessions; find who changed a file
   check                    tell what is broken
+  status                   the mounts there are, and what they have done
   completion               completions for bash, zsh and fish
 
 'sessionfs help mount' lists all options and exit statuses, 'sessionfs help ls'

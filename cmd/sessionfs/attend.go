@@ -21,8 +21,7 @@ type attendant struct {
 	file       *logFile // nil if the log goes elsewhere
 	log        *slog.Logger
 	level      slog.Level // from which on is logged
-
-	minor uint32 // of the mount, in the mount table
+	minor      uint32     // of the mount, in the mount table
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
@@ -41,8 +40,6 @@ func (a *attendant) untilGone() {
 	}()
 	var idle <-chan time.Time
 	if a.idle > 0 {
-		e, _ := mountAt(a.mountpoint)
-		a.minor = e.minor
 		idle = time.After(a.idle)
 	}
 	for {

@@ -24,7 +24,10 @@ func newRoot(s streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// For completions: what mounts is parsed by mountopts.
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
+				return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+			}
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		Run: func(*cobra.Command, []string) {},
@@ -36,6 +39,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is a word of mountopts
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), searchCommand(), touchedCommand())
+	root.AddCommand(systemCommands()...)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
 	}

@@ -3,6 +3,7 @@
 //	sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
 //	sessionfs --demo MOUNTPOINT
 //	sessionfs -u [-z] MOUNTPOINT
+//	sessionfs status [--json] [MOUNTPOINT]
 //	sessionfs help | version
 //	sessionfs ls | cat | … [-s SOURCE] PATH...
 //

@@ -195,18 +195,3 @@ func leftovers() []string {
 	}
 	return found
 }
-
-// allMounts reads the mount table.
-func allMounts() []mountEntry {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
-	var all []mountEntry
-	for line := range strings.Lines(string(data)) {
-		if e, err := parseMountinfo(line); err == nil {
-			all = append(all, e)
-		}
-	}
-	return all
-}

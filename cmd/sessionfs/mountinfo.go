@@ -26,6 +26,21 @@ func (e mountEntry) isSessionfs() bool { return e.fsType == mountopts.FSType }
 // ours reports whether it is a mount of this program by this user.
 func (e mountEntry) ours() bool { return e.isSessionfs() && e.uid == os.Geteuid() }
 
+// allMounts reads the mount table.
+func allMounts() []mountEntry {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var all []mountEntry
+	for line := range strings.Lines(string(data)) {
+		if e, err := parseMountinfo(line); err == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // mountAt returns the topmost mount at path, which must be absolute and resolved.
 func mountAt(path string) (mountEntry, bool) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
@@ -48,13 +63,8 @@ func topmost(mountinfo, path string) (found mountEntry, ok bool) {
 // mountWith returns a mount of this program that contains path or whose SOURCE is path, which must be absolute and
 // resolved.
 func mountWith(path string) (mountEntry, bool) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return mountEntry{}, false
-	}
-	for line := range strings.Lines(string(data)) {
-		e, err := parseMountinfo(line)
-		if err == nil && e.isSessionfs() && (e.source == path || strings.HasPrefix(path, e.mountpoint+"/")) {
+	for _, e := range allMounts() {
+		if e.isSessionfs() && (e.source == path || strings.HasPrefix(path, e.mountpoint+"/")) {
 			return e, true
 		}
 	}

@@ -39,6 +39,10 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if a.server, err = fs.Mount(o, a.log); err != nil {
 		return diagnose(err, o)
 	}
+	if e, ok := mountAt(o.Mountpoint); ok { // else it is unmounted already
+		a.minor = e.minor
+		defer a.serveStatus()()
+	}
 	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version(unknownBuild))
 	if ready != nil {
 		select {

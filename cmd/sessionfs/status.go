@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+)
+
+// status is a mount as sessionfs status shows it.
+type status struct {
+	Mountpoint string `json:"mountpoint"`
+	Source     string `json:"source"`
+	State      string `json:"state"`
+	User       int    `json:"uid"`
+	PID        int    `json:"pid,omitempty"`
+	Version    string `json:"version,omitempty"`
+	*fs.Counters
+}
+
+// The states of a mount.
+const (
+	stateOK     = "ok"
+	stateSilent = "silent" // it answers as a file system, and not what it does: its network namespace is another, say
+	stateHangs  = "hangs"
+	stateDead   = "dead" // the daemon is gone
+)
+
+// statusCommand is sessionfs status.
+func statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [--json] [MOUNTPOINT]",
+		Short: "List this user's mounts, and what they have done",
+		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the\n" +
+			"mount, requests, how many of them failed, open files and directories, sessions whose index is kept, new\n" +
+			"sessions that are not on disk yet, memory. It does not wait for a mount that hangs.\n\n" +
+			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
+		Example: "  sessionfs status --json | jq -r '.[].mountpoint'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
+				return refuse(exitUsage, "status: %s", err)
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			mounts, err := chosenMounts(args)
+			if err != nil {
+				return err
+			}
+			all := lookAtAll(mounts)
+			if asJSON {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+			} else {
+				err = printStatus(cmd.OutOrStdout(), all, time.Now())
+			}
+			for _, s := range all {
+				if s.State != stateOK && err == nil {
+					return &exitError{exitFailure}
+				}
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array, with times and bytes as they are")
+	return cmd
+}
+
+// systemCommands returns the commands that are about mounts.
+func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand()} }
+
+// ourMounts returns the mounts of this user, for root those of all users.
+func ourMounts() (mounts []mountEntry) {
+	for _, e := range allMounts() {
+		if e.ours() || e.isSessionfs() && os.Geteuid() == 0 {
+			mounts = append(mounts, e)
+		}
+	}
+	return mounts
+}
+
+// ourMountpoints returns where they are.
+func ourMountpoints() (paths []string) {
+	for _, e := range ourMounts() {
+		paths = append(paths, e.mountpoint)
+	}
+	return paths
+}
+
+// chosenMounts returns the mounts that are asked for.
+func chosenMounts(args []string) ([]mountEntry, error) {
+	if len(args) == 0 {
+		return ourMounts(), nil
+	}
+	path, err := resolveMountpoint(args[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be resolved: %w", args[0], err)
+	}
+	e, ok := mountAt(path)
+	if !ok || !e.isSessionfs() {
+		return nil, fmt.Errorf("no sessionfs is mounted at %s", path)
+	}
+	if !e.ours() && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%s was mounted by user %d; only that user and root are told", path, e.uid)
+	}
+	return []mountEntry{e}, nil
+}
+
+// lookAtAll looks at mounts at the same time: one that hangs takes its time.
+func lookAtAll(mounts []mountEntry) []status {
+	all := make([]status, len(mounts))
+	var wg sync.WaitGroup
+	for i, e := range mounts {
+		wg.Go(func() { all[i] = statusOf(e) })
+	}
+	wg.Wait()
+	return all
+}
+
+// statusOf looks at a mount. Only if nobody answers at its socket is it looked at itself, by a child process.
+func statusOf(e mountEntry) status {
+	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
+	pid, said, err := askStatus(e)
+	s.PID = pid
+	switch {
+	case err == nil:
+		s.Version, s.Counters = said.Version, &said.Counters
+		return s
+	case pid != 0 && !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET):
+		s.State = stateHangs
+		return s
+	}
+	switch lookAt(e) {
+	case answers:
+		s.State = stateSilent
+	case hangs:
+		s.State = stateHangs
+	default:
+		s.State, s.PID = stateDead, 0
+	}
+	return s
+}
+
+// printStatus prints a table, or nothing if there are no mounts.
+func printStatus(out io.Writer, all []status, now time.Time) error {
+	if len(all) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tREQUESTS\tERRORS\tOPEN\tSESSIONS\tNEW\tMEMORY")
+	for _, s := range all {
+		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-", "-"}
+		if s.PID != 0 {
+			row[3] = fmt.Sprint(s.PID)
+		}
+		if c := s.Counters; c != nil {
+			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Requests), fmt.Sprint(c.Errors),
+				fmt.Sprint(c.Open), fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20))
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// status runs the command, and returns what it tells of the store's mount.
+func (s *store) status(want int) map[string]any {
+	s.t.Helper()
+	r := s.run("status", "--json", s.mountpoint)
+	require.Equal(s.t, want, r.code, r)
+	var all []map[string]any
+	require.NoError(s.t, json.Unmarshal([]byte(r.stdout), &all), r)
+	require.Len(s.t, all, 1)
+	require.Equal(s.t, s.mountpoint, all[0]["mountpoint"])
+	require.Equal(s.t, s.source, all[0]["source"])
+	require.EqualValues(s.t, s.user.uid, all[0]["uid"])
+	return all[0]
+}
+
+// status tells what a mount does, what it does not any more, and when there is none.
+func TestStatus(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		requireStatus(t, exitFailure, s.run("status", s.mountpoint), "no sessionfs is mounted at "+s.mountpoint)
+		requireStatus(t, exitUsage, s.run("status", "a", "b"))
+		pid := s.mount()
+		before := s.status(exitOK)
+		require.Equal(t, "ok", before["state"])
+		require.EqualValues(t, pid, before["pid"])
+		require.Contains(t, before["version"], "go-fuse")
+		since, err := time.Parse(time.RFC3339, before["since"].(string))
+		require.NoError(t, err)
+		require.Less(t, time.Since(since), 2*patience)
+
+		require.Zero(t, s.exec("cat", filepath.Join(s.mountpoint, strings.TrimSuffix(sessionPath, ".jsonl"), "transcript.md")).code)
+		s.newSession("/work")
+		require.NotZero(t, s.exec("sh", "-c", "echo {} >"+s.mountpoint+"/new-session").code)
+		release := s.hold()
+		after := s.status(exitOK)
+		require.Greater(t, after["requests"], before["requests"])
+		require.Greater(t, after["errors"], before["errors"])
+		for what, want := range map[string]float64{"open": 1, "sessions": 1, "new": 1} {
+			require.Equal(t, want, after[what], what)
+		}
+		r := s.run("status")
+		require.Zero(t, r.code, r)
+		require.Regexp(t, `(?m)^MOUNTPOINT +SOURCE +STATE +PID +UP `, r.stdout)
+		require.Regexp(t, `(?m)^`+s.mountpoint+` +`+s.source+` +ok +\d+ +\d+m?s`, r.stdout)
+		release()
+
+		// One that is stopped hangs; it is told without waiting for the mount.
+		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		stopped := s.status(exitFailure)
+		require.Equal(t, "hangs", stopped["state"])
+		require.EqualValues(t, pid, stopped["pid"])
+		require.NotContains(t, stopped, "requests")
+		require.NoError(t, unix.Kill(pid, unix.SIGCONT))
+		require.Equal(t, "ok", s.status(exitOK)["state"])
+
+		s.kill()
+		dead := s.status(exitFailure)
+		require.Equal(t, "dead", dead["state"])
+		require.NotContains(t, dead, "pid")
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+	})
+}
+
+// Nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.
+func TestStatusOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("has several users, so root")
+	}
+	s := newStore(t, user{"user", nobody})
+	requireFuse(t, s.user)
+	s.mount()
+	e, ok := mountAt(s.mountpoint)
+	require.True(t, ok)
+	pid, said, err := askStatus(e) // as root
+	require.NoError(t, err)
+	require.Equal(t, s.pid(), pid)
+	require.NotEmpty(t, said.Version)
+
+	other := *s
+	other.user = user{"other", nobody - 1}
+	r := other.run("status", "--json")
+	require.Equal(t, "[]\n", r.stdout, r)
+	requireStatus(t, exitFailure, other.run("status", s.mountpoint), "was mounted by user")
+	text, err := readAs(nobody-1, socketName(e.uid, e.minor))
+	require.NoError(t, err)
+	require.Empty(t, text, "nothing is told to somebody else")
+	text, err = readAs(nobody, socketName(e.uid, e.minor))
+	require.NoError(t, err)
+	require.True(t, json.Valid(text))
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
+
+	impostor, err := net.ListenUnix("unix", socketName(e.uid, e.minor)) // root, who is not the user
+	require.NoError(t, err)
+	defer impostor.Close()
+	_, _, err = askStatus(e)
+	require.ErrorIs(t, err, errNotTheirs)
+}
+
+// readAs connects to a socket as an ordinary user, and reads what it is told.
+func readAs(uid int, name *net.UnixAddr) ([]byte, error) {
+	runtime.LockOSThread() // the system call is for a thread alone, unlike syscall.Setresuid
+	defer runtime.UnlockOSThread()
+	const keep = ^uintptr(0)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
+		return nil, errno
+	}
+	conn, err := net.DialUnix("unix", nil, name)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 0, keep); errno != 0 {
+		return nil, errno
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	text, err := io.ReadAll(conn)
+	if errors.Is(err, unix.ECONNRESET) {
+		err = nil
+	}
+	return text, err
+}
+
+// Where the socket cannot be reached, the mount itself is looked at. The socket is gone when the mount is.
+func TestStatusWithoutSocket(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("makes a network namespace, so root")
+	}
+	s := newStore(t, user{"root", 0})
+	requireFuse(t, s.user)
+	s.mount()
+	e, _ := mountAt(s.mountpoint)
+	r := s.exec("unshare", "--net", program, "status", "--json", s.mountpoint)
+	require.Equal(t, exitFailure, r.code, r)
+	require.Contains(t, r.stdout, `"state":"silent"`)
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
+	_, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
+	require.ErrorIs(t, err, unix.ECONNREFUSED)
+}

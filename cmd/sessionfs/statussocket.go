@@ -1,0 +1,105 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+)
+
+// A daemon tells what it has done through a socket, so that who asks never touches the mount, which may hang. The socket
+// has an abstract name, made of the user and the number of the connection: there is no file that a kill could leave
+// behind, and none that needs a directory. As anybody may connect to such a name, or take it, both ends ask the kernel who
+// the other one is.
+
+// socketName is the name of the socket of the mount that a user made with a device number.
+func socketName(uid int, minor uint32) *net.UnixAddr {
+	return &net.UnixAddr{Name: fmt.Sprintf("@sessionfs/%d/%d", uid, minor), Net: "unix"}
+}
+
+// told is what a daemon answers, as one JSON object.
+type told struct {
+	Version string `json:"version"`
+	fs.Counters
+}
+
+// socketLimit is how long either end waits. The answer fits into the socket's buffer, so a daemon waits for nobody.
+const socketLimit = 2 * time.Second
+
+// acceptPause is how long nobody is listened to when there are no descriptors.
+const acceptPause = 100 * time.Millisecond
+
+// serveStatus answers who connects to the socket of a mount, until the returned function is called.
+func (a *attendant) serveStatus() (stop func()) {
+	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
+	if err != nil {
+		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
+		return func() {}
+	}
+	go func() {
+		for {
+			conn, err := listener.AcceptUnix()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil:
+				time.Sleep(acceptPause)
+			default:
+				a.tell(conn)
+				conn.Close()
+			}
+		}
+	}()
+	return func() { listener.Close() }
+}
+
+// tell answers the user of the mount, and root.
+func (a *attendant) tell(conn *net.UnixConn) {
+	peer, err := peerOf(conn)
+	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(socketLimit))
+	_ = json.NewEncoder(conn).Encode(told{version(unknownBuild), a.server.Counters()}) // who asked may be gone
+}
+
+// errNotTheirs means that somebody else answers in the name of a mount.
+var errNotTheirs = errors.New("the socket is another user's")
+
+// askStatus asks the daemon of a mount. The pid is known also if it does not answer.
+func askStatus(e mountEntry) (pid int, said told, err error) {
+	conn, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
+	if err != nil {
+		return 0, said, err
+	}
+	defer conn.Close()
+	peer, err := peerOf(conn)
+	if err == nil && int(peer.Uid) != e.uid {
+		err = errNotTheirs
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Now().Add(socketLimit))
+	}
+	if err != nil {
+		return 0, said, err
+	}
+	return int(peer.Pid), said, json.NewDecoder(conn).Decode(&said)
+}
+
+// peerOf returns who is at the other end of a connection.
+func peerOf(conn *net.UnixConn) (peer *unix.Ucred, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	controlErr := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return peer, errors.Join(controlErr, err)
+}
