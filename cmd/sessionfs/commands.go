@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -66,31 +65,36 @@ func isCommand(root *cobra.Command, args []string) bool {
 }
 
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
-const exitBrokenPipe = 128 + int(unix.SIGPIPE)
+const exitBrokenPipe = exitSignal + int(unix.SIGPIPE)
 
 // runCommand runs a command that needs no mount; it returns the exit status. An interrupt ends what it does, and what it
 // has to tidy up is tidied up; a second one kills it.
 func runCommand(root *cobra.Command, args []string, s streams) int {
 	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, interrupted, release := untilSignal(context.Background())
+	defer release()
 	if args[0] == "help" {
 		args = []string{args[1], "--help"}
 	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var ended *exitError
+	status := exitOK
 	switch {
-	case err == nil:
+	case err == nil: // it was done all the same
 		return exitOK
 	case errors.Is(err, syscall.EPIPE):
-		return exitBrokenPipe
+		status = exitBrokenPipe
 	case errors.As(err, &ended):
-		return ended.status
+		status = ended.status
+	default:
+		fmt.Fprintf(s.err, "sessionfs: %s\n", reasonOf(err))
+		status = exitStatus(err, mountopts.Command{})
 	}
-	fmt.Fprintf(s.err, "sessionfs: %s\n", reasonOf(err))
-	return exitStatus(err, mountopts.Command{})
+	if number := interrupted(); number != 0 {
+		return exitSignal + number
+	}
+	return status
 }
 
 // exitError ends a command with a status, when all that is to be said has been said.

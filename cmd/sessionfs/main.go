@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
+	exit(run(os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // streams are what a command reads and writes.
