@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 )
@@ -26,7 +25,7 @@ const unsavedDir = "sessionfs/unsaved"
 func (t *tree) end(log *slog.Logger) error {
 	failed := t.sessions.End(context.Background())
 	for _, f := range failed {
-		file := filepath.Join(t.source.Path(), layout.Sessions, filepath.FromSlash(f.Name))
+		file := t.place + "/" + f.Name
 		if !t.sessions.Pending(f.Name) {
 			log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
 			continue

@@ -3,10 +3,12 @@ package fs
 import (
 	"cmp"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -61,8 +63,10 @@ const lastErrorName = "last-error"
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
-	source   *dir.Storage
+	source   *dir.Storage   // nil where SOURCE is a database
 	subs     []*dir.Storage // the directories of SOURCE that are shown
+	rows     io.Closer      // the database, if SOURCE is one
+	place    string         // where the sessions are, for messages
 	sessions *pending.Storage
 	store    *sessioncore.Store
 	archive  *archive
@@ -74,11 +78,14 @@ type tree struct {
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
+	if mountopts.IsDatabase(o.Source) {
+		return openDatabase(o, log)
+	}
 	source, err := dir.Open(o.Source)
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{source: source}
+	t := &tree{source: source, place: filepath.Join(source.Path(), layout.Sessions)}
 	flat := piSessionDir(source, o.Source, os.Getenv)
 	onDisk, err1 := t.openSessions(layout.Sessions, flat)
 	blobs, err2 := t.sub(blobsName)
@@ -150,37 +157,52 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 		byID.Archive = view.Archive.Listing
 	}
-	prompts, all := history.New(source), costs.New(t.store)
-	names := []nodes.Name{
-		{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+	prompts := history.New(source)
+	names := append(t.names(source, onDisk.Path(), byID),
+		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.onDisk.Path(), t.archive.store)
 		}},
-		{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }},
+		blobsDir(view, blobs),
+		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
+		}},
+		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
+		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
+	)
+	t.setRoot(source, names)
+	return t, nil
+}
+
+// names are the names in the root that every mount has, whose sessions are in t.sessions, at an absolute path.
+func (t *tree) names(source storage.Storage, at string, byID layout.ByID) []nodes.Name {
+	view, all := t.view, costs.New(t.store)
+	return []nodes.Name{
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
 		{Name: byFileName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByFileDir(view) }},
-		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, byID, byIDName)
-		}},
-		{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
-		}},
-		{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
+		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
 		{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
 		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, sessions, source) }},
+		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.sessions, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, sessions, onDisk.Path(), t.store) }},
-		{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.sessions, at, t.store) }},
 		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Unlisted: true},
 	}
-	if o.Redact {
+}
+
+func blobsDir(view *nodes.View, blobs *dir.Storage) nodes.Name {
+	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }}
+}
+
+// setRoot makes the root directory, without the names that a redacted mount has not.
+func (t *tree) setRoot(source storage.Storage, names []nodes.Name) {
+	if t.view.Redacted {
 		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })
 	}
-	t.root = nodes.NewRootDir(view, source, names...)
-	return t, nil
+	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
+	t.root = nodes.NewRootDir(t.view, source, names...)
 }
 
 // openTerminals opens the directory of the breadcrumbs, which is in state if that is not empty.
@@ -215,8 +237,10 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 func (t *tree) close() {
 	t.store.Close()
 	t.archive.close()
-	t.clients.Close()
-	t.leases.Close()
+	if t.clients != nil {
+		t.clients.Close()
+		t.leases.Close()
+	}
 	t.closeStorages()
 }
 
@@ -224,7 +248,12 @@ func (t *tree) closeStorages() {
 	for _, s := range t.subs {
 		_ = s.Close()
 	}
-	_ = t.source.Close()
+	if t.source != nil {
+		_ = t.source.Close()
+	}
+	if t.rows != nil {
+		_ = t.rows.Close()
+	}
 }
 
 // serve returns the file system of the tree, which answers the requests of the kernel, or of this process.

@@ -191,7 +191,7 @@ func (c *Command) mountArgs(args []string, getenv func(string) string) error {
 	if o.Source == "" {
 		return errors.New("SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
 	}
-	return nil
+	return o.CheckSource()
 }
 
 // DefaultSource returns the agent directory that the client itself would use, or "" if that is unknown.

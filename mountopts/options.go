@@ -13,7 +13,7 @@ const Subtype = "sessionfs"
 
 // Options are the options of a mount. The zero value of each field is its default.
 type Options struct {
-	// Source is the agent directory. Parse leaves it as given (empty with Demo); the command makes it
+	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given (empty with Demo); the command makes it
 	// absolute and resolves its symlinks before it mounts.
 	Source string
 	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set
@@ -21,6 +21,8 @@ type Options struct {
 	SourceAs string
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
+	// Blobs is the directory of the blobs where Source is a database; empty means none.
+	Blobs string
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
 	Mountpoint string
 	// FSName is the source that the mount table shows; empty means Source. Read it through TableSource.

@@ -43,8 +43,10 @@ func Usage() string {
 Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default
 is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else
-~/.omp/agent, or ~/.pi/agent if there is none of omp. MOUNTPOINT is an empty
-directory outside SOURCE. Runs in the background once the mount is ready.
+~/.omp/agent, or ~/.pi/agent if there is none of omp. Sessions in PostgreSQL:
+SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a
+password. MOUNTPOINT is an empty directory outside SOURCE. Runs in the
+background once the mount is ready.
 
 Flags:
 `)

@@ -114,6 +114,17 @@ func (v *View) accepted(session string) { v.refusals.forget(session, "") }
 // found clears the root's last-error after a look-up in what that succeeded.
 func (v *View) found(what string) { v.refusals.forget(outside, what) }
 
+// database is what last-error in the root calls the database of a mount that has one.
+const database = "database"
+
+// Lost records in the root's last-error that the database cannot be reached, until Back is called.
+func (v *View) Lost(err error) {
+	v.noteRefusal(outside, database, database, errnoOf(err), err, func() {})()
+}
+
+// Back removes what Lost recorded.
+func (v *View) Back() { v.found(database) }
+
 // maxReason is the longest reason that is shown, in bytes: a reason may quote what was written.
 const maxReason = 4 << 10
 

@@ -45,8 +45,10 @@ func checkMountpoint(o mountopts.Options) (string, error) {
 	case !info.IsDir():
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s is not a directory", path)
 	}
-	if err := checkOverlap(path, o.Source, o.State); err != nil {
-		return "", err
+	if !mountopts.IsDatabase(o.Source) {
+		if err := checkOverlap(path, o.Source, o.State); err != nil {
+			return "", err
+		}
 	}
 	if !o.NonEmpty {
 		if err := checkEmpty(path); err != nil {

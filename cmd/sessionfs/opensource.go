@@ -7,7 +7,6 @@ import (
 	iofs "io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -109,15 +108,16 @@ func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() 
 
 func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, error) {
 	placeSource(&c, os.Getenv)
-	path, warning, err := checkSource(c.Options.Source, c.DefaultSource)
+	if err := c.Options.CheckSource(); err != nil {
+		return nil, refuse(exitUsage, "%s", err)
+	}
+	warning, err := resolveSource(&c.Options, c.DefaultSource)
 	if err != nil {
 		return nil, err
 	}
 	if warning != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", warning)
 	}
-	c.Options.SourceAs, _ = filepath.Abs(c.Options.Source) // as in serve
-	c.Options.Source = path
 	level := slog.LevelError // what is refused the command says itself
 	if debug {
 		level = slog.LevelDebug
@@ -127,7 +127,7 @@ func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, e
 	if err != nil {
 		return nil, refuse(exitSource, "%s", err)
 	}
-	return &source{files, path}, nil
+	return &source{files, c.Options.Source}, nil
 }
 
 // expand returns the paths that arguments stand for: patterns that the shell could not expand are expanded in the tree.

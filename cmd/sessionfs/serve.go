@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -76,12 +75,10 @@ func resolvePlaces(c mountopts.Command, stderr io.Writer) (o mountopts.Options, 
 			o.FSName = "demo"
 		}
 	}
-	source, warning, err := checkSource(o.Source, c.DefaultSource)
+	warning, err := resolveSource(&o, c.DefaultSource)
 	if err != nil {
 		return o, remove, err
 	}
-	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
-	o.Source = source
 	if o.Mountpoint, err = checkMountpoint(o); err != nil {
 		return o, remove, err
 	}

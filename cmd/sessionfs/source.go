@@ -6,7 +6,27 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+
+	"sessionfs/mountopts"
 )
+
+// resolveSource makes SOURCE of a mount absolute, with its symlinks resolved, and returns a warning for the user or "", or
+// refuses it. A database stays as it is given; opening it tells whether it can be used.
+func resolveSource(o *mountopts.Options, isDefault bool) (warning string, err error) {
+	if mountopts.IsDatabase(o.Source) {
+		if o.Blobs != "" {
+			o.Blobs, err = absolute(o.Blobs)
+		}
+		return "", err
+	}
+	source, warning, err := checkSource(o.Source, isDefault)
+	if err != nil {
+		return "", err
+	}
+	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
+	o.Source = source
+	return warning, nil
+}
 
 // checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
 // it.

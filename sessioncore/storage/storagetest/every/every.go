@@ -3,6 +3,7 @@ package every
 import (
 	"bytes"
 	"compress/gzip"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	archive "sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/pending"
+	"sessionfs/sessioncore/storage/postgres"
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -84,6 +87,28 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 			},
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		table := postgrestest.Shared(t).NewTable(t)
+		const prefix = "/home/me/sessions/"
+		source, err := postgres.ParseSource(table.Source("&prefix=" + prefix))
+		require.NoError(t, err)
+		rows, err := postgres.Open(t.Context(), source, postgres.Options{})
+		require.NoError(t, err)
+		t.Cleanup(rows.Close)
+		test(t, Storage{
+			Storage: rows,
+			Cannot: []string{
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf",
+			},
+			WriteFile: func(t *testing.T, name, data string) {
+				table.Remove(t, prefix+name) // as another object
+				_, err := rows.Stat(name)
+				require.ErrorIs(t, err, fs.ErrNotExist)
+				table.Write(t, prefix+name, data)
+			},
+			Remove: func(t *testing.T, name string) { table.Remove(t, prefix+name) },
 		})
 	})
 }

@@ -1,0 +1,215 @@
+package fs_test
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	sessionfs "sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+)
+
+// A mount of a database shows and writes what a mount of a directory does (docs/design.md section 1, A database as
+// SOURCE).
+
+// rowsPrefix is what the paths of the rows begin with.
+const rowsPrefix = "/home/me/.omp/agent/sessions/"
+
+// database is a mounted table.
+type database struct {
+	*mount
+	table *postgrestest.Table
+}
+
+// mountTable mounts a table.
+func mountTable(t testing.TB, table *postgrestest.Table, opts ...mountOption) database {
+	t.Helper()
+	return database{mountForTest(t, table.Source("&prefix="+rowsPrefix), opts...), table}
+}
+
+// withRow mounts a new table with the session sessions/p/s.
+func withRow(t testing.TB, server *postgrestest.Server, content string) database {
+	table := server.NewTable(t)
+	table.Write(t, rowsPrefix+"p/s.jsonl", content)
+	return mountTable(t, table)
+}
+
+// row is the content of sessions/p/s.jsonl in the table.
+func (d database) row() string { return d.table.Content(d.t, rowsPrefix+"p/s.jsonl") }
+
+// inTable makes rows of the files below a directory of sessions, with their times, and gives those whole milliseconds.
+func inTable(t testing.TB, table *postgrestest.Table, dir string) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, item fs.DirEntry, err error) error {
+		if err != nil || item.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		info, err := item.Info()
+		require.NoError(t, err)
+		at := time.UnixMilli(info.ModTime().UnixMilli())
+		require.NoError(t, os.Chtimes(path, at, at))
+		name, err := filepath.Rel(dir, path)
+		require.NoError(t, err)
+		table.Write(t, rowsPrefix+name, string(text))
+		table.Do(t, `UPDATE `+table.Name+` SET mtime_ms = $2 WHERE path = $1`, rowsPrefix+name, at.UnixMilli())
+		return nil
+	}))
+}
+
+// TestDatabaseIsAsADirectory: every file, link and listing is that of a mount of the same files.
+func TestDatabaseIsAsADirectory(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	source := demo(t)
+	inTable(t, table, filepath.Join(source, "sessions"))
+	want := mountForTest(t, source)
+	got := mountTable(t, table, func(c *mountConfig) { c.options.Blobs = filepath.Join(source, "blobs") })
+	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-id", "recent", "index.jsonl", "usage.jsonl"} {
+		run(t, "diff", "-r", "--no-dereference", want.path(name), got.path(name))
+	}
+	for _, name := range []string{"by-file/home/dev/tidetable/results.tsv", "search/tide/results.tsv"} {
+		require.Equal(t, run(t, "cat", want.path(name)), run(t, "cat", got.path(name)))
+		require.Greater(t, strings.Count(run(t, "cat", got.path(name)), "\n"), 1)
+	}
+	list := `cd "$1" && find sessions -type f -printf '%P %s %T@\n' -o -printf '%P %y %l\n' | sort`
+	require.Equal(t, shell(t, list, want.dir), shell(t, list, got.dir))
+	require.Equal(t, []string{"blobs", "by-cwd", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
+}
+
+// TestDatabaseBlobs: without a directory for them, references stay what they are.
+func TestDatabaseBlobs(t *testing.T) {
+	const reference = `blob:sha256:0123456789012345678901234567890123456789012345678901234567890123`
+	d := withRow(t, postgrestest.Shared(t), header("s")+
+		`{"type":"message","id":"e1","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"user","content":[{"type":"image","data":"`+reference+`","mimeType":"image/png"}],"timestamp":1}}`+"\n")
+	require.Equal(t, reference+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", d.session("s", "context.json")))
+	require.NoDirExists(t, d.path("blobs"))
+	id := ask(t, d.session("s", "append"), `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+strings.Repeat("QUFB", 1000)+`","mimeType":"image/png"}]}}`)
+	require.Contains(t, run(t, "cat", d.session("s", "entries", id+".json")), "QUFBQUFB", "an image stays in the entry")
+}
+
+// TestDatabaseWrites: every write does to the row what it does to a file.
+func TestDatabaseWrites(t *testing.T) {
+	d := withRow(t, postgrestest.Shared(t), header("s")+entry(1, "e1", "", "one")+entry(2, "e2", "e1", "two"))
+	before := d.row()
+	id := ask(t, d.session("s", "append"), message("three"))
+	require.NoError(t, put(d.session("s", "labels"), "e1 start\n"))
+	run(t, "ln", "-sfn", "by-label/start", d.session("s", "leaf"))
+	require.Equal(t, "entries/e1.json\n", run(t, "readlink", d.session("s", "leaf")))
+	require.True(t, strings.HasPrefix(d.row(), before), "it only grew")
+	added := records(t, d.row()[len(before):])
+	require.Len(t, added, 3)
+	require.Equal(t, id, added[0].ID)
+	require.Equal(t, "e2", added[0].parent())
+
+	require.NoError(t, put(d.session("s", "title"), "A title\n"))
+	require.Equal(t, "A title\n", run(t, "cat", d.session("s", "title")))
+	require.Contains(t, d.row(), `"title":"A title"`)
+	forked := ask(t, d.session("s", "fork"), "e2")
+	require.Equal(t, rowsPrefix+"p/s.jsonl\n", run(t, "jq", "-r", ".parentSession", d.path(forked, "header.json")))
+	require.FileExists(t, d.path(forked, "parent", "header.json"))
+	require.Contains(t, d.table.Content(t, rowsPrefix+strings.TrimPrefix(forked, "sessions/")+".jsonl"), `"e2"`)
+
+	made := ask(t, d.path("new-session"), "/home/dev/project")
+	path := rowsPrefix + strings.TrimPrefix(made, "sessions/") + ".jsonl"
+	ask(t, d.path(made, "append"), message("hello"))
+	var n int
+	require.NoError(t, d.table.QueryRow(context.Background(), `SELECT count(*) FROM `+d.table.Name+` WHERE path = $1`, path).Scan(&n))
+	require.Zero(t, n, "not before the first answer")
+	ask(t, d.path(made, "append"), assistant("hi"))
+	require.Contains(t, d.table.Content(t, path), `"hello"`)
+
+	require.ErrorIs(t, put(d.session("s", "append"), badLine+"\n"), syscall.EINVAL)
+	require.Contains(t, run(t, "cat", d.session("s", "last-error")), "message.role")
+}
+
+// TestDatabaseOfOthers: what a client or another mount writes shows within a second, and all of them append to one
+// session without loss.
+func TestDatabaseOfOthers(t *testing.T) {
+	const each = 40
+	server := postgrestest.Shared(t)
+	a := withRow(t, server, header("s")+entry(1, "e1", "", "one"))
+	b := mountTable(t, a.table)
+	shows := func(d database, id string) {
+		require.Eventually(t, func() bool { _, err := os.Stat(d.session("s", "entries", id+".json")); return err == nil }, patience, 10*time.Millisecond)
+	}
+	a.table.Append(t, rowsPrefix+"p/s.jsonl", entry(2, "e2", "e1", "two"))
+	shows(a, "e2")
+	shows(b, "e2")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := range each {
+			a.table.Append(t, rowsPrefix+"p/s.jsonl", entry(3, "client"+entryID(n), "e2", "by the client"))
+		}
+	}()
+	loop := `for ((n = 0; n < $2; n++)); do echo "{\"type\":\"custom\",\"customType\":\"$3\",\"data\":$n}" > "$1" || exit; done`
+	both := `bash -c "$1" - "$2" "$3" a & bash -c "$1" - "$4" "$3" b & wait -n && wait -n`
+	shell(t, both, loop, a.session("s", "append"), "40", b.session("s", "append"))
+	<-done
+	list := records(t, a.row())
+	require.Equal(t, 1+2+3*each, len(list))
+	seen := map[string]bool{}
+	for _, r := range list {
+		require.False(t, seen[r.ID], r.ID)
+		seen[r.ID] = true
+	}
+}
+
+// TestDatabaseBreaks: without the database what is kept can be read, the rest is EIO with its reason, and it comes back.
+func TestDatabaseBreaks(t *testing.T) {
+	server := postgrestest.New(t)
+	d := withRow(t, server, header("s")+entry(1, "e1", "", "one"))
+	long := header("t") + entry(1, "e1", "", strings.Repeat("x", 100_000))
+	d.table.Write(t, rowsPrefix+"p/t.jsonl", long)
+	require.Eventually(t, func() bool { _, err := os.Stat(d.session("t.jsonl")); return err == nil }, patience, 10*time.Millisecond)
+	kept := run(t, "cat", d.session("s", "transcript.md"), d.session("s.jsonl"))
+	server.Kill()
+	require.Equal(t, kept, run(t, "cat", d.session("s", "transcript.md"), d.session("s.jsonl")))
+	_, err := os.ReadFile(d.session("t.jsonl"))
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorIs(t, put(d.session("s", "append"), message("two")+"\n"), syscall.EIO)
+	require.Regexp(t, `append: .*the database cannot be reached: .*\(input/output error\)\n$`, run(t, "cat", d.session("s", "last-error")))
+	require.Regexp(t, `Z database: the database cannot be reached: .*\n$`, run(t, "cat", d.path("last-error")))
+	require.Contains(t, d.logged(), "the database cannot be reached")
+	require.NoError(t, server.Start())
+	require.Eventually(t, func() bool { _, err := os.ReadFile(d.session("t.jsonl")); return err == nil }, patience, 10*time.Millisecond)
+	require.Equal(t, long, run(t, "cat", d.session("t.jsonl")))
+	require.Eventually(t, func() bool { return run(t, "cat", d.path("last-error")) == "" }, patience, 10*time.Millisecond)
+	ask(t, d.session("s", "append"), message("two"))
+	require.Empty(t, run(t, "cat", d.session("s", "last-error")))
+}
+
+// TestDatabaseRefused: what is not possible with a database is refused with a reason.
+func TestDatabaseRefused(t *testing.T) {
+	for options, want := range map[mountopts.Options]string{
+		{Source: "postgres://me:secret@/d"}:            "password",
+		{Source: "postgres://me@/d", AllowOther: true}: "allow_other",
+		{Source: "postgres://me@/d?table=a+b"}:         "table=",
+		{Source: "postgres://me@/d?host=/nowhere"}:     "cannot be reached",
+	} {
+		err := options.CheckSource()
+		if err == nil {
+			err = openFails(t, options)
+		}
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	require.ErrorContains(t, mountopts.Options{Source: "/agent", Blobs: "/blobs"}.CheckSource(), "blobs=")
+}
+
+func openFails(t testing.TB, o mountopts.Options) error {
+	u, err := sessionfs.Open(o, slog.New(slog.DiscardHandler))
+	if err == nil {
+		require.NoError(t, u.Close())
+	}
+	return err
+}

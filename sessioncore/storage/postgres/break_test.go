@@ -1,0 +1,225 @@
+package postgres
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestBreak: without its server a mount shows what it has, says why it has no more, and goes on when the server is back.
+func TestBreak(t *testing.T) {
+	server := postgrestest.New(t)
+	table := server.NewTable(t)
+	table.Write(t, prefix+"kept", lines(500))
+	table.Write(t, prefix+"other", lines(500))
+	s := open(t, table.Source("&prefix="+prefix), Options{})
+	var mu sync.Mutex
+	var told []string
+	s.Notify(func(err error) { mu.Lock(); told = append(told, err.Error()); mu.Unlock() }, func() { mu.Lock(); told = append(told, "back"); mu.Unlock() })
+	require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+	before := storagetest.Stat(t, s, "kept")
+
+	server.Kill()
+	for range 3 {
+		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+		require.Equal(t, before, storagetest.Stat(t, s, "kept"))
+		items, err := s.List("")
+		require.NoError(t, err)
+		require.Len(t, items, 2)
+		_, err = s.Open("other")
+		require.ErrorIs(t, err, ErrUnreachable)
+		require.ErrorIs(t, err, unix.EIO)
+		_, err = s.Lock(t.Context(), "kept")
+		require.ErrorIs(t, err, ErrUnreachable)
+	}
+	require.NoError(t, server.Start())
+	require.Eventually(t, func() bool {
+		o, err := s.Open("other")
+		if err == nil {
+			err = o.Close()
+		}
+		return err == nil
+	}, storagetest.Generous, 10*time.Millisecond)
+	table.Reset() // its connections broke too
+	table.Append(t, prefix+"kept", "new\n")
+	require.Equal(t, lines(500)+"new\n", storagetest.Read(t, s, "kept"))
+	unlock := storagetest.Lock(t, s, "kept")
+	_, err := s.Append("kept", []byte("ours\n"))
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+	mu.Lock()
+	defer mu.Unlock()
+	require.Len(t, told, 2)
+	require.Contains(t, told[0], "the database cannot be reached")
+	require.Equal(t, "back", told[1])
+}
+
+// TestRestartIsNotNoticed: where the server is there again before anybody asks, nobody is told of anything.
+func TestRestartIsNotNoticed(t *testing.T) {
+	server := postgrestest.New(t)
+	table := server.NewTable(t)
+	table.Write(t, prefix+"a", "one\n")
+	s := open(t, table.Source("&prefix="+prefix), Options{})
+	require.Equal(t, "one\n", storagetest.Read(t, s, "a"))
+	server.Kill()
+	require.NoError(t, server.Start())
+	unlock := storagetest.Lock(t, s, "a")
+	server.Kill() // which takes the lock with it
+	require.NoError(t, server.Start())
+	_, err := s.Append("a", []byte("two\n"))
+	require.NoError(t, err)
+	require.NoError(t, unlock())
+	require.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "a"))
+	require.Empty(t, s.log.String())
+}
+
+// cutter passes on what is sent to a server, until it sees a statement that it loses.
+type cutter struct {
+	mu        sync.Mutex
+	statement string // cut where this is sent; "" for nowhere
+	carried   bool   // the statement reaches the server, and its answer is lost
+	cuts      int
+}
+
+func (c *cutter) lose(statement string, carried bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.statement, c.carried = statement, carried
+}
+
+// start listens in a directory of its own, which it returns.
+func (c *cutter) start(t *testing.T, server string) (dir string) {
+	dir, err := os.MkdirTemp("", "cut")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			there, err := net.Dial("unix", filepath.Join(server, ".s.PGSQL.5432"))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go c.pass(client, there)
+		}
+	}()
+	return dir
+}
+
+func (c *cutter) pass(client, server net.Conn) {
+	defer client.Close()
+	defer server.Close()
+	lost := make(chan struct{})
+	go func() {
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(buf)
+			select {
+			case <-lost: // an answer that nobody gets
+				client.Close()
+				return
+			default:
+			}
+			if err != nil {
+				client.Close()
+				return
+			}
+			_, _ = client.Write(buf[:n])
+		}
+	}()
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		cut := c.statement != "" && bytes.Contains(buf[:n], []byte(c.statement))
+		if cut {
+			c.statement = ""
+			c.cuts++
+		}
+		carried := c.carried
+		c.mu.Unlock()
+		if cut && !carried {
+			return
+		}
+		if cut {
+			close(lost)
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+		if cut {
+			_, _ = io.Copy(io.Discard, client)
+			return
+		}
+	}
+}
+
+// TestLostAnswers: a write whose answer was lost is there once, whether the server carried it out or never saw it.
+func TestLostAnswers(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	at := table.Source("")
+	_, socket, _ := strings.Cut(at, "host=")
+	socket, _, _ = strings.Cut(socket, "&")
+	const mark = "lost and found"
+	writes := map[string]func(s *Storage) (storage.Stat, error){
+		"append": func(s *Storage) (storage.Stat, error) {
+			unlock, err := s.Lock(t.Context(), "a")
+			if err != nil {
+				return storage.Stat{}, err
+			}
+			defer unlock()
+			return s.Append("a", []byte(mark+"\n"))
+		},
+		"append without a lock": func(s *Storage) (storage.Stat, error) { return s.Append("a", []byte(mark+"\n")) },
+		"replace": func(s *Storage) (storage.Stat, error) {
+			return s.Replace("a", storagetest.Stat(t, s, "a").Token, storagetest.Content("one\n"+mark+"\n"))
+		},
+		"create": func(s *Storage) (storage.Stat, error) {
+			table.Remove(t, prefix+"a")
+			return s.Replace("a", storage.Token{}, storagetest.Content("one\n"+mark+"\n"))
+		},
+		"overwrite": func(s *Storage) (storage.Stat, error) {
+			table.Append(t, prefix+"a", strings.Repeat("x", len(mark)+1))
+			_, err := s.Overwrite("a", storagetest.Stat(t, s, "a").Token, []byte("one\n"+mark+"\n"))
+			return storagetest.Stat(t, s, "a"), err
+		},
+	}
+	for what, write := range writes {
+		for _, carried := range []bool{true, false} {
+			c := &cutter{}
+			s := open(t, strings.ReplaceAll(at, socket, c.start(t, socket))+"&prefix="+prefix, Options{})
+			table.Remove(t, prefix+"a")
+			table.Write(t, prefix+"a", "one\n")
+			storagetest.Stat(t, s, "a")
+			c.lose(mark, carried)
+			st, err := write(s.Storage)
+			require.NoError(t, err, "%s, carried out: %v", what, carried)
+			require.Equal(t, 1, c.cuts)
+			require.Equal(t, "one\n"+mark+"\n", table.Content(t, prefix+"a"), "%s, carried out: %v", what, carried)
+			require.Equal(t, st, storagetest.Stat(t, s, "a"))
+			require.Equal(t, "one\n"+mark+"\n", storagetest.Read(t, s, "a"))
+		}
+	}
+}

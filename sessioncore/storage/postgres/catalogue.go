@@ -1,0 +1,277 @@
+package postgres
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// node is a name in the catalogue: a file if it has a row, otherwise a directory, which is there as long as a row is
+// below it or somebody made it.
+type node struct {
+	parent   *node
+	name     string // in parent
+	row      *row
+	children map[string]*node
+	made     bool // by MkdirAll, in this process alone
+	inode    uint64
+	modified int64 // of a directory, nanoseconds since the epoch
+	changed  int64
+}
+
+// facts are what the table says of a row, without its content.
+type facts struct {
+	path    string
+	version string // xmin
+	size    int64  // bytes
+	mtime   int64  // milliseconds since the epoch
+	title   title
+}
+
+// row is one object: a row of the table from when it was created or written anew until that happens again. Appends, and
+// titles, leave it the same object. What is in it is in content.go.
+type row struct {
+	facts
+	name    string
+	inode   uint64
+	changed int64
+	told    int64 // the value of Storage.clock when facts were stored
+	gone    bool  // it is not in the table any more: only what is kept can be read
+
+	content content
+}
+
+// changeAge is how old the last change of a file looks at least. The version tells states apart, so nobody has to wait
+// until a clock has ticked (storage.Token.Settling).
+const changeAge = 2 * time.Second
+
+// nextChange returns what Token.Changed is after a change, later than before.
+func nextChange(before, modified int64) int64 {
+	return max(before+1, min(modified, time.Now().Add(-changeAge).UnixNano()))
+}
+
+func (r *row) modified() int64 { return r.mtime * int64(time.Millisecond) }
+
+// newRow returns a row that is new to the catalogue. Callers must hold s.mu.
+func (s *Storage) newRow(f facts) *row {
+	s.inodes++
+	r := &row{facts: f, name: s.nameOf(f.path), inode: s.inodes}
+	r.changed = nextChange(0, r.modified())
+	r.content.row, r.content.s = r, s
+	s.tell(r)
+	return r
+}
+
+// nameOf returns the name of a row, which may be none that is usable.
+func (s *Storage) nameOf(path string) string { return strings.TrimPrefix(path, s.prefix) }
+
+func (s *Storage) pathOf(name string) string { return s.prefix + name }
+
+// find returns the node of a name, nil if there is none. Callers must hold s.mu.
+func (s *Storage) find(name string) *node {
+	n := s.root
+	if name == "" {
+		return n
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if n.row != nil { // a file: what seems to be below it is not shown
+			return nil
+		}
+		if n = n.children[part]; n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// enter returns the node of a name, and makes it and its directories where they are missing. Callers must hold s.mu.
+func (s *Storage) enter(name string) *node {
+	n := s.root
+	if name == "" {
+		return n
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		child := n.children[part]
+		if child == nil {
+			s.inodes++
+			child = &node{parent: n, name: part, inode: s.inodes}
+			if n.children == nil {
+				n.children = map[string]*node{}
+			}
+			n.children[part] = child
+			n.touch(time.Now().UnixNano())
+			child.touch(n.modified)
+		}
+		n = child
+	}
+	return n
+}
+
+// touch gives a directory a new token. Callers must hold Storage.mu.
+func (n *node) touch(at int64) {
+	n.modified = max(n.modified, at)
+	n.changed = nextChange(n.changed, n.modified)
+}
+
+// prune removes a node and the directories above it that nothing is left in. Callers must hold s.mu.
+func (s *Storage) prune(n *node) {
+	for n.parent != nil && n.row == nil && len(n.children) == 0 && !n.made {
+		delete(n.parent.children, n.name)
+		n.parent.touch(time.Now().UnixNano())
+		n = n.parent
+	}
+}
+
+// put stores what the table said of a row when the clock was asked, or later. A row that is known stays the same object
+// unless it is certainly another one. It returns false, and stores nothing, if something else was stored since: then
+// nobody knows which of the two is the newer one. Callers must hold s.mu.
+func (s *Storage) put(f facts, asked int64) bool {
+	r := s.rows[f.path]
+	switch {
+	case r == nil:
+		s.add(s.newRow(f))
+		return true
+	case r.version == f.version:
+	case r.told > asked:
+		return false
+	case f.size >= r.size && f.size >= r.content.length.Load():
+		r.facts = f
+		r.changed = nextChange(r.changed, r.modified())
+	default:
+		s.replace(r, f)
+		return true
+	}
+	s.tell(r)
+	return true
+}
+
+// tell notes that something of a row is stored now. Callers must hold s.mu.
+func (s *Storage) tell(r *row) {
+	s.clock++
+	r.told = s.clock
+}
+
+// now returns the clock, for put.
+func (s *Storage) now() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.clock
+}
+
+// add adds a row. One whose path is no usable name is counted, not shown. Callers must hold s.mu.
+func (s *Storage) add(r *row) {
+	s.rows[r.path] = r
+	if storage.CheckName(r.name) != nil {
+		s.unnamed(r.path)
+		return
+	}
+	n := s.enter(r.name)
+	n.row = r
+	if n.parent.modified < r.modified() && r.modified() < time.Now().UnixNano() {
+		n.parent.modified = r.modified()
+	}
+	n.parent.touch(n.parent.modified)
+}
+
+// replace makes the name of a row stand for another object. Callers must hold s.mu.
+func (s *Storage) replace(old *row, f facts) *row {
+	old.gone = true
+	r := s.newRow(f)
+	r.changed = nextChange(old.changed, r.modified())
+	s.rows[f.path] = r
+	if n := s.find(r.name); n != nil && n.row == old {
+		n.row = r
+	}
+	return r
+}
+
+// remove removes a row that is not in the table any more. Callers must hold s.mu.
+func (s *Storage) remove(path string) {
+	r := s.rows[path]
+	if r == nil {
+		return
+	}
+	delete(s.rows, path)
+	r.gone = true
+	if storage.CheckName(r.name) != nil {
+		return
+	}
+	if n := s.find(r.name); n != nil && n.row == r {
+		n.row = nil
+		n.parent.touch(time.Now().UnixNano())
+		s.prune(n)
+	}
+}
+
+// stat returns the state of a row. Callers must hold Storage.mu.
+func (r *row) stat() storage.Stat {
+	st := r.content.s.ours
+	st.Kind, st.Mode = storage.KindFile, storage.FileMode
+	st.Token = storage.Token{Device: r.content.s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
+	return st
+}
+
+// statOf returns the state of a node. Callers must hold s.mu.
+func (s *Storage) statOf(n *node) storage.Stat {
+	if n.row != nil {
+		return n.row.stat()
+	}
+	st := s.ours
+	st.Kind, st.Mode = storage.KindDir, storage.DirMode
+	st.Token = storage.Token{Device: s.device, Inode: n.inode, Modified: n.modified, Changed: n.changed}
+	return st
+}
+
+// missing returns the error for a name that is not there.
+func missing(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
+
+// lookUp returns the node of a name; "" is the root. Callers must hold s.mu.
+func (s *Storage) lookUp(op, name string) (*node, error) {
+	if name != "" {
+		if err := storage.CheckName(name); err != nil {
+			return nil, err
+		}
+	}
+	if n := s.find(name); n != nil {
+		return n, nil
+	}
+	return nil, missing(op, name)
+}
+
+// file returns the row of a name. Callers must hold s.mu.
+func (s *Storage) file(op, name string) (*row, error) {
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	n, err := s.lookUp(op, name)
+	if err != nil {
+		return nil, err
+	}
+	if n.row == nil {
+		return nil, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	}
+	return n.row, nil
+}
+
+// checkParent returns an error unless the directory of a name is there. Callers must hold s.mu.
+func (s *Storage) checkParent(op, name string) error {
+	if err := storage.CheckName(name); err != nil {
+		return err
+	}
+	if n := s.find(storage.Dir(name)); n == nil || n.row != nil {
+		return missing(op, name)
+	}
+	return nil
+}
+
+// dir returns the node of a directory. Callers must hold s.mu.
+func (s *Storage) dir(op, name string) (*node, error) {
+	n, err := s.lookUp(op, name)
+	if err == nil && n.row != nil {
+		return nil, missing(op, name)
+	}
+	return n, err
+}

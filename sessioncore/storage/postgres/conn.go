@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// connections is how many are open at most: one for each write that waits for its lock, and one for whatever is read.
+	connections = 8
+	// connectLimit and readLimit bound how long a reader of the mount waits for a server that does not answer.
+	connectLimit = 3 * time.Second
+	readLimit    = 30 * time.Second
+	// idleLimit is after what time the server takes back the locks of a process that was stopped in the middle of a write.
+	idleLimit = 10 * time.Second
+	// readTries is how often something is read where a connection breaks; others may have broken at the same time.
+	readTries = 3
+	// firstPause and lastPause are the times between two tries to reach a server that is gone.
+	firstPause, lastPause = 50 * time.Millisecond, time.Second
+)
+
+// ErrUnreachable means that the database did not answer. What is kept can still be read.
+var ErrUnreachable = fmt.Errorf("the database cannot be reached: %w", unix.EIO)
+
+// conn is a connection, or a transaction on one.
+type conn interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// prepare sets what all connections have in common.
+func prepare(config *pgxpool.Config) {
+	config.MaxConns = connections
+	config.MaxConnIdleTime = 5 * time.Minute
+	c := config.ConnConfig
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectLimit {
+		c.ConnectTimeout = connectLimit
+	}
+	set := func(name, value string) {
+		if _, given := c.RuntimeParams[name]; !given {
+			c.RuntimeParams[name] = value
+		}
+	}
+	set("application_name", "sessionfs")
+	// As long as others wait for a lock file.
+	set("lock_timeout", fmt.Sprint(storage.LockLimit.Milliseconds()))
+	set("idle_in_transaction_session_timeout", fmt.Sprint(idleLimit.Milliseconds()))
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		// What was written is durable when write(2) returns, also where the server is told to be faster than that.
+		_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`)
+		return err
+	}
+}
+
+// lostConnection reports whether err means that the connection is gone or the server is not there, so that nothing is
+// known of what was sent.
+func lostConnection(err error) bool {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		return false
+	}
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return true
+	}
+	// Class 08: connection exceptions. Class 57P: the server ends, or is not ready. Class 25P03: it waited too long for us.
+	return strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57P") || said.Code == "25P03"
+}
+
+// unreachable returns ErrUnreachable with its reason. The reason is text only: its errno would say something of a socket.
+func unreachable(err error) error { return fmt.Errorf("%w (%v)", ErrUnreachable, err) }
+
+// saidError returns the error of this package for what the server said.
+func saidError(err error) error {
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return err
+	}
+	kind := error(unix.EIO)
+	switch {
+	case said.Code == "55P03": // lock_timeout
+		kind = storage.ErrLocked
+	case said.Code == "42501":
+		kind = fs.ErrPermission
+	case said.Code == "25006":
+		kind = unix.EROFS
+	case strings.HasPrefix(said.Code, "40"): // a deadlock or the like, and nothing was done
+		kind = storage.ErrStale
+	case said.Code == "53100":
+		kind = unix.ENOSPC
+	case strings.HasPrefix(said.Code, "54"):
+		kind = unix.EFBIG
+	case strings.HasPrefix(said.Code, "22"):
+		kind = unix.EINVAL
+	}
+	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, said.Message, said.Code)
+}
+
+// read calls do with a connection, and once more with another one where that turns out to be broken: do changes nothing.
+func (s *Storage) read(ctx context.Context, do func(ctx context.Context, c conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	var err error
+	for range readTries {
+		err = s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return do(ctx, c) })
+		if !lostConnection(err) {
+			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+				err = saidError(err)
+			}
+			return err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		s.pool.Reset() // the others broke at the same time
+	}
+	return unreachable(err)
+}
+
+// try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
+func (s *Storage) try(do func(ctx context.Context, c conn) error) error {
+	if reason := s.broken.Load(); reason != nil {
+		return *reason
+	}
+	return s.noted(s.read(context.Background(), do))
+}
+
+// noted begins to look for the server if err says that it is gone.
+func (s *Storage) noted(err error) error {
+	if errors.Is(err, ErrUnreachable) && s.broken.CompareAndSwap(nil, &err) {
+		s.opts.Log.Error("the database cannot be reached; what is kept can be read", "err", err)
+		s.lost(err)
+		s.mu.Lock() // Close waits only for what began before it
+		defer s.mu.Unlock()
+		select {
+		case <-s.closing:
+		default:
+			s.working.Go(s.comeBack)
+		}
+	}
+	return err
+}
+
+// comeBack tries to reach the database until it answers.
+func (s *Storage) comeBack() {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		select {
+		case <-s.closing:
+			return
+		case <-time.After(pause):
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			select {
+			case <-s.closing:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		err := s.lookNow(ctx)
+		cancel()
+		<-ended
+		if err == nil {
+			s.broken.Store(nil)
+			s.opts.Log.Info("the database can be reached again")
+			s.back()
+			return
+		}
+	}
+}

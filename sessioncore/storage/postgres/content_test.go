@@ -1,0 +1,173 @@
+package postgres
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestContentIsReadOnce: all readers of a row share one reading of it, and growth is read alone.
+func TestContentIsReadOnce(t *testing.T) {
+	table, s := openTable(t, Options{})
+	body := lines(1000)
+	table.Write(t, prefix+"a.jsonl", body)
+	for range 3 {
+		require.Equal(t, body, storagetest.Read(t, s, "a.jsonl"))
+	}
+	require.Equal(t, 1, s.sent.count(s.sql.head), "its beginning, when it was opened")
+	require.Equal(t, 1, s.sent.count(s.sql.rest))
+
+	o, err := s.Open("a.jsonl")
+	require.NoError(t, err)
+	defer o.Close()
+	table.Append(t, prefix+"a.jsonl", "grown\n")
+	require.Equal(t, body+"grown\n", storagetest.ReadObject(t, o))
+	require.Equal(t, body+"grown\n", storagetest.Read(t, s, "a.jsonl"))
+	require.Equal(t, 1, s.sent.count(s.sql.rest))
+	require.Zero(t, s.sent.count(s.sql.head))
+
+	_, err = s.Append("a.jsonl", []byte("by us\n"))
+	require.NoError(t, err)
+	require.Equal(t, body+"grown\nby us\n", storagetest.Read(t, s, "a.jsonl"))
+	require.Zero(t, s.sent.count(s.sql.rest), "what was written is known")
+}
+
+// TestContentOfAnother: a row that was written anew is another object, even if it is as long as before or longer, and the
+// old one stays what it was or is stale; never is one shown for the other.
+func TestContentOfAnother(t *testing.T) {
+	for what, change := range map[string]func(string) string{
+		"same size": func(b string) string { return strings.ToUpper(b) },
+		"longer":    func(b string) string { return "X" + b },
+		"shorter":   func(b string) string { return b[:len(b)/2] },
+		"in its middle": func(b string) string {
+			return b[:len(b)/2] + "X" + b[len(b)/2+1:] + "and longer\n"
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			table, s := openTable(t, Options{})
+			for _, n := range []int{10, 1000} {
+				body := lines(n)
+				table.Write(t, prefix+"a.jsonl", body)
+				o, err := s.Open("a.jsonl")
+				require.NoError(t, err)
+				require.Equal(t, body, storagetest.ReadObject(t, o))
+				before := storagetest.Stat(t, s, "a.jsonl")
+
+				table.Write(t, prefix+"a.jsonl", change(body))
+				require.Equal(t, change(body), storagetest.Read(t, s, "a.jsonl"))
+				require.False(t, storagetest.Stat(t, s, "a.jsonl").SameObject(before.Token))
+				require.Equal(t, body, storagetest.ReadObject(t, o))
+				require.NoError(t, o.Close())
+				table.Remove(t, prefix+"a.jsonl")
+			}
+		})
+	}
+}
+
+// TestTitleColumns: the title in the columns lies over the slot, as the client reads it, and over nothing else.
+func TestTitleColumns(t *testing.T) {
+	const at = "2026-02-16T10:20:30.000Z"
+	table, s := openTable(t, Options{})
+	slot := string(title{ptr("old"), ptr("auto"), ptr(at)}.line())
+	table.Write(t, prefix+"a.jsonl", slot+"body\n")
+	o, err := s.Open("a.jsonl")
+	require.NoError(t, err)
+	defer o.Close()
+	require.Equal(t, slot+"body\n", storagetest.ReadObject(t, o))
+	before := storagetest.Stat(t, s, "a.jsonl")
+
+	table.Do(t, `UPDATE `+table.Name+` SET title = 'new', title_source = 'user', title_updated_at = $1, mtime_ms = mtime_ms + 1`, at)
+	shown := string(title{ptr("new"), ptr("user"), ptr(at)}.line()) + "body\n"
+	require.Equal(t, shown, storagetest.Read(t, s, "a.jsonl"))
+	require.Equal(t, shown, storagetest.ReadObject(t, o), "as with a file, it is the one that was opened")
+	after := storagetest.Stat(t, s, "a.jsonl")
+	require.True(t, before.SameObject(after.Token))
+	require.NotEqual(t, before.Token, after.Token)
+	part := make([]byte, 40)
+	_, err = o.ReadAt(part, 240)
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, shown[240:], string(part[:len(shown)-240]))
+
+	table.Write(t, prefix+"b.jsonl", lines(9))
+	table.Do(t, `UPDATE `+table.Name+` SET title = 'new', title_source = 'user', title_updated_at = $1, mtime_ms = mtime_ms + 1`, at)
+	require.Equal(t, lines(9), storagetest.Read(t, s, "b.jsonl"), "a body without a slot is not damaged")
+	require.Contains(t, s.log.String(), "no place for it")
+}
+
+// TestContentIsBounded: what is kept is a part of the budget; what finds no room is read in windows, and what was taken
+// away is read again.
+func TestContentIsBounded(t *testing.T) {
+	memory := budget.New(budget.Min, false) // of which 3.6 MB are for what is kept
+	table, s := openTable(t, Options{Memory: memory})
+	small := lines(10_000)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		table.Write(t, prefix+name, name+small)
+	}
+	for range 2 {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			require.Equal(t, name+small, storagetest.Read(t, s, name))
+			require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
+		}
+	}
+	require.Equal(t, 12, s.sent.count(s.sql.rest))
+	require.Zero(t, s.sent.count(s.sql.window))
+
+	large := lines(200_000)
+	table.Write(t, prefix+"large", large)
+	o, err := s.Open("large")
+	require.NoError(t, err)
+	defer o.Close()
+	require.Equal(t, large, storagetest.ReadObject(t, o))
+	require.Equal(t, (len(large)+windowSize-1)/windowSize, s.sent.count(s.sql.window))
+	require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
+	table.Append(t, prefix+"large", "more\n")
+	st := storagetest.Stat(t, s, "large")
+	_, err = o.ReadAt(make([]byte, 10), st.Size-10)
+	require.ErrorIs(t, err, storage.ErrStale, "whether it only grew cannot be told")
+	require.Equal(t, large+"more\n", storagetest.Read(t, s, "large"))
+}
+
+// TestTakenAway: a row that was changed after what was kept of it was taken away is another object.
+func TestTakenAway(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"a", lines(500))
+	o, err := s.Open("a")
+	require.NoError(t, err)
+	defer o.Close()
+	require.Equal(t, lines(500), storagetest.ReadObject(t, o))
+	s.kept.mu.Lock()
+	require.True(t, s.kept.evict(nil))
+	s.kept.mu.Unlock()
+	require.Equal(t, lines(500), storagetest.ReadObject(t, o), "nothing has changed: it is read again")
+	s.kept.mu.Lock()
+	require.True(t, s.kept.evict(nil))
+	s.kept.mu.Unlock()
+	table.Write(t, prefix+"a", strings.ToUpper(lines(600)))
+	_, err = o.ReadAt(make([]byte, 10), 0)
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.Equal(t, strings.ToUpper(lines(600)), storagetest.Read(t, s, "a"))
+}
+
+// TestFresh: a look is good for a while.
+func TestFresh(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Hour})
+	table.Write(t, prefix+"a", "one")
+	require.Equal(t, 1, s.sent.count(s.sql.changed), "when it was opened")
+	_, err := s.Stat("a")
+	require.Error(t, err)
+	for range 10 {
+		_, err = s.List("")
+		require.NoError(t, err)
+	}
+	require.Zero(t, s.sent.count(s.sql.changed))
+	unlock := storagetest.Lock(t, s, "a")
+	require.Equal(t, int64(3), storagetest.Stat(t, s, "a").Size, "a writer is told of its row at once")
+	require.NoError(t, unlock())
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestLook: what others do shows, whatever their clocks say, and only what changed is read.
+func TestLook(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"p/a.jsonl", "one\n")
+	table.Write(t, prefix+"p/b.jsonl", "two\n")
+	table.Write(t, "/home/you/sessions/p/c.jsonl", "three\n")
+	items, err := s.List("p")
+	require.NoError(t, err)
+	require.Equal(t, []storage.Item{{Name: "a.jsonl", Kind: storage.KindFile}, {Name: "b.jsonl", Kind: storage.KindFile}}, items)
+	before := storagetest.Stat(t, s, "p/a.jsonl")
+
+	table.Do(t, `UPDATE `+table.Name+` SET content = content || 'more', mtime_ms = 5 WHERE path = $1`, prefix+"p/a.jsonl")
+	after := storagetest.Stat(t, s, "p/a.jsonl")
+	require.Equal(t, before.Size+4, after.Size, "though its clock is far behind")
+	require.True(t, before.SameObject(after.Token))
+	require.Greater(t, after.Changed, before.Changed)
+	require.Equal(t, int64(5_000_000), after.Modified)
+
+	table.Remove(t, prefix+"p/b.jsonl")
+	_, err = s.Stat("p/b.jsonl")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	table.Do(t, `UPDATE `+table.Name+` SET path = $2 WHERE path = $1`, prefix+"p/a.jsonl", prefix+"q/a.jsonl")
+	_, err = s.Stat("p")
+	require.ErrorIs(t, err, fs.ErrNotExist, "nothing is in it any more")
+	require.Equal(t, "one\nmore", storagetest.Read(t, s, "q/a.jsonl"))
+}
+
+// TestLookDuringTransactions: what a transaction changed that was under way during a look is not missed.
+func TestLookDuringTransactions(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"a.jsonl", "one\n")
+	ctx := context.Background()
+	slow, err := table.Begin(ctx)
+	require.NoError(t, err)
+	_, err = slow.Exec(ctx, `UPDATE `+table.Name+` SET content = content || 'slow'`)
+	require.NoError(t, err)
+	table.Write(t, prefix+"b.jsonl", "two\n") // a later transaction, which is seen
+	require.Equal(t, int64(4), storagetest.Stat(t, s, "a.jsonl").Size)
+	require.Equal(t, int64(4), storagetest.Stat(t, s, "b.jsonl").Size)
+	require.NoError(t, slow.Commit(ctx))
+	require.Equal(t, int64(8), storagetest.Stat(t, s, "a.jsonl").Size)
+}
+
+// TestRowsThatAreNotShown: a path that is no name is never made one, and never written.
+func TestRowsThatAreNotShown(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	for _, path := range []string{"", "/", "../x.jsonl", "a/../../x.jsonl", "./x", "a//b", "a/"} {
+		table.Write(t, prefix+path, "odd")
+	}
+	table.Write(t, prefix+"a.jsonl", "a file")
+	table.Write(t, prefix+"a.jsonl/b.jsonl", "below a file")
+	s := open(t, table.Source("&prefix="+prefix), Options{})
+	items, err := s.List("")
+	require.NoError(t, err)
+	require.Equal(t, []storage.Item{{Name: "a.jsonl", Kind: storage.KindFile}}, items)
+	require.Contains(t, s.log.String(), "rows=7")
+	_, err = s.Stat("a.jsonl/b.jsonl")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestHostileNames: a name is a parameter, whatever is in it.
+func TestHostileNames(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"safe.jsonl", "safe\n")
+	for _, name := range []string{
+		`'; DROP TABLE ` + table.Name + `; --.jsonl`, `"quoted".jsonl`, `back\slash.jsonl`, `$1.jsonl`, `%s.jsonl`, "new\nline.jsonl", `?.jsonl`, `日本.jsonl`, `_%.jsonl`,
+	} {
+		_, err := s.Replace(name, storage.Token{}, storagetest.Content(`'); DELETE FROM `+table.Name+`; --`+"\n"))
+		require.NoError(t, err, name)
+		unlock := storagetest.Lock(t, s, name)
+		_, err = s.Append(name, []byte(`$1 '' \' ; --`))
+		require.NoError(t, err, name)
+		require.NoError(t, unlock())
+		want := `'); DELETE FROM ` + table.Name + `; --` + "\n" + `$1 '' \' ; --`
+		require.Equal(t, want, storagetest.Read(t, s, name))
+		require.Equal(t, want, table.Content(t, prefix+name))
+	}
+	_, err := s.Replace("not utf8 \xff.jsonl", storage.Token{}, storagetest.Content("x"))
+	require.Error(t, err)
+	require.Equal(t, "safe\n", storagetest.Read(t, s, "safe.jsonl"))
+}
+
+// TestPrefix: where the sessions are is told by the table, or has to be given.
+func TestPrefix(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	at := func(more string) (string, error) {
+		src, err := ParseSource(table.Source(more))
+		require.NoError(t, err)
+		s, err := Open(t.Context(), src, Options{})
+		if err != nil {
+			return "", err
+		}
+		defer s.Close()
+		return s.Prefix(), nil
+	}
+	_, err := at("")
+	require.ErrorContains(t, err, "give prefix=", "an empty table tells nothing")
+	table.Write(t, "/home/a/sessions/p/x.jsonl", "")
+	table.Write(t, "/home/a/sessions/q/sub/x.jsonl", "")
+	got, err := at("")
+	require.NoError(t, err)
+	require.Equal(t, "/home/a/sessions/", got)
+	table.Write(t, "/home/b/sessions/p/x.jsonl", "")
+	_, err = at("")
+	require.ErrorContains(t, err, "prefix=/home/a/sessions/ (all: prefix=/home/)")
+	got, err = at("&prefix=/home/b/")
+	require.NoError(t, err)
+	require.Equal(t, "/home/b/", got)
+}
+
+// TestTables: what is no table of sessions is refused, with the reason.
+func TestTables(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	schema, _, _ := strings.Cut(table.Name, ".")
+	table.Do(t, `CREATE TABLE `+schema+`.other (path TEXT, content BYTEA)`)
+	table.Do(t, `CREATE TABLE `+schema+`.old (path TEXT PRIMARY KEY, content TEXT NOT NULL, mtime_ms BIGINT NOT NULL)`)
+	refused := func(name string) error {
+		src, err := ParseSource(table.Source("&table=" + name + "&prefix=x/"))
+		require.NoError(t, err)
+		src.Table, src.table = name, name
+		s, err := Open(t.Context(), src, Options{})
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}
+	require.ErrorContains(t, refused(schema+".none"), "there is no table")
+	require.ErrorContains(t, refused(schema+".other"), "not one of sessions")
+	require.NoError(t, refused(schema+".old"), "without the title columns")
+}

@@ -1,0 +1,262 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+)
+
+// Options configure a Storage.
+type Options struct {
+	// Memory bounds the content that is kept; it may be nil.
+	Memory *budget.Budget
+	// Log gets when the database cannot be reached and when it can be again.
+	Log *slog.Logger
+	// Fresh is for how long a look at the table is good, 0 for never; Default is what a mount uses.
+	Fresh time.Duration
+}
+
+// Fresh is for how long a mount takes the table to be as it was: what others write shows within a second, and the kernel
+// remembers for a part of that.
+const Fresh = 250 * time.Millisecond
+
+// Storage implements storage.Storage with the rows of a table. Use Open to create one.
+//
+// Lock order: look.mu, content.fetching, content.mu, Storage.mu, kept.mu.
+type Storage struct {
+	storage.Unsupported // links, pending files, and methods about system calls
+
+	opts   Options
+	pool   *pgxpool.Pool
+	sql    queries
+	prefix string
+	table  string       // for locks
+	device uint64       // the same for the same table
+	ours   storage.Stat // user and group of this process
+
+	fifo storage.FIFOMutexes[string]
+	look look
+	kept kept
+
+	lost func(error)
+	back func()
+
+	broken  atomic.Pointer[error] // why the database cannot be reached; nil if it can
+	closing chan struct{}
+	closed  sync.Once
+	working sync.WaitGroup // the goroutine that tries to reach it
+
+	mu     sync.RWMutex // guards the fields below, nodes, and of rows what is not content
+	root   *node
+	rows   map[string]*row // by path
+	inodes uint64
+	clock  int64            // counts what was stored in rows
+	odd    int              // rows whose paths are no names
+	held   map[string]*lock // by name
+}
+
+var _ storage.Storage = (*Storage)(nil)
+
+// Open connects to a database and reads what is in the table. The error says what is wrong with either. Callers must
+// close it.
+func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s := &Storage{
+		opts: o, table: src.Table, prefix: src.Prefix,
+		device: xxhash.Sum64String("sessionfs " + src.Shown), root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2,
+		held: map[string]*lock{}, closing: make(chan struct{}), lost: func(error) {}, back: func() {},
+	}
+	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+	s.root.touch(time.Now().UnixNano())
+	s.kept.hold = o.Memory.For(budget.Everybody)
+	config := src.pool.Copy()
+	prepare(config)
+	var err error
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, unreachable(err)
+	}
+	if err = s.begin(ctx, src); err != nil {
+		s.pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin finds out what the table is like and reads it.
+func (s *Storage) begin(ctx context.Context, src *Source) error {
+	titles, err := s.checkTable(ctx, src)
+	if err != nil {
+		return err
+	}
+	s.sql = makeQueries(src.table, titles)
+	if !src.HasPrefix {
+		if s.prefix, err = s.findPrefix(ctx, src); err != nil {
+			return err
+		}
+	}
+	if err = s.lookNow(ctx); err != nil {
+		return fmt.Errorf("the table %s cannot be read: %w", src.Table, err)
+	}
+	if s.odd > 0 {
+		s.opts.Log.Warn("rows are not shown, as what follows the prefix in their paths is no usable name", "rows", s.odd, "prefix", s.prefix)
+	}
+	return nil
+}
+
+// Prefix returns what the paths of all rows begin with that are shown.
+func (s *Storage) Prefix() string { return s.prefix }
+
+// Notify sets what is called when the database cannot be reached any more, and when it can be again. It must be called
+// before s is used.
+func (s *Storage) Notify(lost func(error), back func()) { s.lost, s.back = lost, back }
+
+// Close ends all connections.
+func (s *Storage) Close() {
+	s.closed.Do(func() {
+		close(s.closing)
+		s.working.Wait()
+		s.pool.Close()
+		s.kept.close()
+	})
+}
+
+// List implements storage.Storage.
+func (s *Storage) List(dir string) ([]storage.Item, error) {
+	var items []storage.Item
+	err := s.inDir(dir, func(n *node) {
+		items = make([]storage.Item, 0, len(n.children))
+		for name, child := range n.children {
+			items = append(items, storage.Item{Name: name, Kind: s.statOf(child).Kind})
+		}
+	})
+	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, err
+}
+
+// ListStat implements storage.Storage.
+func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+	var items []storage.StatItem
+	err := s.inDir(dir, func(n *node) {
+		for name, child := range n.children {
+			if st := s.statOf(child); want(storage.Item{Name: name, Kind: st.Kind}) {
+				items = append(items, storage.StatItem{Name: name, Stat: st})
+			}
+		}
+	})
+	return items, err
+}
+
+// StatNames implements storage.Storage.
+func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
+	stats := make([]storage.Stat, len(names))
+	err := s.inDir(dir, func(n *node) {
+		for i, name := range names {
+			if child := n.children[name]; child != nil {
+				stats[i] = s.statOf(child)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, st := range stats {
+		f(i, st)
+	}
+	return nil
+}
+
+// inDir calls f with a directory as it is now.
+func (s *Storage) inDir(dir string, f func(n *node)) error {
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, err := s.dir("open", dir)
+	if err == nil {
+		f(n)
+	}
+	return err
+}
+
+// Stat implements storage.Storage.
+func (s *Storage) Stat(name string) (storage.Stat, error) {
+	if err := s.refresh(); err != nil {
+		return storage.Stat{}, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, err := s.lookUp("stat", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return s.statOf(n), nil
+}
+
+// MkdirAll implements storage.Storage. A directory without a row exists for this process alone.
+func (s *Storage) MkdirAll(dir string) error {
+	if dir != "" {
+		if err := storage.CheckName(dir); err != nil {
+			return err
+		}
+	}
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.root
+	for part := range strings.SplitSeq(dir, "/") {
+		if at.row != nil {
+			return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
+		}
+		if at = at.children[part]; at == nil {
+			break
+		}
+	}
+	if at != nil && at.row != nil {
+		return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
+	}
+	for n := s.enter(dir); n != nil; n = n.parent {
+		n.made = true
+	}
+	return nil
+}
+
+// Writers implements storage.Storage. Clients open no row: nobody can tell who writes to one.
+func (s *Storage) Writers(name string) (storage.WriterState, error) {
+	_, err := s.fileNow("open", name)
+	return storage.WritersUnknown, err
+}
+
+// Sync implements storage.Storage. What was written is durable already.
+func (s *Storage) Sync(name string) error {
+	_, err := s.fileNow("fsync", name)
+	return err
+}
+
+// fileNow returns the row of a name as the table is now.
+func (s *Storage) fileNow(op, name string) (*row, error) {
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	if err := s.refresh(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.file(op, name)
+}

@@ -1,0 +1,217 @@
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// RequireEnv, and FullEnv, make a missing server a failure.
+const (
+	RequireEnv = "SESSIONFS_REQUIRE_POSTGRES"
+	FullEnv    = "SESSIONFS_TEST_FULL"
+)
+
+// patience bounds how long a server may take to start, or to end.
+const patience = time.Minute
+
+// nobody is whom the server runs as where the tests are root's: as root it refuses to.
+const nobody = 65534
+
+// Server is a server with one database, which accepts connections through a socket in a directory of its own.
+type Server struct {
+	dir, bin string
+	mu       sync.Mutex // guards the fields below
+	proc     *exec.Cmd
+	ended    chan struct{}
+}
+
+// Shared returns the server of this process. It ends with the process.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	shared.Do(func() {
+		bin := findBinaries()
+		if bin == "" {
+			return
+		}
+		shared.server, shared.err = start(bin, "")
+	})
+	return check(t, shared.server, shared.err)
+}
+
+var shared struct {
+	sync.Once
+	server *Server
+	err    error
+	stays  io.Closer // never closed, but at the end of the process
+}
+
+// New returns a server of the test's own, which may kill it.
+func New(t testing.TB) *Server {
+	t.Helper()
+	bin := findBinaries()
+	if bin == "" {
+		return check(t, nil, nil)
+	}
+	dir, err := os.MkdirTemp("", "pg") // a socket's path has little room
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s, err := start(bin, dir)
+	if err == nil {
+		t.Cleanup(s.Kill)
+	}
+	return check(t, s, err)
+}
+
+func check(t testing.TB, s *Server, err error) *Server {
+	t.Helper()
+	switch {
+	case err != nil:
+		t.Fatalf("PostgreSQL does not start: %v", err)
+	case s == nil && (os.Getenv(RequireEnv) == "1" || os.Getenv(FullEnv) == "1"):
+		t.Fatalf("there is no PostgreSQL server to test with (apt-get install postgresql)")
+	case s == nil:
+		t.Skip("there is no PostgreSQL server to test with (apt-get install postgresql; " + RequireEnv + "=1 makes this a failure)")
+	}
+	return s
+}
+
+// findBinaries returns the directory of the server's programs, "" if it is not installed. Debian has them in no PATH.
+func findBinaries() string {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	version := func(path string) int {
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+		return n
+	}
+	sort.Slice(found, func(i, j int) bool { return version(found[i]) > version(found[j]) })
+	if len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(found[0])
+}
+
+// start makes a database in dir and serves it. Without a dir it makes one, which goes when this process ends.
+func start(bin, dir string) (*Server, error) {
+	own := dir == ""
+	if own {
+		var err error
+		if dir, err = os.MkdirTemp("", "pg"); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			return nil, err
+		}
+	}
+	if own {
+		if err := removeAtEnd(dir); err != nil {
+			return nil, err
+		}
+	}
+	cmd := s.command("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return s, s.Start()
+}
+
+// removeAtEnd starts a shell that waits until this process is gone, ends what serves dir, and removes it.
+func removeAtEnd(dir string) error {
+	wait := exec.Command("sh", "-c", `cat; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; sleep 0.2; rm -rf "$0"`, dir)
+	wait.Dir = "/"
+	wait.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if shared.stays, err = wait.StdinPipe(); err != nil {
+		return err
+	}
+	return wait.Start()
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return cmd
+}
+
+// Start starts the server and waits until it answers.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proc = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60")
+	var said bytes.Buffer
+	s.proc.Stderr = &said
+	if err := s.proc.Start(); err != nil {
+		return err
+	}
+	s.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(s.proc, s.ended)
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(10 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		c, err := pgx.Connect(ctx, s.URL("postgres"))
+		if err == nil {
+			err = c.Close(ctx)
+		}
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.ended:
+			return fmt.Errorf("the server ended: %s", said.String())
+		default:
+		}
+	}
+	return errors.New("the server does not answer")
+}
+
+// Kill kills the server, all of its processes, at once.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		return
+	}
+	_ = syscall.Kill(-s.proc.Process.Pid, syscall.SIGKILL) // a group of its own
+	<-s.ended
+	s.proc = nil
+}
+
+// URL returns the address of a database of the server.
+func (s *Server) URL(database string) string {
+	return "postgres://tester@/" + database + "?host=" + s.dir
+}

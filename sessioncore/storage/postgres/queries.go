@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// queries is what is sent to the database. The table's name, which was checked, is a part of it; everything else is a
+// parameter.
+type queries struct {
+	titles bool // the table has the title columns
+
+	changed, one, lockRow        string
+	head, rest, window           string
+	append, overwrite, setTitle  string
+	update, insert, whatIsThere  string
+	lockPath, unlockPath, before string
+}
+
+// factColumns are what facts are read from, in the order of scanFacts.
+const factColumns = `path, xmin::text, octet_length(content)::bigint, mtime_ms`
+
+func makeQueries(table string, titles bool) queries {
+	q := queries{titles: titles}
+	columns := func(of string) string {
+		list := strings.Split(factColumns, ", ")
+		if titles {
+			list = append(list, "title", "title_source", "title_updated_at")
+		} else {
+			list = append(list, "NULL::text", "NULL::text", "NULL::text")
+		}
+		return strings.Join(list, ", ")
+	}("")
+	utf8 := `convert_to(content, 'UTF8')`
+
+	// One statement sees one state of the table: its rows, how many there are, and from which transaction on changes are
+	// not in it. xmin has no order, but age does: a transaction that was not seen is not older than that one.
+	q.changed = `SELECT s.n, s.x, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE starts_with(path, $1)) AS n,
+		pg_snapshot_xmin(pg_current_snapshot())::text AS x) s
+		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE starts_with(path, $1)
+			AND ($2::text IS NULL OR age(xmin) <= age($2::text::xid))) r ON true`
+	q.one = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1`
+	q.lockRow = q.one + ` FOR UPDATE`
+
+	q.head = `SELECT ` + columns + `, substring(` + utf8 + ` FROM 1 FOR $2) FROM ` + table + ` WHERE path = $1`
+	// $2 is how much is known, $3 in which state it was read.
+	q.rest = `SELECT ` + columns + `, substring(` + utf8 + ` FROM $2::int + 1),
+		CASE WHEN xmin::text = $3 THEN NULL ELSE sha256(substring(` + utf8 + ` FROM 1 FOR $2::int)) END
+		FROM ` + table + ` WHERE path = $1`
+	q.window = `SELECT ` + columns + `, substring(` + utf8 + ` FROM $2::int + 1 FOR $3::int) FROM ` + table + ` WHERE path = $1`
+
+	const (
+		asRead = ` WHERE path = $1 AND xmin::text = $2`
+		later  = `mtime_ms = greatest(mtime_ms + 1, $3)`
+	)
+	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead + ` AND octet_length(content) = $5 RETURNING ` + columns
+	q.overwrite = `UPDATE ` + table + ` SET content = $4::text || convert_from(substring(` + utf8 + ` FROM octet_length($4::text) + 1), 'UTF8'), ` +
+		later + asRead + ` RETURNING ` + columns
+	set, names, values := "", "", ""
+	if titles {
+		set, names, values = `, title = $5, title_source = $6, title_updated_at = $7`, `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
+		q.setTitle = `UPDATE ` + table + ` SET ` + later + `, title = $4, title_source = $5, title_updated_at = $6` + asRead + ` RETURNING ` + columns
+	}
+	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
+	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
+	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
+		FROM ` + table + ` WHERE path = $1 FOR UPDATE`
+
+	q.lockPath = `SELECT pg_advisory_lock($1)`
+	q.unlockPath = `SELECT pg_advisory_unlock($1)`
+	return q
+}
+
+// checkTable returns an error unless the table is one that the client made. titles says that it has the title columns.
+func (s *Storage) checkTable(ctx context.Context, src *Source) (titles bool, err error) {
+	var version int
+	var encoding string
+	var columns []string
+	err = s.read(ctx, func(ctx context.Context, c conn) error {
+		return c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), array(
+			SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,
+			src.table).Scan(&version, &encoding, &columns)
+	})
+	if err != nil {
+		return false, err
+	}
+	has := map[string]bool{}
+	for _, c := range columns {
+		has[c] = true
+	}
+	switch {
+	case version < minVersion:
+		return false, fmt.Errorf("PostgreSQL %d or newer is needed, this is %d", minVersion/10000, version/10000)
+	case encoding != "UTF8":
+		return false, fmt.Errorf("the database has the encoding %s, not UTF8: sessions are UTF-8", encoding)
+	case len(columns) == 0:
+		return false, fmt.Errorf("there is no table %s, or this user may not see it: the client makes it when it first runs", src.Table)
+	case !has["path text"] || !has["content text"] || !has["mtime_ms bigint"]:
+		return false, fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint", src.Table)
+	}
+	return has["title text"] && has["title_source text"] && has["title_updated_at text"], nil
+}
+
+// minVersion is the first version that has pg_current_snapshot.
+const minVersion = 130000
+
+// findPrefix returns the directory that all sessions are in. Where it is not the same for all, it has to be given.
+func (s *Storage) findPrefix(ctx context.Context, src *Source) (string, error) {
+	var found []string
+	err := s.read(ctx, func(ctx context.Context, c conn) error {
+		return c.QueryRow(ctx, `SELECT array(SELECT DISTINCT coalesce(substring(path from '^(.*/sessions/)'), substring(path from '^(/|sessions/)'), '') FROM `+
+			src.table+` ORDER BY 1 LIMIT 4)`).Scan(&found)
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return "", fmt.Errorf("the table %s is empty, so it does not tell where the sessions are: give prefix=, what their paths begin with, such as prefix=/home/me/.omp/agent/sessions/", src.Table)
+	}
+	return "", fmt.Errorf("the sessions in the table %s are in several directories: give prefix=, what the paths of those begin with that are to be shown, such as prefix=%s (all: prefix=%s)",
+		src.Table, found[0], commonPrefix(found))
+}
+
+// commonPrefix returns the directory that all paths are in.
+func commonPrefix(paths []string) string {
+	common := paths[0]
+	for _, p := range paths {
+		for !strings.HasPrefix(p, common) {
+			common = common[:strings.LastIndexByte(strings.TrimSuffix(common, "/"), '/')+1]
+		}
+	}
+	return common
+}

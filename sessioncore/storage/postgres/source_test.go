@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseSource(t *testing.T) {
+	t.Setenv("PGPASSWORD", "from-the-environment")
+	for text, want := range map[string]Source{
+		"postgres://me@db.example/team":                           {Table: "omp_session_files"},
+		"postgresql://me@db.example:5433/team?sslmode=disable":    {Table: "omp_session_files"},
+		"postgres://me@h/d?table=Sessions&prefix=/home/me/a%20b/": {Table: "sessions", Prefix: "/home/me/a b/", HasPrefix: true},
+		"postgres://me@h/d?table=Team.files_2&prefix=":            {Table: "team.files_2", HasPrefix: true},
+		"postgres:///d?host=/run/postgresql":                      {Table: "omp_session_files"},
+	} {
+		got, err := ParseSource(text)
+		require.NoError(t, err, text)
+		require.Equal(t, text, got.Shown)
+		require.Equal(t, want, Source{Table: got.Table, Prefix: got.Prefix, HasPrefix: got.HasPrefix}, text)
+		require.Equal(t, "from-the-environment", got.pool.ConnConfig.Password)
+		require.Equal(t, `"`+strings.ReplaceAll(want.Table, ".", `"."`)+`"`, got.table)
+		require.NotContains(t, got.pool.ConnConfig.RuntimeParams, "table")
+		require.NotContains(t, got.pool.ConnConfig.RuntimeParams, "prefix")
+	}
+}
+
+// TestParseSourceErrors: what is refused is refused without a password in the reason.
+func TestParseSourceErrors(t *testing.T) {
+	const secret = "s3cr3t"
+	for _, text := range []string{
+		"postgres://me:" + secret + "@h/d", "postgres://me:@h/d", "postgres://:" + secret + "@h/d",
+		"postgres://me@h/d?password=" + secret, "postgres://me@h/d?sslpassword=" + secret, "postgres://me@h/d?pass%77ord=" + secret,
+	} {
+		_, err := ParseSource(text)
+		require.ErrorIs(t, err, ErrPassword, text)
+		require.NotContains(t, err.Error(), secret)
+	}
+	for _, text := range []string{
+		"postgres://me:" + secret + "@h:port/d", "postgres://me:" + secret + "%zz@h/d", "mysql://me@h/d", "postgres:", "/dir",
+		"postgres://me@h/d?a;b=" + secret, "postgres://me@h/d?sslmode=" + "never",
+	} {
+		_, err := ParseSource(text)
+		require.Error(t, err, text)
+		require.NotContains(t, err.Error(), secret)
+	}
+	for _, table := range []string{
+		"", "a b", `x"; DROP TABLE t; --`, "a.b.c", ".a", "a.", "1a", "a-b", "tä", "a'b", "a\x00b", "a\nb", "(SELECT 1)", strings.Repeat("a", 64), "pg_catalog.pg_authid;",
+	} {
+		_, err := ParseSource("postgres://me@h/d?" + "table=" + urlEscape(table))
+		require.ErrorContains(t, err, "table=", table)
+	}
+}
+
+func urlEscape(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		const hex = "0123456789ABCDEF"
+		b.WriteString("%" + string(hex[c>>4]) + string(hex[c&15]))
+	}
+	return b.String()
+}
+
+func TestCommonPrefix(t *testing.T) {
+	require.Equal(t, "/home/", commonPrefix([]string{"/home/a/sessions/", "/home/b/sessions/"}))
+	require.Equal(t, "/", commonPrefix([]string{"/home/a/sessions/", "/root/sessions/"}))
+	require.Equal(t, "", commonPrefix([]string{"/home/a/sessions/", "sessions/"}))
+	require.Equal(t, "", commonPrefix([]string{"", "/"}))
+}

@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// title is the title columns of a row. The client lays them over the title slot of the content when it reads it.
+type title struct {
+	text, source *string
+	updated      *string // nil if there is no title to lay over
+}
+
+const (
+	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
+	slotSize = 256
+	// maxSlotTitle is more than the longest title that fits.
+	maxSlotTitle = slotSize
+)
+
+// slot is a title slot as it is read.
+type slot struct {
+	Type    string  `json:"type"`
+	Version float64 `json:"v"`
+	Title   *string `json:"title"`
+	Source  *string `json:"source"`
+	Updated *string `json:"updatedAt"`
+	Pad     *string `json:"pad"`
+}
+
+// parseSlot returns the title in the slot that a content begins with; ok is false if it begins with none.
+func parseSlot(content []byte) (t title, ok bool) {
+	if len(content) < slotSize || content[slotSize-1] != '\n' || bytes.IndexByte(content[:slotSize-1], '\n') >= 0 {
+		return title{}, false
+	}
+	var s slot
+	if json.Unmarshal(content[:slotSize], &s) != nil || s.Type != "title" || s.Version != 1 || s.Title == nil || s.Updated == nil || s.Pad == nil {
+		return title{}, false
+	}
+	if s.Source != nil && *s.Source != "user" && *s.Source != "auto" {
+		return title{}, false
+	}
+	return title{text: s.Title, source: s.Source, updated: s.Updated}, true
+}
+
+// line returns the slot with a title, as the client makes it from the columns: slotSize bytes, the title cut at a code
+// point; nil if it does not fit.
+func (t title) line() []byte {
+	if t.updated == nil || *t.updated == "" {
+		return nil
+	}
+	head := []byte(`{"type":"title","v":1,"title":`)
+	var tail []byte
+	if t.source != nil && (*t.source == "user" || *t.source == "auto") {
+		tail = rawjson.AppendQuoted([]byte(`,"source":`), *t.source)
+	}
+	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), *t.updated)
+	tail = append(tail, `,"pad":"`...)
+	const end = "\"}\n"
+	room := slotSize - len(head) - len(tail) - len(end)
+	quoted := []byte(`""`)
+	if len(quoted) > room {
+		return nil
+	}
+	text := ""
+	if t.text != nil {
+		text = *t.text
+	}
+	for i, r := range text {
+		if i > maxSlotTitle {
+			break
+		}
+		longer := rawjson.AppendQuoted(nil, text[:i+len(string(r))])
+		if len(longer) > room {
+			break
+		}
+		quoted = longer
+	}
+	line := append(append(head, quoted...), tail...)
+	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
+	return append(line, end...)
+}

@@ -1,0 +1,352 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// writeLimit is how long a server may take for a write.
+	writeLimit = time.Minute
+	// settleLimit is how long a write waits for a server that broke the connection before it answered: a restart after a
+	// crash takes some seconds.
+	settleLimit = 15 * time.Second
+	// maxContent is the size of the largest value that PostgreSQL stores.
+	maxContent = 1<<30 - 1<<20
+)
+
+// change is one statement that writes a row, and how to see that it was carried out.
+type change struct {
+	path    string
+	version string // of the row that it changes, "" if there is none
+	sql     string
+	args    []any // from $3 on, after the path and the version
+
+	at   int64  // where in the content
+	data []byte // what it wrote is
+	also func(facts) bool
+}
+
+// Append implements storage.Storage. The row must be in the state in which it was when it was locked, or else last read:
+// otherwise the error wraps ErrStale, and callers read what was added.
+func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	r, err := s.fileNow("append", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	before, _ := r.content.facts()
+	if len(data) == 0 {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		return r.stat(), nil
+	}
+	if err := checkText(data, before.size); err != nil {
+		return storage.Stat{}, err
+	}
+	c := change{
+		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.append,
+		args: []any{nowMs(), string(data), before.size}, at: before.size, data: data,
+	}
+	after, asked, err := s.write(name, c)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	r.content.wrote(before, data, after)
+	return s.written(r, after, asked), nil
+}
+
+// Overwrite implements storage.Storage. A title slot is written as the client does it: into the columns alone.
+func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
+	r, err := s.fileNow("overwrite", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	before, err := s.expected(name, expect)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if before.size < int64(len(data)) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	if err := checkText(data, before.size); err != nil {
+		return storage.Stat{}, err
+	}
+	c := change{
+		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.overwrite,
+		args: []any{nowMs(), string(data)}, data: data,
+	}
+	t, isSlot := parseSlot(data)
+	if isSlot = isSlot && len(data) == slotSize && s.sql.titles && *t.updated != "" && bytes.Equal(t.line(), data); isSlot {
+		c.sql, c.args, c.data = s.sql.setTitle, []any{c.args[0], t.text, t.source, t.updated}, nil
+		c.also = func(f facts) bool { return f.title.is(t) }
+	}
+	after, asked, err := s.write(name, c)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	r.content.overwrote(before, data, after, isSlot)
+	return s.written(r, after, asked), nil
+}
+
+// overwrote does to what is kept what was done to the row.
+func (c *content) overwrote(before facts, data []byte, after facts, inColumns bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.version != before.version || len(c.data) < len(data) {
+		return
+	}
+	if !inColumns {
+		c.data = append(bytes.Clone(data), c.data[len(data):]...) // readers may keep slices of the old one
+	}
+	c.version = after.version
+}
+
+// is reports whether two titles are the same in every column.
+func (t title) is(u title) bool {
+	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return same(t.text, u.text) && same(t.source, u.source) && same(t.updated, u.updated)
+}
+
+// Replace implements storage.Storage.
+func (s *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
+	if err := storage.CheckName(name); err != nil {
+		return storage.Stat{}, err
+	}
+	if err := s.refresh(); err != nil {
+		return storage.Stat{}, err
+	}
+	before, err := s.expected(name, expect)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return storage.Stat{}, err
+	}
+	text := content.Bytes()
+	if err := checkText(text, 0); err != nil {
+		return storage.Stat{}, err
+	}
+	c := change{path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update, args: []any{nowMs(), string(text)}, data: text}
+	if before.version == "" {
+		c.sql, c.version = s.sql.insert, ""
+	}
+	if s.sql.titles {
+		t, _ := parseSlot(text)
+		c.args = append(c.args, t.text, t.source, t.updated)
+	}
+	after, asked, err := s.write(name, c)
+	if errors.Is(err, storage.ErrStale) && before.version == "" {
+		err = fmt.Errorf("%w: %w", err, fs.ErrExist)
+	}
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return s.writtenAnew(name, after, asked), nil
+}
+
+// expected returns what is known of a row that has a token, or the zero facts if the token is zero and there is no row.
+func (s *Storage) expected(name string, token storage.Token) (facts, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.checkParent("replace", name); err != nil {
+		return facts{}, err
+	}
+	switch n := s.find(name); {
+	case n == nil && token == storage.Token{}:
+		return facts{}, nil
+	case n == nil:
+		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
+	case token == storage.Token{}:
+		return facts{}, fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
+	case n.row == nil:
+		return facts{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	case n.row.stat().Token != token:
+		return facts{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	default:
+		return n.row.facts, nil
+	}
+}
+
+// versionOf returns the state that a write replaces: that in which the row was locked.
+func (s *Storage) versionOf(name, known string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if l := s.held[name]; l != nil {
+		return l.version
+	}
+	return known
+}
+
+func nowMs() int64 { return time.Now().UnixMilli() }
+
+// checkText returns an error for what PostgreSQL cannot store.
+func checkText(data []byte, size int64) error {
+	switch {
+	case !utf8.Valid(data):
+		return fmt.Errorf("%w: this is not UTF-8, and a database stores nothing else", unix.EINVAL)
+	case bytes.IndexByte(data, 0) >= 0:
+		return fmt.Errorf("%w: a database stores no NUL byte", unix.EINVAL)
+	case size+int64(len(data)) > maxContent || size > math.MaxInt32:
+		return fmt.Errorf("%w: a database stores no more than %d MiB in a row", unix.EFBIG, maxContent>>20)
+	}
+	return nil
+}
+
+// write carries out a change, once. The error wraps ErrStale if the row was not in its state any more. asked is the clock
+// before that.
+func (s *Storage) write(name string, c change) (after facts, asked int64, err error) {
+	s.mu.RLock()
+	l := s.held[name]
+	s.mu.RUnlock()
+	asked = s.now()
+	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
+	defer cancel()
+	if l != nil && !l.broken && !l.conn.Conn().IsClosed() {
+		after, err = c.run(ctx, l.conn.Conn())
+	} else {
+		after, err = s.writeAlone(ctx, c)
+	}
+	if lostConnection(err) {
+		if l != nil {
+			l.broken = true
+		}
+		after, err = s.settle(c, err)
+	}
+	switch {
+	case err == nil:
+		if l != nil {
+			l.version = after.version
+		}
+		return after, asked, nil
+	case errors.Is(err, pgx.ErrNoRows):
+		s.lookAgain(c.path)
+		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	return facts{}, asked, saidError(err)
+}
+
+// run sends the statement, and what commits it if the row is locked. The error is pgx.ErrNoRows if the row is not in the
+// state any more.
+func (c *change) run(ctx context.Context, conn *pgx.Conn) (facts, error) {
+	var f maybeFacts
+	var batch pgx.Batch
+	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
+	if conn.PgConn().TxStatus() != 'I' {
+		batch.Queue(`COMMIT`)
+	}
+	results := conn.SendBatch(ctx, &batch)
+	err := results.QueryRow().Scan(f.targets()...)
+	closed := results.Close()
+	switch {
+	case closed != nil && (err == nil || errors.Is(err, pgx.ErrNoRows)):
+		return facts{}, closed
+	case err != nil:
+		return facts{}, err
+	}
+	return f.facts(), nil
+}
+
+func (s *Storage) writeAlone(ctx context.Context, c change) (facts, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return facts{}, err
+	}
+	defer conn.Release()
+	return c.run(ctx, conn.Conn())
+}
+
+// settle finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
+// carried out twice, even if the server still works on it: the first one changes the state of the row.
+func (s *Storage) settle(c change, lost error) (facts, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	s.pool.Reset()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		f, done, err := s.isThere(ctx, &c)
+		switch {
+		case err == nil && done:
+			return f, nil
+		case err == nil && f.version != c.version:
+			return facts{}, pgx.ErrNoRows
+		case err == nil:
+			if f, err = s.writeAlone(ctx, c); !lostConnection(err) {
+				return f, err
+			}
+		}
+		if err != nil && !lostConnection(err) && !errors.Is(saidError(err), storage.ErrLocked) {
+			return facts{}, err
+		}
+		if !storage.Sleep(ctx, pause) {
+			return facts{}, s.noted(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
+		}
+		s.pool.Reset()
+	}
+}
+
+// isThere looks for a change. It returns what the table says of the row, zero facts if there is none.
+func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return facts{}, false, err
+	}
+	defer conn.Release()
+	var is maybeFacts
+	sum := sha256.Sum256(c.data)
+	err = conn.QueryRow(ctx, s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:]).Scan(append(is.targets(), &done)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return facts{}, false, nil
+	}
+	if err != nil {
+		return facts{}, false, err
+	}
+	f = is.facts()
+	done = done && f.version != c.version && (c.also == nil || c.also(f))
+	return f, done, nil
+}
+
+// lookAgain brings the catalogue up to date with a row that is not in the state that was known.
+func (s *Storage) lookAgain(path string) {
+	_ = s.try(func(ctx context.Context, c conn) error { return s.readOne(ctx, c, s.sql.one, path) }) // the next look does it as well
+}
+
+// written stores what a write made of a row, and returns its state.
+func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows[r.path] == r {
+		s.put(after, asked)
+		r = s.rows[r.path]
+	}
+	return r.stat()
+}
+
+// writtenAnew is written for a row that is another object now.
+func (s *Storage) writtenAnew(name string, after facts, asked int64) storage.Stat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.rows[after.path]
+	switch {
+	case old == nil:
+		r := s.newRow(after)
+		s.add(r)
+		return r.stat()
+	case old.told > asked && old.version != after.version: // somebody wrote to it since, or it was read before
+		old = s.replace(old, old.facts)
+		return old.stat()
+	}
+	return s.replace(old, after).stat()
+}

@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// TestAppendOnlyToWhatWasRead: a row that others wrote to since it was locked is left alone.
+func TestAppendOnlyToWhatWasRead(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Hour})
+	table.Write(t, prefix+"a", "one\n")
+	require.NoError(t, s.lookNow(t.Context()))
+	table.Append(t, prefix+"a", "theirs\n")
+	_, err := s.Append("a", []byte("lost?\n"))
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.Equal(t, "one\ntheirs\n", table.Content(t, prefix+"a"))
+	_, err = s.Append("a", []byte("ours\n"))
+	require.NoError(t, err, "the refusal told what is there")
+	require.Equal(t, "one\ntheirs\nours\n", table.Content(t, prefix+"a"))
+
+	table.Do(t, `UPDATE `+table.Name+` SET content = 'ONE'||substring(content from 4)`) // of the same size
+	_, err = s.Append("a", []byte("lost?\n"))
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.Equal(t, "ONE\ntheirs\nours\n", storagetest.Read(t, s, "a"))
+}
+
+// TestAppendersTogether: two mounts with the lock, and a client that knows none: every line is there once, and those of
+// each in order.
+func TestAppendersTogether(t *testing.T) {
+	const each = 150
+	table, s := openTable(t, Options{})
+	other := open(t, table.Source("&prefix="+prefix), Options{})
+	table.Write(t, prefix+"a", "")
+	var all sync.WaitGroup
+	for i, mount := range []*Storage{s.Storage, other.Storage} {
+		all.Go(func() {
+			for n := range each {
+				line := fmt.Sprintf("mount%d %d\n", i, n)
+				for {
+					unlock, err := storagetest.LockPatiently(mount, "a")
+					if !assert.NoError(t, err) {
+						return
+					}
+					_, err = mount.Append("a", []byte(line))
+					assert.NoError(t, unlock())
+					if !errors.Is(err, storage.ErrStale) {
+						assert.NoError(t, err)
+						break
+					}
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for n := range each {
+			table.Append(t, prefix+"a", fmt.Sprintf("client %d\n", n))
+		}
+	})
+	all.Wait()
+	next := map[string]int{}
+	for line := range strings.Lines(table.Content(t, prefix+"a")) {
+		var who string
+		var n int
+		_, err := fmt.Sscanf(line, "%s %d\n", &who, &n)
+		require.NoError(t, err, line)
+		require.Equal(t, next[who], n)
+		next[who]++
+	}
+	require.Equal(t, map[string]int{"mount0": each, "mount1": each, "client": each}, next)
+}
+
+// TestClientWaits: a client that appends while a mount writes waits for that, and loses nothing.
+func TestClientWaits(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"a", "one\n")
+	unlock := storagetest.Lock(t, s, "a")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		table.Append(t, prefix+"a", "client\n")
+	}()
+	require.Eventually(t, func() bool {
+		var n int
+		err := table.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%'||$1||'%'`, table.Name).Scan(&n)
+		return err == nil && n > 0
+	}, storagetest.Generous, time.Millisecond)
+	_, err := s.Append("a", []byte("mount\n"))
+	require.NoError(t, err, "the row was the mount's")
+	<-done
+	require.NoError(t, unlock())
+	require.Equal(t, "one\nmount\nclient\n", table.Content(t, prefix+"a"))
+}
+
+// TestTitleIsWrittenAsByTheClient: into the columns alone, where the content has a slot; and a full write takes the
+// columns from the slot of the new content.
+func TestTitleIsWrittenAsByTheClient(t *testing.T) {
+	const at = "2026-02-16T10:20:30.000Z"
+	table, s := openTable(t, Options{})
+	slot := func(text string) string { return string(title{ptr(text), ptr("user"), ptr(at)}.line()) }
+	columns := func() (all string) {
+		require.NoError(t, table.QueryRow(t.Context(), `SELECT concat_ws('|', title, title_source, title_updated_at) FROM `+table.Name).Scan(&all))
+		return all
+	}
+	made, err := s.Replace("a", storage.Token{}, storagetest.Content(slot("first")+"body\n"))
+	require.NoError(t, err)
+	require.Equal(t, "first|user|"+at, columns())
+	after, err := s.Overwrite("a", made.Token, []byte(slot("second")))
+	require.NoError(t, err)
+	require.Equal(t, "second|user|"+at, columns())
+	require.Equal(t, slot("first")+"body\n", table.Content(t, prefix+"a"), "as the client leaves it")
+	require.Equal(t, slot("second")+"body\n", storagetest.Read(t, s, "a"))
+	other := open(t, table.Source("&prefix="+prefix), Options{})
+	require.Equal(t, slot("second")+"body\n", storagetest.Read(t, other, "a"))
+
+	_, err = s.Replace("a", after.Token, storagetest.Content("no slot\n"))
+	require.NoError(t, err)
+	require.Empty(t, columns())
+	require.Equal(t, "no slot\n", storagetest.Read(t, s, "a"))
+}
+
+// TestWithoutTitleColumns: tables that older clients made have none.
+func TestWithoutTitleColumns(t *testing.T) {
+	const at = "2026-02-16T10:20:30.000Z"
+	table, _ := openTable(t, Options{})
+	table.Do(t, `ALTER TABLE `+table.Name+` DROP COLUMN title, DROP COLUMN title_source, DROP COLUMN title_updated_at`)
+	s := open(t, table.Source("&prefix="+prefix), Options{})
+	slot := func(text string) []byte { return title{ptr(text), ptr("user"), ptr(at)}.line() }
+	made, err := s.Replace("a", storage.Token{}, storagetest.Content(string(slot("first"))+"body\n"))
+	require.NoError(t, err)
+	_, err = s.Overwrite("a", made.Token, slot("second"))
+	require.NoError(t, err)
+	require.Equal(t, string(slot("second"))+"body\n", table.Content(t, prefix+"a"))
+	require.Equal(t, string(slot("second"))+"body\n", storagetest.Read(t, s, "a"))
+}
+
+// TestWhatADatabaseCannotStore: is refused before it is sent.
+func TestWhatADatabaseCannotStore(t *testing.T) {
+	table, s := openTable(t, Options{})
+	table.Write(t, prefix+"a", "one\n")
+	for _, text := range []string{"\xff\n", "a\x00b\n", "\xed\xa0\x80\n"} {
+		_, err := s.Append("a", []byte(text))
+		require.ErrorContains(t, err, "a database stores no")
+		_, err = s.Replace("b", storage.Token{}, storagetest.Content(text))
+		require.ErrorContains(t, err, "a database stores no")
+	}
+	require.Equal(t, "one\n", table.Content(t, prefix+"a"))
+}
