@@ -106,8 +106,6 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-const whyReadOnly = "this is generated or belongs to the client: it cannot be changed through the mount"
-
 // Setattr is refused, except by control files and leaf, which override it.
 func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
 	return n.denyWrite("setattr", n.path())
@@ -118,7 +116,7 @@ func (n *node) denyWrite(op, path string) syscall.Errno {
 	if n.view.Archived() {
 		return n.denyArchived(path)
 	}
-	return n.view.deny(op, path, syscall.EPERM, whyReadOnly)
+	return n.denyGenerated(op, path)
 }
 
 // directory is the base of all directories. go-fuse allows removals by default; here all changes

@@ -83,9 +83,3 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 	}
 	return errno
 }
-
-// deny logs the reason for a refusal and returns its errno.
-func (v *View) deny(op, path string, errno syscall.Errno, why string) syscall.Errno {
-	v.Log.Info("refused", "op", op, "path", path, "errno", errno, "why", why)
-	return errno
-}

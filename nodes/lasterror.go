@@ -12,9 +12,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// LastErrorFile is last-error: why the last write to a control file or to leaf was refused, in words, with its
-// time; in the mount's root, why the last write to new-session or the last look-up was. It is empty again
-// after the next one that succeeds.
+// LastErrorFile is last-error: why the last write to the session was refused, in words, with its time, and what to do
+// instead; in the mount's root, why the last write or look-up was that concerns no session. It is empty again after the
+// next one that succeeds.
 type LastErrorFile struct {
 	node
 	of   string // the session's name, or outside
