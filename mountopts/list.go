@@ -54,7 +54,7 @@ var obeyed = []option{
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
 	{name: "idle", value: "TIME", help: "unmount when nothing was asked for so long, as 10m", set: setIdle},
 	{name: "log-file", value: "FILE", help: "the same as --log-file", set: setLogFile},
-	{name: "loglevel", value: "LEVEL", help: "error, warn, info (default) or debug", set: setLogLevel},
+	{name: "loglevel", value: "info|error|warn|debug", help: "from which level on is logged", set: setLogLevel},
 	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
 	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
 	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
@@ -205,6 +205,24 @@ func setSubtype(_ *Options, value string) error {
 		return fmt.Errorf("the type is always %s", FSType)
 	}
 	return nil
+}
+
+// OptionWords returns the options that have an effect as they are typed, with each of their values if these are words, or
+// up to the equals sign.
+func OptionWords() (words []string) {
+	for _, k := range obeyed {
+		switch {
+		case k.value == "":
+			words = append(words, k.name)
+		case strings.Contains(k.value, "|"):
+			for value := range strings.SplitSeq(k.value, "|") {
+				words = append(words, k.name+"="+value)
+			}
+		default:
+			words = append(words, k.name+"=")
+		}
+	}
+	return words
 }
 
 // knownNames lists all options for the error about an unknown one.

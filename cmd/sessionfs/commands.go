@@ -23,15 +23,12 @@ func newRoot(s streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// For completions: what mounts is parsed by mountopts.
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
-				return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		Run: func(*cobra.Command, []string) {},
+		Args:              cobra.ArbitraryArgs, // else nothing is completed behind SOURCE
+		ValidArgsFunction: completeMount,
+		Run:               func(*cobra.Command, []string) {},
 	}
 	root.Flags().AddFlagSet(mountopts.Flags())
+	_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

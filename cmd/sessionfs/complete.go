@@ -4,10 +4,13 @@ import (
 	"context"
 	"io"
 	iofs "io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sessionfs/mountopts"
 )
 
 const (
@@ -16,6 +19,33 @@ const (
 	// maxCompletions is how many names are offered.
 	maxCompletions = 500
 )
+
+// completeMount offers what a command line that mounts goes on with. cobra adds the names of commands; a shell that is told
+// to look for directories drops those.
+func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
+		return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+	}
+	begins := func(c *cobra.Command) bool { return !c.Hidden && strings.HasPrefix(c.Name(), typed) }
+	if len(args) == 0 && slices.ContainsFunc(cmd.Commands(), begins) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeOptions offers the options of -o that have an effect, behind those that have been typed.
+func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
+	before, begun := "", typed
+	if at := strings.LastIndexByte(typed, ','); at >= 0 {
+		before, begun = typed[:at+1], typed[at+1:]
+	}
+	for _, word := range mountopts.OptionWords() {
+		if strings.HasPrefix(word, begun) {
+			offers = append(offers, before+word)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
 
 // complete offers the paths of the tree that begin with what has been typed. An error offers nothing.
 func (f *sourceFlags) complete(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -22,6 +24,20 @@ func TestCompletions(t *testing.T) {
 		require.Zero(t, code)
 		require.Equal(t, want, out.String(), typed)
 	}
+	for _, command := range []string{"ls", "tree", "tar", "write", "export"} {
+		var out, stderr bytes.Buffer
+		require.Zero(t, run([]string{"sessionfs", "__complete", command, "--source", s.source, "by-id/019d3d9/ti"}, streams{nil, &out, &stderr}))
+		require.Equal(t, "by-id/019d3d9/title\n:4\n", out.String(), command)
+	}
+	for line, want := range map[string]string{
+		"mn": ":16\n", "ca": "cat\tPrint files of what a mount would show\n:4\n", "agent s": ":16\n",
+		"-o live": "live=refuse\nlive=allow\n:6\n", "-o ro,mem": "ro,memory=\n:6\n", "cat -o redac": "redact\n:6\n",
+		"cat -s ": ":16\n",
+	} {
+		var out, stderr bytes.Buffer
+		require.Zero(t, run(append([]string{"sessionfs", "__complete"}, strings.Split(line, " ")...), streams{nil, &out, &stderr}))
+		require.Equal(t, want, out.String(), line)
+	}
 	var out, stderr bytes.Buffer
 	require.Zero(t, run([]string{"sessionfs", "__complete", "ex"}, streams{nil, &out, &stderr}))
 	require.Contains(t, out.String(), "export\tWrite a session")
@@ -33,3 +49,41 @@ func TestCompletions(t *testing.T) {
 	r := s.here("ls", "-s", "/nowhere")
 	requireStatus(t, exitSource, r)
 }
+
+// What a user of fish, and one of bash with the package bash-completion, gets for a tab.
+func TestCompletionsOfShells(t *testing.T) {
+	s := commandStore(t)
+	for shell, script := range map[string]string{
+		"fish": `sessionfs completion fish | source; complete -C "sessionfs cat -s $argv[1] recent/03"; complete -C "sessionfs che"`,
+		"zsh":  `autoload -U compinit && compinit -D && source <(sessionfs completion zsh) && print $_comps[sessionfs]`,
+	} {
+		if _, err := exec.LookPath(shell); err != nil {
+			skip(t, err.Error())
+		}
+		want := "recent/03-Tide sheets as a calendar/\ncheck\tTell what is broken in the sessions, and what to do about it\n"
+		args := []string{"--no-config", "-c", script, s.source}
+		if shell == "zsh" {
+			want, args = "_sessionfs\n", []string{"-f", "-c", script}
+		}
+		r := s.exec(shell, args...)
+		require.Equal(t, want, r.stdout, "%s: %s", shell, r.stderr)
+	}
+	if _, err := os.Stat(bashCompletion); err != nil {
+		t.Skip(err)
+	}
+	// What is typed, with a tab behind each begun word. bash asks the program at each.
+	typed := ". " + bashCompletion + "; . <(sessionfs completion bash); bind 'set enable-bracketed-paste off'; stty -echo\n" +
+		"sessionfs ca\t-s " + s.source + " by-id/019d3d9/ti\t\n" +
+		"sessionfs ls -s " + s.source + " recent/03\thea\t\n" +
+		"exit\n"
+	terminal := s.command("script", "-q", "-e", "-c", "bash --norc --noprofile -i", "/dev/null")
+	terminal.Stdin = strings.NewReader(typed)
+	terminal.Env = append(terminal.Env, "TERM=dumb", "PS1=")
+	r := s.finish(terminal)
+	require.Zero(t, r.code, r)
+	require.Contains(t, r.stdout, "An hour late, a hand too high\r\n")
+	require.Contains(t, r.stdout, "recent/03-Tide sheets as a calendar/header.json\r\n")
+}
+
+// bashCompletion is where Debian has what the completions of bash need.
+const bashCompletion = "/usr/share/bash-completion/bash_completion"

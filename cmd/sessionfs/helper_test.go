@@ -29,7 +29,12 @@ func TestMount8(t *testing.T) {
 	options := "rw,noauto,nofail,user,_netdev,noatime,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,comment=x,live=allow"
 	line := s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
 	require.NoError(t, os.WriteFile(fstab, []byte(line), 0o600))
+	atBoot := filepath.Join(s.dir, "fstab.boot")
+	options = "defaults,nofail,idle=1h,loglevel=warn,log-file=" + filepath.Join(s.dir, "log") + ",auto_unmount,kernel_cache,entry_timeout=5"
+	line = s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
+	require.NoError(t, os.WriteFile(atBoot, []byte(line), 0o600))
 	for _, args := range [][]string{
+		{"mount", "-a", "-T", atBoot},
 		{"mount", "-t", "fuse.sessionfs", s.source, s.mountpoint},
 		{"mount", "-v", "-n", "-t", "fuse.sessionfs", "-o", "ro,nosuid,nodev,noexec,relatime", s.source, s.mountpoint},
 		{"mount", "-t", "fuse", "sessionfs#" + s.source, s.mountpoint},

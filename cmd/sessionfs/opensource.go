@@ -68,7 +68,8 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.options, "options", "o", nil, "mount `OPTIONS`, such as redact, separated by commas")
 	flags.BoolVar(&f.demo, "demo", false, "work on a built-in sample store; changes are not kept")
 	flags.BoolVar(&f.debug, "debug", false, "log to stderr")
-	_ = cmd.MarkFlagDirname("source") // the flag exists
+	_ = cmd.MarkFlagDirname("source") // the flags exist
+	_ = cmd.RegisterFlagCompletionFunc("options", completeOptions)
 }
 
 // open opens SOURCE. Callers must call the function that it returns, whose error says what could not be saved.
