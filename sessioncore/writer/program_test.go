@@ -74,7 +74,9 @@ func TestImagesOfPi(t *testing.T) {
 				files["elsewhere/2026-01-01T00-00-00-000Z_x.jsonl"] = test.neighbor
 			}
 			w := startWriting(t, putMemory(t, files), "", Options{})
-			w.store.SetProgram(test.root)
+			if test.root != nil {
+				w.store.SetProgram(test.root)
+			}
 			_, err := w.append(line, line)
 			require.NoError(t, err)
 			added := w.content()[len(test.content):]
