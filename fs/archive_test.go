@@ -128,7 +128,7 @@ func TestArchiveIsReadOnly(t *testing.T) {
 		return func() error { return os.WriteFile(filepath.Join(s, name), line, 0o600) }
 	}
 	attempts := map[string]func() error{
-		"append": write("append"), "labels": write("labels"), "title": write("title"), "fork": write("fork"), "new file": write("new"),
+		"append": write("append"), "labels": write("labels"), "title": write("title"), "cwd": write("cwd"), "fork": write("fork"), "new file": write("new"),
 		"mkdir":      func() error { return os.Mkdir(filepath.Join(s, "d"), 0o700) },
 		"leaf":       func() error { return os.Symlink("entries/"+entryID(0)+".json", filepath.Join(s, "tmp")) },
 		"unlink":     func() error { return os.Remove(filepath.Join(s, "leaf")) },

@@ -161,7 +161,7 @@ for dir, dirs, files in os.walk(sys.argv[1]):
 `, m.dir)
 	list := strings.Fields(writable)
 	slices.Sort(list)
-	require.Equal(t, []string{"append", "fork", "labels", "new-session", "title"}, slices.Compact(list))
+	require.Equal(t, []string{"append", "cwd", "fork", "labels", "new-session", "title"}, slices.Compact(list))
 	require.Equal(t, "555 444\n", shell(t, `echo $(stat -c %a "$1/sessions/script" "$1/blobs/x")`, m.dir))
 	run(t, "bash", "-c", `exec 3> "$1/title"; exec 3<> "$1/labels"; [ "$(stat -L -c %a /dev/fd/3)" = 644 ]`, "bash", m.path(demoSession))
 	m.stop()

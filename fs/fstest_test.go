@@ -19,7 +19,7 @@ var (
 		"search", "sessions", "terminal-sessions",
 	}
 	sessionNames = []string{
-		"append", "branches", "branches.tsv", "by-label", "children", "context.json", "entries", "fork", "header.json", "labels", "last-error",
+		"append", "branches", "branches.tsv", "by-label", "children", "context.json", "cwd", "entries", "fork", "header.json", "labels", "last-error",
 		"leaf", "problems.jsonl", "search", "title", "transcript.md", "tree", "usage.json",
 	}
 )

@@ -87,12 +87,17 @@ var lossFiles = map[string]struct {
 
 // mountLossy mounts a store on a file system that records.
 func mountLossy(t *testing.T, sync bool) *lossy {
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		missing(t, "FUSE is not usable: %v", err)
-	}
 	a := newAgent(t)
 	for name, file := range lossFiles {
 		a.write(name, file.text)
+	}
+	return recordChanges(t, a, sync)
+}
+
+// recordChanges shows an agent directory through a file system that records.
+func recordChanges(t *testing.T, a agent, sync bool) *lossy {
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		missing(t, "FUSE is not usable: %v", err)
 	}
 	l := &lossy{t: t, loopback: t.TempDir(), record: filepath.Join(t.TempDir(), "record"), sync: sync}
 	self, err := os.Executable()

@@ -127,6 +127,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Scope:      list.Scope,
 			Blobs:      blobStore,
 			BlobsDir:   blobs.Path(),
+			Crumbs:     terminals,
 			Clients:    t.clients,
 			Leases:     t.leases,
 			Flat:       flat != "",

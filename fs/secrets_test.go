@@ -127,7 +127,7 @@ func TestRedacted(t *testing.T) {
 		_, err := os.ReadFile(m.path(name))
 		require.ErrorIs(t, err, os.ErrPermission, name)
 	}
-	for _, name := range []string{"append", "title", "labels", "fork"} {
+	for _, name := range []string{"append", "title", "labels", "fork", "cwd"} {
 		require.ErrorIs(t, os.WriteFile(m.session("s", name), []byte("x\n"), 0), syscall.EROFS, name)
 	}
 	require.ErrorIs(t, os.WriteFile(m.path("new-session"), []byte("/x\n"), 0), syscall.EROFS)

@@ -15,8 +15,8 @@ import (
 // applyLines carries out lines that were written to a control file of a session; see controller.
 type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
 
-// ControlFile is a file of a session's directory that accepts commands, a line each: append, labels, fork,
-// title. labels and title can be read too and have the size of what is read; the others have size 0 (docs/design.md
+// ControlFile is a file of a session's directory that accepts commands, a line each: append, labels, fork, title, cwd.
+// labels, title and cwd can be read too and have the size of what is read; the others have size 0 (docs/design.md
 // section 2).
 type ControlFile struct {
 	GeneratedFile // what reads return; its render is nil if that is nothing
@@ -27,6 +27,8 @@ type ControlFile struct {
 	empty bool // an empty line has a meaning
 	// single says that each open file accepts one line.
 	single bool
+	// durable says that a line that took effect is on disk.
+	durable bool
 }
 
 // control returns a function that makes the node of a control file; r is nil for one of size 0.
@@ -123,7 +125,12 @@ func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int,
 
 func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.part(line) }
 
-func (f *ControlFile) sync(ctx context.Context) error { return f.view.Writer.Sync(ctx, f.session) }
+func (f *ControlFile) sync(ctx context.Context) error {
+	if f.durable {
+		return nil // also if the session is at another place by now
+	}
+	return f.view.Writer.Sync(ctx, f.session)
+}
 
 // refused records a refusal. An id that does not exist is ENOENT, a session that no longer exists ESTALE
 // (docs/design.md section 7).

@@ -72,6 +72,7 @@
 //	…/<session>/children/                     ChildrenDir    children.go        -             getattr lookup list                       second
 //	…/<session>/children/<name>@              SessionLink    children.go        -             getattr readlink                          attr
 //	…/<session>/context.json                  GeneratedFile  context.go         -             getattr open                              never
+//	…/<session>/cwd                           ControlFile    cwd.go             cwd.go        getattr setattr open write                never
 //	…/<session>/entries/                      EntriesDir     entries.go         -             getattr lookup list                       second
 //	…/<session>/entries/<id>.json             EntryFile      entry.go           -             getattr open                              second
 //	…/<session>/fork                          ControlFile    fork.go            fork.go       getattr setattr open write                never

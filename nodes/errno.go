@@ -14,6 +14,7 @@ import (
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
 )
 
 // errnoOf is the one function that turns domain errors into errnos (docs/design.md section 7).
@@ -25,7 +26,7 @@ func errnoOf(err error) syscall.Errno {
 	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
 	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany),
-		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy):
+		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy), errors.Is(err, writer.ErrWaiting):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery), errors.Is(err, search.ErrQuery):
 		return syscall.EINVAL
@@ -40,6 +41,7 @@ func errnoOf(err error) syscall.Errno {
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return syscall.EROFS
 	case errors.Is(err, sessioncore.ErrNotFound),
+		errors.Is(err, writer.ErrNoDirectory),
 		errors.Is(err, sessioncore.ErrNotSession),
 		errors.Is(err, storage.ErrNotRegular),
 		errors.Is(err, storage.ErrBadName),

@@ -20,8 +20,8 @@ import (
 // SessionDir is sessions/…/<session>/: a session as a directory.
 type SessionDir struct {
 	snapshotDir
-	// artifacts is the real directory beside the session file, which need not exist.
-	artifacts *SourceDir
+	// beside is the directory that the session file is in.
+	beside *SourceDir
 
 	mu      sync.Mutex   // guards what follows
 	pending pendingLinks // links that wait to be renamed to leaf
@@ -35,7 +35,7 @@ func (d *SessionDir) sessionName() string { return d.session.Name() }
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
 		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
-		artifacts:   dir.at(join(dir.dir, name)),
+		beside:      dir,
 	}
 }
 
@@ -59,6 +59,7 @@ var sessionFiles = []sessionFile{
 	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel, false},
 	{"children", syscall.S_IFDIR, nil, makeChildren, false},
 	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil), false},
+	{"cwd", syscall.S_IFREG, nil, makeCWD, false},
 	{layout.Entries, syscall.S_IFDIR, nil, makeEntries, false},
 	{"fork", syscall.S_IFREG, nil, makeFork, false},
 	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil), false},
@@ -111,10 +112,11 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 	if ok, err := d.hasArtifacts(ctx); err != nil || !ok {
 		return nil, syscall.ENOENT
 	}
-	if d.view.Access.admit(ctx, d.artifacts, access.Search) != nil {
+	artifacts := d.artifacts()
+	if d.view.Access.admit(ctx, artifacts, access.Search) != nil {
 		return nil, syscall.ENOENT // the kernel does not see that the path leads through artifacts/
 	}
-	child, errno := d.artifacts.lookupIn(ctx, &d.node, name, out)
+	child, errno := artifacts.lookupIn(ctx, &d.node, name, out)
 	if d.view.Access != nil {
 		setTimeouts(out, cacheNever)
 	}
@@ -172,8 +174,14 @@ func (d *SessionDir) isRendered(ctx context.Context, name string) bool {
 	return size != nil && size.serial == snap.Serial()
 }
 
+// artifacts returns the real directory beside the session file, which need not exist.
+func (d *SessionDir) artifacts() *SourceDir {
+	return d.beside.at(storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
+}
+
 func (d *SessionDir) hasArtifacts(_ context.Context) (bool, error) {
-	st, err := d.artifacts.storage.Stat(d.artifacts.dir)
+	artifacts := d.artifacts()
+	st, err := artifacts.storage.Stat(artifacts.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -189,6 +197,5 @@ func (d *SessionDir) hasParent(ctx context.Context) (bool, error) {
 
 // makeArtifacts makes artifacts/, the real directory beside the session file.
 func makeArtifacts(d *snapshotDir) fusefs.InodeEmbedder {
-	real := d.Operations().(*SessionDir).artifacts
-	return real.at(real.dir)
+	return d.Operations().(*SessionDir).artifacts()
 }

@@ -111,7 +111,7 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	if err != nil {
 		st.Kind = storage.KindOther
 	}
-	if st.Kind == storage.KindFile || st.Kind == storage.KindLink {
+	if st.Kind == storage.KindFile || st.Kind == storage.KindLink && !d.isMoving(name) {
 		return d.enterItem(ctx, parent, name, st, out)
 	}
 	isSession, err := d.isSession(ctx, name)
@@ -120,10 +120,17 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
 	case isSession:
 		return d.enterSession(ctx, parent, name, out)
-	case st.Kind == storage.KindDir:
+	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
 		return d.enterItem(ctx, parent, name, st, out)
 	}
 	return nil, syscall.ENOENT
+}
+
+// isMoving reports whether a link leads to the artifacts of the session of its name, which is being moved, or was when the
+// one who moved it was killed. Then the link is not shown.
+func (d *SourceDir) isMoving(name string) bool {
+	at := join(d.dir, name)
+	return d.sessions != nil && storage.BesideOf(d.storage, at+layout.SessionSuffix, layout.SessionSuffix) != at
 }
 
 // sessionName returns the name of the directory that shows a session file.
@@ -214,7 +221,7 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 	taken := make(map[string]bool) // names of real files and links, which win over sessions' directories
 	sessions := make(map[string]bool)
 	for _, f := range found {
-		if f.Kind == storage.KindFile || f.Kind == storage.KindLink {
+		if f.Kind == storage.KindFile || f.Kind == storage.KindLink && !d.isMoving(f.Name) {
 			taken[f.Name] = true
 		}
 	}

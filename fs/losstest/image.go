@@ -64,6 +64,8 @@ func (d *disk) add(op Op) {
 	case "write", "truncate":
 		n := d.nodes[op.Node]
 		n.changes = append(n.changes, op)
+	case "symlink":
+		panic("a symbolic link") // has no place in the model
 	case "create", "mkdir":
 		d.nodes[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
 		fallthrough

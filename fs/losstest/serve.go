@@ -3,6 +3,7 @@ package losstest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 
 // Op is one change, or an fsync. Inodes are numbered anew: the file system below may give a number again.
 type Op struct {
-	Kind string // create, mkdir, write, truncate, link, unlink, rename, exchange, sync, mark
+	Kind string // create, mkdir, write, truncate, link, symlink, unlink, rename, exchange, sync, mark
 	Dir  int    `json:",omitempty"` // the directory of Name; 0 is the root
 	Name string `json:",omitempty"` // or the text of a mark
 	To   int    `json:",omitempty"` // the directory of New
@@ -43,9 +44,34 @@ func Mark(at, text string) error {
 // record is the record of a mounted file system.
 type record struct {
 	mu    sync.Mutex // held during each change, so that the record has them in their order
+	kill  killing
 	out   *json.Encoder
 	nodes map[uint64]int // by the number that the file system below has for them now
 	next  int
+}
+
+// killing is what is to be killed, and when.
+type killing struct{ pid, changes int }
+
+// killPrefix begins a mark that makes the next changes but so many, and all after them, kill a process instead.
+const killPrefix = "kill "
+
+// KillAfter kills a process when it has made so many changes to the file system that is mounted at a path: the next one
+// does not happen. Process 0 ends that.
+func KillAfter(at string, pid, changes int) error {
+	return Mark(at, fmt.Sprint(killPrefix, pid, " ", changes))
+}
+
+// fatal is called before each change; it returns an error if that kills the process. Callers must hold r.mu.
+func (r *record) fatal() syscall.Errno {
+	if r.kill.pid == 0 {
+		return 0
+	}
+	if r.kill.changes--; r.kill.changes >= 0 {
+		return 0
+	}
+	_ = syscall.Kill(r.kill.pid, syscall.SIGKILL)
+	return syscall.EIO
 }
 
 // Mount serves the directory dir at the mount point at, and writes the record to out. What is in dir counts as durable.
@@ -147,7 +173,10 @@ func (n *node) number() int {
 func (n *node) change(call func() syscall.Errno, op func() Op) syscall.Errno {
 	n.record.mu.Lock()
 	defer n.record.mu.Unlock()
-	errno := call()
+	errno := n.record.fatal()
+	if errno == 0 {
+		errno = call()
+	}
 	if errno == 0 {
 		n.record.add(op())
 	}
@@ -158,8 +187,14 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	n.record.mu.Lock()
 	defer n.record.mu.Unlock()
 	if text, ok := strings.CutPrefix(name, markPrefix); ok {
+		if kill, ok := strings.CutPrefix(text, killPrefix); ok {
+			_, _ = fmt.Sscan(kill, &n.record.kill.pid, &n.record.kill.changes)
+		}
 		n.record.add(Op{Kind: "mark", Name: text})
 		return nil, syscall.EEXIST
+	}
+	if errno = n.record.fatal(); errno != 0 {
+		return nil, errno
 	}
 	if child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); errno == 0 {
 		n.record.made("mkdir", n.number(), name, out.Ino)
@@ -170,6 +205,9 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno) {
 	n.record.mu.Lock()
 	defer n.record.mu.Unlock()
+	if errno = n.record.fatal(); errno != 0 {
+		return nil, nil, 0, errno
+	}
 	if child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out); errno != 0 {
 		return nil, nil, 0, errno
 	}
@@ -213,8 +251,11 @@ func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name strin
 	return child, errno
 }
 
-func (n *node) Symlink(context.Context, string, string, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, syscall.EPERM // nothing that is tested makes any
+func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
+	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() Op {
+		return Op{Kind: "symlink", Dir: n.number(), Name: name}
+	})
+	return child, errno
 }
 
 func (n *node) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // SessionSuffix ends the names of session files.
@@ -26,9 +28,12 @@ func SessionName(file string) (name string, ok bool) {
 	return name, ok && name != "" && name[0] != '.'
 }
 
-// Hidden reports whether a name of SOURCE is one of the client's lock and temporary files: they come
+// Hidden reports whether a name of SOURCE is one of the client's lock and temporary files, or of ours: they come
 // and go and are not shown (docs/format.md, Files).
 func Hidden(name string) bool {
+	if storage.IsOwnName(name) {
+		return true
+	}
 	if rest, ok := strings.CutPrefix(name, "."); ok {
 		if base, ok := strings.CutSuffix(rest, ".lock"); ok && strings.HasSuffix(base, SessionSuffix) {
 			return true

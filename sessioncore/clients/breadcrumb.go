@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -17,25 +16,32 @@ const maxBreadcrumb = 16 << 10
 // two lines, the working directory and the session file; newer clients write more (docs/format.md, Breadcrumbs). The
 // error wraps ErrNotFound if the file is not a breadcrumb; errors of the storage are returned as they are.
 func ReadBreadcrumb(files storage.Storage, name string) (file string, err error) {
-	obj, err := files.Open(name)
+	text, _, err := readBreadcrumb(files, name)
 	if err != nil {
 		return "", err
 	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return "", err
-	}
-	if st.Size > maxBreadcrumb {
-		return "", fmt.Errorf("%w: a breadcrumb of %d bytes", sessioncore.ErrNotFound, st.Size)
-	}
-	text := make([]byte, st.Size)
-	if err := storage.ReadFull(obj, text, 0); err != nil {
-		return "", err
-	}
-	lines := strings.Split(rawjson.TrimSpace(string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))), "\n")
+	lines := strings.Split(rawjson.TrimSpace(strings.TrimPrefix(text, "\xEF\xBB\xBF")), "\n")
 	if len(lines) < 2 {
 		return "", fmt.Errorf("%w: a breadcrumb without a second line", sessioncore.ErrNotFound)
 	}
 	return lines[1], nil
+}
+
+// readBreadcrumb returns the content of the file of a breadcrumb, and its token.
+func readBreadcrumb(files storage.Storage, name string) (string, storage.Token, error) {
+	obj, err := files.Open(name)
+	if err != nil {
+		return "", storage.Token{}, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return "", storage.Token{}, err
+	}
+	if st.Size > maxBreadcrumb {
+		return "", storage.Token{}, fmt.Errorf("%w: a breadcrumb of %d bytes", sessioncore.ErrNotFound, st.Size)
+	}
+	text := make([]byte, st.Size)
+	err = storage.ReadFull(obj, text, 0)
+	return string(text), st.Token, err
 }

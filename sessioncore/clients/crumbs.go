@@ -97,7 +97,7 @@ func (b *breadcrumbs) relist() {
 	items, _ := b.storage.List("") // on an error: no breadcrumbs
 	b.list, b.names = b.list[:0], b.names[:0]
 	for _, item := range items {
-		if item.Kind == storage.KindFile {
+		if item.Kind == storage.KindFile && !storage.IsOwnName(item.Name) {
 			crumb := known[item.Name]
 			crumb.terminal = item.Name
 			b.list, b.names = append(b.list, crumb), append(b.names, item.Name)

@@ -202,8 +202,11 @@ func TestScope(t *testing.T) {
 		"/home/dev/flat":  "",
 		"relative":        "",
 	} {
-		got, err := l.Scope(t.Context(), cwd)
+		got, err := l.Scope(t.Context(), cwd, "")
 		require.NoError(t, err)
 		require.Equal(t, want, got, cwd)
 	}
+	got, err := l.Scope(t.Context(), "/home/dev/pi", "--home-dev-pi--/2026-01-02T00-00-00-000Z_a.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, "-dev-pi", got, "without the one that is to be moved")
 }

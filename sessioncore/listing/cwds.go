@@ -55,8 +55,8 @@ func (l *Listing) CwdFind(ctx context.Context, dir, name string) (CwdEntry, erro
 }
 
 // Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
-// the time. It is "" if no directory has one. Sessions that lie in no directory do not count.
-func (l *Listing) Scope(ctx context.Context, cwd string) (dir string, err error) {
+// the time. It is "" if no directory has one. Sessions that lie in no directory do not count, nor does the file except.
+func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, err error) {
 	dir, ok := cleanCwd(cwd)
 	if !ok {
 		return "", nil
@@ -67,7 +67,7 @@ func (l *Listing) Scope(ctx context.Context, cwd string) (dir string, err error)
 		return "", err
 	}
 	for _, k := range slices.Backward(l.directories().own(keyOfCwd(dir))) {
-		if scope := storage.Dir(k.file.name); scope != "" {
+		if scope := storage.Dir(k.file.name); scope != "" && k.file.name != except {
 			return scope, nil
 		}
 	}

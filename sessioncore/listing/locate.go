@@ -78,6 +78,9 @@ func (l *Listing) named(ctx context.Context, text, except string) (*sessioncore.
 		return l.store.Session(info.Name), nil
 	}
 	s, err := l.Locate(ctx, text)
+	if errors.Is(err, sessioncore.ErrNotFound) && strings.HasSuffix(text, sessioncore.FileEnding) && len(text) <= sessioncore.MaxPath {
+		s, err = l.locateMoved(ctx, text)
+	}
 	if err == nil && s.Name() == except {
 		return nil, fmt.Errorf("%w: %s is its own parent", sessioncore.ErrNotFound, s.Name())
 	}

@@ -69,6 +69,11 @@ type Storage interface {
 	// HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken. If it is
 	// unsupported, files have one name.
 	HardLink(name, second string) error
+	// Move gives the file name another name, in an existing directory, and durably takes the directory beside it along,
+	// which is called like the file without suffix. At any moment the file has one of the two names, and BesideOf
+	// finds the directory. The error wraps fs.ErrExist if a new name is taken. After an error nothing has changed. If it
+	// is unsupported, files stay where they are.
+	Move(name, to, suffix string) error
 	// Sync makes appended data durable.
 	Sync(name string) error
 
@@ -280,8 +285,13 @@ func temporaryName(base, mark string) string {
 }
 
 // IsTemporaryName reports whether base is a name that TemporaryName made.
-func IsTemporaryName(base string) bool {
+func IsTemporaryName(base string) bool { return isTemporary(base, temporaryMark) }
+
+// IsOwnName reports whether base is a name that TemporaryName or AsideName made.
+func IsOwnName(base string) bool { return IsTemporaryName(base) || isTemporary(base, asideMark) }
+
+func isTemporary(base, mark string) bool {
 	base, ok := strings.CutSuffix(base, ".tmp")
 	at := strings.LastIndexByte(base, '.')
-	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(temporaryMark)+10 && strings.HasPrefix(base[at+1:], temporaryMark)
+	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(mark)+10 && strings.HasPrefix(base[at+1:], mark)
 }

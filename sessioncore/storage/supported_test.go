@@ -20,12 +20,16 @@ import (
 
 // methods calls every method of Storage, and those of Object, on what there is: the directory d, the file d/x and the
 // open file o.
-func methods(s every.Storage, o storage.Object, token storage.Token) map[string]func() error {
+func methods(t *testing.T, s every.Storage, o storage.Object, token storage.Token) map[string]func() error {
 	ctx := context.Background()
 	calls := map[string]func() error{
-		"Readlink":      func() error { _, err := s.Readlink("d/link"); return err },
-		"HardLink":      func() error { return s.HardLink("d/x", "d/second") },
-		"MkdirAll":      func() error { return s.MkdirAll("d") },
+		"Readlink": func() error { _, err := s.Readlink("d/link"); return err },
+		"HardLink": func() error { return s.HardLink("d/x", "d/second") },
+		"MkdirAll": func() error { return s.MkdirAll("d") },
+		"Move": func() error {
+			s.WriteFile(t, "e/x.jsonl", "x")
+			return s.Move("e/x.jsonl", "d/moved.jsonl", ".jsonl")
+		},
 		"CreatePending": func() error { return s.CreatePending("d/new", false, storagetest.Content("x")) },
 		"Pending":       func() error { s.Pending("d/new"); return nil },
 		"Keep": func() error {
@@ -82,7 +86,7 @@ func TestStorageSupports(t *testing.T) {
 		first := []string{"Overwrite", "CreatePending", "Keep"}
 		names = append(first, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(first, name) || name == "Object.Close" })...)
 		names = append(names, "Object.Close")
-		calls := methods(s, o, storagetest.Stat(t, s, "d/x").Token)
+		calls := methods(t, s, o, storagetest.Stat(t, s, "d/x").Token)
 		require.Len(t, calls, len(names))
 		for _, name := range names {
 			require.Contains(t, calls, name)

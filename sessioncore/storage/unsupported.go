@@ -38,6 +38,9 @@ func (Unsupported) ReplaceIf(string, Token, func(io.Writer) error, Ready) (Stat,
 // HardLink implements Storage.
 func (Unsupported) HardLink(string, string) error { return ErrUnsupported }
 
+// Move implements Storage.
+func (Unsupported) Move(string, string, string) error { return ErrUnsupported }
+
 // Writers implements Storage.
 func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
 

@@ -56,6 +56,9 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 			require.Equal(t, pid, live.PID)
 			require.Contains(t, err.Error(), fmt.Sprintf("process %d", pid))
 		}
+		if name == "p/s.jsonl" {
+			require.ErrorIs(t, w.SetCWD(ctx, s, t.TempDir()), sessioncore.ErrBusy)
+		}
 		require.Equal(t, before, fileContent(t, a.Sessions, name))
 		_, err := w.Fork(ctx, s, "a")
 		require.NoError(t, err)

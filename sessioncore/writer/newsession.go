@@ -91,7 +91,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	dir := ""
 	if file.dialect.IsOMP() && !w.opts.Flat {
-		if dir, err = w.scopeDir(ctx, n.CWD); err != nil {
+		if dir, err = w.scopeDir(ctx, n.CWD, ""); err != nil {
 			return "", err
 		}
 	}
@@ -144,11 +144,11 @@ func scopeName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
 }
 
-// scopeDir returns the directory below the storage's root for a new session of a working directory: the one that has
-// such sessions, or else the one with the documented name.
-func (w *Writer) scopeDir(ctx context.Context, cwd string) (dir string, err error) {
+// scopeDir returns the directory below the storage's root for a session of a working directory: the one that has such
+// sessions other than the file except, or else the one with the documented name.
+func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
 	if w.opts.Scope != nil && !w.isForOther(ctx) { // another user is not told where the sessions of a working directory are
-		if dir, err = w.opts.Scope(ctx, cwd); err != nil {
+		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
 			return "", err
 		}
 	}

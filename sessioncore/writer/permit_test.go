@@ -38,6 +38,7 @@ func TestWritesForOthers(t *testing.T) {
 		"leaf":  func(w *writing, ctx context.Context) error { return w.MoveLeaf(ctx, w.session, "a") },
 		"sync":  func(w *writing, ctx context.Context) error { return w.Sync(ctx, w.session) },
 		"title": func(w *writing, ctx context.Context) error { return w.SetTitle(ctx, w.session, "new") },
+		"cwd":   func(w *writing, ctx context.Context) error { return w.SetCWD(ctx, w.session, w.opts.Root) },
 		"fork": func(w *writing, ctx context.Context) error {
 			_, err := w.Fork(ctx, w.session, "a")
 			return err
@@ -68,6 +69,10 @@ func TestWritesForOthers(t *testing.T) {
 		{"title in a slot", slot + plainFile, "title", shared, Options{}, true},
 		{"title in the header replaces the file", plainFile, "title", shared, Options{}, false},
 		{"title, in an open directory", plainFile, "title", with(func(r *rights) { r.scope = 0o777 }), Options{}, true},
+		{"cwd", plainFile, "cwd", with(func(r *rights) { r.scope, r.sessions = 0o777, 0o777 }), Options{}, true},
+		{"cwd, out of this directory", plainFile, "cwd", with(func(r *rights) { r.sessions = 0o777 }), Options{}, false},
+		{"cwd, into a new directory", plainFile, "cwd", with(func(r *rights) { r.scope = 0o777 }), Options{}, false},
+		{"cwd, not of this file", plainFile, "cwd", with(func(r *rights) { r.file, r.scope, r.sessions = 0o644, 0o777, 0o777 }), Options{}, false},
 		{"fork makes a file", plainFile, "fork", shared, Options{}, false},
 		{"fork, in an open directory", plainFile, "fork", with(func(r *rights) { r.scope = 0o777 }), Options{}, true},
 		{"new session", plainFile, "new", shared, Options{}, false},

@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file rewrites sessions, for a migration or a title in the header. Everything else is copied byte for byte,
+// This file rewrites sessions, for a migration, or for a title or working directory in the header. Everything else is copied byte for byte,
 // including unreadable text (docs/design.md section 4).
 
 // fileEdit replaces a range of the file by a text.
@@ -125,7 +125,7 @@ func (c *change) migration() []fileEdit {
 	if c.snap.Version() >= sessioncore.CurrentVersion {
 		return nil
 	}
-	edits := []fileEdit{c.headerEdit(nil)}
+	edits := []fileEdit{c.headerEdit()}
 	for e := range sessioncore.Entry(c.snap.Len()) {
 		if r, ok := c.snap.MigratedRange(e); ok {
 			edits = append(edits, fileEdit{r.Offset, r.Size, func() ([]byte, error) { return c.snap.ShownText(e) }})
@@ -134,9 +134,17 @@ func (c *change) migration() []fileEdit {
 	return edits
 }
 
-// headerEdit returns an edit that makes an older header one of version 3 and sets the title if title is not nil.
-// Existing members keep their places.
-func (c *change) headerEdit(title *string) fileEdit {
+// migratedToo adds the edits of a migration to those of a header.
+func (c *change) migratedToo(edits []fileEdit) []fileEdit {
+	if migration := c.migration(); migration != nil {
+		edits = append(edits, migration[1:]...) // its first one is the header's
+	}
+	return edits
+}
+
+// headerEdit returns an edit that makes an older header one of version 3 and sets members. Existing ones keep their
+// places.
+func (c *change) headerEdit(members ...objectMember) fileEdit {
 	r := c.snap.HeaderRange()
 	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
 		header, _, err := c.snap.ReadHeader()
@@ -147,10 +155,7 @@ func (c *change) headerEdit(title *string) fileEdit {
 		if c.snap.Version() < sessioncore.CurrentVersion {
 			set = append(set, objectMember{"version", "3"})
 		}
-		if title != nil {
-			set = append(set, titleFields(*title)...)
-		}
-		return setMembers(header, set), nil
+		return setMembers(header, append(set, members...)), nil
 	}}
 }
 

@@ -57,11 +57,8 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 			return nil
 		}
 		if slot == nil {
-			edits := []fileEdit{c.headerEdit(&title)}
-			if migration := c.migration(); migration != nil {
-				edits = append(edits, migration[1:]...) // its first one is the header's
-			}
-			return c.rewrite(edits, nil)
+			edits := []fileEdit{c.headerEdit(titleFields(title)...)}
+			return c.rewrite(c.migratedToo(edits), nil)
 		}
 		return c.setSlot(title)
 	})
@@ -151,12 +148,9 @@ func (c *change) setSlot(title string) error {
 	old, _ := c.snap.SlotRange()
 	edits := []fileEdit{
 		{old.Offset, old.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
-		c.headerEdit(&title),
+		c.headerEdit(titleFields(title)...),
 	}
-	if migration := c.migration(); migration != nil {
-		edits = append(edits, migration[1:]...)
-	}
-	return c.rewrite(edits, line)
+	return c.rewrite(c.migratedToo(edits), line)
 }
 
 // overwriteSlot overwrites the slot in place and then appends the line; if that fails, it restores the slot. It

@@ -31,13 +31,15 @@ type Options struct {
 	Root string
 	// BlobsDir is the absolute path of the directory in which Blobs keeps them.
 	BlobsDir string
-	// Scope returns the directory that has the sessions of a working directory, "" if none has. If it is nil, a new
-	// session goes into the directory with the documented name.
-	Scope func(ctx context.Context, cwd string) (dir string, err error)
+	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
+	// has. If it is nil, a new session goes into the directory with the documented name.
+	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
 	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
 	Blobs BlobPutter
 	// Flat makes new sessions lie directly in the storage, as where pi was given a directory for them.
 	Flat bool
+	// Crumbs are the breadcrumbs, which name the sessions that are moved; nil if there are none.
+	Crumbs storage.Storage
 	// Clients detects live clients that have no session file open; nil to skip that check.
 	Clients *clients.Clients
 	// Leases detects live clients that hold a lease; nil to skip that check.

@@ -40,7 +40,7 @@ func Readable(t *testing.T, test func(t *testing.T, s Storage)) {
 		t.Cleanup(packed.Close)
 		s.Storage = packed
 		s.Cannot = []string{
-			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "MkdirAll", "Overwrite",
+			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "MkdirAll", "Move", "Overwrite",
 			"Replace", "ReplaceIf", "Sync", "Writers",
 		}
 		plain := s.WriteFile
@@ -83,7 +83,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: m,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf", "StatNames",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Move", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf", "StatNames",
 			},
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },

@@ -1,0 +1,180 @@
+package fs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Writing to cwd (docs/design.md section 2).
+
+// movedName is the file name of a session as a client makes it.
+const movedName = "2026-02-16T10-20-30-000Z_019d3d96-1111-7000-8000-000000000001"
+
+// movable is a mounted session with artifacts, and what names it: a child, a breadcrumb, and a subagent's child.
+type movable struct {
+	agent
+	m       *mount
+	project string // an existing directory
+	text    string // of the file, without its header
+}
+
+func newMovable(t *testing.T, opts ...mountOption) *movable {
+	a := newAgent(t)
+	v := &movable{agent: a, project: t.TempDir(), text: strings.Join(writtenEntries, "")}
+	a.write(movedName, slot("Moved"), header("moved"), v.text)
+	require.NoError(t, os.MkdirAll(a.path(movedName), 0o755))
+	a.write(movedName+"/Task", header("task"), v.text)
+	require.NoError(t, os.WriteFile(a.path(movedName+"/3.bash.log"), []byte("output\n"), 0o644))
+	parent := func(path string) string {
+		return fmt.Sprintf(`"parentSession":"%s","cwd"`, path)
+	}
+	a.write("child", strings.Replace(header("child"), `"cwd"`, parent(a.path(movedName+".jsonl")), 1))
+	a.write("grandchild", strings.Replace(header("grandchild"), `"cwd"`, parent(a.path(movedName+"/Task.jsonl")), 1))
+	for _, older := range []string{"child", "grandchild"} {
+		require.NoError(t, os.Chtimes(a.path(older+".jsonl"), time.Time{}, time.Now().Add(-time.Hour)))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "terminal-sessions"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "terminal-sessions/pts-77"), []byte("/home/dev/project\n"+a.path(movedName+".jsonl")+"\ncwdstat 1 2\n"), 0o644))
+	v.m = mountForTest(t, a.dir, opts...)
+	return v
+}
+
+// scope is the directory for the sessions of a working directory.
+func scope(cwd string) string {
+	return "--" + strings.ReplaceAll(strings.TrimPrefix(cwd, "/"), "/", "-") + "--"
+}
+
+// isAt: the session is in the directory for cwd and nowhere else, with all that belongs to it, on disk and in the mount.
+func (v *movable) isAt(cwd, cwdShown string) {
+	t := v.t
+	t.Helper()
+	dir := filepath.Join("sessions", cwd)
+	require.Equal(t, filepath.Join(v.dir, dir, movedName)+".jsonl\n", run(t, "find", v.dir, "-name", movedName+".jsonl"))
+	require.Equal(t, filepath.Join(v.dir, dir, movedName)+"\n", run(t, "find", v.dir, "-name", movedName))
+	for _, root := range []string{v.dir, v.m.dir} {
+		text := run(t, "cat", filepath.Join(root, dir, movedName+".jsonl"))
+		require.True(t, strings.HasSuffix(text, v.text) && strings.HasPrefix(text, slot("Moved")))
+		require.Equal(t, "output\n", run(t, "cat", filepath.Join(root, dir, movedName, "3.bash.log")))
+	}
+	at := v.m.path(dir, movedName)
+	require.Equal(t, cwdShown+"\n", run(t, "cat", at+"/cwd"))
+	require.Equal(t, fmt.Sprintln(len(cwdShown)+1), run(t, "stat", "-c", "%s", at+"/cwd"))
+	require.Equal(t, "entries/e3.json\n", run(t, "readlink", at+"/leaf"))
+	require.Equal(t, "3.bash.log\nTask\nTask.jsonl\n", run(t, "ls", at+"/artifacts"))
+	require.Equal(t, "task\n", run(t, "jq", "-r", ".id", at+"/artifacts/Task/header.json"))
+	// The other names of the mount.
+	require.Equal(t, at+"\n", run(t, "realpath", v.m.path("by-id/moved")))
+	require.Equal(t, at+"\n", run(t, "realpath", filepath.Join(v.m.path("by-cwd"), cwdShown, "latest")))
+	require.Equal(t, at+"\n", shell(t, `realpath "$1"/*-Moved`, v.m.path("recent")))
+	require.Equal(t, cwdShown+"\n", run(t, "jq", "-r", `select(.id == "moved") | .cwd`, v.m.path("index.jsonl")))
+	require.Equal(t, at+"\n", run(t, "realpath", v.m.path("continue/pts-77")))
+	require.Equal(t, at+"\n", run(t, "realpath", v.m.path("sessions/p/child/parent")))
+	require.Equal(t, at+"/artifacts/Task\n", strings.Replace(run(t, "realpath", v.m.path("sessions/p/grandchild/parent")), "/Task\n", "/artifacts/Task\n", 1))
+	require.Equal(t, "child\n", run(t, "ls", at+"/children"))
+}
+
+// TestCWD moves a session with real tools: there, on, and back.
+func TestCWD(t *testing.T) {
+	v := newMovable(t)
+	v.isAt("p", "/home/dev/project")
+	at := v.m.path("sessions/p", movedName)
+	shell(t, `touch "$1/cwd"; truncate -s 0 "$1/cwd"; echo /home/dev/project >"$1/cwd"`, at)
+	v.isAt("p", "/home/dev/project") // as the child's is there
+	for i, move := range []struct{ script, project string }{
+		{`echo "$2" >"$1/cwd"`, v.project},
+		{`cat "$1/cwd" >/dev/null; printf %s "$2/" | dd of="$1/cwd" conv=fsync status=none`, filepath.Dir(v.project)},
+		{`python3 -c 'import sys; f = open(sys.argv[1] + "/cwd", "r+"); assert f.read()[0] == "/"; f.write(sys.argv[2] + "\n"); f.close()' "$1" "$2/."`, v.project},
+	} {
+		shell(t, move.script, at, move.project)
+		at = v.m.path("sessions", scope(move.project), movedName)
+		v.isAt(scope(move.project), move.project)
+		require.Empty(t, run(t, "cat", at+"/last-error"))
+		history := shell(t, `jq -r '.previousSessionFiles[]' "$1/header.json" | wc -l`, at)
+		require.Equal(t, fmt.Sprintln(i+1), history)
+	}
+	require.Empty(t, run(t, "find", v.dir, "(", "-type", "l", "-o", "-name", "*.tmp", "-o", "-name", "*.lock", ")"))
+	ask(t, at+"/append", message("and on"))
+	crumb, err := os.ReadFile(filepath.Join(v.dir, "terminal-sessions/pts-77"))
+	require.NoError(t, err)
+	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
+}
+
+// TestCWDRefused: what is refused has its errno and its reason.
+func TestCWDRefused(t *testing.T) {
+	v := newMovable(t)
+	at := v.m.path("sessions/p", movedName)
+	taken := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(v.dir, "sessions", scope(taken), movedName), 0o755))
+	for line, want := range map[string]struct {
+		errno syscall.Errno
+		says  string
+	}{
+		"project\n":        {syscall.EINVAL, "cwd: expected an absolute path"},
+		"/a\tb\n":          {syscall.EINVAL, "without control characters"},
+		v.project + "/x\n": {syscall.ENOENT, "no such directory: " + v.project + "/x"},
+		"/etc/passwd\n":    {syscall.ENOTDIR, "/etc/passwd"},
+		taken + "\n":       {syscall.EEXIST, scope(taken) + "/" + movedName},
+		"/a\n/b\n":         {syscall.EINVAL, "one line"},
+	} {
+		require.ErrorIs(t, put(at+"/cwd", line), want.errno, line)
+		require.Contains(t, run(t, "cat", at+"/last-error"), want.says)
+	}
+	require.ErrorIs(t, put(at+"/artifacts/Task/cwd", v.project+"\n"), syscall.EINVAL)
+	require.Equal(t, slot("Moved")+header("moved")+v.text, v.raw(movedName))
+	require.FileExists(t, v.path(movedName+"/3.bash.log"))
+
+	waits := v.m.path(ask(t, v.m.path("new-session"), "/home/waits"))
+	require.Equal(t, "/home/waits\n", run(t, "cat", waits+"/cwd"))
+	require.ErrorIs(t, put(waits+"/cwd", v.project+"\n"), syscall.EBUSY)
+	require.Contains(t, run(t, "cat", waits+"/last-error"), "not on disk yet")
+	c, _, _ := v.resume(movedName)
+	require.ErrorIs(t, put(at+"/cwd", v.project+"\n"), syscall.EBUSY)
+	require.Contains(t, run(t, "cat", at+"/last-error"), "live=allow")
+	c.end()
+	v.m.stop()
+	v.m = mountForTest(t, v.dir, func(c *mountConfig) { c.options.ReadOnly = true })
+	require.ErrorIs(t, put(v.m.path("sessions/p", movedName, "cwd"), v.project+"\n"), syscall.EROFS)
+}
+
+// TestCWDOpenHandles: what is open when a session moves writes to no other file, and says so.
+func TestCWDOpenHandles(t *testing.T) {
+	v := newMovable(t)
+	at := v.m.path("sessions/p", movedName)
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(filepath.Join(at, name), os.O_RDWR, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	adds, cwd := open("append"), open("cwd")
+	shown, err := os.Open(at + "/entries.jsonl")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Nil(t, shown)
+	raw, err := os.Open(at + ".jsonl")
+	require.NoError(t, err)
+	defer raw.Close()
+	require.NoError(t, put(at+"/cwd", v.project+"\n"))
+	_, err = adds.WriteString(message("x") + "\n")
+	require.ErrorIs(t, err, syscall.ESTALE)
+	_, err = cwd.WriteString("/tmp\n")
+	require.ErrorIs(t, err, syscall.ESTALE)
+	require.NoError(t, cwd.Sync())
+	// Another session in its place gets none of it either.
+	v.write(movedName, header("other"))
+	_, err = adds.WriteString(message("x") + "\n")
+	text := v.raw(movedName)
+	if err == nil {
+		require.Equal(t, 2, strings.Count(text, "\n"), "the name stands for the new session, as after any replacement")
+	} else {
+		require.Equal(t, header("other"), text)
+	}
+	require.NoError(t, os.Remove(v.path(movedName+".jsonl")))
+	v.isAt(scope(v.project), v.project)
+}

@@ -1,0 +1,38 @@
+package nodes
+
+import (
+	"context"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
+)
+
+// makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
+func makeCWD(d *snapshotDir) fusefs.InodeEmbedder {
+	f := control("cwd", cwdLines, nil, renderCWD)(d).(*ControlFile)
+	f.single, f.durable = true, true
+	return f
+}
+
+// renderCWD renders cwd: the working directory in the header and a newline, or nothing if there is none.
+func renderCWD(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	cwd, _ := header.Member("cwd").Text()
+	line := names.TitleLine(cwd)
+	if len(line) > 0 {
+		line = append(line, '\n')
+	}
+	return sessioncore.NewTextDocument(snap, line), nil
+}
+
+// cwdLines moves the session to a working directory.
+func cwdLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
+	return oneByOne(lines, func(line string) (string, error) {
+		return "", f.view.Writer.SetCWD(ctx, f.session, line)
+	})
+}

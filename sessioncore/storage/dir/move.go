@@ -1,0 +1,272 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Move implements Storage. A file and a directory cannot be renamed by one call. So the directory goes first, and a link
+// to it takes its place in the same moment; the file follows, which is the moment at which it has moved; then the link is
+// removed:
+//
+//  1. link: the new name of the directory becomes a link to that very name, as seen from the old place,
+//  2. exchange: the directory gets its new name, and the link the old one, where it leads to the directory,
+//  3. rename of the file,
+//  4. unlink of the link.
+//
+// A move that is killed leaves the link of one of these steps. The next move of the file takes it away or goes on from
+// there.
+func (s *Storage) Move(name, to, suffix string) error { return s.moveWith(kernel, name, to, suffix) }
+
+func (s *Storage) moveWith(sys calls, name, to, suffix string) error {
+	from, err := s.openParentToWrite(name)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	into, err := s.openParent(to)
+	if err != nil {
+		return err
+	}
+	defer into.close()
+	m := &move{sys: sys, file: from, newFile: into, dir: from.named(strings.TrimSuffix(name, suffix)), newDir: into.named(strings.TrimSuffix(to, suffix))}
+	if err := m.check(suffix); err != nil {
+		return err
+	}
+	return m.run()
+}
+
+// named returns another name in the same directory. It is closed with p.
+func (p nameAt) named(name string) nameAt {
+	p.base, p.name = path.Base(name), name
+	return p
+}
+
+// move is one call of Move.
+type move struct {
+	sys           calls
+	file, newFile nameAt
+	dir, newDir   nameAt
+	// takes says that there is a directory beside the file; gone that it has its new name, from a move that was killed.
+	takes, gone bool
+}
+
+// check looks at what is there, and puts away what a killed move left.
+func (m *move) check(suffix string) error {
+	for _, p := range []nameAt{m.file, m.newFile} {
+		if err := p.checkDir(); err != nil {
+			return err
+		}
+	}
+	st, err := m.file.stat()
+	if err == nil && st.Kind != storage.KindFile {
+		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, m.file.name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.newFile.free(); err != nil {
+		return err
+	}
+	if err := m.checkDirectory(suffix); err != nil || m.gone {
+		return err
+	}
+	// A link to the directory is left where the session was before, one for the directory where it was to be.
+	if err := m.newDir.removeLink(m.newDir.linkTo(m.dir.name), m.dir.linkTo(m.newDir.name)); err != nil {
+		return err
+	}
+	return m.newDir.free()
+}
+
+// checkDirectory finds out whether there is a directory. If a killed move to elsewhere has taken it, it comes back first.
+func (m *move) checkDirectory(suffix string) error {
+	st, err := m.dir.stat()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case st.Kind == storage.KindDir:
+		m.takes = true
+		return nil
+	}
+	is := storage.BesideOf(m.dir.storage, m.file.name, suffix)
+	switch {
+	case is == m.dir.name:
+		return m.dir.fail("move what is beside", unix.ENOTDIR)
+	case is == m.newDir.name:
+		m.takes, m.gone = true, true
+		return nil
+	}
+	m.takes = true
+	return m.bringBack(is)
+}
+
+// bringBack gives the directory that a link leads to the link's name.
+func (m *move) bringBack(is string) error {
+	at, err := m.dir.storage.openParent(is)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	if err := m.exchange(at, m.dir); err != nil {
+		return err
+	}
+	return at.removeLink(m.dir.linkTo(is))
+}
+
+// free fails with fs.ErrExist if the name is taken.
+func (p nameAt) free() error {
+	switch _, err := p.stat(); {
+	case err == nil:
+		return p.fail("move to", fs.ErrExist)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// removeLink removes the name if it is a link with one of these texts.
+func (p nameAt) removeLink(texts ...string) error {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(p.dirfd, p.base, buf)
+	if err != nil || !slices.Contains(texts, string(buf[:n])) {
+		return nil // another file, or none
+	}
+	if err := retry(func() error { return unix.Unlinkat(p.dirfd, p.base, 0) }); err != nil {
+		return p.fail("remove the link", err)
+	}
+	return nil
+}
+
+// makeLink makes the name a link.
+func (p nameAt) makeLink(text string) error {
+	if err := retry(func() error { return unix.Symlinkat(text, p.dirfd, p.base) }); err != nil {
+		return p.fail("link", err)
+	}
+	if dir, err := p.dirStat(); err == nil && os.Geteuid() == 0 {
+		_ = unix.Fchownat(p.dirfd, p.base, int(dir.UID), int(dir.GID), unix.AT_SYMLINK_NOFOLLOW) // it is there for a moment
+	}
+	return nil
+}
+
+// linkTo returns the text of a link in p's directory that leads to a path below the storage's root.
+func (p nameAt) linkTo(target string) string {
+	text, _ := filepath.Rel("/"+p.parent, "/"+target) // both are absolute
+	return text
+}
+
+// run carries out the move.
+func (m *move) run() error {
+	if m.takes && !m.gone {
+		if err := m.takeDirectory(); err != nil {
+			return err
+		}
+	}
+	if err := m.moveFile(); err != nil {
+		return m.giveBack(err)
+	}
+	if m.takes {
+		if err := m.dir.removeLink(m.link()); err != nil {
+			slog.Warn("a link is left where a session was", "name", m.dir.name, "err", err)
+		}
+	}
+	if err := m.sync(); err != nil { // it has moved: an error would make the caller do it again
+		slog.Warn("a moved session may be at its old place after a crash", "session", m.file.name, "err", err)
+	}
+	return nil
+}
+
+// link returns the text of the link that stands in for the directory.
+func (m *move) link() string { return m.dir.linkTo(m.newDir.name) }
+
+// takeDirectory gives the directory its new name, and makes the old one a link to it.
+func (m *move) takeDirectory() error {
+	if err := m.newDir.makeLink(m.link()); err != nil {
+		return err
+	}
+	if err := m.exchange(m.newDir, m.dir); err != nil {
+		return undone(err, m.newDir.removeLink(m.link()))
+	}
+	// Before the file gets its new name: a loss of power must not leave it without its directory.
+	if err := m.sync(); err != nil {
+		return m.giveBack(err)
+	}
+	return nil
+}
+
+// giveBack undoes takeDirectory after an error.
+func (m *move) giveBack(why error) error {
+	if !m.takes || m.gone {
+		return why
+	}
+	err := m.exchange(m.newDir, m.dir)
+	if err == nil {
+		err = m.newDir.removeLink(m.link())
+	}
+	return undone(why, err)
+}
+
+// undone adds to an error that what went before was not taken back.
+func undone(why, err error) error {
+	if err != nil {
+		return fmt.Errorf("%w (and not taken back: %v)", why, err)
+	}
+	return why
+}
+
+// exchange swaps two names.
+func (m *move) exchange(a, b nameAt) error {
+	err := retry(func() error { return m.sys.renameat2(a.dirfd, a.base, b.dirfd, b.base, renameExchange) })
+	switch err {
+	case nil:
+		return nil
+	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP:
+		return fmt.Errorf("%w: this file system cannot exchange two names, which it takes to move a session with its artifacts", unix.EOPNOTSUPP)
+	}
+	return b.fail("move", err)
+}
+
+// moveFile gives the file its new name. It takes that back if one of the directories was replaced meanwhile.
+func (m *move) moveFile() error {
+	if err := m.sys.renameTo(m.file, m.newFile); err != nil {
+		return err
+	}
+	if err := errors.Join(m.file.checkDir(), m.newFile.checkDir()); err != nil {
+		return undone(err, m.sys.renameTo(m.newFile, m.file))
+	}
+	return nil
+}
+
+// renameTo renames a file and fails with fs.ErrExist if to exists, also on file systems without RENAME_NOREPLACE.
+func (c calls) renameTo(from, to nameAt) error {
+	err := retry(func() error { return c.renameat2(from.dirfd, from.base, to.dirfd, to.base, renameNoReplace) })
+	if err == unix.EINVAL || err == unix.ENOSYS {
+		if err = unix.Linkat(from.dirfd, from.base, to.dirfd, to.base, 0); err == nil {
+			err = unix.Unlinkat(from.dirfd, from.base, 0)
+		}
+	}
+	if err != nil {
+		return from.fail("move", err)
+	}
+	return nil
+}
+
+// sync makes the names in both directories durable.
+func (m *move) sync() error {
+	if err := m.newFile.syncDir(m.sys); err != nil {
+		return err
+	}
+	return m.file.syncDir(m.sys)
+}

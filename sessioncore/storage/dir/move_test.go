@@ -1,0 +1,182 @@
+//go:build linux
+
+package dir
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// movable is a store with the session a/x.jsonl, or what is made of it; directories end in a slash and links have an arrow.
+func movable(t *testing.T, files ...string) *Storage {
+	t.Helper()
+	s := openTemp(t)
+	for _, dir := range []string{"a", "b", "c"} {
+		require.NoError(t, os.Mkdir(pathOf(s, dir), 0o700))
+	}
+	for _, file := range files {
+		name, target, isLink := strings.Cut(file, " -> ")
+		require.NoError(t, os.MkdirAll(filepath.Dir(pathOf(s, name)), 0o700))
+		switch {
+		case isLink:
+			require.NoError(t, os.Symlink(target, pathOf(s, name)))
+		case strings.HasSuffix(name, "/"):
+			require.NoError(t, os.Mkdir(pathOf(s, name), 0o700))
+		default:
+			writeDisk(t, s, name, "text of "+filepath.Base(name))
+		}
+	}
+	return s
+}
+
+// tree is what movable was given.
+func (s *Storage) tree(t *testing.T) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(s.Path(), func(file string, item fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(s.Path(), file)
+		switch {
+		case err != nil || strings.Count(name, "/") == 0:
+			return err
+		case item.IsDir():
+			name += "/"
+		case item.Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(file)
+			name += " -> " + target
+		}
+		files = append(files, name)
+		return nil
+	}))
+	return files
+}
+
+func TestMove(t *testing.T) {
+	beside := []string{"a/x.jsonl", "a/x/", "a/x/1.log"}
+	for name, test := range map[string]struct {
+		before []string
+		to     string
+		want   error
+		after  []string // nil: as before
+	}{
+		"alone":                                 {[]string{"a/x.jsonl"}, "b/x.jsonl", nil, []string{"b/x.jsonl"}},
+		"with a directory":                      {beside, "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
+		"another depth":                         {append(beside, "d/e/f"), "d/e/x.jsonl", nil, []string{"d/e/", "d/e/f", "d/e/x/", "d/e/x/1.log", "d/e/x.jsonl"}},
+		"into the root":                         {beside, "x.jsonl", nil, []string{"x/1.log"}},
+		"a file is there":                       {append(beside, "b/x.jsonl"), "b/x.jsonl", fs.ErrExist, nil},
+		"a directory is there":                  {append(beside, "b/x/"), "b/x.jsonl", fs.ErrExist, nil},
+		"a directory is there for a file alone": {[]string{"a/x.jsonl", "b/x/"}, "b/x.jsonl", fs.ErrExist, nil},
+		"another link is there":                 {append(beside, "b/x -> nowhere"), "b/x.jsonl", fs.ErrExist, nil},
+		"beside is a file":                      {[]string{"a/x.jsonl", "a/x"}, "b/x.jsonl", unix.ENOTDIR, nil},
+		"beside is a link to elsewhere":         {[]string{"a/x.jsonl", "c/y/", "a/x -> ../c/y"}, "b/x.jsonl", unix.ENOTDIR, nil},
+		"beside is a link to another's":         {[]string{"a/x.jsonl", "c/x/", "c/x.jsonl", "a/x -> ../c/x"}, "b/x.jsonl", unix.ENOTDIR, nil},
+		"beside is a link out of it":            {[]string{"a/x.jsonl", "a/x -> ../../x"}, "b/x.jsonl", unix.ENOTDIR, nil},
+		"no file":                               {[]string{"a/x/"}, "b/x.jsonl", fs.ErrNotExist, nil},
+		"no file but a directory":               {[]string{"a/x.jsonl/"}, "b/x.jsonl", storage.ErrNotRegular, nil},
+		"no directory to go to":                 {beside, "d/x.jsonl", fs.ErrNotExist, nil},
+		// What a killed move left.
+		"killed after 1":               {append(beside, "b/x -> ../b/x"), "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
+		"killed after 2":               {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
+		"killed after 2, now to c":     {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "c/x.jsonl", nil, []string{"c/x/", "c/x/1.log", "c/x.jsonl"}},
+		"killed after 3, now back":     {[]string{"b/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "a/x.jsonl", nil, []string{"a/x/", "a/x/1.log", "a/x.jsonl"}},
+		"killed after 2, b is taken":   {[]string{"a/x.jsonl", "b/x/1.log", "b/x.jsonl", "a/x -> ../b/x"}, "c/x.jsonl", unix.ENOTDIR, nil},
+		"killed after 1, now taken":    {append(beside, "b/x -> ../b/x", "b/x.jsonl"), "b/x.jsonl", fs.ErrExist, nil},
+		"killed after 1, and to c":     {append(beside, "b/x -> ../b/x"), "c/x.jsonl", nil, []string{"b/x -> ../b/x", "c/x/", "c/x/1.log", "c/x.jsonl"}},
+		"a link beside a file without": {[]string{"a/x.jsonl", "b/x -> ../a/x"}, "b/x.jsonl", nil, []string{"b/x.jsonl"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := movable(t, test.before...)
+			before, from := s.tree(t), "a/x.jsonl"
+			if strings.HasPrefix(test.to, "a/") {
+				from = "b/x.jsonl"
+			}
+			err := s.Move(from, test.to, ".jsonl")
+			if test.want != nil {
+				require.ErrorIs(t, err, test.want)
+				require.Equal(t, before, s.tree(t))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.after, s.tree(t))
+			require.Equal(t, "text of x.jsonl", storagetest.Read(t, s, test.to))
+		})
+	}
+}
+
+// TestMoveIsWholeAtEachStep: before and after each rename the file has one of its names, and its directory is found. If
+// one fails, all is as it was.
+func TestMoveIsWholeAtEachStep(t *testing.T) {
+	for fails := range 3 {
+		for _, why := range []error{unix.EIO, unix.EXDEV, unix.EINVAL} {
+			s := movable(t, "a/x.jsonl", "a/x/1.log")
+			before, steps := s.tree(t), 0
+			whole := func() {
+				at := "a/x.jsonl"
+				_, err := s.Stat(at)
+				if _, there := s.Stat("b/x.jsonl"); err != nil {
+					at, err = "b/x.jsonl", there
+				} else {
+					require.ErrorIs(t, there, fs.ErrNotExist)
+				}
+				require.NoError(t, err)
+				require.Equal(t, "text of 1.log", storagetest.Read(t, s, storage.BesideOf(s, at, ".jsonl")+"/1.log"))
+				text, err := os.ReadFile(pathOf(s, strings.TrimSuffix(at, ".jsonl")+"/1.log"))
+				require.NoError(t, err, "for programs that follow links too")
+				require.Equal(t, "text of 1.log", string(text))
+			}
+			sys := kernel
+			sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+				whole()
+				if steps++; steps == fails {
+					return why
+				}
+				err := renameat2(fromDir, from, toDir, to, flags)
+				whole()
+				return err
+			}
+			sys.fsync = func(fd int) error { whole(); return unix.Fsync(fd) }
+			err := s.moveWith(sys, "a/x.jsonl", "b/x.jsonl", ".jsonl")
+			switch {
+			case fails == 0, fails == 2 && why == unix.EINVAL: // without RENAME_NOREPLACE
+				require.NoError(t, err)
+				require.Equal(t, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}, s.tree(t))
+			case why == unix.EINVAL:
+				require.ErrorIs(t, err, unix.EOPNOTSUPP)
+				require.Equal(t, before, s.tree(t))
+			default:
+				require.ErrorIs(t, err, why)
+				require.Equal(t, before, s.tree(t))
+			}
+		}
+	}
+}
+
+// TestMoveFromReplacedDirectory: what has moved while its directory was replaced is back where it was.
+func TestMoveFromReplacedDirectory(t *testing.T) {
+	for _, dir := range []string{"a", "b"} {
+		s := movable(t, "a/x.jsonl", "a/x/1.log")
+		sys := kernel
+		sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+			if from == "x.jsonl" && fromDir != toDir {
+				if _, err := os.Stat(pathOf(s, "away")); err != nil {
+					require.NoError(t, os.Rename(pathOf(s, dir), pathOf(s, "away")))
+					require.NoError(t, os.Mkdir(pathOf(s, dir), 0o700))
+				}
+			}
+			return renameat2(fromDir, from, toDir, to, flags)
+		}
+		require.ErrorIs(t, s.moveWith(sys, "a/x.jsonl", "b/x.jsonl", ".jsonl"), storage.ErrStale)
+		at := "a"
+		if dir == "a" {
+			at = "away"
+		}
+		require.Equal(t, []string{at + "/x/", at + "/x/1.log", at + "/x.jsonl"}, s.tree(t))
+	}
+}

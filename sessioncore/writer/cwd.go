@@ -1,0 +1,262 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// ErrNoDirectory means that a session cannot be moved to a working directory that does not exist.
+var ErrNoDirectory = errors.New("no such directory")
+
+// ErrWaiting means that a session cannot be moved before it is on disk.
+var ErrWaiting = errors.New("the session is not on disk yet; a sync of its append puts it there")
+
+// SetCWD moves a session to a working directory, as the client's /move does (docs/design.md section 2, cwd). The header
+// gets the directory, and the file goes, with its artifacts, to the directory that has sessions of it (scopeDir). A line
+// that the file cwd shows stands for the directory that the session has.
+//
+// The header is written first, at the old place, as that may fail for want of room; then the names change, which is
+// taken back with what went before if it fails. So a session that is there already may need its file to be moved.
+func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string) error {
+	if w.opts.ReadOnly {
+		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	}
+	if err := w.mayMove(s); err != nil {
+		return err
+	}
+	cwd, err := w.newCWD(ctx, s, line) // before the lock is taken: a network's directory may take long
+	if err != nil {
+		return err
+	}
+	var to string
+	var leaf *string
+	changed := false
+	err = w.change(ctx, s, func(c *change) (err error) {
+		leaf, _ = c.leafID()
+		to, changed, err = c.setCWD(cwd)
+		return err
+	})
+	if err != nil || !changed {
+		return err
+	}
+	if w.opts.Crumbs != nil && !w.isForOther(ctx) {
+		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), to, cwd)
+	}
+	if to == s.Name() {
+		return nil
+	}
+	w.store.Close() // sessions in its artifacts have files open under names that are gone
+	if w.opts.LeafMemory {
+		return w.moveInMemory(ctx, w.store.Session(to), leaf)
+	}
+	return nil
+}
+
+// mayMove reports why a session cannot be moved, whatever the directory.
+func (w *Writer) mayMove(s *sessioncore.Session) error {
+	if w.pending(s) {
+		return fmt.Errorf("%w: %s", ErrWaiting, s.Name())
+	}
+	for dir := storage.Dir(s.Name()); dir != ""; dir = storage.Dir(dir) {
+		if st, err := w.store.Storage().Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
+			return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + dir}
+		}
+	}
+	return nil
+}
+
+// newCWD returns the working directory that a line asks for. One that is not the session's own must exist.
+func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string) (string, error) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	old, err := cwdOf(snap)
+	if err != nil {
+		return "", err
+	}
+	if old != "" && line == string(names.TitleLine(old)) {
+		return old, nil
+	}
+	if !path.IsAbs(line) || len(line) > sessioncore.MaxPath || !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
+		return "", &FieldError{
+			Field: "cwd", Got: fmt.Sprintf("%.80q", line),
+			Want: fmt.Sprintf("an absolute path in UTF-8, without control characters, of at most %d bytes", sessioncore.MaxPath),
+		}
+	}
+	cwd := path.Clean(line)
+	if cwd == old {
+		return cwd, nil
+	}
+	return cwd, w.isDirectory(ctx, cwd)
+}
+
+// isDirectory fails unless there is a directory, for which the caller in the context may look. As the client, it follows
+// links and keeps the path as it was given.
+func (w *Writer) isDirectory(ctx context.Context, dir string) error {
+	if c, _ := access.From(ctx); c != nil {
+		if _, err := c.May(dir, access.Search); err != nil {
+			return noDirectory(dir, err)
+		}
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
+	}
+	return noDirectory(dir, err)
+}
+
+// noDirectory makes an error ErrNoDirectory that says that a directory is not there.
+func noDirectory(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", ErrNoDirectory, dir)
+	}
+	return err
+}
+
+// cwdOf returns the working directory in a session's header, "" if there is none.
+func cwdOf(s *sessioncore.Snapshot) (string, error) {
+	header, _, err := s.ReadHeader()
+	cwd, _ := header.Member("cwd").Text()
+	return cwd, err
+}
+
+// leafID returns the id of the leaf, nil before the first entry.
+func (c *change) leafID() (*string, error) {
+	e, err := c.snap.Leaf()
+	if err != nil || e == sessioncore.NoEntry {
+		return nil, err
+	}
+	id, _ := c.snap.ID(e)
+	return &id, nil
+}
+
+// setCWD is SetCWD under the lock. It returns the name that the file has then, and whether anything changed.
+func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
+	name := c.s.Name()
+	if to, err = c.placeFor(cwd); err != nil {
+		return "", false, err
+	}
+	if to != name {
+		if err := c.makePlace(to); err != nil {
+			return "", false, err
+		}
+	}
+	set, err := c.cwdMembers(cwd, to)
+	if err != nil {
+		return "", false, err
+	}
+	old, _, err := c.snap.ReadHeader()
+	if err != nil {
+		return "", false, err
+	}
+	if len(set) > 0 {
+		if err := c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(set...)}), nil); err != nil {
+			return "", false, err
+		}
+	}
+	if to == name {
+		return to, len(set) > 0, nil
+	}
+	if err := c.w.store.Storage().Move(name, to, sessioncore.FileEnding); err != nil {
+		for i := range set {
+			set[i].json = string(old.Member(set[i].key))
+		}
+		if undo := c.setHeader(set); undo != nil {
+			err = fmt.Errorf("%w (and the header was not put back: %v)", err, undo)
+		}
+		return "", false, err
+	}
+	return to, true, nil
+}
+
+// setHeader sets members of the header of the file as it is now. The lock must be held.
+func (c *change) setHeader(set []objectMember) error {
+	if len(set) == 0 {
+		return nil
+	}
+	now, err := c.s.Acquire(c.ctx)
+	if err != nil {
+		return err
+	}
+	defer now.Release()
+	is := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now}
+	return storage.Replaced(c.w.store.Storage().Replace(c.s.Name(), now.Stat().Token, func(out io.Writer) error {
+		return copyEdited(now, out, []fileEdit{is.headerEdit(set...)}, nil)
+	}))
+}
+
+// placeFor returns the name of the file for sessions of a working directory. Those that lie in no directory stay.
+func (c *change) placeFor(cwd string) (string, error) {
+	name := c.s.Name()
+	if storage.Dir(name) == "" || c.w.opts.Flat || c.snap.Dialect() == sessioncore.Operator {
+		return name, nil
+	}
+	dir, err := c.w.scopeDir(c.ctx, cwd, name)
+	return path.Join(dir, path.Base(name)), err
+}
+
+// makePlace makes the directory for a file's new name, and finds out what it can before anything is changed.
+func (c *change) makePlace(to string) error {
+	files, name, dir := c.w.store.Storage(), c.s.Name(), storage.Dir(to)
+	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
+	if err := c.mayMakePlace(dir, beside); err != nil {
+		return err
+	}
+	if err := files.MkdirAll(dir); errors.Is(err, storage.ErrNotRegular) || storage.IsMissing(err) {
+		return fmt.Errorf("%w: %v", unix.ENOTDIR, err) // missing: behind a link
+	} else if err != nil {
+		return err
+	}
+	newBeside := strings.TrimSuffix(to, sessioncore.FileEnding)
+	taken := []string{to}
+	if st, err := files.Stat(newBeside); err == nil && st.Kind != storage.KindLink && beside != newBeside { // links are Move's
+		taken = append(taken, newBeside)
+	}
+	for _, place := range taken {
+		if _, err := files.Stat(place); err == nil {
+			return fmt.Errorf("%w: %s", fs.ErrExist, place)
+		} else if !storage.IsMissing(err) {
+			return err
+		}
+	}
+	if err := files.CheckWritable(dir); !errors.Is(err, storage.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// mayMakePlace asks whether he for whom the session is moved may do that with its directories.
+func (c *change) mayMakePlace(dir, beside string) error {
+	files := c.w.store.Storage()
+	if _, err := files.Stat(dir); storage.IsMissing(err) {
+		dir = "" // where it is to be made
+	}
+	change := []string{storage.Dir(c.s.Name()), dir}
+	if _, err := files.Stat(beside); err == nil {
+		change = append(change, beside, storage.Dir(beside))
+	}
+	for _, dir := range change {
+		if err := c.w.mayMake(c.ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

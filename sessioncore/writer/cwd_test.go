@@ -1,0 +1,227 @@
+package writer
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/pending"
+)
+
+// TestCWDHeader: of the header exactly those members change that change in the client.
+func TestCWDHeader(t *testing.T) {
+	for name, test := range map[string]struct {
+		slot         bool
+		header, want string // the members behind the id
+	}{
+		"plain":                        {false, `"cwd":"/old","n":1.0`, `"cwd":"CWD","n":1.0`},
+		"none":                         {false, `"n":1`, `"n":1,"cwd":"CWD"`},
+		"no text":                      {false, `"cwd":7`, `"cwd":"CWD"`},
+		"repeated":                     {false, `"cwd":"/first","cwd":"/old"`, `"cwd":"/first","cwd":"CWD"`},
+		"with a slot":                  {true, `"cwd":"/old"`, `"cwd":"CWD","previousSessionFiles":["FROM"]`},
+		"moved before":                 {true, `"previousSessionFiles":["/a"],"cwd":"/old"`, `"previousSessionFiles":["/a","FROM"],"cwd":"CWD"`},
+		"moved before, without a slot": {false, `"previousSessionFiles":["/a"],"cwd":"/old"`, `"previousSessionFiles":["/a","FROM"],"cwd":"CWD"`},
+		"been there before":            {true, `"cwd":"/old","previousSessionFiles":[ "FROM" ]`, `"cwd":"CWD","previousSessionFiles":[ "FROM" ]`},
+		"no list":                      {true, `"cwd":"/old","previousSessionFiles":7`, `"cwd":"CWD","previousSessionFiles":["FROM"]`},
+		"further directories":          {true, `"additionalDirectories":["/b","CWD","/c"],"cwd":"/old"`, `"additionalDirectories":["/b","/c"],"cwd":"CWD","previousSessionFiles":["FROM"]`},
+		"further directories stay":     {false, `"additionalDirectories":[ "/b" ],"cwd":"/old"`, `"additionalDirectories":[ "/b" ],"cwd":"CWD"`},
+		"the only further directory":   {false, `"additionalDirectories":["CWD"],"cwd":"/old"`, `"cwd":"CWD"`},
+		"no further directories":       {false, `"additionalDirectories":[],"cwd":"/old"`, `"cwd":"CWD"`},
+		"not the client's":             {false, `"additionalDirectories":"CWD","cwd":"/old"`, `"additionalDirectories":"CWD","cwd":"CWD"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, cwd := dirtest.New(t), t.TempDir()
+			fill := strings.NewReplacer("CWD", cwd, "FROM", dirtest.Path(disk, plainName))
+			before, rest := "", "\nnot JSON\n"+plainUser+"{\"torn\":"
+			if test.slot {
+				before = string(titleSlot("A title", plainNow))
+			}
+			const head = `{"type":"session","version":3,"id":"s",`
+			w := startWriting(t, disk, before+fill.Replace(head+test.header)+"}"+rest, Options{Root: disk.Path()})
+			require.NoError(t, w.SetCWD(t.Context(), w.session, cwd+"/./"))
+			to := scopeName(cwd) + "/session.jsonl"
+			require.Equal(t, before+fill.Replace(head+test.want)+"}"+rest, fileContent(t, disk, to), "everything else is carried over")
+			_, err := disk.Stat(plainName)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			was := fileStat(t, disk, to)
+			require.NoError(t, w.SetCWD(t.Context(), w.store.Session(to), cwd))
+			require.Equal(t, was, fileStat(t, disk, to), "what is there already changes nothing")
+		})
+	}
+}
+
+func fileStat(t *testing.T, files storage.Storage, name string) storage.Stat {
+	st, err := files.Stat(name)
+	require.NoError(t, err)
+	return st
+}
+
+// TestCWDRefused: what cannot be done is refused with a reason, and nothing has changed.
+func TestCWDRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	scope := scopeName(dir)
+	for name, test := range map[string]struct {
+		line  string
+		there []string // other files, directories with a slash
+		opts  Options
+		want  error
+		says  string
+	}{
+		"relative":               {"project", nil, Options{}, sessioncore.ErrInvalid, "an absolute path"},
+		"empty":                  {"", nil, Options{}, sessioncore.ErrInvalid, "an absolute path"},
+		"a control character":    {dir + "\x1b[1m", nil, Options{}, sessioncore.ErrInvalid, "without control characters"},
+		"a C1 character":         {dir + "\u0085", nil, Options{}, sessioncore.ErrInvalid, "without control characters"},
+		"no UTF-8":               {dir + "\xff", nil, Options{}, sessioncore.ErrInvalid, "in UTF-8"},
+		"too long":               {"/" + strings.Repeat("x", sessioncore.MaxPath), nil, Options{}, sessioncore.ErrInvalid, "4095 bytes"},
+		"missing":                {dir + "/none", nil, Options{}, ErrNoDirectory, dir + "/none"},
+		"a file":                 {file, nil, Options{}, unix.ENOTDIR, file},
+		"behind a file":          {file + "/x", nil, Options{}, unix.ENOTDIR, ""},
+		"read-only":              {dir, nil, Options{ReadOnly: true}, sessioncore.ErrReadOnly, ""},
+		"the name is taken":      {dir, []string{scope + "/session.jsonl"}, Options{}, fs.ErrExist, scope + "/session.jsonl"},
+		"its artifacts'":         {dir, []string{"scope/session/", scope + "/session/"}, Options{}, fs.ErrExist, scope + "/session"},
+		"others' artifacts":      {dir, []string{scope + "/session/1.log"}, Options{}, fs.ErrExist, scope + "/session"},
+		"a file in the way":      {dir, []string{scope}, Options{}, unix.ENOTDIR, scope},
+		"artifacts no directory": {dir, []string{"scope/session"}, Options{}, unix.ENOTDIR, "scope/session"},
+		"in artifacts":           {dir, []string{"scope.jsonl"}, Options{}, sessioncore.ErrInvalid, "the artifacts of scope"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := dirtest.New(t)
+			for _, name := range test.there {
+				require.NoError(t, os.MkdirAll(filepath.Dir(dirtest.Path(disk, name)), 0o700))
+				if strings.HasSuffix(name, "/") {
+					require.NoError(t, os.MkdirAll(dirtest.Path(disk, name), 0o700))
+				} else {
+					require.NoError(t, os.WriteFile(dirtest.Path(disk, name), []byte("theirs"), 0o600))
+				}
+			}
+			w := startWriting(t, disk, plainFile, test.opts)
+			before := snapshotOf(t, disk.Path())
+			err := w.SetCWD(t.Context(), w.session, test.line)
+			require.ErrorIs(t, err, test.want)
+			require.ErrorContains(t, err, test.says)
+			require.Equal(t, before, snapshotOf(t, disk.Path()))
+			require.Equal(t, plainFile, w.content())
+		})
+	}
+}
+
+// TestCWDWaits: a session that is not on disk yet is not moved.
+func TestCWDWaits(t *testing.T) {
+	w, _ := pendingTest(t, Options{})
+	name, err := w.NewSession(t.Context(), NewSession{CWD: "/home/dev/pi"})
+	require.NoError(t, err)
+	require.ErrorIs(t, w.SetCWD(t.Context(), w.store.Session(name), t.TempDir()), ErrWaiting)
+	require.True(t, w.storage.Pending(name))
+}
+
+// TestCWDOtherFiles: old versions are migrated, the dialects keep their header, and what lies in no directory stays.
+func TestCWDOtherFiles(t *testing.T) {
+	for name, test := range map[string]struct {
+		file, header, want, rest string
+		flat                     bool
+	}{
+		"version 2": {plainName, `{"type":"session","version":2,"id":"s","cwd":"/old"}`, `{"type":"session","version":3,"id":"s","cwd":"CWD"}`,
+			plainUser, false},
+		"pi": {plainName, `{"type":"session","version":3,"id":"s","cwd":"/old"}`, `{"type":"session","version":3,"id":"s","cwd":"CWD"}`,
+			`{"type":"session_info","id":"a","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","name":"n"}` + "\n", false},
+		"pi's own directory": {"session.jsonl", `{"type":"session","version":3,"id":"s","cwd":"/old"}`, `{"type":"session","version":3,"id":"s","cwd":"CWD"}`,
+			`{"type":"session_info","id":"a","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","name":"n"}` + "\n", true},
+		"operator": {"session.jsonl", `{"type":"session_header","id":"s","timestamp":"2026-02-16T10:20:30Z","cwd":"/old"}`,
+			`{"type":"session_header","id":"s","timestamp":"2026-02-16T10:20:30Z","cwd":"CWD"}`, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, cwd := dirtest.New(t), t.TempDir()
+			w := startWriting(t, disk, "", Options{Flat: test.flat, Root: disk.Path()})
+			putFile(t, disk, test.file, test.header+"\n"+test.rest)
+			require.NoError(t, w.SetCWD(t.Context(), w.store.Session(test.file), cwd))
+			to := test.file
+			if storage.Dir(to) != "" {
+				to = scopeName(cwd) + "/session.jsonl"
+			}
+			require.Equal(t, strings.ReplaceAll(test.want, "CWD", cwd)+"\n"+test.rest, fileContent(t, disk, to))
+		})
+	}
+}
+
+// brokenMove is a storage in which nothing can be moved.
+type brokenMove struct{ storage.Storage }
+
+func (brokenMove) Move(string, string, string) error { return unix.EXDEV }
+
+// TestCWDTakenBack: where the file cannot be moved its header is as it was.
+func TestCWDTakenBack(t *testing.T) {
+	disk, cwd := dirtest.New(t), t.TempDir()
+	content := string(titleSlot("A title", plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
+	putFile(t, disk, plainName, content)
+	w := startWriting(t, pending.New(brokenMove{disk}, nil), "", Options{})
+	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EXDEV)
+	snap := w.snapshot()
+	header, _, err := snap.ReadHeader()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"session","version":3,"id":"s1","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi","additionalDirectories":["`+cwd+`"]}`, string(header))
+	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
+}
+
+// TestCWDCompletes: a move that was killed after the header was written is completed by another attempt.
+func TestCWDCompletes(t *testing.T) {
+	disk, cwd := dirtest.New(t), t.TempDir()
+	content := strings.Replace(plainFile, "/home/dev/pi", cwd, 1)
+	w := startWriting(t, disk, content, Options{})
+	w.opts.Scope = func(_ context.Context, dir, except string) (string, error) {
+		require.Equal(t, []string{cwd, plainName}, []string{dir, except})
+		return "", nil
+	}
+	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
+	require.Equal(t, content, fileContent(t, disk, scopeName(cwd)+"/session.jsonl"))
+}
+
+// TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
+func TestCWDKeepsLeafInMemory(t *testing.T) {
+	disk, cwd := dirtest.New(t), t.TempDir()
+	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
+	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
+	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
+	w.session = w.store.Session(scopeName(cwd) + "/session.jsonl")
+	require.Equal(t, "a", w.leaf())
+}
+
+// TestCWDShownIsWrittenBack: what the file cwd shows of a directory with control characters is that directory.
+func TestCWDShownIsWrittenBack(t *testing.T) {
+	disk := dirtest.New(t)
+	putFile(t, disk, "x/session.jsonl", `{"type":"session","version":3,"id":"s","cwd":"/a\nb"}`+"\n")
+	w := startWriting(t, disk, "", Options{Scope: func(context.Context, string, string) (string, error) { return "x", nil }})
+	before := snapshotOf(t, disk.Path())
+	require.NoError(t, w.SetCWD(t.Context(), w.store.Session("x/session.jsonl"), `/a\nb`))
+	require.Equal(t, before, snapshotOf(t, disk.Path()))
+}
+
+// TestCWDBreadcrumbs: those that name the session name its new place.
+func TestCWDBreadcrumbs(t *testing.T) {
+	disk, crumbs, cwd := dirtest.New(t), dirtest.New(t), t.TempDir()
+	putFile(t, crumbs, "x/y", "no breadcrumb")
+	at := dirtest.Path(disk, plainName)
+	for name, text := range map[string]string{
+		"pts-1": "/home/dev/pi\n" + at + "\n", "pts-2": "/home/dev/pi\n" + at + "\nfresh\n", "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x",
+	} {
+		require.NoError(t, os.WriteFile(dirtest.Path(crumbs, name), []byte(text), 0o640))
+	}
+	w := startWriting(t, sessiontest.OpenDir(t, disk.Path()), plainFile, Options{Root: disk.Path(), Crumbs: crumbs})
+	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
+	to := cwd + "\n" + dirtest.Path(disk, scopeName(cwd)+"/session.jsonl") + "\n"
+	for name, want := range map[string]string{"pts-1": to, "pts-2": to, "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x"} {
+		require.Equal(t, want, fileContent(t, crumbs, name))
+	}
+	require.EqualValues(t, 0o640, fileStat(t, crumbs, "pts-1").Mode)
+}
