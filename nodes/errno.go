@@ -36,7 +36,7 @@ func errnoOf(err error) syscall.Errno {
 		return syscall.EFBIG
 	case errors.Is(err, budget.ErrNoMemory):
 		return syscall.ENOMEM
-	case errors.Is(err, sent.ErrUnsupported):
+	case errors.Is(err, sent.ErrUnsupported), errors.Is(err, storage.ErrUnsupported):
 		return syscall.EOPNOTSUPP
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return syscall.EROFS

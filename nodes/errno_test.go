@@ -31,6 +31,7 @@ import (
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -127,7 +128,7 @@ var writeErrors = []struct {
 	{storage.ErrBadName, syscall.ENOENT, ""},  // names come from the storage or are made here
 	{storage.ErrNoRoom, syscall.EIO, ""},      // the session goes to disk
 	{storage.ErrLeaseKept, syscall.EIO, ""},   // the object is closed
-	{storage.ErrUnsupported, syscall.EIO, ""}, // the storages of a mount support all that writes need
+	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "a session in a database that is to be moved"},
 	{history.ErrQuery, syscall.EINVAL, ""},    // the history is not written
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
@@ -136,6 +137,8 @@ var writeErrors = []struct {
 	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
 	{search.ErrQuery, syscall.EINVAL, ""},
 	{search.ErrBusy, syscall.EBUSY, ""},
+	{postgres.ErrUnreachable, syscall.EIO, ""},
+	{postgres.ErrPassword, syscall.EIO, ""}, // the command ends
 }
 
 // otherWriteErrors are errors of the model that are no sentinels, and of the system.

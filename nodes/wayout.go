@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
 )
 
 // The reasons that this package gives itself say what to do.
@@ -40,12 +41,15 @@ var waysOut = []struct {
 	{history.ErrQuery, `put what is to be found as it stands into double quotes`},
 	{search.ErrQuery, saysItself},
 	{sessioncore.ErrExists, "leave id out, and a new one is made"},
-	{fs.ErrExist, "try again"},
+	{fs.ErrExist, "what has that name is kept: see in SOURCE what it is"},
 	{sessioncore.ErrTooBig, "put the text into a file, and its path into the line"},
 	{history.ErrTooBig, "ask the database in SOURCE with sqlite3"},
 	{budget.ErrNoMemory, saysItself},
 	{sent.ErrUnsupported, "without -o context=sent there is a context"},
 	{sessioncore.ErrReadOnly, "mount without -o ro to write"},
+	{writer.ErrWaiting, saysItself},
+	{writer.ErrNoDirectory, "make it first"},
+	{storage.ErrUnsupported, "it can be done where SOURCE is"},
 	{sessioncore.ErrNotFound, "entries/ has the ids that are there"},
 	{sessioncore.ErrNotSession, "see problems.jsonl, or the first line of the file"},
 	{storage.ErrNotRegular, "only files are shown; see what it is in SOURCE"},
@@ -55,6 +59,9 @@ var waysOut = []struct {
 	{syscall.EDQUOT, "make room where SOURCE is, or have the quota raised"},
 	{syscall.EFBIG, "the file may not grow: see the limits of the process that serves the mount (ulimit -f)"},
 	{syscall.ENAMETOOLONG, "choose a shorter one"},
+	{syscall.ENOTDIR, "name a directory"},
+	{syscall.EXDEV, "with the agent itself it can be done"},
+	{syscall.EOPNOTSUPP, "with the agent itself it can be done"},
 	{syscall.EROFS, "the file system of SOURCE is mounted read-only"},
 	{fs.ErrPermission, "see the modes in SOURCE, and which user serves the mount"},
 }

@@ -100,7 +100,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: rows,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "Move", "Object.Fd", "Object.Writers", "Readlink", "ReplaceIf",
 			},
 			WriteFile: func(t *testing.T, name, data string) {
 				table.Remove(t, prefix+name) // as another object
