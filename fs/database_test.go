@@ -177,7 +177,7 @@ func TestDatabaseBreaks(t *testing.T) {
 	_, err := os.ReadFile(d.session("t.jsonl"))
 	require.ErrorIs(t, err, syscall.EIO)
 	require.ErrorIs(t, put(d.session("s", "append"), message("two")+"\n"), syscall.EIO)
-	require.Regexp(t, `append: .*the database cannot be reached: .*\(input/output error\)\n$`, run(t, "cat", d.session("s", "last-error")))
+	require.Regexp(t, `append: .*the database cannot be reached: .*\(input/output error\);`, run(t, "cat", d.session("s", "last-error")))
 	require.Regexp(t, `Z database: the database cannot be reached: .*\n$`, run(t, "cat", d.path("last-error")))
 	require.Contains(t, d.logged(), "the database cannot be reached")
 	require.NoError(t, server.Start())

@@ -125,11 +125,11 @@ var writeErrors = []struct {
 	{sessioncore.ErrNotSession, syscall.ESTALE, "the backing file went away"},
 	{storage.ErrNotRegular, syscall.ESTALE, "the backing file went away"},
 
-	{storage.ErrBadName, syscall.ENOENT, ""},  // names come from the storage or are made here
-	{storage.ErrNoRoom, syscall.EIO, ""},      // the session goes to disk
-	{storage.ErrLeaseKept, syscall.EIO, ""},   // the object is closed
+	{storage.ErrBadName, syscall.ENOENT, ""}, // names come from the storage or are made here
+	{storage.ErrNoRoom, syscall.EIO, ""},     // the session goes to disk
+	{storage.ErrLeaseKept, syscall.EIO, ""},  // the object is closed
 	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "a session in a database that is to be moved"},
-	{history.ErrQuery, syscall.EINVAL, ""},    // the history is not written
+	{history.ErrQuery, syscall.EINVAL, ""}, // the history is not written
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
 	{history.ErrBusy, syscall.EBUSY, ""},
