@@ -11,11 +11,11 @@ import (
 type queries struct {
 	titles bool // the table has the title columns
 
-	changed, one, lockRow        string
-	head, rest, window           string
-	append, overwrite, setTitle  string
-	update, insert, whatIsThere  string
-	lockPath, unlockPath, before string
+	changed, one, lockRow       string
+	head, rest, window          string
+	append, overwrite, setTitle string
+	update, insert, whatIsThere string
+	lockPath, unlockPath        string
 }
 
 // factColumns are what facts are read from, in the order of scanFacts.
