@@ -55,7 +55,7 @@ func TestWriteRefused(t *testing.T) {
 		{"fork", "nothing\n", "nothing"},
 		{"leaf", "nothing\n", "leaf: "},
 		{"leaf", "", "one line is expected"},
-		{"transcript.md", "x\n", "transcript.md: operation not permitted"},
+		{"transcript.md", "x\n", "write to append, labels, title or fork"},
 		{"entries", "x\n", "entries: is a directory"},
 		{"none", "x\n", "none: no such file"},
 	} {
