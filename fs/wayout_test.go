@@ -44,6 +44,10 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 	for _, c := range waysOut {
 		_, said, err := tool(t, "bash", "-c", `cd "$1" && `+c.script, "bash", w.in())
 		require.Error(t, err, c.script)
+		if os.Geteuid() != 0 && strings.HasPrefix(c.script, "echo x > ") {
+			require.Contains(t, said, "Permission denied", "%s: the kernel refuses it by the mode", c.script)
+			continue
+		}
 		require.Contains(t, said, c.shown, c.script)
 		told, way := w.read("last-error"), c.way
 		if strings.HasPrefix(way, "/") {
