@@ -20,6 +20,7 @@ import (
 func TestCrawlers(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
+	notUnderRace(t)
 	m := mountForTest(t, big(t))
 	for name, s := range bigSessions {
 		t.Run(name, func(t *testing.T) {

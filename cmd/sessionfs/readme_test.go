@@ -42,9 +42,17 @@ const updateEnv = "SESSIONFS_UPDATE_DOCS"
 // with the sample store as the agent directory. What a document shows of their output is what they print.
 func TestReadme(t *testing.T) { typeDocument(t, "README.md", 6, allShells()) }
 
-func TestCookbook(t *testing.T) { typeDocument(t, "docs/cookbook.md", 60, allShells()) }
+func TestCookbook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its commands do the same for every user")
+	}
+	typeDocument(t, "docs/cookbook.md", 60, allShells())
+}
 
 func TestTroubleshooting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its commands do the same for every user")
+	}
 	typeDocument(t, "docs/troubleshooting.md", 10, allShells()[:1])
 }
 
