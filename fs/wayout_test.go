@@ -32,6 +32,7 @@ var waysOut = []struct{ script, shown, way string }{
 	{`mkdir ../../../notes`, "Operation not permitted", "/changed in SOURCE"},
 	{`rm ../../../index.jsonl`, "Operation not permitted", "/changed in SOURCE"},
 	{`ls ../../../by-id/zz`, "No such file", "/no session's id or file name begins with it"},
+	{`ls ../../../by-id/zz`, "No such file", "/ls shows what is there"},
 	{`ls '../../../search/"x'`, "Invalid argument", "/does not end with one"},
 	{`ls ../../../search/after:yesterday`, "Invalid argument", "/such as 2026-01-31"},
 }

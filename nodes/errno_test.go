@@ -189,7 +189,7 @@ func TestWriteErrors(t *testing.T) {
 		last, ok := view.refusals.get("p/s.jsonl")
 		assert.True(t, ok)
 		assert.Contains(t, last.line(), c.err.Error(), "last-error has the reason")
-		assert.Equal(t, c.want == syscall.EIO, wayOut(c.err) == unknownWay, "last-error has a way out of %v", c.err)
+		assert.Equal(t, c.want == syscall.EIO, wayOut("p/s.jsonl", c.err) == unknownWay, "last-error has a way out of %v", c.err)
 		if c.situation == "" {
 			continue
 		}

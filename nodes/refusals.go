@@ -95,9 +95,9 @@ func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
 // denyGenerated records why something cannot be changed that no write changes, and returns the errno.
 func (n *node) denyGenerated(op, path string) syscall.Errno {
 	session, ok := n.inSession()
-	how := "new-session makes sessions; in a session's directory append, labels, title, fork and leaf change it; the rest is changed in SOURCE"
+	how := "new-session makes sessions; in a session's directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
 	if ok {
-		how = "to change the session, write to append, labels, title or fork, or replace leaf"
+		how = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it"
 	}
 	const errno = syscall.EPERM
 	n.view.noteRefusal(session, path, path, errno, fmt.Errorf("%w; %s", errDenied, how), func() {
@@ -112,7 +112,7 @@ func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err
 	now := time.Now()
 	text = sync.OnceValue(func() string {
 		log()
-		text := fmt.Sprintf("%s: %v (%s)%s", shown, err, errno.Error(), wayOut(err))
+		text := fmt.Sprintf("%s: %v (%s)%s", shown, err, errno.Error(), wayOut(session, err))
 		return now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
 	})
 	v.refusals.note(session, refusal{what, text, now})

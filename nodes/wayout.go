@@ -3,6 +3,7 @@ package nodes
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"sessionfs/sessioncore"
@@ -23,12 +24,21 @@ var (
 // saysItself is for errors whose texts say what to do.
 const saysItself = ""
 
-// waysOut says for each kind of error what its reader can do, in the order in which they are looked for: one that wraps
-// several is of the first kind.
-var waysOut = []struct {
+// way is what the reader of an error of a kind can do.
+type way struct {
 	err error
 	way string
-}{
+}
+
+// waysOutside come before waysOut where no session is concerned.
+var waysOutside = []way{
+	{sessioncore.ErrNotFound, "ls shows what is there"},
+	{fs.ErrNotExist, "ls shows what is there"},
+}
+
+// waysOut says for each kind of error what its reader can do, in the order in which they are looked for: one that wraps
+// several is of the first kind.
+var waysOut = []way{
 	{errArchived, saysItself},
 	{errDenied, saysItself},
 	{storage.ErrStale, "look again what is there, and then try again"},
@@ -69,9 +79,13 @@ var waysOut = []struct {
 // unknownWay is for what the storage has failed with, and for defects of ours.
 const unknownWay = "; the log of the mount has all such errors"
 
-// wayOut returns what to do after an error, as an addition to its text.
-func wayOut(err error) string {
-	for _, w := range waysOut {
+// wayOut returns what to do after an error about a session, or outside, as an addition to its text.
+func wayOut(session string, err error) string {
+	ways := waysOut
+	if session == outside {
+		ways = slices.Concat(waysOutside, waysOut)
+	}
+	for _, w := range ways {
 		if errors.Is(err, w.err) {
 			if w.way == saysItself {
 				return ""
