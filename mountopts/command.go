@@ -132,8 +132,8 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	return c, c.mountArgs(f.Args(), getenv)
 }
 
-// word returns the action of `sessionfs help`, `sessionfs help mount` and `sessionfs version`. A directory of such a name is given with a
-// slash or after --.
+// word returns the action of `sessionfs help`, `sessionfs help mount` and `sessionfs version`. A directory of such a name
+// is given with a slash or after --.
 func word(f *pflag.FlagSet) (Action, bool) {
 	if f.NArg() == 0 || f.ArgsLenAtDash() == 0 {
 		return Mount, false

@@ -13,8 +13,8 @@ const Subtype = "sessionfs"
 
 // Options are the options of a mount. The zero value of each field is its default.
 type Options struct {
-	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given (empty with Demo); the command makes it
-	// absolute and resolves its symlinks before it mounts.
+	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given (empty with Demo);
+	// the command makes a directory absolute and resolves its symlinks before it mounts.
 	Source string
 	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set
 	// by the command, empty for Source.

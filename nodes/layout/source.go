@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
-
 	"sessionfs/sessioncore/storage"
 )
 
