@@ -206,10 +206,9 @@ func (m *mount) stop() {
 	if !m.panics {
 		m.checkDescriptors()
 	}
-	_ = m.cmd.Process.Signal(syscall.SIGTERM)
 	if !m.ends(patience) {
 		if m.mounted() {
-			m.t.Errorf("the mount could not be unmounted: something in it is in use, or the daemon hangs\n%s", m.logged())
+			m.t.Errorf("the mount could not be unmounted: it is in use by %q, or the daemon hangs\n%s", m.usedBy(), m.logged())
 			_ = m.cmd.Process.Signal(syscall.SIGQUIT)
 			m.ends(time.Second)
 		} else {
@@ -229,9 +228,11 @@ func (m *mount) stop() {
 	}
 }
 
-// ends waits for the daemon's end; it gives up early where the mount is gone already.
+// ends tells the daemon to unmount and waits for its end; it gives up early where the mount is gone already. It tells it
+// more than once: whoever looks through all files of the machine may just be in the mount.
 func (m *mount) ends(patience time.Duration) bool {
 	for waited := time.Duration(0); waited < patience; waited += 2 * time.Second {
+		_ = m.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-m.ended:
 			return true
@@ -242,6 +243,22 @@ func (m *mount) ends(patience time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// usedBy are the processes that have something in the mount open, or as their directory, each with what it is.
+func (m *mount) usedBy() (users []string) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, kind := range []string{"cwd", "root", "exe"} {
+		more, _ := filepath.Glob("/proc/[0-9]*/" + kind)
+		links = append(links, more...)
+	}
+	for _, link := range links {
+		if file, err := os.Readlink(link); err == nil && (file == m.dir || strings.HasPrefix(file, m.dir+"/")) {
+			command, _ := os.ReadFile(filepath.Join("/proc", strings.Split(link, "/")[2], "cmdline"))
+			users = append(users, fmt.Sprintf("%s %s -> %s", strings.ReplaceAll(string(command), "\x00", " "), link, file))
+		}
+	}
+	return users
 }
 
 // mounted reports whether the mount is in the mount table.
