@@ -67,6 +67,8 @@ func unmountCommand(arg string, lazy bool) error {
 	case err == nil:
 		return refuse(exitUnmount, "%s was unmounted, but what was typed into new sessions could not be written to %s: %s\n"+
 			"The log says where it was saved.", path, e.source, unsaved)
+	case errors.Is(err, errNoMtab):
+		return refuse(exitUnmount, "%s is still mounted: %s", path, err)
 	case lazy:
 		return refuse(exitUnmount, "%s could not be detached: %s", path, err)
 	default:
@@ -106,10 +108,20 @@ func unmount(path string, lazy bool) error {
 	}
 	out, err := exec.Command(bin, append(args, path)...).CombinedOutput()
 	if text := strings.TrimSpace(string(out)); err != nil && text != "" {
-		return fmt.Errorf("%s (%w)", text, err)
+		err = fmt.Errorf("%s (%w)", text, err)
+	}
+	if _, missing := os.Stat(mtab); err != nil && missing != nil {
+		return fmt.Errorf("%w: %s", errNoMtab, err)
 	}
 	return err
 }
+
+// mtab is what fusermount3 looks a mount up in when an ordinary user unmounts it. Mounting does not need it.
+const mtab = "/etc/mtab"
+
+// errNoMtab says why fusermount3 cannot unmount, and what helps. A daemon whose mount it cannot end logs it too.
+var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", which is missing here, as in a small container; " +
+	"as root: ln -s /proc/self/mounts " + mtab + ", or unmount as root")
 
 // fusermount finds fusermount3 as go-fuse does, which also looks in /bin: mount(8) and systemd may set no PATH.
 func fusermount() (string, error) {

@@ -80,6 +80,30 @@ func TestUnmountMistaken(t *testing.T) {
 	})
 }
 
+// Without /etc/mtab fusermount3 mounts, but does not unmount: a user is told what root can do, and root needs none of it.
+func TestUnmountWithoutMtab(t *testing.T) {
+	if os.Geteuid() != 0 || !mayMount() {
+		t.Skip("takes a file away in a mount namespace, so root")
+	}
+	s := newStore(t, user{"user", nobody})
+	requireFuse(t, s.user)
+	r := s.inNamespace(`cp /etc/passwd "$4"; mount -t tmpfs none /etc; cp "$4" /etc/passwd
+		(run "$1" "$2" "$3")
+		(run "$1" -u "$3") || echo "status $?"
+		(run ls "$3")
+		ln -s /proc/self/mounts /etc/mtab
+		(run "$1" -u "$3")
+		(run "$1" "$2" "$3")
+		rm /etc/mtab
+		"$1" -u "$3"`, s.source, s.mountpoint, filepath.Join(s.dir, "passwd"))
+	require.Zero(t, r.code, r)
+	require.Contains(t, r.stdout, "status 7\n")
+	require.Contains(t, r.stdout, "recent\n")
+	require.Contains(t, r.stderr, s.mountpoint+" is still mounted: ")
+	require.Contains(t, r.stderr, "as root: ln -s /proc/self/mounts /etc/mtab")
+	s.requireUnmounted()
+}
+
 // Only root unmounts what another user mounted.
 func TestUnmountForeign(t *testing.T) {
 	if os.Geteuid() != 0 {

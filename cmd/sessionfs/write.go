@@ -225,5 +225,8 @@ func (w *lineWriter) explain(err error) error {
 	if readErr != nil || !ok {
 		return err
 	}
+	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(path.Clean(w.path)) {
+		reason = why
+	}
 	return fmt.Errorf("%s: %s", w.path, reason)
 }

@@ -62,6 +62,7 @@ func TestWriteRefused(t *testing.T) {
 		before := s.here("cat", session+"/branches/.by-id/3a17833e/entries.jsonl", "sessions/*/*_019d3d9*.jsonl").stdout
 		r := s.fed(c.input, "write", session+"/"+c.path)
 		requireStatus(t, exitFailure, r, c.reason)
+		require.Equal(t, 1, strings.Count(r.stderr, c.path+": "), r.stderr)
 		after := s.here("cat", session+"/branches/.by-id/3a17833e/entries.jsonl", "sessions/*/*_019d3d9*.jsonl").stdout
 		if strings.HasPrefix(c.input, note) {
 			require.Len(t, strings.Fields(r.stdout), 1)
@@ -71,7 +72,7 @@ func TestWriteRefused(t *testing.T) {
 			require.Equal(t, before, after, c)
 		}
 	}
-	requireStatus(t, exitFailure, s.fed("relative\n", "write", "new-session"), "new-session: ")
+	requireStatus(t, exitFailure, s.fed("relative\n", "write", "new-session"), "new-session: line 1")
 	requireStatus(t, exitFailure, s.fed(note, "write", "-o", "ro", session+"/append"), "read-only")
 	requireStatus(t, exitUsage, s.fed(note, "write", "by-id/*/title"), "5 paths")
 }
