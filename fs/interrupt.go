@@ -8,8 +8,8 @@ import "github.com/hanwen/go-fuse/v2/fuse"
 // request is done when its caller is gone, and only then. What a request acquired whose caller was freed is released
 // here, as the kernel does not know of it.
 //
-// Requests that end at once in any case, such as those for what is refused, are passed on as they are. So are FLUSH and
-// RELEASE, for which nobody can wait in vain.
+// Requests that end at once in any case, such as those for what is refused, are passed on as they are. So is RELEASE, for
+// which nobody waits.
 type interruptible struct {
 	fuse.RawFileSystem
 	calls *calls
@@ -232,6 +232,13 @@ func (f *interruptible) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data []
 		return status
 	})
 	return written, status
+}
+
+// Flush implements fuse.RawFileSystem. The line that it ends takes effect even if the caller is gone.
+func (f *interruptible) Flush(cancel <-chan struct{}, in *fuse.FlushIn) fuse.Status {
+	return f.change(cancel, &in.InHeader, func(<-chan struct{}) fuse.Status {
+		return f.RawFileSystem.Flush(nil, in)
+	})
 }
 
 // Fsync implements fuse.RawFileSystem.

@@ -93,12 +93,23 @@ func startWaiter(t *testing.T, name string, args ...string) *waiter {
 	w := &waiter{t: t, what: name + " " + strings.Join(args, " "), cmd: exec.Command(name, args...), done: make(chan struct{})}
 	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.out
 	require.NoError(t, w.cmd.Start())
+	w.wait()
+	return w
+}
+
+// waitFor returns the waiter that a started process is.
+func waitFor(t *testing.T, what string, cmd *exec.Cmd) *waiter {
+	w := &waiter{t: t, what: what, cmd: cmd, done: make(chan struct{})}
+	w.wait()
+	return w
+}
+
+func (w *waiter) wait() {
 	go func() {
 		defer close(w.done)
 		_ = w.cmd.Wait()
 	}()
-	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
-	return w
+	w.t.Cleanup(func() { _ = w.cmd.Process.Kill() })
 }
 
 // blocked waits until the process waits in a system call for the answer of a FUSE server.
@@ -171,7 +182,18 @@ func TestHungSource(t *testing.T) {
 	raw, err := os.Open(m.path("sessions/p/x.jsonl"))
 	require.NoError(t, err)
 	defer raw.Close()
+	closing := accompany(t, `import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY)
+os.write(fd, b'{"type":"custom","customType":"unended"}')
+print("ready", flush=True)
+sys.stdin.readline()
+os.close(fd)`, m.session("x", "append"))
 	l.hangs()
+	_, err = fmt.Fprintln(closing.stdin)
+	require.NoError(t, err)
+	closer := waitFor(t, "close", closing.cmd)
+	closer.blocked()
+	closer.killed(syscall.SIGKILL)
 	for _, command := range append(readers(m.session("x")), mountReaders(m)...) {
 		w := startWaiter(t, command[0], command[1:]...)
 		w.blocked()

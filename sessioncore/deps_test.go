@@ -20,7 +20,7 @@ var ownImports = map[string][]string{
 	"/access":                         {"/internal/procfs", "/storage"},
 	"/access/accesstest":              {},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
-	"/internal/filelock":              {},
+	"/internal/filelock":              {"/internal/procfs"},
 	"/internal/procfs":                {"/storage"},
 	"/internal/childtest":             {},
 	"/internal/clienttest":            {"/internal/childtest", "/internal/sessiontest", "/storage/dir"},

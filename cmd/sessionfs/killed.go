@@ -83,23 +83,28 @@ func isDying(task string) bool {
 
 // hasConnection reports whether a thread has the connection of a mount open.
 func hasConnection(task string, e mountEntry, guess bool) bool {
-	fds, _ := filepath.Glob(filepath.Join(task, "fd", "*"))
-	for _, fd := range fds {
-		if target, err := os.Readlink(fd); err != nil || filepath.Base(target) != filepath.Base(fuseDevice) {
-			continue
-		}
-		number, ok := procValue(filepath.Join(task, "fdinfo", filepath.Base(fd)), "fuse_connection:")
-		if ok && number == fmt.Sprint(e.minor) || !ok && guess && isProgram(task) {
+	guess = guess && isProgram(task)
+	infos, _ := filepath.Glob(filepath.Join(task, "fdinfo", "*"))
+	for _, info := range infos {
+		number, ok := procValue(info, "fuse_connection:")
+		if ok && number == fmt.Sprint(e.minor) || !ok && guess && isFuse(filepath.Join(task, "fd", filepath.Base(info))) {
 			return true
 		}
 	}
 	return false
 }
 
-// isProgram reports whether a thread is one of this program.
+// isProgram reports whether a thread is one of this program. Links of a thread, exe too, are not for everybody to look at:
+// one that was killed in the middle of execve keeps all waiting who do (sessioncore/internal/procfs).
 func isProgram(task string) bool {
-	exe, err := os.Readlink(filepath.Join(task, "exe"))
-	return err == nil && strings.Contains(filepath.Base(exe), mountopts.Subtype)
+	name, err := os.ReadFile(filepath.Join(task, "comm"))
+	return err == nil && strings.Contains(string(name), mountopts.Subtype)
+}
+
+// isFuse reports whether a link in /proc is that of a descriptor of /dev/fuse.
+func isFuse(link string) bool {
+	target, err := os.Readlink(link)
+	return err == nil && filepath.Base(target) == filepath.Base(fuseDevice)
 }
 
 // procValue returns what follows key in a file of /proc, without white space around it.

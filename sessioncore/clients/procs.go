@@ -37,8 +37,14 @@ func findClients(proc string, files []storage.Token) []clientProcess {
 		if writes, _ := procfs.ProcessHolds(dir, files...); !writes {
 			continue
 		}
-		c := clientProcess{pid: pid, command: CommandOf(proc, pid)}
-		c.terminals, c.known = terminalIDs(dir)
+		c, ok := procfs.Look(func() (c clientProcess) {
+			c.terminals, c.known = terminalIDs(dir)
+			return c
+		})
+		if !ok {
+			c = clientProcess{} // at an unknown terminal
+		}
+		c.pid, c.command = pid, CommandOf(proc, pid)
 		found = append(found, c)
 	}
 	return found

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sessionfs/sessioncore/internal/procfs"
 )
 
 // The kernel does not tell who holds a lock: the credentials of a peer are known only of connected sockets. /proc has
@@ -25,7 +27,7 @@ func (h holder) is(path string) bool {
 	if h.path != path || h.pid == 0 {
 		return false
 	}
-	socket, err := os.Readlink(h.link)
+	socket, err := procfs.Readlink(h.link)
 	return err == nil && socket == h.socket
 }
 
@@ -49,7 +51,7 @@ func findHolder(proc, path string) holder {
 	for line := range strings.Lines(string(table)) {
 		// Num RefCount Protocol Flags Type St Inode Path
 		if f := strings.Fields(line); len(f) == 8 && f[7] == name {
-			h := holder{path: path, socket: "socket:[" + f[6] + "]"}
+			h := holder{path: path, socket: socketLink(f[6])}
 			h.find(proc)
 			return h
 		}
@@ -74,18 +76,35 @@ func (h *holder) find(proc string) {
 	}
 }
 
-// findIn searches the descriptors of a process.
+// findIn searches the descriptors of a process; of a program in the middle of execve, by the numbers of inodes alone.
 func (h *holder) findIn(proc string, pid int) bool {
-	dir := filepath.Join(proc, strconv.Itoa(pid), "fd")
-	for _, fd := range names(dir) {
-		link := dir + "/" + fd
-		if socket, err := os.Readlink(link); err == nil && socket == h.socket {
-			h.link, h.pid = link, pid
-			return true
+	dir := filepath.Join(proc, strconv.Itoa(pid))
+	fd, ok := procfs.Look(func() string { return descriptorOf(dir, h.socket) })
+	if !ok {
+		fd, _ = procfs.FindInfo(dir, func(info string) bool {
+			inode, _ := procfs.InfoInode(info)
+			return h.socket == socketLink(strconv.FormatUint(inode, 10))
+		})
+	}
+	if fd == "" {
+		return false
+	}
+	h.link, h.pid = filepath.Join(dir, "fd", fd), pid
+	return true
+}
+
+// descriptorOf returns the descriptor of a process whose link is to a socket, or "".
+func descriptorOf(dir, socket string) string {
+	for _, fd := range names(filepath.Join(dir, "fd")) {
+		if target, err := os.Readlink(filepath.Join(dir, "fd", fd)); err == nil && target == socket {
+			return fd
 		}
 	}
-	return false
+	return ""
 }
+
+// socketLink is the link of a descriptor to the socket with a number.
+func socketLink(inode string) string { return "socket:[" + inode + "]" }
 
 // names returns the names in a directory, as far as they can be read.
 func names(dir string) []string {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,26 @@ import (
 
 // ProcessHolds reports whether the process whose directory in /proc is dir has one of the files open for writing.
 // The error wraps fs.ErrPermission if we may not look. Any other error means that the process or the descriptor is
-// gone.
+// gone. Of a program in the middle of execve, it goes by the numbers of inodes alone.
 func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
+	type answer struct {
+		holds bool
+		err   error
+	}
+	if a, ok := Look(func() answer {
+		holds, err := processHolds(dir, files)
+		return answer{holds, err}
+	}); ok {
+		return a.holds, a.err
+	}
+	fd, err := FindInfo(dir, func(info string) bool {
+		inode, known := InfoInode(info)
+		return opensForWriting(info) && (!known || slices.ContainsFunc(files, func(f storage.Token) bool { return f.Inode == inode }))
+	})
+	return fd != "", err
+}
+
+func processHolds(dir string, files []storage.Token) (bool, error) {
 	infos, err := os.ReadDir(filepath.Join(dir, "fdinfo"))
 	if err != nil {
 		return false, err

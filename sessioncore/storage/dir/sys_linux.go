@@ -2,7 +2,6 @@ package dir
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -73,7 +72,7 @@ var remoteFileSystems = []uint32{
 
 // startOf returns when a process was started.
 func startOf(pid int) (time.Time, bool) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := procfs.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return time.Time{}, false
 	}
