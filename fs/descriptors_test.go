@@ -23,8 +23,10 @@ func TestFewDescriptors(t *testing.T) {
 		files = append(files, filepath.Join(dir, name))
 	}
 	m := mountForTest(t, a.dir)
-	limit := unix.Rlimit{Cur: 48, Max: 48}
-	require.NoError(t, unix.Prlimit(m.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
+	var limit unix.Rlimit
+	require.NoError(t, unix.Prlimit(m.cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &limit))
+	few := unix.Rlimit{Cur: 48, Max: limit.Max}
+	require.NoError(t, unix.Prlimit(m.cmd.Process.Pid, unix.RLIMIT_NOFILE, &few, nil))
 	for range 2 {
 		for i, f := range files {
 			b, err := os.ReadFile(m.path(f, "context.json"))
@@ -34,4 +36,6 @@ func TestFewDescriptors(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	// To unmount takes more, where that is done by fusermount3.
+	require.NoError(t, unix.Prlimit(m.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
 }

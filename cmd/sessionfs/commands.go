@@ -36,13 +36,14 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), searchCommand(), touchedCommand())
 	root.AddCommand(systemCommands()...)
+	completionCommand(root)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
 	}
 	return root
 }
 
-// completionWord is the command that cobra adds itself: it prints the completions of a shell.
+// completionWord is the command that cobra makes: it prints the completions of a shell.
 const completionWord = "completion"
 
 // isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of

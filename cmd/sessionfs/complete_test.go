@@ -54,13 +54,21 @@ func TestCompletions(t *testing.T) {
 func TestCompletionsOfShells(t *testing.T) {
 	s := commandStore(t)
 	for shell, script := range map[string]string{
-		"fish": `sessionfs completion fish | source; complete -C "sessionfs cat -s $argv[1] recent/03"; complete -C "sessionfs che"`,
-		"zsh":  `autoload -U compinit && compinit -D && source <(sessionfs completion zsh) && print $_comps[sessionfs]`,
+		"fish": `sessionfs completion fish | source
+			complete -C "sessionfs cat -s $argv[1] recent/03"
+			complete -C "sessionfs che"
+			complete -C "sessionfs cat -s $argv[1] recent/03-Tide\ sheets\ as\ a\ calendar/hea"
+			complete -C "sessionfs cat -s $argv[1] 'recent/03-Tide sheets as a calendar/hea"
+			complete -C "sessionfs cat 'recent/03 a' -s $argv[1] by-id/019d3d9/ti"
+			complete -C "sessionfs cat (touch ran) -s $argv[1] by-id/019d3d9/ti"
+			test -e ran; and echo ran`,
+		"zsh": `autoload -U compinit && compinit -D && source <(sessionfs completion zsh) && print $_comps[sessionfs]`,
 	} {
 		if _, err := exec.LookPath(shell); err != nil {
 			skip(t, err.Error())
 		}
-		want := "recent/03-Tide sheets as a calendar/\ncheck\tTell what is broken in the sessions, and what to do about it\n"
+		want := "recent/03-Tide sheets as a calendar/\ncheck\tTell what is broken in the sessions, and what to do about it\n" +
+			strings.Repeat("recent/03-Tide sheets as a calendar/header.json\n", 2) + strings.Repeat("by-id/019d3d9/title\n", 2)
 		args := []string{"--no-config", "-c", script, s.source}
 		if shell == "zsh" {
 			want, args = "_sessionfs\n", []string{"-f", "-c", script}

@@ -93,7 +93,6 @@ func TestManualIsComplete(t *testing.T) {
 	require.ElementsMatch(t, refused, optionNames(m.terms["Refused"]))
 
 	root := newRoot(streams{})
-	root.InitDefaultCompletionCmd("")
 	ls, _, err := root.Find([]string{"cat"})
 	require.NoError(t, err)
 	ls.InitDefaultHelpFlag()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,25 @@ func TestNotify(t *testing.T) {
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 		require.NoError(t, cmd.Wait())
 	})
+}
+
+// A server that was killed leaves a dead mount behind, on which mkdir fails: the unit starts again nevertheless.
+func TestUnitAfterKill(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	text := strings.ReplaceAll(readProject(t, "scripts/sessionfs.service"), "%h/agent-sessions", s.mountpoint)
+	s.mount()
+	s.kill()
+	before := regexp.MustCompile(`(?m)^ExecStartPre=(-?)(.+)$`).FindAllStringSubmatch(text, -1)
+	require.NotEmpty(t, before)
+	for _, m := range before {
+		if s.exec("sh", "-c", m[2]).code != 0 {
+			require.Equal(t, "-", m[1], m[2])
+		}
+	}
+	s.mount()
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
 }
 
 // The unit is one that systemd takes.

@@ -66,10 +66,11 @@ func TestRefusals(t *testing.T) {
 
 // What an ordinary user may not read, or not mount upon.
 func TestRefusalsPermission(t *testing.T) {
-	s := newStore(t, user{"user", nobody})
+	who := user{"user", nobody}
 	if os.Geteuid() != 0 {
-		s = newStore(t, user{"user", os.Geteuid()})
+		who.uid = os.Geteuid()
 	}
+	s := newStore(t, who)
 	private := s.mkdir("private")
 	for _, mode := range []os.FileMode{0o000, 0o300, 0o600} {
 		require.NoError(t, os.Chmod(private, mode))

@@ -56,8 +56,7 @@ func TestStatus(t *testing.T) {
 		for what, want := range map[string]float64{"open": 1, "sessions": 1, "new": 1} {
 			require.Equal(t, want, after[what], what)
 		}
-		r := s.run("status")
-		require.Zero(t, r.code, r)
+		r := s.run("status") // other mounts of this user, which need not be ok, are there too
 		require.Regexp(t, `(?m)^MOUNTPOINT +SOURCE +STATE +PID +UP `, r.stdout)
 		require.Regexp(t, `(?m)^`+s.mountpoint+` +`+s.source+` +ok +\d+ +\d+m?s`, r.stdout)
 		release()
