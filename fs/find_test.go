@@ -222,6 +222,41 @@ for n in range(100):
 	require.Equal(t, os.FileMode(0o400), info.Mode(), "it shows what is in files of any mode, and refuses writing")
 }
 
+// TestIndexOfVeryManySessions: where the size of index.jsonl takes long to know, it is found by name and not listed, so that
+// ls -l of the root looks at no session; tar leaves it out, and it is whole. archive/ is the same.
+func TestIndexOfVeryManySessions(t *testing.T) {
+	onceIsEnough(t)
+	const listed = 10_000
+	dir := scratch(t)
+	one := filepath.Join(dir, "sessions/p0/0.jsonl")
+	packed := filepath.Join(dir, "archive/sessions/p/0.jsonl.gz")
+	for file, text := range map[string][]byte{one: []byte(sessionOf("s", "/w", "t")), packed: gzipped(sessionOf("s", "/w", "t"))} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, text, 0o644))
+	}
+	m := mountForTest(t, dir)
+	add := func(n int) {
+		p := filepath.Join(dir, "sessions", fmt.Sprintf("p%d", n%5))
+		require.NoError(t, os.MkdirAll(p, 0o755))
+		require.NoError(t, os.Link(one, filepath.Join(p, fmt.Sprintf("%d.jsonl", n))))
+		require.NoError(t, os.Link(packed, filepath.Join(filepath.Dir(packed), fmt.Sprintf("%d.jsonl.gz", n))))
+	}
+	for n := 1; n < listed; n++ {
+		add(n)
+	}
+	for _, at := range []string{"", "archive"} {
+		require.Contains(t, names(t, m.path(at)), "index.jsonl", "in %q", at)
+	}
+	time.Sleep(tick)
+	add(listed)
+	require.NotContains(t, run(t, "ls", "-l", m.dir), "index.jsonl")
+	require.NotContains(t, names(t, m.path("archive")), "index.jsonl")
+	require.Equal(t, fmt.Sprintf("%d\n", listed+1), shell(t, `wc -l < "$1"`, m.path("index.jsonl")))
+	info, err := os.Stat(m.path("index.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%d\n", info.Size()), shell(t, `wc -c < "$1"`, m.path("index.jsonl")))
+}
+
 // TestManySessions: finding works in a store of thousands, and waits for nothing.
 func TestManySessions(t *testing.T) {
 	dir := scratch(t)

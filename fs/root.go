@@ -48,7 +48,6 @@ const (
 	recentName   = "recent"
 	searchName   = layout.Search
 	continueName = "continue"
-	indexName    = "index.jsonl"
 )
 
 // costsName is what all sessions cost.
@@ -183,13 +182,13 @@ func (t *tree) names(source storage.Storage, at string, byID layout.ByID) []node
 		}},
 		{Name: byFileName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByFileDir(view) }},
 		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
-		{Name: indexName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewIndexFile(view) }},
+		nodes.IndexName(view),
 		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
 		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.sessions, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
 		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.sessions, at, t.store) }},
-		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Unlisted: true},
+		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Listed: nodes.Never},
 	}
 }
 

@@ -24,7 +24,7 @@ type ArchiveDir struct {
 func NewArchiveDir(view *View, files storage.Storage, root string, sessions *sessioncore.Store) *ArchiveDir {
 	return &ArchiveDir{
 		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, root: root, sessions: sessions},
-		index:     Name{Name: "index.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return NewIndexFile(view) }},
+		index:     IndexName(view),
 	}
 }
 
@@ -44,8 +44,10 @@ func (d *ArchiveDir) list(ctx context.Context) ([]item, error) {
 		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(it item) bool { return it.name == d.index.Name })
-	items = append(items, d.newItem(kindStatic, d.index.Name, d.index.Mode))
-	sortItems(items)
+	if d.index.isListed(ctx) {
+		items = append(items, d.newItem(kindStatic, d.index.Name, d.index.Mode))
+		sortItems(items)
+	}
 	return items, nil
 }
 

@@ -15,19 +15,10 @@ import (
 // EntriesDir is entries/: a file for each entry, listed in file order.
 type EntriesDir struct {
 	snapshotDir
-	lookupCount
 }
 
 func makeEntries(d *snapshotDir) fusefs.InodeEmbedder {
 	return &EntriesDir{snapshotDir: newSnapshotDir(d.view, d.session)}
-}
-
-var _ = (fusefs.NodeLookuper)((*EntriesDir)(nil))
-
-// Lookup finds an entry's file.
-func (d *EntriesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	d.n.Add(1)
-	return d.snapshotDir.Lookup(ctx, name, out)
 }
 
 func (d *EntriesDir) lookupName(ctx context.Context, snap *sessioncore.Snapshot, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -12,8 +12,21 @@ import (
 // generated files, all reads of one handle see one version.
 type IndexFile struct{ node }
 
-// NewIndexFile returns index.jsonl.
-func NewIndexFile(view *View) *IndexFile { return &IndexFile{node{view: view}} }
+// maxIndexListed is for how many sessions index.jsonl is listed. Whoever stats all that is in its directory, as ls -l and
+// ls --color do, waits for its size, and that takes a look at every session: some 0.4 s for so many.
+const maxIndexListed = 10_000
+
+// IndexName is index.jsonl as a name in a directory.
+func IndexName(view *View) Name {
+	return Name{
+		Name: "index.jsonl", Mode: syscall.S_IFREG,
+		Make: func() fusefs.InodeEmbedder { return &IndexFile{node{view: view}} },
+		Listed: func(ctx context.Context) bool {
+			many, err := view.Listing.Exceeds(ctx, maxIndexListed)
+			return err != nil || !many // the error is for who looks at the file
+		},
+	}
+}
 
 func (f *IndexFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	sessions, err := f.view.Listing.Look(ctx)

@@ -13,9 +13,16 @@ type Name struct {
 	Name string
 	Mode uint32 // file type bits
 	Make func() fusefs.InodeEmbedder
-	// Unlisted names are found, but not listed: what is there is so much work that no crawler may start it.
-	Unlisted bool
+	// Listed reports whether the name is listed, and not only found: what is there may be so much work that no crawler may
+	// start it. nil means yes.
+	Listed func(context.Context) bool
 }
+
+// Never is the Listed of a name that is only found.
+func Never(context.Context) bool { return false }
+
+// isListed reports whether the name is in a listing.
+func (n Name) isListed(ctx context.Context) bool { return n.Listed == nil || n.Listed(ctx) }
 
 // enterName answers a lookup with a fixed name.
 func (n *node) enterName(ctx context.Context, of Name, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
@@ -45,10 +52,10 @@ func (d *namesDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	return nil, syscall.ENOENT
 }
 
-func (d *namesDir) list(_ context.Context) ([]item, error) {
+func (d *namesDir) list(ctx context.Context) ([]item, error) {
 	items := make([]item, 0, len(d.names))
 	for _, n := range d.names {
-		if !n.Unlisted {
+		if n.isListed(ctx) {
 			items = append(items, d.newItem(kindStatic, n.Name, n.Mode))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
 type snapshotDir struct {
 	directory
+	lookupCount
 	session *sessioncore.Session
 }
 
@@ -65,6 +66,7 @@ func (d *snapshotDir) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	if !ok {
 		return nil, syscall.ENOENT
 	}
+	d.n.Add(1)
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)

@@ -85,3 +85,10 @@ func TestLongListing(t *testing.T) {
 		require.Equal(t, batch, request(t, l, batch))
 	})
 }
+
+// TestLongDirectories: every directory that may have a name for each entry of a session counts the lookups in it.
+func TestLongDirectories(t *testing.T) {
+	for _, d := range []snapshotLister{&EntriesDir{}, &TreeRoot{}, &TreeDir{}, &BranchesDir{}, &BranchPathDir{}, &ByLabelDir{}} {
+		require.Implements(t, (*counted)(nil), d)
+	}
+}

@@ -25,6 +25,7 @@ import (
 type countingStorage struct {
 	*memory.Storage
 	stats, lists, named, opens atomic.Int64
+	each, names                atomic.Int64 // calls of Each, and names that it was told
 }
 
 func (c *countingStorage) Stat(name string) (storage.Stat, error) {
@@ -35,6 +36,11 @@ func (c *countingStorage) Stat(name string) (storage.Stat, error) {
 func (c *countingStorage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	c.lists.Add(1)
 	return storage.ListStat(c.Storage, dir, want)
+}
+
+func (c *countingStorage) Each(dir string, f func(storage.Item) bool) error {
+	c.each.Add(1)
+	return c.Storage.Each(dir, func(i storage.Item) bool { c.names.Add(1); return f(i) })
 }
 
 func (c *countingStorage) StatNames(dir string, names []string, f func(int, storage.Stat)) error {
@@ -52,6 +58,46 @@ type work struct{ stats, lists, named, opens int64 }
 
 func (c *countingStorage) work() work {
 	return work{c.stats.Swap(0), c.lists.Swap(0), c.named.Swap(0), c.opens.Swap(0)}
+}
+
+// TestExceeds: the names are looked at as far as it takes, and again only in directories that changed.
+func TestExceeds(t *testing.T) {
+	files := &countingStorage{Storage: memory.New()}
+	write := func(name string) { require.NoError(t, files.WriteFile(name, nil)) }
+	l := newListing(t, files)
+	exceeds := func(most int, each, names int64) bool {
+		t.Helper()
+		many, err := l.Exceeds(context.Background(), most)
+		require.NoError(t, err)
+		require.Equal(t, each, files.each.Swap(0), "directories")
+		require.LessOrEqual(t, files.names.Swap(0), names)
+		return many
+	}
+	for dir := range 4 {
+		for n := range 100 {
+			write(fmt.Sprintf("p%d/%02d.jsonl", dir, n))
+		}
+	}
+	write("flat.jsonl")
+	write("no session")
+	write("p0/no session")
+	write("p0/below/x.jsonl")
+	write(".hidden/x.jsonl")
+	require.False(t, exceeds(401, 5, 500))
+	require.False(t, exceeds(401, 0, 0))
+	require.True(t, exceeds(400, 0, 0))
+	write("p1/more.jsonl")
+	require.True(t, exceeds(401, 1, 101))
+	require.False(t, exceeds(402, 1, 101), "it may have had more")
+	require.NoError(t, files.Remove("p1/more.jsonl"))
+	require.False(t, exceeds(401, 1, 101))
+
+	l = newListing(t, files)
+	many, err := l.Exceeds(context.Background(), 10)
+	require.NoError(t, err)
+	require.True(t, many)
+	require.LessOrEqual(t, files.names.Load(), int64(20))
+	require.Zero(t, files.opens.Load())
 }
 
 // TestListingWork: listing 10,000 sessions opens each file once, and after that only what changed.

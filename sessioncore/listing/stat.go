@@ -14,6 +14,8 @@ type scopes struct {
 	stat   storage.Stat
 	readAt int64 // nanoseconds since the epoch
 	names  []string
+	// counts has how many session files the directories have that Exceeds has counted.
+	counts map[string]count
 }
 
 // Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session was
@@ -22,33 +24,43 @@ type scopes struct {
 func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	l.scopes.mu.Lock()
 	defer l.scopes.mu.Unlock()
-	files, now := l.store.Storage(), time.Now().UnixNano()
-	st, err := files.Stat("")
+	var newest storage.Stat
+	root, err := l.scopes.look(l.store.Storage(), func(_ string, dir storage.Stat) {
+		newest.Modified = max(newest.Modified, dir.Modified)
+		newest.Changed = max(newest.Changed, dir.Changed)
+	})
 	if err != nil {
-		return st, err
+		return root, err
 	}
-	if st.Kind != storage.KindDir {
-		return st, storage.ErrNotRegular
+	root.Modified, root.Changed = max(root.Modified, newest.Modified), max(root.Changed, newest.Changed)
+	return root, ctx.Err()
+}
+
+// look returns the state of the root, and calls f with each directory in it. Callers must hold s.mu.
+func (s *scopes) look(files storage.Storage, f func(name string, dir storage.Stat)) (root storage.Stat, err error) {
+	now := time.Now().UnixNano()
+	if root, err = files.Stat(""); err != nil {
+		return root, err
 	}
-	newest := st
-	add := func(_ int, dir storage.Stat) {
-		if dir.Kind == storage.KindDir {
-			newest.Modified = max(newest.Modified, dir.Modified)
-			newest.Changed = max(newest.Changed, dir.Changed)
-		}
+	if root.Kind != storage.KindDir {
+		return root, storage.ErrNotRegular
 	}
-	if s := &l.scopes; s.readAt != 0 && s.stat == st && !st.Racy(s.readAt) {
-		err = storage.StatNames(files, "", s.names, add)
-		return newest, err
+	if s.readAt != 0 && s.stat == root && !root.Racy(s.readAt) {
+		err = storage.StatNames(files, "", s.names, func(i int, dir storage.Stat) {
+			if dir.Kind == storage.KindDir {
+				f(s.names[i], dir)
+			}
+		})
+		return root, err
 	}
 	found, err := storage.ListStat(files, "", isScope)
 	if err != nil {
-		return st, err
+		return root, err
 	}
-	l.scopes.stat, l.scopes.readAt, l.scopes.names = st, now, nil
-	for i, item := range found {
-		l.scopes.names = append(l.scopes.names, item.Name)
-		add(i, item.Stat)
+	s.stat, s.readAt, s.names = root, now, nil
+	for _, item := range found {
+		s.names = append(s.names, item.Name)
+		f(item.Name, item.Stat)
 	}
-	return newest, ctx.Err()
+	return root, nil
 }

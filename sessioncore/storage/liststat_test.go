@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
-// TestListStat: a directory's states are those of List and Stat, in every storage.
+// TestListStat: a directory's states are those of List and Stat, and what Each finds is that of List, in every storage.
 func TestListStat(t *testing.T) {
 	check := func(t *testing.T, s storage.Storage, dir string) {
 		all, err := s.List(dir)
@@ -35,6 +35,14 @@ func TestListStat(t *testing.T) {
 				n++
 			}
 			require.Len(t, items, n)
+		}
+		var each []storage.Item
+		require.NoError(t, s.Each(dir, func(i storage.Item) bool { each = append(each, i); return true }))
+		require.ElementsMatch(t, all, each)
+		for most := range len(all) + 1 {
+			n := 0
+			require.NoError(t, s.Each(dir, func(storage.Item) bool { n++; return n < most }))
+			require.Equal(t, min(max(most, 1), len(all)), n, "it stops when it is told")
 		}
 		for _, item := range all {
 			names = append(names, item.Name)
@@ -65,6 +73,7 @@ func TestListStat(t *testing.T) {
 		for _, dir := range []string{"none", "p/f1", "../x", "p/none/none"} {
 			_, err := storage.ListStat(s.Storage, dir, func(storage.Item) bool { return true })
 			require.Error(t, err, dir)
+			require.Error(t, s.Storage.Each(dir, func(storage.Item) bool { return true }), dir)
 		}
 		files := s.Storage
 		if slices.Contains(s.Cannot, "CreatePending") {

@@ -27,6 +27,9 @@ import (
 type Storage interface {
 	// List returns the names directly in dir ("" for the root), sorted by name.
 	List(dir string) ([]Item, error)
+	// Each calls f with the names directly in dir ("" for the root), in no order, until f returns false. It takes no more
+	// time and memory than the names for which f is called. f must not use the storage.
+	Each(dir string, f func(Item) bool) error
 	// ListStat returns the names in dir ("" for the root) for which want returns true, with their states, in no
 	// order. It costs less than a Stat of each name. Names that are removed meanwhile are left out. If it is
 	// unsupported, the function ListStat calls Stat for each name.

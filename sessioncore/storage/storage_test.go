@@ -24,6 +24,9 @@ import (
 // directories are what takes the name of a directory that is there.
 var directories = map[string]func(s storage.Storage, name string) error{
 	"List": func(s storage.Storage, name string) error { _, err := s.List(name); return err },
+	"Each": func(s storage.Storage, name string) error {
+		return s.Each(name, func(storage.Item) bool { return true })
+	},
 	"ListStat": func(s storage.Storage, name string) error {
 		_, err := s.ListStat(name, func(storage.Item) bool { return true })
 		return err

@@ -2,6 +2,7 @@ package dir
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +23,33 @@ func (s *Storage) List(dir string) ([]storage.Item, error) {
 	defer d.Close()
 	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
 	return items, nil
+}
+
+// eachBatch is how many names Each reads at once: as many as one system call returns of names as long as those of
+// sessions.
+const eachBatch = 256
+
+// Each implements Storage.
+func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+	d, err := s.openDir(dir)
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		entries, err := d.ReadDir(eachBatch)
+		for _, e := range entries {
+			if !f(storage.Item{Name: e.Name(), Kind: kindOf(e.Type())}) {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // ListStat implements Storage. It opens the directory once and makes one system call per name.

@@ -196,6 +196,16 @@ func shownAs(item storage.Item) (name string, ok bool) {
 	return name, ok && item.Kind == storage.KindFile && strings.HasSuffix(name, session)
 }
 
+// Each implements storage.Storage. A file that is there twice, also uncompressed, comes twice.
+func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+	return s.files.Each(dir, func(item storage.Item) bool {
+		if name, ok := shownAs(item); ok {
+			item.Name = name
+		}
+		return f(item)
+	})
+}
+
 // ListStat implements storage.Storage.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	found, err := storage.ListStat(s.files, dir, func(item storage.Item) bool {

@@ -143,6 +143,17 @@ func (m *Storage) List(dir string) ([]storage.Item, error) {
 	return items, nil
 }
 
+// Each implements Storage.
+func (m *Storage) Each(dir string, f func(storage.Item) bool) error {
+	items, err := m.List(dir)
+	for _, item := range items {
+		if !f(item) {
+			break
+		}
+	}
+	return err
+}
+
 // Stat implements Storage.
 func (m *Storage) Stat(name string) (storage.Stat, error) {
 	m.mu.RLock()

@@ -133,6 +133,24 @@ func (p *Storage) List(dir string) ([]storage.Item, error) {
 	return slices.CompactFunc(items, func(a, b storage.Item) bool { return a.Name == b.Name }), nil
 }
 
+// Each implements Storage.
+func (p *Storage) Each(dir string, f func(storage.Item) bool) error {
+	if !p.any(dir) {
+		return p.Storage.Each(dir, f)
+	}
+	items, err := p.List(dir) // a file that just went to disk must not come twice
+	each(items, f)
+	return err
+}
+
+func each(items []storage.Item, f func(storage.Item) bool) {
+	for _, item := range items {
+		if !f(item) {
+			return
+		}
+	}
+}
+
 // pendingObject is a pinned file in memory.
 type pendingObject struct {
 	storage.Object

@@ -146,6 +146,17 @@ func (s *Storage) List(dir string) ([]storage.Item, error) {
 	return items, err
 }
 
+// Each implements storage.Storage.
+func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+	return s.inDir(dir, func(n *node) {
+		for name, child := range n.children {
+			if !f(storage.Item{Name: name, Kind: s.statOf(child).Kind}) {
+				return
+			}
+		}
+	})
+}
+
 // ListStat implements storage.Storage.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	var items []storage.StatItem

@@ -73,6 +73,16 @@ func (s *Storage) List(dir string) ([]storage.Item, error) {
 	}), err
 }
 
+// Each implements storage.Storage.
+func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+	if hidden(dir) {
+		return missing("a name with a secret")
+	}
+	return s.files.Each(dir, func(item storage.Item) bool {
+		return item.Kind == storage.KindLink || hidden(path.Join(dir, item.Name)) || f(item)
+	})
+}
+
 // ListStat implements storage.Storage.
 func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
 	if hidden(dir) {
