@@ -6,6 +6,7 @@ import { checkAccepted } from "./accepted";
 import { checkBuilt } from "./build";
 import { loadClient } from "./client";
 import { checkContinued } from "./continue";
+import { checkArchived } from "./gc";
 import { checkHistory } from "./history";
 import { checkLive } from "./live";
 import { Mount } from "./mount";
@@ -20,7 +21,7 @@ process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkAccepted(clientDir), checkSent(clientDir)]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkArchived, checkAccepted(clientDir), checkSent(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {

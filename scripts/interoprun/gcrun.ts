@@ -1,0 +1,20 @@
+// bun gcrun.ts CLIENT_DIR VERSION
+// `omp gc --archive --apply` of the client, for sessions of any age that nobody is on.
+import * as path from "node:path";
+import { loadClient } from "./client";
+
+const [clientDir, version] = process.argv.slice(2);
+const client = await loadClient(clientDir, version);
+if (!client.whole) {
+	// Its settings need what draws on a screen. The flags below leave nothing for them to say.
+	Bun.plugin({
+		name: "settings",
+		setup: build => {
+			build.onLoad({ filter: /\/src\/config\/settings\.ts$/ }, () => ({ exports: { Settings: {} }, loader: "object" }));
+		},
+	});
+}
+const { runGcCommand } = await import(path.join(clientDir, "node_modules/@oh-my-pi/pi-coding-agent/src/cli/gc-cli.ts"));
+await runGcCommand({
+	flags: { apply: true, archive: true, json: true, coldArchiveAfterDays: 0, retainNewestGlobal: 0, retainNewestPerCwd: 0 },
+});
