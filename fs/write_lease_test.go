@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -25,7 +26,9 @@ func TestLiveClientWithLease(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", state)
 	w := newWriting(t)
 	w.write("other", header("other"))
-	path := filepath.Join(state, "omp/run/session-owners/s.lock")
+	w.write("long", header(strings.Repeat("x", 129)))
+	owners := filepath.Join(state, "omp/run/session-owners")
+	path := filepath.Join(owners, "s.lock")
 	c := accompany(t, withLease, socketOf(path))
 	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
 	require.Contains(t, w.read("last-error"), fmt.Sprintf("process %d ", c.cmd.Process.Pid))
@@ -34,4 +37,8 @@ func TestLiveClientWithLease(t *testing.T) {
 	c.end()
 	require.NoError(t, put(w.in("append"), message("x")+"\n"))
 	require.Empty(t, w.read("last-error"))
+
+	accompany(t, withLease, socketOf(filepath.Join(owners, "h-6bc5ad476ab8a373.lock"))) // the hash of its id
+	require.ErrorIs(t, put(w.m.session("long")+"/append", message("x")+"\n"), syscall.EBUSY)
+	require.NoError(t, put(w.in("append"), message("x")+"\n"))
 }

@@ -34,14 +34,11 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	if d.Versioned {
 		x.version = versionOf(v.Member("version"))
 	}
-	if id := v.Member("id"); len(id) <= maxLeaseText {
-		if name, _ := id.Text(); isLeaseName(name) {
-			x.header.leaseName = name
-		}
-	}
+	id, _ := v.Member("id").Text()
+	x.header.leaseName = names.LeaseName(id)
 	x.values = 1
 	if x.version < 2 {
-		x.seed, _ = v.Member("id").Text()
+		x.seed = id
 	}
 	x.form = d.Form
 	if t, form, ok := d.Time(v.Member("timestamp")); ok {
@@ -234,28 +231,5 @@ func ReadHeaderOf(ctx context.Context, files storage.Storage, name string) (rawj
 	return header, err
 }
 
-const (
-	// maxLeaseName is the maximum length of an id that is the name of its lease.
-	maxLeaseName = 128
-	// maxLeaseText is the maximum length of such an id as JSON, if every character is escaped.
-	maxLeaseText = 6*maxLeaseName + 2
-)
-
-// isLeaseName reports whether the client uses an id itself as the name of its lease. For other ids it uses a hash
-// of the id; those leases are not looked for.
-func isLeaseName(id string) bool {
-	if id == "" || len(id) > maxLeaseName {
-		return false
-	}
-	for _, b := range []byte(id) {
-		switch {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// LeaseName returns the name of the lease that a client of the session holds, "" if the name is not known.
+// LeaseName returns the name of the lease that a client of the session holds (names.LeaseName).
 func (s *Snapshot) LeaseName() string { return s.header.leaseName }

@@ -105,7 +105,7 @@ type headerRef struct {
 	slotOff int64
 	slot    int64 // size of the slot's value in bytes, 0 for none
 
-	leaseName string // the name that the client gives to the session's lease, "" if not known
+	leaseName string // the name that the client gives to the session's lease
 	end       int64  // offset after the header
 	time      int64  // its timestamp in ms since the epoch
 }

@@ -1,5 +1,6 @@
 // Beside a client that has the session open and its writer too: we keep away, and it never notices us.
 import * as fs from "node:fs";
+import * as path from "node:path";
 import { disagreements } from "./agree";
 import { reopened, shownAfter } from "./build";
 import { type Client, closed, type Manager } from "./client";
@@ -34,6 +35,7 @@ export async function checkLive(client: Client, mount: Mount, project: string): 
 	});
 	await checkTakenUp(client, session);
 	await checkKilled(client, mount, project);
+	if (client.newer) await checkLeased(mount, project);
 }
 
 /**
@@ -116,4 +118,26 @@ async function checkKilled(client: Client, mount: Mount, project: string): Promi
 			holder.kill("SIGKILL");
 		}
 	});
+}
+
+/** The leases of 18.5 and later, taken as they take them, with 18.2.3's locks. */
+async function checkLeased(mount: Mount, project: string): Promise<void> {
+	const { FileLock } = await import(Bun.resolveSync("@oh-my-pi/pi-natives", process.argv[2]));
+	const owners = path.join(mount.agent, "../run/session-owners");
+	const ids = ["lease_A-1", "a.b", "../x y", "é🦊\ud83d", "", ...[17, 48, 49, 96, 129, 500].map(n => "long id ".repeat(n).slice(0, n))];
+	await check("live: the lease of a session with any id is seen, and its end", () =>
+		ids.flatMap((id, n) => {
+			const name = /^[A-Za-z0-9_-]{1,128}$/.test(id) ? id : `h-${Bun.hash.wyhash(id).toString(16).padStart(16, "0")}`;
+			const file = path.join(mount.agent, "sessions", "--leased--", `2025-03-04T05-06-00-000Z_leased-${n}.jsonl`);
+			fs.mkdirSync(path.dirname(file), { recursive: true });
+			const header = { type: "session", version: 3, id, timestamp: "2025-03-04T05:06:00.000Z", cwd: project };
+			fs.writeFileSync(file, `${JSON.stringify(header)}\n`);
+			const session = mount.sessionOf(file);
+			const lease = FileLock.tryAcquire(path.join(owners, `${name}.lock`));
+			const found = expect(busy(() => writes.append(session)), `it was not refused: ${JSON.stringify(id)}`);
+			lease.release();
+			writes.append(session);
+			return found;
+		}),
+	);
 }

@@ -94,8 +94,7 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 // Close closes the socket.
 func (l *Leases) Close() { l.probe.Close() }
 
-// On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease,
-// "" if that is not known.
+// On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease.
 func (l *Leases) On(file, name string) *LiveError {
 	path := l.heldOf(file, name)
 	if path == "" {
@@ -112,7 +111,7 @@ func (l *Leases) On(file, name string) *LiveError {
 // heldOf returns the path of a lease of the session that is held, "" if there is none.
 func (l *Leases) heldOf(file, name string) string {
 	for _, dir := range l.dirs {
-		if path := filepath.Join(dir, name+".lock"); name != "" && l.probe.Held(path) {
+		if path := filepath.Join(dir, name+".lock"); l.probe.Held(path) {
 			return path
 		}
 	}

@@ -22,7 +22,27 @@ func TestChild(*testing.T) {
 		}
 		defer l.Release()
 		return childtest.SayReady()
+	}, "take": func(args []string) error {
+		end := make(chan error)
+		go func() { end <- childtest.SayReady() }()
+		return takeUntil(args[0], end)
 	}})
+}
+
+// takeUntil takes a lock and gives it back, over and over.
+func takeUntil(path string, end <-chan error) error {
+	for {
+		l, err := TryAcquire(path)
+		if err != nil {
+			return err
+		}
+		l.Release()
+		select {
+		case err := <-end:
+			return err
+		default:
+		}
+	}
 }
 
 func TestLock(t *testing.T) {
@@ -53,9 +73,12 @@ func TestLock(t *testing.T) {
 	require.Zero(t, p.PID(path))
 }
 
-// TestProbingTakesNothing: a client never finds its lock taken by those who look whether it is.
+// TestProbingTakesNothing: neither we nor a client in another process ever find a lock taken by those who look whether it
+// is.
 func TestProbingTakesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.lock")
+	dir := t.TempDir()
+	ours, another := filepath.Join(dir, "ours.lock"), filepath.Join(dir, "another.lock")
+	_, endAnother := childtest.Start(t, "take", another)
 	const probes, probers = 100_000, 4
 	var all sync.WaitGroup
 	for range probers {
@@ -63,23 +86,16 @@ func TestProbingTakesNothing(t *testing.T) {
 			var p Probe
 			defer p.Close()
 			for range probes / probers {
-				p.Held(path)
+				p.Held(ours)
+				p.Held(another)
 			}
 		})
 	}
-	done := make(chan struct{})
+	end := make(chan error)
 	go func() {
 		all.Wait()
-		close(done)
+		end <- nil
 	}()
-	for {
-		l, err := TryAcquire(path)
-		require.NoError(t, err)
-		l.Release()
-		select {
-		case <-done:
-			return
-		default:
-		}
-	}
+	require.NoError(t, takeUntil(ours, end))
+	endAnother() // fails if it could not take its lock
 }

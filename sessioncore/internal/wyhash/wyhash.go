@@ -1,0 +1,69 @@
+// Package wyhash is the hash of newer clients' runtime, Bun.hash.wyhash: final version 4 of wyhash.
+package wyhash
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// secret are the constants of the hash.
+var secret = [4]uint64{0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3}
+
+const (
+	small = 16 // up to so many bytes make two numbers
+	block = 48 // so many are mixed at once, while there are more
+)
+
+// Sum returns the hash of a text.
+func Sum(seed uint64, text string) uint64 {
+	data := []byte(text)
+	seed ^= mix(seed^secret[0], secret[1])
+	var a, b uint64
+	if len(data) <= small {
+		a, b = ends(data)
+	} else {
+		seed = middle(data, seed)
+		a, b = eight(data[len(data)-16:]), eight(data[len(data)-8:])
+	}
+	high, low := bits.Mul64(a^secret[1], b^seed)
+	return mix(low^secret[0]^uint64(len(data)), high^secret[1])
+}
+
+// ends makes two numbers of up to 16 bytes, all of which are in one of them.
+func ends(data []byte) (a, b uint64) {
+	n := len(data)
+	switch {
+	case n == 0:
+		return 0, 0
+	case n < 4:
+		return uint64(data[0])<<16 | uint64(data[n/2])<<8 | uint64(data[n-1]), 0
+	}
+	step := n / 8 * 4
+	return four(data)<<32 | four(data[step:]), four(data[n-4:])<<32 | four(data[n-4-step:])
+}
+
+// middle mixes all of a longer text but its last 16 bytes or less.
+func middle(data []byte, seed uint64) uint64 {
+	if len(data) >= block {
+		lanes := [3]uint64{seed, seed, seed}
+		for ; len(data) > block; data = data[block:] {
+			for i := range lanes {
+				lanes[i] = mix(eight(data[16*i:])^secret[i+1], eight(data[16*i+8:])^lanes[i])
+			}
+		}
+		seed = lanes[0] ^ lanes[1] ^ lanes[2]
+	}
+	for ; len(data) > 16; data = data[16:] {
+		seed = mix(eight(data)^secret[1], eight(data[8:])^seed)
+	}
+	return seed
+}
+
+// mix multiplies and takes both halves of the product.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+func four(data []byte) uint64  { return uint64(binary.LittleEndian.Uint32(data)) }
+func eight(data []byte) uint64 { return binary.LittleEndian.Uint64(data) }
