@@ -22,6 +22,7 @@ export interface Manager {
 	resetLeaf(): void;
 	createBranchedSession(id: string): string | undefined;
 	rewriteEntries(): Promise<void>;
+	moveTo(cwd: string): Promise<void>;
 	setSessionName(name: string, source: "auto" | "user"): Promise<boolean>;
 	getSessionName(): string | undefined;
 	getSessionFile(): string;

@@ -15,6 +15,7 @@ const writes: Record<string, (s: Session) => unknown> = {
 	"ln -sfn leaf": s => s.moveLeaf(s.entries()[0].id),
 	"ln -sfn tree leaf": s => s.resetLeaf(),
 	title: s => s.setTitle("No"),
+	cwd: s => s.setCWD("/"),
 };
 
 export async function checkLive(client: Client, mount: Mount, project: string): Promise<void> {

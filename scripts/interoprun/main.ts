@@ -10,6 +10,7 @@ import { checkArchived } from "./gc";
 import { checkHistory } from "./history";
 import { checkLive } from "./live";
 import { Mount } from "./mount";
+import { checkMoved } from "./move";
 import { checkOld } from "./old";
 import { checkPersisted } from "./persist";
 import { check, reportFor } from "./report";
@@ -21,7 +22,7 @@ process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkArchived, checkAccepted(clientDir), checkSent(clientDir)]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkArchived, checkAccepted(clientDir), checkSent(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {

@@ -67,6 +67,11 @@ export class Session {
 		shell(this.dir, "ln -sfn tree leaf");
 	}
 
+	/** It is then elsewhere: Mount.at finds it. */
+	setCWD(cwd: string): void {
+		shell(this.dir, `printf '%s\\n' "$1" >cwd`, cwd);
+	}
+
 	/** Returns the fork's path from the mount's root. */
 	fork(id: string): string {
 		return shell(this.dir, `exec 3<>fork; printf '%s\\n' "$1" >&3; read -r path <&3; echo "$path"`, id).trimEnd();
@@ -148,6 +153,11 @@ export class Mount {
 	/** The session of a file of the agent directory. */
 	sessionOf(file: string): Session {
 		return this.session(path.relative(fs.realpathSync(this.agent), fs.realpathSync(file)));
+	}
+
+	/** The session of that file name, as it is found by its working directory. */
+	at(cwd: string, name: string): Session {
+		return this.session(path.relative(this.dir, fs.realpathSync(path.join(this.dir, "by-cwd", cwd, name))));
 	}
 
 	newSession(spec: object | string): Session {
