@@ -55,16 +55,16 @@ func (k *killedMoves) moveKilled(at string, n int) bool {
 	return true
 }
 
-// whole: the session is in one place on disk, with all that belongs to it. Programs that follow links see that too.
-func (k *killedMoves) whole(n int, artifacts bool) {
+// whole: the session n is in one place on disk, with all that belongs to it. Programs that follow links see that too.
+func (k *killedMoves) whole(when string, n int, artifacts bool) {
 	k.t.Helper()
 	name := k.name(n)
 	found, err := filepath.Glob(filepath.Join(k.dir, "sessions/*", name+".jsonl"))
 	require.NoError(k.t, err)
-	require.Len(k.t, found, 1, "change %d", n)
+	require.Len(k.t, found, 1, when)
 	text, err := os.ReadFile(found[0])
 	require.NoError(k.t, err)
-	require.True(k.t, strings.HasPrefix(string(text), slot("Killed")) && strings.HasSuffix(string(text), "}\n"+writtenEntries[0]), "change %d: %s", n, text)
+	require.True(k.t, strings.HasPrefix(string(text), slot("Killed")) && strings.HasSuffix(string(text), "}\n"+writtenEntries[0]), "%s: %s", when, text)
 	beside := strings.TrimSuffix(found[0], ".jsonl")
 	if !artifacts {
 		_, err := os.Lstat(beside)
@@ -73,8 +73,8 @@ func (k *killedMoves) whole(n int, artifacts bool) {
 	}
 	for file, want := range map[string]string{"1.log": "output", "Task.jsonl": header("task") + writtenEntries[0]} {
 		got, err := os.ReadFile(filepath.Join(beside, file))
-		require.NoError(k.t, err, "change %d", n)
-		require.Equal(k.t, want, string(got))
+		require.NoError(k.t, err, when)
+		require.Equal(k.t, want, string(got), when)
 	}
 }
 
@@ -100,12 +100,12 @@ func (k *killedMoves) round(n int, artifacts bool) (kills int) {
 	k.create(n, artifacts)
 	for at := k.m.path("sessions/p", k.name(n)); kills < 2 && k.moveKilled(at, n); at = k.shown(n, artifacts) {
 		kills++
-		k.whole(n, artifacts)
+		k.whole(fmt.Sprint("change ", n), n, artifacts)
 		k.m = mountForTest(k.t, k.l.loopback)
 	}
 	require.NoError(k.t, put(k.shown(n, artifacts)+"/cwd", k.project+"\n"))
 	require.Equal(k.t, k.m.path("sessions", scope(k.project), k.name(n)), k.shown(n, artifacts))
-	k.whole(n, artifacts)
+	k.whole(fmt.Sprint("change ", n), n, artifacts)
 	return kills
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Image is what a disk may have after a loss of power: the content of its files by their paths; directories end in a
-// slash.
+// Image is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
+// slash, symbolic links in an @; what they have is where they lead.
 type Image map[string]string
 
 // Write makes the files of an image in a directory.
@@ -21,6 +21,8 @@ func (i Image) Write(dir string) error {
 		var err error
 		if strings.HasSuffix(path, "/") {
 			err = os.MkdirAll(at, 0o700)
+		} else if link, ok := strings.CutSuffix(at, "@"); ok {
+			err = os.Symlink(i[path], link)
 		} else {
 			err = os.WriteFile(at, []byte(i[path]), 0o600)
 		}
@@ -41,17 +43,23 @@ func (i Image) key() string {
 }
 
 // disk is the state of a disk and of the cache above it.
-type disk struct{ nodes map[int]*inode }
+type disk struct {
+	nodes map[int]*inode
+	pairs int // how many renames between directories there were
+}
 
-// inode is a file or directory: what is durable, and the changes after that.
+// inode is a file, link or directory: what is durable, and the changes after that.
 type inode struct {
 	isDir   bool
+	isLink  bool // data is where it leads
 	data    []byte
 	names   map[string]int
 	changes []Op
 }
 
-func newDisk() *disk { return &disk{map[int]*inode{0: {isDir: true, names: map[string]int{}}}} }
+func newDisk() *disk {
+	return &disk{nodes: map[int]*inode{0: {isDir: true, names: map[string]int{}}}}
+}
 
 // add takes a change into the cache, or puts what is there on the disk.
 func (d *disk) add(op Op) {
@@ -59,23 +67,62 @@ func (d *disk) add(op Op) {
 	case "mark":
 	case "sync":
 		n := d.nodes[op.Node]
-		n.data, n.names = n.content(len(n.changes), nil), n.entries(len(n.changes))
-		n.changes = nil
+		d.settle(n, len(n.changes))
 	case "write", "truncate":
 		n := d.nodes[op.Node]
 		n.changes = append(n.changes, op)
-	case "symlink":
-		panic("a symbolic link") // has no place in the model
-	case "create", "mkdir":
-		d.nodes[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
+	case "create", "mkdir", "symlink":
+		made := &inode{isDir: op.Kind == "mkdir", isLink: op.Kind == "symlink", names: map[string]int{}}
+		if made.isLink {
+			made.data = op.Data
+		}
+		d.nodes[op.Node] = made
 		fallthrough
 	default:
 		if op.Dir != op.To && (op.Kind == "rename" || op.Kind == "exchange") {
-			panic("a rename between directories") // has no place in the model
+			d.addBetween(op)
+			return
 		}
 		n := d.nodes[op.Dir]
 		n.changes = append(n.changes, op)
 	}
+}
+
+// addBetween takes a rename or an exchange between two directories into the cache: a change of each.
+func (d *disk) addBetween(op Op) {
+	d.pairs++
+	from, to := d.nodes[op.Dir], d.nodes[op.To]
+	was, is := from.entries(len(from.changes))[op.Name], to.entries(len(to.changes))[op.New]
+	left := Op{Kind: "unlink", Name: op.Name, pair: d.pairs}
+	if op.Kind == "exchange" {
+		left = Op{Kind: "link", Name: op.Name, Node: is, pair: d.pairs}
+	}
+	from.changes = append(from.changes, left)
+	to.changes = append(to.changes, Op{Kind: "link", Name: op.New, Node: was, pair: d.pairs})
+}
+
+// settle puts the first so many changes of an inode on the disk, and with a rename the other directory up to it.
+func (d *disk) settle(n *inode, changes int) {
+	done := n.changes[:changes]
+	n.data, n.names = n.content(changes, nil), n.entries(changes)
+	n.changes = n.changes[changes:]
+	for _, op := range done {
+		if other, i := d.otherOf(op, n); other != nil {
+			d.settle(other, i+1)
+		}
+	}
+}
+
+// otherOf finds the other directory's change of a rename between two, as long as that is not on the disk.
+func (d *disk) otherOf(op Op, n *inode) (*inode, int) {
+	for _, other := range d.nodes {
+		for i := range other.changes {
+			if op.pair != 0 && other != n && other.changes[i].pair == op.pair {
+				return other, i
+			}
+		}
+	}
+	return nil, 0
 }
 
 // content is that of a file after the first so many changes, and after a last one that is not whole.
@@ -89,8 +136,8 @@ func (n *inode) content(changes int, last *Op) []byte {
 		data = resized(data, max(int64(len(data)), op.Off+int64(len(op.Data))))
 		copy(data[op.Off:], op.Data)
 	}
-	if n.isDir {
-		return nil
+	if n.isDir || n.isLink {
+		return data
 	}
 	for _, op := range n.changes[:changes] {
 		apply(op)
@@ -116,7 +163,7 @@ func (n *inode) entries(changes int) map[string]int {
 	}
 	for _, op := range n.changes[:changes] {
 		switch op.Kind {
-		case "create", "mkdir", "link":
+		case "create", "mkdir", "symlink", "link":
 			names[op.Name] = op.Node
 		case "unlink":
 			delete(names, op.Name)
@@ -139,6 +186,7 @@ type choice struct {
 // image is the disk with a choice.
 func (d *disk) image(c choice) Image {
 	image := Image{}
+	c.changes = d.together(c.changes)
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
 		for name, number := range n.entries(c.changes(n)) {
@@ -146,6 +194,10 @@ func (d *disk) image(c choice) Image {
 			if child.isDir {
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
+				continue
+			}
+			if child.isLink {
+				image[at+name+"@"] = string(child.data)
 				continue
 			}
 			var last *Op
@@ -157,6 +209,26 @@ func (d *disk) image(c choice) Image {
 	}
 	walk(d.nodes[0], "")
 	return image
+}
+
+// together makes a choice take each rename between directories in both or in neither.
+func (d *disk) together(changes func(n *inode) int) func(n *inode) int {
+	chosen := map[*inode]int{}
+	for _, n := range d.nodes {
+		chosen[n] = changes(n)
+	}
+	for again := true; again; {
+		again = false
+		for n := range chosen {
+			for i, op := range n.changes[:chosen[n]] {
+				if other, j := d.otherOf(op, n); other != nil && chosen[other] <= j {
+					chosen[n], again = i, true
+					break
+				}
+			}
+		}
+	}
+	return func(n *inode) int { return chosen[n] }
 }
 
 // images are the states that a loss of power at this moment could leave. They are not all that are possible, but for

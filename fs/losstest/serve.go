@@ -27,6 +27,7 @@ type Op struct {
 	Off  int64  `json:",omitempty"`
 	Size int64  `json:",omitempty"`
 	Data []byte `json:",omitempty"`
+	pair int    // of the two changes of a rename between directories, in the cache of a disk
 }
 
 // markPrefix begins the name of a directory that is not made: mkdir of it adds a mark to the record.
@@ -253,7 +254,9 @@ func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name strin
 
 func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
 	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() Op {
-		return Op{Kind: "symlink", Dir: n.number(), Name: name}
+		n.record.next++
+		n.record.nodes[out.Ino] = n.record.next
+		return Op{Kind: "symlink", Dir: n.number(), Name: name, Node: n.record.next, Data: []byte(target)}
 	})
 	return child, errno
 }
