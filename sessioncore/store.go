@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -156,12 +157,27 @@ func (s *Session) evict() {
 }
 
 // Close releases all snapshots that are kept.
-func (st *Store) Close() {
+func (st *Store) Close() { st.release(func(string) bool { return true }) }
+
+// CloseWithArtifacts releases those that are kept of a file and of those in the directory of its artifacts.
+func (st *Store) CloseWithArtifacts(name string) {
+	below := strings.TrimSuffix(name, FileEnding) + "/"
+	st.release(func(other string) bool { return other == name || strings.HasPrefix(other, below) })
+}
+
+// release releases the kept snapshots of some files.
+func (st *Store) release(which func(name string) bool) {
+	var released []*Session
 	st.mu.Lock()
-	kept := st.kept
-	st.kept, st.entries = map[*Session]int{}, 0
+	for s, n := range st.kept {
+		if which(s.name) {
+			st.entries -= n
+			delete(st.kept, s)
+			released = append(released, s)
+		}
+	}
 	st.mu.Unlock()
-	for s := range kept {
+	for _, s := range released {
 		s.evict()
 	}
 }

@@ -61,7 +61,7 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	if to == s.Name() {
 		return nil
 	}
-	w.store.Close() // sessions in its artifacts have files open under names that are gone
+	w.store.CloseWithArtifacts(s.Name()) // they have files open under names that are gone
 	if w.opts.LeafMemory {
 		return w.moveInMemory(ctx, w.store.Session(to), leaf)
 	}

@@ -26,7 +26,7 @@ import (
 //  4. unlink of the link.
 //
 // A move that is killed leaves the link of one of these steps. The next move of the file takes it away or goes on from
-// there.
+// there; one that nothing is beside any more goes with the next replacement in its directory (sweep).
 func (s *Storage) Move(name, to, suffix string) error { return s.moveWith(kernel, name, to, suffix) }
 
 func (s *Storage) moveWith(sys calls, name, to, suffix string) error {
@@ -44,7 +44,11 @@ func (s *Storage) moveWith(sys calls, name, to, suffix string) error {
 	if err := m.check(suffix); err != nil {
 		return err
 	}
-	return m.run()
+	if err := m.run(); err != nil {
+		return err
+	}
+	into.sweepIfDue()
+	return nil
 }
 
 // named returns another name in the same directory. It is closed with p.
@@ -161,10 +165,13 @@ func (p nameAt) makeLink(text string) error {
 	return nil
 }
 
+// linkMark ends the texts of Move's links. They lead to the same directory without it; by it they are known as Move's.
+const linkMark = "/."
+
 // linkTo returns the text of a link in p's directory that leads to a path below the storage's root.
 func (p nameAt) linkTo(target string) string {
 	text, _ := filepath.Rel("/"+p.parent, "/"+target) // both are absolute
-	return text
+	return text + linkMark
 }
 
 // run carries out the move.

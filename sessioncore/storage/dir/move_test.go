@@ -82,14 +82,14 @@ func TestMove(t *testing.T) {
 		"no file but a directory":               {[]string{"a/x.jsonl/"}, "b/x.jsonl", storage.ErrNotRegular, nil},
 		"no directory to go to":                 {beside, "d/x.jsonl", fs.ErrNotExist, nil},
 		// What a killed move left.
-		"killed after 1":               {append(beside, "b/x -> ../b/x"), "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
-		"killed after 2":               {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
-		"killed after 2, now to c":     {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "c/x.jsonl", nil, []string{"c/x/", "c/x/1.log", "c/x.jsonl"}},
-		"killed after 3, now back":     {[]string{"b/x.jsonl", "b/x/1.log", "a/x -> ../b/x"}, "a/x.jsonl", nil, []string{"a/x/", "a/x/1.log", "a/x.jsonl"}},
-		"killed after 2, b is taken":   {[]string{"a/x.jsonl", "b/x/1.log", "b/x.jsonl", "a/x -> ../b/x"}, "c/x.jsonl", unix.ENOTDIR, nil},
-		"killed after 1, now taken":    {append(beside, "b/x -> ../b/x", "b/x.jsonl"), "b/x.jsonl", fs.ErrExist, nil},
-		"killed after 1, and to c":     {append(beside, "b/x -> ../b/x"), "c/x.jsonl", nil, []string{"b/x -> ../b/x", "c/x/", "c/x/1.log", "c/x.jsonl"}},
-		"a link beside a file without": {[]string{"a/x.jsonl", "b/x -> ../a/x"}, "b/x.jsonl", nil, []string{"b/x.jsonl"}},
+		"killed after 1":               {append(beside, "b/x -> ../b/x/."), "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
+		"killed after 2":               {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x/."}, "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
+		"killed after 2, now to c":     {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x/."}, "c/x.jsonl", nil, []string{"c/x/", "c/x/1.log", "c/x.jsonl"}},
+		"killed after 3, now back":     {[]string{"b/x.jsonl", "b/x/1.log", "a/x -> ../b/x/."}, "a/x.jsonl", nil, []string{"a/x/", "a/x/1.log", "a/x.jsonl"}},
+		"killed after 2, b is taken":   {[]string{"a/x.jsonl", "b/x/1.log", "b/x.jsonl", "a/x -> ../b/x/."}, "c/x.jsonl", unix.ENOTDIR, nil},
+		"killed after 1, now taken":    {append(beside, "b/x -> ../b/x/.", "b/x.jsonl"), "b/x.jsonl", fs.ErrExist, nil},
+		"killed after 1, and to c":     {append(beside, "b/x -> ../b/x/."), "c/x.jsonl", nil, []string{"b/x -> ../b/x/.", "c/x/", "c/x/1.log", "c/x.jsonl"}},
+		"a link beside a file without": {[]string{"a/x.jsonl", "b/x -> ../a/x/."}, "b/x.jsonl", nil, []string{"b/x.jsonl"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := movable(t, test.before...)

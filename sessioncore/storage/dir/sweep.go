@@ -1,8 +1,12 @@
 package dir
 
 import (
+	"io/fs"
 	"log/slog"
 	"os"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,10 +16,12 @@ import (
 )
 
 // A process that is killed leaves the temporary file behind that it was writing. The next replacement in the directory
-// removes it: a temporary file is locked (flock) as long as its process lives, wherever that is.
+// removes it: a temporary file is locked (flock) as long as its process lives, wherever that is. It also removes the link
+// of a killed Move, where nothing is beside that any more.
 
 const (
-	// sweepAge is how old a temporary file must be: far more than the moment between its creation and its lock.
+	// sweepAge is how old a temporary file must be: far more than the moment between its creation and its lock. A link
+	// must be as old, which is far more than a move takes.
 	sweepAge = time.Minute
 	// sweepEvery is how often a directory is looked through, as it may be large.
 	sweepEvery = time.Hour
@@ -42,7 +48,14 @@ func (s *sweeps) due(dir storage.Token) bool {
 	return true
 }
 
-// sweep removes the temporary files of dead processes from the directory. An error leaves them there.
+// sweepIfDue looks through the directory if it has to be looked through now.
+func (p nameAt) sweepIfDue() {
+	if st, err := p.dirStat(); err == nil && p.storage.swept.due(st.Token) {
+		p.sweep()
+	}
+}
+
+// sweep removes the temporary files and links of dead processes from the directory. An error leaves them there.
 func (p nameAt) sweep() {
 	fd, err := unix.Openat(p.dirfd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -50,12 +63,40 @@ func (p nameAt) sweep() {
 	}
 	dir := os.NewFile(uintptr(fd), p.name)
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, base := range names {
-		if storage.IsTemporaryName(base) && p.removeStale(base) {
-			slog.Info("a temporary file of a killed process was removed", "file", base, "beside", p.name)
+	items, _ := dir.ReadDir(-1)
+	for _, item := range items {
+		switch base := item.Name(); {
+		case storage.IsTemporaryName(base):
+			if p.removeStale(base) {
+				slog.Info("a temporary file of a killed process was removed", "file", base, "beside", p.name)
+			}
+		case item.Type() == fs.ModeSymlink && !hasBeside(items, base):
+			if p.removeLeftLink(base) {
+				slog.Info("a link of a killed move was removed", "link", base, "beside", p.name)
+			}
 		}
 	}
+}
+
+// hasBeside reports whether there is a file that is called like a name with an ending.
+func hasBeside(items []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(items, func(item fs.DirEntry) bool { return strings.HasPrefix(item.Name(), name+".") })
+}
+
+// removeLeftLink removes a link if it is one of Move's, and old.
+func (p nameAt) removeLeftLink(base string) bool {
+	at := nameAt{dirfd: p.dirfd, base: base, name: p.name}
+	st, err := at.stat()
+	if err != nil || st.Kind != storage.KindLink || time.Since(st.ModTime()) < sweepAge {
+		return false
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(p.dirfd, base, buf)
+	if err != nil {
+		return false
+	}
+	target, isMoves := strings.CutSuffix(string(buf[:n]), linkMark)
+	return isMoves && path.Base(target) == base && unix.Unlinkat(p.dirfd, base, 0) == nil
 }
 
 // removeStale removes a temporary file if its process is dead.
