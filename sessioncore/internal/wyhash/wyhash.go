@@ -1,4 +1,3 @@
-// Package wyhash is the hash of newer clients' runtime, Bun.hash.wyhash: final version 4 of wyhash.
 package wyhash
 
 import (
