@@ -148,12 +148,12 @@ func (w *waiter) ends(after syscall.Signal) {
 // readers are what a test kills on the files of a session's directory.
 func readers(dir string) (commands [][]string) {
 	for _, f := range []string{
-		"append", "branches.tsv", "context.json", "header.json", "labels", "last-error", "problems.jsonl", "title", "transcript.md",
-		"usage.json", "leaf", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
+		"append", "branches.tsv", "context.json", "cwd", "header.json", "labels", "last-error", "problems.jsonl", "title", "transcript.md",
+		"usage.json", "leaf", "owner", "secrets.jsonl", "search/x/results.tsv", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
 	} {
 		commands = append(commands, []string{"cat", filepath.Join(dir, f)})
 	}
-	for _, d := range []string{"", "entries", "tree", "branches", "by-label", "branches/current/path"} {
+	for _, d := range []string{"", "entries", "tree", "branches", "by-label", "children", "tree/.deep", "branches/current/path"} {
 		commands = append(commands, []string{"ls", filepath.Join(dir, d)})
 	}
 	return append(commands, []string{"stat", filepath.Join(dir, "context.json")}, []string{"grep", "-r", "x", dir},
@@ -165,6 +165,8 @@ func mountReaders(m *mount) [][]string {
 	return [][]string{
 		{"ls", m.dir}, {"ls", m.path("sessions/p")}, {"cat", m.path("index.jsonl")}, {"cat", m.path("usage.jsonl")}, {"ls", m.path("recent")}, {"ls", m.path("by-id")},
 		{"ls", m.path("by-cwd")}, {"ls", m.path("history")}, {"ls", m.path("continue")}, {"stat", "-f", m.dir}, {"cat", m.path("by-id/x/title")},
+		{"cat", m.path("search/x/results.tsv")}, {"cat", m.path("by-file/x/results.tsv")}, {"ls", m.path("search/x/sessions")}, {"cat", m.path("history/search/x")},
+		{"ls", m.path("archive")}, {"cat", m.path("archive/index.jsonl")}, {"ls", m.path("terminal-sessions")},
 	}
 }
 
@@ -242,8 +244,11 @@ func TestHostileReadersAreKilled(t *testing.T) {
 	m := mountForTest(t, a.dir)
 	for range 3 {
 		var waiting []*waiter
-		for _, command := range [][]string{{"cat", m.session("bad", "title")}, {"ls", m.session("bad", "entries")}, {"stat", m.session("bad", "context.json")}} {
-			waiting = append(waiting, startWaiter(t, command[0], command[1:]...))
+		for name, tool := range map[string]string{
+			"title": "cat", "entries": "ls", "context.json": "stat", "transcript.md": "cat", "tree": "ls", "branches": "ls", "labels": "cat", "problems.jsonl": "cat",
+			"usage.json": "stat", "branches.tsv": "cat", "leaf": "readlink", "by-label": "ls", "branches/current": "readlink", "tree/x": "ls",
+		} {
+			waiting = append(waiting, startWaiter(t, tool, m.session("bad", name)))
 		}
 		for _, w := range waiting {
 			w.blocked()

@@ -20,6 +20,7 @@ type client struct {
 // The errors that a call may end with. Files are moved away and back, and the daemons killed, all the time.
 var (
 	readErrors    = []syscall.Errno{syscall.ENOENT, syscall.ESTALE, syscall.EBUSY}
+	historyErrors = append(readErrors, syscall.EIO) // whose reason checkLog looks at
 	writeErrors   = []syscall.Errno{syscall.ENOENT, syscall.ESTALE, syscall.EBUSY}
 	damagedErrors = []syscall.Errno{
 		syscall.ENOENT, syscall.ESTALE, syscall.EBUSY, syscall.EINVAL, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP,

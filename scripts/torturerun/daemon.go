@@ -36,8 +36,32 @@ func newDaemon(o *options, name string) *daemon {
 	return &daemon{o: o, name: name, log: filepath.Join(o.dir, "log-"+name)}
 }
 
-// start mounts, also where a dead mount is.
+// start mounts, also where a dead mount is. Where the mount of a daemon that was just killed does not answer yet, as
+// happens when this machine has too much to do, it tries again, as the message says.
 func (d *daemon) start() error {
+	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		err := d.startOnce()
+		var ended *endedError
+		if !errors.As(err, &ended) || ended.status != noMountpoint || time.Since(start) > d.o.limit {
+			return err
+		}
+	}
+}
+
+// noMountpoint is the exit status of a daemon whose mount point cannot be used (docs/design.md, The command).
+const noMountpoint = 3
+
+// endedError says that a daemon ended while it mounted.
+type endedError struct {
+	mount  string
+	status int
+}
+
+func (e *endedError) Error() string {
+	return fmt.Sprintf("the daemon of %s ended while it mounted, with status %d", e.mount, e.status)
+}
+
+func (d *daemon) startOnce() error {
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -61,7 +85,7 @@ func (d *daemon) start() error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("the daemon of %s ended while it mounted: %v", d.name, cmd.ProcessState)
+			return &endedError{d.name, cmd.ProcessState.ExitCode()}
 		default:
 		}
 	}

@@ -73,7 +73,7 @@ func (p *process) prompt(db *sqlite3.Conn, n int, d draw) {
 		return
 	}
 	mount := d.mountOf()
-	_ = p.attempt("search for a prompt", mount, unique, readErrors, func() error {
+	_ = p.attempt("search for a prompt", mount, unique, historyErrors, func() error {
 		found, err := os.ReadFile(p.mounted(mount, "history/search/"+unique))
 		if err == nil && strings.Count(string(found), unique) != 1 {
 			p.problem("a search for %s in %s found %q", unique, mount, found)

@@ -170,6 +170,10 @@ func tenths(samples []int64) string {
 	return strings.Join(out, " ")
 }
 
+// historyTooSlow is in the reason where a read of the prompt history takes longer than one may (docs/design.md section 7),
+// as it does on a machine with too much to do. The call ends with EIO; all other reasons for that are in the log too.
+const historyTooSlow = "reading the prompt history takes too long"
+
 // checkLog: what a daemon logs as an error is one, and a panic too. Dumps of goroutines are not meant.
 func (r *tortureRun) checkLog(name, log string) {
 	errors := map[string]int{}
@@ -183,6 +187,10 @@ func (r *tortureRun) checkLog(name, log string) {
 		r.problem("a race in daemon %s: %.3000s", name, race)
 	}
 	for text, n := range errors {
+		if strings.Contains(text, historyTooSlow) {
+			fmt.Printf("daemon %s %d times: %s\n", name, n, historyTooSlow)
+			continue
+		}
 		r.problem("daemon %s logged %d times: %.500s", name, n, text)
 	}
 }

@@ -75,7 +75,11 @@ var found = []string{"index.jsonl", "recent", "by-id", "by-cwd/torture", "contin
 
 func (c *client) find(d draw) {
 	place, mount := pick(found, d.target), d.mountOf()
-	_ = c.attempt("find", mount, place, damagedErrors, func() error {
+	allowed := damagedErrors
+	if strings.HasPrefix(place, "history/") {
+		allowed = historyErrors
+	}
+	_ = c.attempt("find", mount, place, allowed, func() error {
 		at := c.mounted(mount, place)
 		info, err := os.Stat(at)
 		if err != nil {
@@ -99,7 +103,7 @@ func (c *client) find(d draw) {
 func (c *client) search(d draw) {
 	mount := d.mountOf()
 	word := fmt.Sprintf("word%d", d.target%1000)
-	_ = c.attempt("search", mount, word, readErrors, func() error {
+	_ = c.attempt("search", mount, word, historyErrors, func() error {
 		data, err := os.ReadFile(c.mounted(mount, "history/search/"+word))
 		for line := range strings.Lines(string(data)) {
 			if !strings.Contains(line, word) {
