@@ -36,3 +36,18 @@ func BenchmarkLook(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTouched looks in the same store for what was done with the file in SESSIONFS_SEARCH_FILE.
+func BenchmarkTouched(b *testing.B) {
+	dir, file := os.Getenv("SESSIONFS_SEARCH_STORE"), os.Getenv("SESSIONFS_SEARCH_FILE")
+	if dir == "" || file == "" {
+		b.Skip("SESSIONFS_SEARCH_STORE or SESSIONFS_SEARCH_FILE names nothing")
+	}
+	m, err := NewTouched(file)
+	require.NoError(b, err)
+	for b.Loop() {
+		r, err := New(Sessions{Files: sessiontest.OpenDir(b, dir), Limit: DefaultLimit}).Look(context.Background(), m)
+		require.NoError(b, err)
+		b.ReportMetric(float64(len(r.Hits)), "hits")
+	}
+}

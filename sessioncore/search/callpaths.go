@@ -56,16 +56,18 @@ func pathsBelow(v rawjson.Value, depth int, f func(string)) {
 
 // pathsIn calls f for a string, or for each in an array.
 func pathsIn(v rawjson.Value, f func(string)) {
-	if v.IsString() {
-		if text, ok := v.Text(); ok {
-			f(text)
-		}
-		return
-	}
+	pathIn(v, f)
 	v.EachElement(func(e rawjson.Value, _ int) bool {
-		if text, ok := e.Text(); ok && e.IsString() {
-			f(text)
-		}
+		pathIn(e, f)
 		return true
 	})
+}
+
+func pathIn(v rawjson.Value, f func(string)) {
+	if !v.IsString() || len(v) > maxPath+len(`""`) {
+		return
+	}
+	if text, ok := v.Text(); ok {
+		f(text)
+	}
 }

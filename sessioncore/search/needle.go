@@ -14,6 +14,9 @@ type Needle struct {
 	runes   [][]rune // for each character all that stand for it
 	offsets []int    // of the characters in the pattern
 	escaped map[rune]bool
+	// accept, if not nil, reports whether an occurrence counts. to is its end, 0 where it has escapes. b has at least
+	// maxPath bytes before and after it, as far as the file has.
+	accept func(b []byte, from, to int) bool
 }
 
 const (
@@ -104,12 +107,25 @@ func commonBits(all []rune) (want, mask []byte, ok bool) {
 	return want, mask, true
 }
 
-// reach is how many bytes before and after the pair an occurrence can have.
-func (n *Needle) reach() int { return longestRune * (len(n.runes) + 1) }
+// reach is how many bytes before and after the pair matter.
+func (n *Needle) reach() int {
+	size := longestRune * (len(n.runes) + 1)
+	if n.accept != nil {
+		size += maxPath + 2
+	}
+	return size
+}
 
 // atPair reports whether there is an occurrence of which the pair, or the first escape, is at an offset of b.
 func (n *Needle) atPair(b []byte, i int) bool {
-	return n.matches(b, i-n.at) || n.escapedAt(b, i)
+	from, to := i-n.at, i-n.at+len(n.want)
+	if !n.matches(b, from) {
+		if !n.escapedAt(b, i) {
+			return false
+		}
+		from, to = i, 0
+	}
+	return n.accept == nil || n.accept(b, from, to)
 }
 
 // escapedAt reports whether there is an occurrence whose first escape is at an offset of b: what is before that is as in

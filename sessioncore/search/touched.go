@@ -3,7 +3,6 @@ package search
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // (docs/design.md section 5, by-file/). It does not change.
 type Touched struct {
 	path   string
-	needle *Needle // what a call has that is not relative to a directory at or below path
+	needle *pathNeedle // what a call has that is not relative to a directory at or below path; may be nil
 }
 
 // NewTouched returns the Touched of an absolute path.
@@ -26,7 +25,7 @@ func NewTouched(name string) (*Touched, error) {
 	name = path.Clean(name)
 	t := &Touched{path: name}
 	if name != "/" {
-		t.needle = NeedleFor(path.Base(name))
+		t.needle = newPathNeedle(path.Base(name))
 	}
 	return t, nil
 }
@@ -37,17 +36,18 @@ func (t *Touched) Path() string { return t.path }
 // Key implements Matcher. No query has a NUL.
 func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
 
-// Needle implements Matcher: the name of the file. In a session whose directory is at or below path, a call need not
+// Needle implements Matcher: the name of the file, in a path of it. In a session whose directory is at or below path, a call need not
 // have that name.
 func (t *Touched) Needle(header func() (rawjson.Value, error)) (*Needle, error) {
 	h, err := header()
 	if err != nil {
 		return nil, err
 	}
-	if cwd := cwdOf(h); path.IsAbs(cwd) && isBelow(cwd, t.path) {
+	cwd := cwdOf(h)
+	if t.needle == nil || cwd != "" && isBelow(cwd, t.path) {
 		return nil, nil
 	}
-	return t.needle, nil
+	return t.needle.accepting(func(arg string) bool { return touches(arg, cwd, t.path) }), nil
 }
 
 // cwdOf returns the working directory of a session, "" if it has none.
@@ -112,29 +112,31 @@ func (c *touchChecker) call(b *block) {
 	name, _ := b.name.Text()
 	said := ""
 	eachPath(b.arguments, func(arg string) {
-		if c.touches(arg) && said != arg {
+		if said != arg && touches(arg, c.cwd, c.path) {
 			said = arg
 			c.found = append(c.found, strings.TrimSpace(name+" "+arg))
 		}
 	})
 }
 
-// touches reports whether an argument is the path or below it. Tools take what is behind a colon as lines of the file, or
-// as what is in it.
-func (c *touchChecker) touches(arg string) bool {
+// touches reports whether an argument is a path or below it, in a session with a working directory or with none. Tools take
+// what is behind a colon as lines of the file, or as what is in it.
+func touches(arg, cwd, file string) bool {
 	if arg == "" || strings.Contains(arg, "://") {
 		return false
 	}
-	file, _, _ := strings.Cut(arg, ":")
-	return slices.ContainsFunc([]string{arg, file}, func(name string) bool {
-		switch {
-		case name == "":
-			return false
-		case path.IsAbs(name):
-			return isBelow(path.Clean(name), c.path)
-		}
-		return c.cwd != "" && isBelow(path.Join(c.cwd, name), c.path)
-	})
+	beforeColon, _, _ := strings.Cut(arg, ":")
+	return isAtOrBelow(arg, cwd, file) || len(beforeColon) < len(arg) && isAtOrBelow(beforeColon, cwd, file)
+}
+
+func isAtOrBelow(name, cwd, file string) bool {
+	switch {
+	case name == "":
+		return false
+	case path.IsAbs(name):
+		return isBelow(path.Clean(name), file)
+	}
+	return cwd != "" && isBelow(path.Join(cwd, name), file)
 }
 
 // promptBefore returns the name of the user's prompt that an entry follows, "" if there is none.

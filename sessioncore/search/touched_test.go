@@ -195,6 +195,8 @@ func TestTouched(t *testing.T) {
 		{`{"type":"toolCall","name":"edit","arguments":{"edits":[{"path":"p"},{"path":"p"},{"path":"q/r"}]}}`, "/home/dev/q", "edit q/r"},
 		{`{"type":"toolCall","name":"bash","arguments":{"command":"cat main.go"}}`, "/home/dev/main.go", ""},
 		{`{"type":"text","text":"main.go","path":"main.go"}`, "/home/dev/main.go", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a", "edit " + strings.Repeat("./", 87) + ".…"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
 	} {
 		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
 		require.Contains(t, text, cwd)
