@@ -62,6 +62,10 @@ type measured struct {
 	peak       int64 // of the daemon over all runs, in bytes
 }
 
+func (m *measured) add(ours, peer float64) {
+	m.ours, m.peer = append(m.ours, ours), append(m.peer, peer)
+}
+
 func (m *measured) addTime(ours, peer time.Duration) {
 	m.ours = append(m.ours, ours.Seconds())
 	if peer > 0 {

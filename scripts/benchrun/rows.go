@@ -24,6 +24,7 @@ var allRows = []row{
 	{"m", rowCosts},
 	{"n", rowSearch},
 	{"o", rowArchive},
+	{"p", rowBeside},
 }
 
 const (
