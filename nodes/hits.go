@@ -37,10 +37,10 @@ func newHitsDir(view *View, m search.Matcher, session *sessioncore.Session, up s
 }
 
 // find searches the sessions, for the caller of the request.
-func (h *hits) find(ctx context.Context) (*search.Result, error) {
+func (h *hits) find(ctx context.Context) (_ *search.Result, err error) {
 	before := h.searcher.FilesRead()
 	defer func() {
-		if n := h.searcher.FilesRead() - before; n > 0 {
+		if n := h.searcher.FilesRead() - before; n > 0 || err != nil {
 			h.view.Log.Debug("searched", "files", n)
 		}
 	}()
