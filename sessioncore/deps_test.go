@@ -49,7 +49,7 @@ var ownImports = map[string][]string{
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
-	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets"},
+	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/names", "/storage"},
 	"/sent":                           {"", "/internal/rawjson"},
 	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},

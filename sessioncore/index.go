@@ -25,6 +25,8 @@ type record struct {
 	msgOff    uint32 // offset in the text of the value of the key "message"
 	msgSize   uint32 // size of that value in bytes, 0 for none
 	pathLabel symbol // see pathlabel.go
+	costOff   uint32 // offset in the text of what an answer says about its cost; see Snapshot.CostRange
+	costSize  uint32
 	kind      EntryType
 	role      Role
 	flags     recordFlags
@@ -159,6 +161,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	if info.Message.End > 0 {
 		rec.msgOff, rec.msgSize = info.Message.Start, info.Message.End-info.Message.Start
 		rec.role = roleOf(info.Role.Of(u.Text))
+		rec.costOff, rec.costSize = info.Cost.Start, info.Cost.End-info.Cost.Start
 	}
 	if x.version < 2 {
 		x.migrateLinks(&rec, u, n)

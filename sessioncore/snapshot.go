@@ -221,6 +221,13 @@ func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 	return text[rec.msgOff : rec.msgOff+rec.msgSize]
 }
 
+// CostRange returns the range of the file with the members "provider", "model", "responseModel" and "usage" of an entry's
+// message, and whatever lies between them; the size is 0 if it has none of them.
+func (s *Snapshot) CostRange(e Entry) FileRange {
+	rec := &s.records[e]
+	return FileRange{rec.off + int64(rec.costOff), int64(rec.costSize)}
+}
+
 // HeaderTime returns the header's timestamp, the epoch if it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
 
@@ -407,21 +414,3 @@ func newBitset(n int) bitset      { return make(bitset, (n+63)/64) }
 func (b bitset) has(e Entry) bool { return b[e>>6]&(1<<(e&63)) != 0 }
 func (b bitset) add(e Entry)      { b[e>>6] |= 1 << (e & 63) }
 func manyLines(text []byte) bool  { return bytes.IndexByte(text, '\n') >= 0 }
-
-// LastLine returns the text after the file's last newline. If that is longer than any line that is read, LastLine
-// returns the end of it.
-func (s *Snapshot) LastLine() ([]byte, error) {
-	for n := int64(jsonl.ChunkSize); ; n *= 2 {
-		n = min(n, s.stat.Size)
-		text, err := s.read(s.stat.Size-n, n)
-		if err != nil {
-			return nil, err
-		}
-		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
-			return text[at+1:], nil
-		}
-		if n == s.stat.Size || n > jsonl.MaxLine {
-			return text, nil
-		}
-	}
-}

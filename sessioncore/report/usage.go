@@ -113,10 +113,15 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 		ok    bool
 	}
 	all := make([]found, len(entries))
-	err := s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
+	others := readAnswers(ctx, s, entries, func(i int, model string, sum Sum) { all[i] = found{model, sum, true} })
+	whole := make([]sessioncore.Entry, len(others))
+	for i, at := range others {
+		whole[i] = entries[at]
+	}
+	err := s.ReadEntries(ctx, whole, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
-			f := &all[i]
-			f.model, f.sum, f.ok = usageOf(s, entries[i], text)
+			f := &all[others[i]]
+			f.model, f.sum, f.ok = usageOf(s, whole[i], text)
 			return nil
 		}
 	})
@@ -182,9 +187,8 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 	}
 	message := ofUsage(s.Message(e, text))
 	if s.Role(e) == sessioncore.RoleAssistant {
-		sum = sumOf(message.Member("usage"))
-		sum.AssistantMessages = 1
-		return usageModel(message), sum, true
+		model, sum = ofAnswer(s, message)
+		return model, sum, true
 	}
 	var role, tool, details rawjson.Value
 	message.EachMember(func(m rawjson.Member) bool {
@@ -213,9 +217,8 @@ func piUsageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value)
 	case sessioncore.TypeMessage:
 		from = s.Message(e, text)
 		if s.Role(e) == sessioncore.RoleAssistant {
-			sum = sumOf(from.Member("usage"))
-			sum.AssistantMessages = 1
-			return servedModel(from), sum, true
+			model, sum = ofAnswer(s, from)
+			return model, sum, true
 		}
 		if s.Role(e) != sessioncore.RoleToolResult {
 			return "", sum, false

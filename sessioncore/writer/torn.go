@@ -1,6 +1,13 @@
 package writer
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"bytes"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
 
 // tornMark is a line written after a torn line that could be continued by what is appended. We read line by line, but
 // the client's parser would take the torn line and the new one for the beginning of one value and lose both
@@ -12,7 +19,7 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	if c.snap.EndsLine() || len(lines) == 0 {
 		return lines, nil
 	}
-	last, err := c.snap.LastLine()
+	last, err := lastLine(c.snap)
 	if err != nil {
 		return nil, err
 	}
@@ -21,6 +28,25 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 		before += tornMark
 	}
 	return append([]byte(before), lines...), nil
+}
+
+// lastLine returns the text after a file's last newline. If that is longer than any line that is read, it returns the end
+// of it.
+func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
+	size := s.Stat().Size
+	for n := int64(jsonl.ChunkSize); ; n *= 2 {
+		n = min(n, size)
+		text := make([]byte, n)
+		if err := storage.ReadFull(s.File(), text, size-n); err != nil {
+			return nil, err
+		}
+		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+			return text[at+1:], nil
+		}
+		if n == size || n > jsonl.MaxLine {
+			return text, nil
+		}
+	}
 }
 
 // canContinue reports whether an object on the next line could continue the value that line begins.

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"hash/crc32"
 	"unicode/utf8"
 
@@ -42,8 +43,10 @@ type LineInfo struct {
 	// Parents are parentId and parent_id. Which one counts depends on the file's header, which is not known when a
 	// line is classified.
 	Parents [spellings]part
-	class   lineClass
-	Flags   rawjson.Flags
+	// Cost spans the members of the message that say what it cost and who answered, and what lies between them.
+	Cost  part
+	class lineClass
+	Flags rawjson.Flags
 	// IllFormed reports whether the value's text is not valid UTF-8.
 	IllFormed bool
 	Payload   bool // the message has a key providerPayload
@@ -63,7 +66,7 @@ func (l *LineInfo) noteText(text []byte) {
 
 // rebase makes the offsets of the parts count from start.
 func (l *LineInfo) rebase(start uint32) {
-	for _, p := range [...]*part{&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool} {
+	for _, p := range [...]*part{&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool, &l.Cost} {
 		if p.End != 0 {
 			p.Start -= start
 			p.End -= start
@@ -124,7 +127,7 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 
 // scanMessage validates the value of an entry's key "message" and sets in out what the index needs of it.
 func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.Status) {
-	out.Role, out.Tool, out.Payload = part{}, part{}, false // of repeated keys, the last one counts
+	out.Role, out.Tool, out.Cost, out.Payload = part{}, part{}, part{}, false // of repeated keys, the last one counts
 	if text[start] == '{' {
 		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
 			end, st := s.SkipValue(text, i)
@@ -135,6 +138,11 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 				out.Tool = part{uint32(i), uint32(end)}
 			case `"providerPayload"`:
 				out.Payload = true
+			case `"provider"`, `"model"`, `"responseModel"`, `"usage"`:
+				if out.Cost.End == 0 {
+					out.Cost.Start = memberStart(text, start, key, i)
+				}
+				out.Cost.End = uint32(end)
 			}
 			return end, st
 		})
@@ -143,6 +151,19 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 	}
 	out.Message = part{uint32(start), uint32(end)}
 	return end, st
+}
+
+// memberStart returns the offset of the member with that key and value of the object at start, or of the object's first
+// one if the key is written with escapes.
+func memberStart(text []byte, start int, key []byte, value int) uint32 {
+	at := value
+	for text[at-1] != '"' { // blanks and the colon
+		at--
+	}
+	if at -= len(key); at <= start || !bytes.Equal(text[at:at+len(key)], key) {
+		return uint32(start + 1)
+	}
+	return uint32(at)
 }
 
 // Spelling is the way in which keys of more than one word are written.

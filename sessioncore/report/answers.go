@@ -1,0 +1,76 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// maxCostText is the longest text in which an answer's cost is looked for by itself. Clients write some 400 bytes.
+const maxCostText = 16 << 10
+
+// isAnswer reports whether an entry is an assistant's message.
+func isAnswer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
+}
+
+// ofAnswer returns the model and the usage of an answer, of which members are those that say it.
+func ofAnswer(s *sessioncore.Snapshot, members rawjson.Value) (model string, sum Sum) {
+	sum = sumOf(members.Member("usage"))
+	sum.AssistantMessages = 1
+	if s.Dialect() == sessioncore.Pi {
+		return servedModel(members), sum
+	}
+	return usageModel(members), sum
+}
+
+// readAnswers reads what answers among the entries cost, and nothing else of them: not their texts, which are most of a
+// session, and without which there is no checksum. It calls found for them, and returns the numbers of the others in
+// entries: all of them, if it is not certain that the file is as it was indexed.
+func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry, found func(i int, model string, sum Sum)) (others []int) {
+	var buf []byte
+	lookedAt := time.Now().UnixNano()
+	for i, e := range entries {
+		if ctx.Err() != nil {
+			return nil // the caller sees it too
+		}
+		if isAnswer(s, e) {
+			var members rawjson.Value
+			if members, buf = costMembers(s, e, buf); members != nil {
+				model, sum := ofAnswer(s, members)
+				found(i, model, sum)
+				continue
+			}
+		}
+		others = append(others, i)
+	}
+	if st, err := s.File().Stat(); err == nil && st.Token == s.Stat().Token && !st.Racy(lookedAt) {
+		return others
+	}
+	others = others[:0]
+	for i := range entries {
+		others = append(others, i)
+	}
+	return others
+}
+
+// costMembers reads an object with the members of an answer that say what it cost, nil if it cannot. It is valid until
+// the next call with that buf.
+func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (members rawjson.Value, _ []byte) {
+	at := s.CostRange(e)
+	if at.Size > maxCostText {
+		return nil, buf
+	}
+	if need := int(at.Size) + len("{}"); cap(buf) < need {
+		buf = make([]byte, 2*need)
+	}
+	text := buf[:at.Size+2]
+	text[0], text[at.Size+1] = '{', '}'
+	if storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset) != nil || !rawjson.IsValidObject(text) {
+		return nil, buf
+	}
+	return text, buf
+}
