@@ -6,6 +6,7 @@
 #   run_limit       how many seconds the checks of one version may take
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
 #   whole_clients   1 if the client is run itself, and not only its code
+#   with_postgres   1 if the checks use scripts/postgresrun
 set -euo pipefail
 : "${needed[0]:?}" "${run_limit:?}"
 
@@ -242,6 +243,7 @@ build() {
 	PATH=$(scripts/need --go):$PATH
 	git status >/dev/null 2>&1 || stamp=false # no git, or a clone that belongs to somebody else
 	go build "-buildvcs=$stamp" "${build_flags[@]}" -o "$tmp/sessionfs" ./cmd/sessionfs
+	[[ -z ${with_postgres:-} ]] || go build -o "$tmp/postgresrun" ./scripts/postgresrun
 }
 
 # check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
@@ -257,6 +259,7 @@ check_version() {
 	shown=$!
 	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \
 		PI_CODING_AGENT_DIR="$agent" SESSIONFS_RECORD="${SESSIONFS_RECORD:-}" \
+		SESSIONFS_REQUIRE_POSTGRES="${SESSIONFS_REQUIRE_POSTGRES:-}" \
 		"$bun" --no-install "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
 		</dev/null >&"$lines" 2>&1 || status=$?
 	exec {lines}>&-

@@ -6,6 +6,7 @@ import { checkAccepted } from "./accepted";
 import { checkBuilt } from "./build";
 import { loadClient } from "./client";
 import { checkContinued } from "./continue";
+import { checkDatabase } from "./database";
 import { checkArchived } from "./gc";
 import { checkHistory } from "./history";
 import { checkLive } from "./live";
@@ -22,7 +23,7 @@ process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkArchived, checkAccepted(clientDir), checkSent(clientDir)]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkArchived, checkAccepted(clientDir), checkSent(clientDir), checkDatabase(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {

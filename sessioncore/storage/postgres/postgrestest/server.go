@@ -34,20 +34,26 @@ const nobody = 65534
 // Server is a server with one database, which accepts connections through a socket in a directory of its own.
 type Server struct {
 	dir, bin string
-	mu       sync.Mutex // guards the fields below
-	proc     *exec.Cmd
-	ended    chan struct{}
+	stays    *exec.Cmd // removes dir when this process is gone
+	pipe     io.Closer // its input
+	settings []string
+
+	mu    sync.Mutex // guards the fields below
+	proc  *exec.Cmd
+	ended chan struct{}
 }
+
+// forTests are the settings of a server of tests: what it writes need not survive the machine.
+var forTests = []string{"fsync=off", "shared_buffers=16MB", "max_connections=60"}
+
+// ErrNone means that PostgreSQL is not installed.
+var ErrNone = errors.New("there is no PostgreSQL server (apt-get install postgresql)")
 
 // Shared returns the server of this process. It ends with the process.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.Do(func() {
-		bin := findBinaries()
-		if bin == "" {
-			return
-		}
-		shared.server, shared.err = start(bin, "")
+		shared.server, shared.err = Start(forTests...)
 	})
 	return check(t, shared.server, shared.err)
 }
@@ -56,24 +62,14 @@ var shared struct {
 	sync.Once
 	server *Server
 	err    error
-	stays  io.Closer // never closed, but at the end of the process
 }
 
 // New returns a server of the test's own, which may kill it.
 func New(t testing.TB) *Server {
 	t.Helper()
-	bin := findBinaries()
-	if bin == "" {
-		return check(t, nil, nil)
-	}
-	dir, err := os.MkdirTemp("", "pg") // a socket's path has little room
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s, err := start(bin, dir)
+	s, err := Start(forTests...)
 	if err == nil {
-		t.Cleanup(s.Kill)
+		t.Cleanup(s.Close)
 	}
 	return check(t, s, err)
 }
@@ -81,12 +77,10 @@ func New(t testing.TB) *Server {
 func check(t testing.TB, s *Server, err error) *Server {
 	t.Helper()
 	switch {
+	case errors.Is(err, ErrNone) && os.Getenv(RequireEnv) != "1" && os.Getenv(FullEnv) != "1":
+		t.Skip(err.Error() + "; " + RequireEnv + "=1 makes this a failure")
 	case err != nil:
 		t.Fatalf("PostgreSQL does not start: %v", err)
-	case s == nil && (os.Getenv(RequireEnv) == "1" || os.Getenv(FullEnv) == "1"):
-		t.Fatalf("there is no PostgreSQL server to test with (apt-get install postgresql)")
-	case s == nil:
-		t.Skip("there is no PostgreSQL server to test with (apt-get install postgresql; " + RequireEnv + "=1 makes this a failure)")
 	}
 	return s
 }
@@ -110,46 +104,69 @@ func findBinaries() string {
 	return filepath.Dir(found[0])
 }
 
-// start makes a database in dir and serves it. Without a dir it makes one, which goes when this process ends.
-func start(bin, dir string) (*Server, error) {
-	own := dir == ""
-	if own {
-		var err error
-		if dir, err = os.MkdirTemp("", "pg"); err != nil {
-			return nil, err
-		}
+// Start makes a database and serves it, with settings such as "fsync=off". It ends, and is removed, with Close or with
+// this process, even if that is killed. The error is ErrNone if PostgreSQL is not installed.
+func Start(settings ...string) (*Server, error) {
+	bin := findBinaries()
+	if bin == "" {
+		return nil, ErrNone
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp("", "pg") // a socket's path has little room
+	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, bin: bin}
+	s := &Server{dir: dir, bin: bin, settings: settings}
+	if err := s.begin(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) begin() error {
+	if err := os.Chmod(s.dir, 0o755); err != nil {
+		return err
+	}
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, nobody, nobody); err != nil {
-			return nil, err
+		if err := os.Chown(s.dir, nobody, nobody); err != nil {
+			return err
 		}
 	}
-	if own {
-		if err := removeAtEnd(dir); err != nil {
-			return nil, err
-		}
+	if err := s.removeAtEnd(); err != nil {
+		return err
 	}
 	cmd := s.command("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	return s, s.Start()
+	return s.Start()
 }
 
-// removeAtEnd starts a shell that waits until this process is gone, ends what serves dir, and removes it.
-func removeAtEnd(dir string) error {
-	wait := exec.Command("sh", "-c", `cat; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; sleep 0.2; rm -rf "$0"`, dir)
+// removeAtEnd starts a shell that waits until this process is gone, ends the server, and removes its directory.
+func (s *Server) removeAtEnd() error {
+	wait := exec.Command("sh", "-c", `cat; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; sleep 0.2; rm -rf "$0"`, s.dir)
 	wait.Dir = "/"
+	wait.Env = []string{"PATH=/usr/bin:/bin"}
 	wait.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var err error
-	if shared.stays, err = wait.StdinPipe(); err != nil {
+	pipe, err := wait.StdinPipe()
+	if err != nil {
 		return err
 	}
-	return wait.Start()
+	if err := wait.Start(); err != nil {
+		return err
+	}
+	s.stays, s.pipe = wait, pipe
+	return nil
+}
+
+// Close kills the server and removes all of it.
+func (s *Server) Close() {
+	s.Kill()
+	_ = os.RemoveAll(s.dir) // and the shell finds nothing
+	if s.stays != nil {
+		_ = s.pipe.Close()
+		_ = s.stays.Wait()
+	}
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -169,7 +186,11 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proc = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60")
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
+	for _, setting := range s.settings {
+		args = append(args, "-c", setting)
+	}
+	s.proc = s.command("postgres", args...)
 	var said bytes.Buffer
 	s.proc.Stderr = &said
 	if err := s.proc.Start(); err != nil {

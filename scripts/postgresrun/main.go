@@ -1,0 +1,29 @@
+// Command postgresrun starts a PostgreSQL server of its own for a script, prints the URL of its database, and ends it when
+// its input ends. Its status is 3 where PostgreSQL is not installed.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+)
+
+// exitNone is the status where there is no PostgreSQL.
+const exitNone = 3
+
+func main() {
+	server, err := postgrestest.Start("fsync=off")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, postgrestest.ErrNone) {
+			os.Exit(exitNone)
+		}
+		os.Exit(1)
+	}
+	defer server.Close()
+	fmt.Println(server.URL("postgres"))
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
