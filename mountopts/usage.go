@@ -26,7 +26,7 @@ Commands:
   search touched           find text in all sessions; find who changed a file
   check                    tell what is broken
   status                   the mounts there are, and what they have done
-  completion               completions for bash, zsh and fish
+  completion sql-trigger   completions for a shell; a trigger for a database
 
 'sessionfs help mount' lists all options and exit statuses, 'sessionfs help ls'
 those of a command; 'man sessionfs' says more. 'sessionfs version': the version.

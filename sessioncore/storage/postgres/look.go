@@ -16,6 +16,7 @@ type look struct {
 	at   time.Time  // when the last one began
 	seen string     // the transaction from which on changes were not seen, as PostgreSQL writes an xid; "" before the first
 	full bool       // the next one reads all rows
+	told int64      // listener.told before the last one
 }
 
 // refresh brings the catalogue up to date if the last look is too old. Where the database cannot be reached, the catalogue
@@ -27,10 +28,14 @@ func (s *Storage) refresh() error {
 	}
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
-	if s.look.at.After(asked) || s.opts.Fresh > 0 && asked.Sub(s.look.at) < s.opts.Fresh || s.broken.Load() != nil {
+	fresh := s.opts.Fresh > 0 && asked.Sub(s.look.at) < s.opts.Fresh && s.look.told == s.listener.told.Load()
+	if s.look.at.After(asked) || fresh || s.broken.Load() != nil {
 		return nil
 	}
 	err := s.noted(s.lookLocked(context.Background()))
+	if err == nil {
+		s.listenIfTold(context.Background())
+	}
 	if errors.Is(err, ErrUnreachable) {
 		return nil
 	}
@@ -46,14 +51,14 @@ func (s *Storage) lookNow(ctx context.Context) error {
 
 // lookLocked reads what changed since the last look, and all rows if some are gone. Callers must hold look.mu.
 func (s *Storage) lookLocked(ctx context.Context) error {
-	began := time.Now()
+	began, told := time.Now(), s.listener.told.Load()
 	if !s.look.full && s.look.seen != "" {
 		complete, err := s.readChanged(ctx, s.look.seen)
 		if err != nil {
 			return err
 		}
 		if complete {
-			s.look.at = began
+			s.look.at, s.look.told = began, told
 			return nil
 		}
 	}
@@ -61,7 +66,7 @@ func (s *Storage) lookLocked(ctx context.Context) error {
 		s.look.full = true
 		return err
 	}
-	s.look.at, s.look.full = began, false
+	s.look.at, s.look.full, s.look.told = began, false, told
 	return nil
 }
 

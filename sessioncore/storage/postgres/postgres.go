@@ -44,6 +44,7 @@ type Storage struct {
 	sql    queries
 	prefix string
 	table  string       // for locks
+	quoted string       // as a part of statements
 	device uint64       // the same for the same table
 	ours   storage.Stat // user and group of this process
 
@@ -51,13 +52,15 @@ type Storage struct {
 	look look
 	kept kept
 
+	listener listener
+
 	lost func(error)
 	back func()
 
 	broken  atomic.Pointer[error] // why the database cannot be reached; nil if it can
 	closing chan struct{}
 	closed  sync.Once
-	working sync.WaitGroup // the goroutine that tries to reach it
+	working sync.WaitGroup // the goroutines that try to reach it, and that listen
 
 	mu     sync.RWMutex // guards the fields below, nodes, and of rows what is not content
 	root   *node
@@ -75,7 +78,7 @@ var _ storage.Storage = (*Storage)(nil)
 func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Storage{
-		opts: o, table: src.Table, prefix: src.Prefix,
+		opts: o, table: src.Table, quoted: src.table, prefix: src.Prefix,
 		device: xxhash.Sum64String("sessionfs " + src.Shown), root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2,
 		held: map[string]*lock{}, closing: make(chan struct{}), lost: func(error) {}, back: func() {},
 	}
@@ -84,6 +87,7 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s.kept.hold = o.Memory.For(budget.Everybody)
 	config := src.pool.Copy()
 	prepare(config)
+	s.listener.noteConnections(config)
 	var err error
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, unreachable(err)
@@ -110,6 +114,9 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	if err = s.lookNow(ctx); err != nil {
 		return fmt.Errorf("the table %s cannot be read: %w", src.Table, err)
 	}
+	s.look.mu.Lock()
+	s.listenIfTold(ctx)
+	s.look.mu.Unlock()
 	if s.odd > 0 {
 		s.opts.Log.Warn("rows are not shown, as what follows the prefix in their paths is no usable name", "rows", s.odd, "prefix", s.prefix)
 	}
