@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -40,22 +41,46 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	}
 	at := strings.TrimSuffix(rows.Prefix(), "/")
 	t = &tree{rows: closing{rows}, place: at}
-	var blobs *dir.Storage
-	if o.Blobs != "" {
-		if blobs, err = dir.Open(o.Blobs); err != nil {
-			t.closeStorages()
-			return nil, fmt.Errorf("%w: the directory of the blobs: %w", ErrSource, err)
-		}
-		t.subs = append(t.subs, blobs)
+	blobs, err := t.openBlobs(o, rows)
+	if err != nil {
+		t.closeStorages()
+		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
 	t.openRowsView(o, log, rows, blobs, memory, at)
 	names := t.names(rows, at, layout.ByID{Listing: t.view.Listing})
-	if blobs != nil {
-		names = append(names, blobsDir(t.view, blobs))
+	if blobs.storage != nil {
+		names = append(names, blobsDir(t.view, blobs.storage, blobs.at))
 	}
 	t.setRoot(rows, names)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
+}
+
+// blobPlace is where the blobs are: none if storage is nil.
+type blobPlace struct {
+	storage storage.Storage
+	at      string
+}
+
+// openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there.
+func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (blobPlace, error) {
+	switch o.Blobs {
+	case "":
+		return blobPlace{}, nil
+	case mountopts.BlobsInDatabase:
+		blobs, err := rows.OpenBlobs(context.Background(), !o.ReadOnly)
+		if err != nil {
+			return blobPlace{}, err
+		}
+		t.rows = both{blobs, t.rows}
+		return blobPlace{blobs, "/" + postgres.BlobsTable}, nil
+	}
+	blobs, err := dir.Open(o.Blobs)
+	if err != nil {
+		return blobPlace{}, err
+	}
+	t.subs = append(t.subs, blobs)
+	return blobPlace{blobs, blobs.Path()}, nil
 }
 
 func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*postgres.Storage, error) {
@@ -66,9 +91,9 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Fresh: postgres.Fresh})
 }
 
-// openRowsView makes the view of the rows, whose paths begin with at. blobs may be nil: then references to blobs stay
+// openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay
 // what they are.
-func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.Storage, blobs *dir.Storage, memory *budget.Budget, at string) {
+func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.Storage, blobs blobPlace, memory *budget.Budget, at string) {
 	shown := rows
 	if o.Redact {
 		shown = redact.New(rows)
@@ -82,12 +107,14 @@ func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.
 	}
 	t.view = &nodes.View{
 		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
-		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory, Statfs: statfsOfDatabase,
+		BlobRefs: o.ContextBlobsRef || o.Redact || blobs.storage == nil, Memory: memory, Statfs: statfsOfDatabase,
 	}
-	if blobs != nil {
-		store := blobfs.New(blobs)
-		options.Blobs, options.BlobsDir, t.view.Blobs = store, blobs.Path(), store
-		blobs.OnNoDescriptor(t.store.Close)
+	if blobs.storage != nil {
+		store := blobfs.New(blobs.storage)
+		options.Blobs, options.BlobsDir, t.view.Blobs = store, blobs.at, store
+		if onDisk, ok := blobs.storage.(*dir.Storage); ok {
+			onDisk.OnNoDescriptor(t.store.Close)
+		}
 	}
 	t.view.Writer = writer.New(t.store, options)
 	t.view.Search = newSearcher(t.view, t.sessions, layout.Sessions)
@@ -100,6 +127,18 @@ type closing struct{ *postgres.Storage }
 func (c closing) Close() error {
 	c.Storage.Close()
 	return nil
+}
+
+// both are a table of blobs and the database that it is in.
+type both struct {
+	blobs *postgres.Blobs
+	rows  io.Closer
+}
+
+// Close implements io.Closer.
+func (b both) Close() error {
+	b.blobs.Close()
+	return b.rows.Close()
 }
 
 // statfsOfDatabase answers statfs: how much room a database has is not known.

@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"context"
+	"encoding/base64"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -94,6 +95,39 @@ func TestDatabaseBlobs(t *testing.T) {
 	require.NoDirExists(t, d.path("blobs"))
 	id := ask(t, d.session("s", "append"), `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+strings.Repeat("QUFB", 1000)+`","mimeType":"image/png"}]}}`)
 	require.Contains(t, run(t, "cat", d.session("s", "entries", id+".json")), "QUFBQUFB", "an image stays in the entry")
+}
+
+// TestDatabaseBlobTable: with -o blobs=postgres an image that one mount stores is there in another one, and a row that is
+// not what its name says is not read.
+func TestDatabaseBlobTable(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	table.Write(t, rowsPrefix+"p/s.jsonl", header("s"))
+	inTable := func(c *mountConfig) { c.options.Blobs = mountopts.BlobsInDatabase }
+	a, b := mountTable(t, table, inTable), mountTable(t, table, inTable)
+	image := []byte(strings.Repeat("AAB", 300_000))
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(image) + `","mimeType":"image/png"}]}}`
+	id := ask(t, a.session("s", "append"), line)
+	require.Contains(t, run(t, "cat", a.session("s", "entries", id+".json")), "blob:sha256:")
+	var hashes []string
+	require.Eventually(t, func() bool { hashes = names(t, b.path("blobs")); return len(hashes) == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(b.session("s", "entries", id+".json")); return err == nil }, patience, 10*time.Millisecond)
+	for _, d := range []database{a, b} {
+		shown, err := os.ReadFile(d.path("blobs", hashes[0]))
+		require.NoError(t, err)
+		require.Equal(t, string(image), string(shown))
+		require.Equal(t, base64.StdEncoding.EncodeToString(image)+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", d.session("s", "context.json")))
+		require.Empty(t, run(t, "cat", d.session("s", "problems.jsonl")))
+	}
+	ask(t, b.session("s", "append"), line)
+	require.Equal(t, hashes, names(t, a.path("blobs")), "the same image is there once")
+
+	blobs := strings.TrimSuffix(table.Name, "omp_session_files") + "sessionfs_blobs"
+	table.Do(t, `UPDATE `+blobs+` SET content = '\x00'`)
+	c := mountTable(t, table, inTable)
+	_, err := os.ReadFile(c.path("blobs", hashes[0]))
+	require.ErrorIs(t, err, syscall.EIO)
+	table.Do(t, `DROP TABLE `+blobs)
+	require.ErrorContains(t, openFails(t, mountopts.Options{Source: table.Source("&prefix=" + rowsPrefix), Blobs: mountopts.BlobsInDatabase, ReadOnly: true}), "there is no table")
 }
 
 // TestDatabaseWrites: every write does to the row what it does to a file.

@@ -162,7 +162,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.onDisk.Path(), t.archive.store)
 		}},
-		blobsDir(view, blobs),
+		blobsDir(view, blobs, blobs.Path()),
 		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
 		}},
@@ -192,8 +192,9 @@ func (t *tree) names(source storage.Storage, at string, byID layout.ByID) []node
 	}
 }
 
-func blobsDir(view *nodes.View, blobs *dir.Storage) nodes.Name {
-	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, blobs.Path(), nil) }}
+// blobsDir is the directory of blobs, which are at an absolute path.
+func blobsDir(view *nodes.View, blobs storage.Storage, at string) nodes.Name {
+	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, at, nil) }}
 }
 
 // setRoot makes the root directory, without the names that a redacted mount has not.

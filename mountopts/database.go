@@ -11,6 +11,10 @@ func IsDatabase(source string) bool {
 	return strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://")
 }
 
+// BlobsInDatabase is the value of Options.Blobs that means a table beside the sessions. A directory of that name is given as
+// ./postgres.
+const BlobsInDatabase = "postgres"
+
 // CheckSource refuses what is not possible with the kind of SOURCE. No error has the text of a URL with a password.
 func (o Options) CheckSource() error {
 	if !IsDatabase(o.Source) {

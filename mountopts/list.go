@@ -47,7 +47,7 @@ var obeyed = []option{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
-	{name: "blobs", value: "DIR", help: "blobs beside a database as SOURCE (default none)", set: setBlobs},
+	{name: "blobs", value: "DIR", help: "blobs of a database; postgres: in a table beside", set: setBlobs},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
 	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},

@@ -21,7 +21,7 @@ type Options struct {
 	SourceAs string
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
-	// Blobs is the directory of the blobs where Source is a database; empty means none.
+	// Blobs is the directory of the blobs where Source is a database, or BlobsInDatabase; empty means none.
 	Blobs string
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
 	Mountpoint string

@@ -14,7 +14,7 @@ import (
 // refuses it. A database stays as it is given; opening it tells whether it can be used.
 func resolveSource(o *mountopts.Options, isDefault bool) (warning string, err error) {
 	if mountopts.IsDatabase(o.Source) {
-		if o.Blobs != "" {
+		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
 			o.Blobs, err = absolute(o.Blobs)
 		}
 		return "", err

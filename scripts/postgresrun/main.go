@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,7 @@ func main() {
 	server, err := postgrestest.Start("fsync=off")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		if errors.Is(err, postgrestest.ErrNone) {
+		if postgrestest.IsMissing(err) {
 			os.Exit(exitNone)
 		}
 		os.Exit(1)

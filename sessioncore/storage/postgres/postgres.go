@@ -41,6 +41,7 @@ type Storage struct {
 
 	opts   Options
 	pool   *pgxpool.Pool
+	shared bool // the pool is another one's
 	sql    queries
 	prefix string
 	table  string       // for locks
@@ -76,15 +77,9 @@ var _ storage.Storage = (*Storage)(nil)
 // Open connects to a database and reads what is in the table. The error says what is wrong with either. Callers must
 // close it.
 func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &Storage{
-		opts: o, table: src.Table, quoted: src.table, prefix: src.Prefix,
-		device: xxhash.Sum64String("sessionfs " + src.Shown), root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2,
-		held: map[string]*lock{}, closing: make(chan struct{}), lost: func(error) {}, back: func() {},
-	}
-	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
-	s.root.touch(time.Now().UnixNano())
-	s.kept.hold = o.Memory.For(budget.Everybody)
+	s := newStorage(o)
+	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
+	s.device = xxhash.Sum64String("sessionfs " + src.Shown)
 	config := src.pool.Copy()
 	prepare(config)
 	s.listener.noteConnections(config)
@@ -99,13 +94,29 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	return s, nil
 }
 
+// newStorage returns a storage that knows of no table yet.
+func newStorage(o Options) *Storage {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s := &Storage{
+		opts: o, root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
+		closing: make(chan struct{}), lost: func(error) {}, back: func() {},
+	}
+	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+	s.root.touch(time.Now().UnixNano())
+	s.kept.hold = o.Memory.For(budget.Everybody)
+	return s
+}
+
 // begin finds out what the table is like and reads it.
 func (s *Storage) begin(ctx context.Context, src *Source) error {
 	titles, err := s.checkTable(ctx, src)
 	if err != nil {
 		return err
 	}
-	s.sql = makeQueries(src.table, titles)
+	s.sql = makeQueries(src.table, ofSessionsUntitled)
+	if titles {
+		s.sql = makeQueries(src.table, ofSessions)
+	}
 	if !src.HasPrefix {
 		if s.prefix, err = s.findPrefix(ctx, src); err != nil {
 			return err
@@ -135,7 +146,9 @@ func (s *Storage) Close() {
 	s.closed.Do(func() {
 		close(s.closing)
 		s.working.Wait()
-		s.pool.Close()
+		if !s.shared {
+			s.pool.Close()
+		}
 		s.kept.close()
 	})
 }

@@ -21,7 +21,17 @@ type queries struct {
 // factColumns are what facts are read from, in the order of scanFacts.
 const factColumns = `path, xmin::text, octet_length(content)::bigint, mtime_ms`
 
-func makeQueries(table string, titles bool) queries {
+// tableOf is what a table holds.
+type tableOf int
+
+const (
+	ofSessions tableOf = iota // and titles beside them
+	ofSessionsUntitled
+	ofBlobs
+)
+
+func makeQueries(table string, of tableOf) queries {
+	titles := of == ofSessions
 	q := queries{titles: titles}
 	columns := func(of string) string {
 		list := strings.Split(factColumns, ", ")
@@ -32,13 +42,16 @@ func makeQueries(table string, titles bool) queries {
 		}
 		return strings.Join(list, ", ")
 	}("")
-	utf8 := `convert_to(content, 'UTF8')`
+	utf8, kind, shown := `convert_to(content, 'UTF8')`, `text`, `starts_with(path, $1)`
+	if of == ofBlobs {
+		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
+	}
 
 	// One statement sees one state of the table: its rows, how many there are, and from which transaction on changes are
 	// not in it. xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT s.n, s.x, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE starts_with(path, $1)) AS n,
+	q.changed = `SELECT s.n, s.x, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) AS n,
 		pg_snapshot_xmin(pg_current_snapshot())::text AS x) s
-		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE starts_with(path, $1)
+		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text IS NULL OR age(xmin) <= age($2::text::xid))) r ON true`
 	q.one = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1`
 	q.lockRow = q.one + ` FOR UPDATE`
@@ -63,7 +76,7 @@ func makeQueries(table string, titles bool) queries {
 		q.setTitle = `UPDATE ` + table + ` SET ` + later + `, title = $4, title_source = $5, title_updated_at = $6` + asRead + ` RETURNING ` + columns
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
-	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::` + kind + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
 	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
 	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`

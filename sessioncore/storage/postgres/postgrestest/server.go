@@ -43,11 +43,13 @@ type Server struct {
 	ended chan struct{}
 }
 
+// IsMissing reports whether an error of Start means that PostgreSQL is not installed.
+func IsMissing(err error) bool { return errors.Is(err, errNone) }
+
 // forTests are the settings of a server of tests: what it writes need not survive the machine.
 var forTests = []string{"fsync=off", "shared_buffers=16MB", "max_connections=60"}
 
-// ErrNone means that PostgreSQL is not installed.
-var ErrNone = errors.New("there is no PostgreSQL server (apt-get install postgresql)")
+var errNone = errors.New("there is no PostgreSQL server (apt-get install postgresql)")
 
 // Shared returns the server of this process. It ends with the process.
 func Shared(t testing.TB) *Server {
@@ -77,7 +79,7 @@ func New(t testing.TB) *Server {
 func check(t testing.TB, s *Server, err error) *Server {
 	t.Helper()
 	switch {
-	case errors.Is(err, ErrNone) && os.Getenv(RequireEnv) != "1" && os.Getenv(FullEnv) != "1":
+	case IsMissing(err) && os.Getenv(RequireEnv) != "1" && os.Getenv(FullEnv) != "1":
 		t.Skip(err.Error() + "; " + RequireEnv + "=1 makes this a failure")
 	case err != nil:
 		t.Fatalf("PostgreSQL does not start: %v", err)
@@ -105,11 +107,11 @@ func findBinaries() string {
 }
 
 // Start makes a database and serves it, with settings such as "fsync=off". It ends, and is removed, with Close or with
-// this process, even if that is killed. The error is ErrNone if PostgreSQL is not installed.
+// this process, even if that is killed. IsMissing tells whether the error means that there is none.
 func Start(settings ...string) (*Server, error) {
 	bin := findBinaries()
 	if bin == "" {
-		return nil, ErrNone
+		return nil, errNone
 	}
 	dir, err := os.MkdirTemp("", "pg") // a socket's path has little room
 	if err != nil {

@@ -1,0 +1,317 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// BlobsTable is the name of the table that holds blobs, in the schema of the sessions' table: path is the SHA-256 of
+// content, in hex (docs/design.md section 1, A database as SOURCE).
+const BlobsTable = "sessionfs_blobs"
+
+// Blobs implements storage.Storage with blobs as rows of a table of ours. A row is only read when the server says that its
+// content has the hash that is its name, and only as long as it stays that row.
+type Blobs struct {
+	*Storage
+	windows windows
+
+	mu    sync.Mutex        // guards the fields below
+	whole map[string]string // the version of a blob in which its hash was found to be its name
+}
+
+// maxWhole bounds Blobs.whole: what is forgotten is asked again.
+const maxWhole = 10_000
+
+// OpenBlobs opens the table of blobs that belongs to s, and makes it if mayMake and it is not there. Callers must close it,
+// before s.
+func (s *Storage) OpenBlobs(ctx context.Context, mayMake bool) (*Blobs, error) {
+	var schema string
+	var columns []string
+	look := func() error {
+		return s.read(ctx, func(ctx context.Context, c conn) error {
+			return c.QueryRow(ctx, `SELECT n.nspname, array(SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute
+				WHERE attrelid = to_regclass(format('%I.%I', n.nspname, $2::text)) AND attnum > 0 AND NOT attisdropped)
+				FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`, s.quoted, BlobsTable).Scan(&schema, &columns)
+		})
+	}
+	if err := look(); err != nil {
+		return nil, fmt.Errorf("the table of blobs: %w", err)
+	}
+	quoted := pgx.Identifier{schema, BlobsTable}.Sanitize()
+	if len(columns) == 0 && mayMake {
+		if err := s.makeBlobs(ctx, quoted); err != nil {
+			return nil, err
+		}
+		if err := look(); err != nil {
+			return nil, err
+		}
+	}
+	has := strings.Join(columns, ", ")
+	switch {
+	case has == "":
+		return nil, fmt.Errorf("there is no table %s: a mount with -o blobs=postgres that is not read-only makes it", quoted)
+	case has != "path text, content bytea, mtime_ms bigint":
+		return nil, fmt.Errorf("the table %s is not one of blobs: it has %s", quoted, has)
+	}
+	b := &Blobs{whole: map[string]string{}, Storage: newStorage(s.opts)}
+	b.pool, b.shared = s.pool, true
+	b.table, b.quoted = schema+"."+BlobsTable, quoted
+	b.device = xxhash.Sum64String(fmt.Sprintf("sessionfs blobs %d", s.device))
+	b.ours = s.ours
+	b.sql = makeQueries(quoted, ofBlobs)
+	b.listener.on = true // nobody waits for a blob
+	if err := b.lookNow(ctx); err != nil {
+		return nil, fmt.Errorf("the table %s cannot be read: %w", quoted, err)
+	}
+	return b, nil
+}
+
+// makeBlobs makes the table. Images are compressed already, and a part of a value that the server did not compress is read
+// without the rest.
+func (s *Storage) makeBlobs(ctx context.Context, quoted string) error {
+	statements := `CREATE TABLE IF NOT EXISTS ` + quoted + ` (path TEXT PRIMARY KEY, content BYTEA NOT NULL, mtime_ms BIGINT NOT NULL);
+		ALTER TABLE ` + quoted + ` ALTER content SET STORAGE EXTERNAL`
+	// One at a time: two that make the same table at once would hinder each other.
+	once := fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d); `, int64(xxhash.Sum64String("sessionfs\x00"+quoted)))
+	err := s.read(ctx, func(ctx context.Context, c conn) error {
+		_, err := c.Exec(ctx, once+statements) // one transaction
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the table %s of the blobs cannot be made: %w; who may can run:\n%s;", quoted, err, statements)
+	}
+	return nil
+}
+
+// Close ends what belongs to the blobs alone.
+func (b *Blobs) Close() { b.Storage.Close() }
+
+// isWhole asks the server whether a blob is what its name says. version is the state of the row in which it is.
+func (b *Blobs) isWhole(path string) (version string, whole bool, err error) {
+	err = b.try(func(ctx context.Context, c conn) error {
+		return c.QueryRow(ctx, `SELECT xmin::text, encode(sha256(content), 'hex') = path FROM `+b.quoted+` WHERE path = $1`, path).Scan(&version, &whole)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing("open", path)
+	}
+	return version, whole, err
+}
+
+// IsWhole reports whether a blob is what its name says, without reading it.
+func (b *Blobs) IsWhole(name string) (bool, error) {
+	r, err := b.fileNow("open", name)
+	if err != nil {
+		return false, err
+	}
+	version, whole, err := b.isWhole(r.path)
+	if err == nil && whole {
+		b.noteWhole(r.path, version)
+	}
+	return whole, err
+}
+
+func (b *Blobs) noteWhole(path, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.whole) >= maxWhole {
+		clear(b.whole)
+	}
+	b.whole[path] = version
+}
+
+// Open implements storage.Storage.
+func (b *Blobs) Open(name string) (storage.Object, error) {
+	if name == "" {
+		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
+	}
+	for range contentTries {
+		r, err := b.fileNow("open", name)
+		if err != nil {
+			return nil, err
+		}
+		f, _ := r.content.facts()
+		b.mu.Lock()
+		known := b.whole[f.path] == f.version
+		b.mu.Unlock()
+		if !known {
+			version, whole, err := b.isWhole(f.path)
+			switch {
+			case err != nil:
+				return nil, err
+			case !whole:
+				return nil, fmt.Errorf("%w: the content of this blob in the database is not what its name says", unix.EIO)
+			}
+			b.noteWhole(f.path, version)
+			if version != f.version {
+				b.lookAgain(f.path)
+				continue
+			}
+		}
+		b.Storage.mu.RLock()
+		st := r.stat()
+		b.Storage.mu.RUnlock()
+		return &blob{b: b, path: f.path, version: f.version, size: f.size, st: st}, nil
+	}
+	return nil, fmt.Errorf("%w: %s changes all the time", storage.ErrStale, name)
+}
+
+// Replace implements storage.Storage. The content must be what the name says.
+func (b *Blobs) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
+	if err := b.refresh(); err != nil {
+		return storage.Stat{}, err
+	}
+	before, err := b.expected(name, expect)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return storage.Stat{}, err
+	}
+	data := content.Bytes()
+	sum := sha256.Sum256(data)
+	switch {
+	case hex.EncodeToString(sum[:]) != name:
+		return storage.Stat{}, fmt.Errorf("%w: a blob's name is its hash: %s", fs.ErrInvalid, name)
+	case len(data) > maxContent/2: // a dump of the table has it as text, twice as long
+		return storage.Stat{}, fmt.Errorf("%w: a database stores no more than %d MiB in a blob", unix.EFBIG, maxContent/2>>20)
+	}
+	c := change{path: name, version: before.version, sql: b.sql.update, args: []any{nowMs(), data}, data: data}
+	if before.version == "" {
+		c.sql = b.sql.insert
+	}
+	after, asked, err := b.write(name, c)
+	if errors.Is(err, storage.ErrStale) && before.version == "" {
+		err = fmt.Errorf("%w: %w", err, fs.ErrExist)
+	}
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	b.noteWhole(name, after.version)
+	return b.writtenAnew(name, after, asked), nil
+}
+
+// Append implements storage.Storage: nothing is added to a blob.
+func (b *Blobs) Append(string, []byte) (storage.Stat, error) {
+	return storage.Stat{}, storage.ErrUnsupported
+}
+
+// Overwrite implements storage.Storage: a blob stays what it is.
+func (b *Blobs) Overwrite(string, storage.Token, []byte) (storage.Stat, error) {
+	return storage.Stat{}, storage.ErrUnsupported
+}
+
+// blob is an open blob: one state of a row.
+type blob struct {
+	storage.UnsupportedObject
+
+	b             *Blobs
+	path, version string
+	size          int64
+	st            storage.Stat
+}
+
+// Stat implements storage.Object.
+func (o *blob) Stat() (storage.Stat, error) { return o.st, nil }
+
+// Close implements storage.Object.
+func (o *blob) Close() error { return nil }
+
+// ReadAt implements storage.Object.
+func (o *blob) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
+	}
+	for n < len(p) && off < o.size {
+		part, err := o.window(off / blobWindow)
+		if err != nil {
+			return n, err
+		}
+		k := copy(p[n:], part[off%blobWindow:])
+		n, off = n+k, off+int64(k)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+const (
+	// blobWindow is how much of a blob is read at once, in bytes.
+	blobWindow = 1 << 20
+	// blobWindows is how many such parts are kept, for all that are open.
+	blobWindows = 8
+)
+
+// window returns a part of the blob.
+func (o *blob) window(number int64) ([]byte, error) {
+	key := windowKey{o.path, o.version, number}
+	if data := o.b.windows.get(key); data != nil {
+		return data, nil
+	}
+	var data []byte
+	err := o.b.try(func(ctx context.Context, c conn) error {
+		return c.QueryRow(ctx, `SELECT substring(content FROM $3 FOR $4) FROM `+o.b.quoted+` WHERE path = $1 AND xmin::text = $2`,
+			o.path, o.version, number*blobWindow+1, blobWindow).Scan(&data)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("%w: blob %s was replaced or removed", storage.ErrStale, o.path)
+	}
+	if err == nil && int64(len(data)) != min(blobWindow, o.size-number*blobWindow) {
+		err = fmt.Errorf("%w: blob %s has another size", storage.ErrStale, o.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.b.windows.put(key, data)
+	return data, nil
+}
+
+// windows are the parts of blobs that were read last.
+type windows struct {
+	mu   sync.Mutex // guards the fields below
+	keys []windowKey
+	data map[windowKey][]byte
+}
+
+type windowKey struct {
+	path, version string
+	number        int64
+}
+
+func (w *windows) get(key windowKey) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.data[key]
+}
+
+func (w *windows) put(key windowKey, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.data == nil {
+		w.data = map[windowKey][]byte{}
+	}
+	if _, has := w.data[key]; has {
+		return
+	}
+	if len(w.keys) == blobWindows {
+		delete(w.data, w.keys[0])
+		w.keys = w.keys[1:]
+	}
+	w.keys = append(w.keys, key)
+	w.data[key] = data
+}
