@@ -25,6 +25,7 @@ var allRows = []row{
 	{"n", rowSearch},
 	{"o", rowArchive},
 	{"p", rowBeside},
+	{"q", rowDatabase},
 }
 
 const (

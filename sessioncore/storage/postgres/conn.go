@@ -54,6 +54,7 @@ func prepare(config *pgxpool.Config) {
 		}
 	}
 	set("application_name", "sessionfs")
+	c.RuntimeParams["client_encoding"] = "UTF8" // content is read as it is
 	// As long as others wait for a lock file.
 	set("lock_timeout", fmt.Sprint(storage.LockLimit.Milliseconds()))
 	set("idle_in_transaction_session_timeout", fmt.Sprint(idleLimit.Milliseconds()))

@@ -204,8 +204,15 @@ func (c *content) slotLine(f facts) []byte {
 func (c *content) open() error {
 	f, gone := c.facts()
 	c.mu.Lock()
-	have, version := int64(len(c.data)), c.version
+	have, version, never := int64(len(c.data)), c.version, c.dropped == ""
 	c.mu.Unlock()
+	if have == 0 && never && !gone && f.size > 0 {
+		c.s.readAhead(f.path)
+		c.mu.Lock()
+		have, version = int64(len(c.data)), c.version
+		c.mu.Unlock()
+		f, gone = c.facts()
+	}
 	switch {
 	case gone || version == f.version && have >= min(headSize, f.size):
 		return nil
@@ -240,18 +247,19 @@ func (c *content) fetch(want int64) error {
 	case !s.kept.reserve(c, f.size):
 		return errNoRoom
 	}
-	var tail, sum []byte
-	now, err := c.ask(&tail, &sum, s.sql.rest, have, version)
-	if known := sha256.Sum256(data); err == nil && (sum != nil && !bytes.Equal(sum, known[:]) || c.cannotTell(now)) {
-		err = c.isAnother(now)
-	}
+	answer, known, now, err := c.readOn(data, version)
 	if err != nil {
 		s.kept.set(c, have)
 		return err
 	}
 	c.mu.Lock()
 	if len(c.data) == len(data) { // it was not taken away, nor added to by a write
-		c.data, c.version, c.whole = append(c.data, tail...), now.version, true
+		if known == 0 {
+			c.data = answer
+		} else {
+			c.data = append(c.data, answer...)
+		}
+		c.version, c.whole = now.version, true
 		c.length.Store(int64(len(c.data)))
 	}
 	have = int64(len(c.data))
@@ -261,6 +269,26 @@ func (c *content) fetch(want int64) error {
 	s.put(now, asked)
 	s.mu.Unlock()
 	return nil
+}
+
+// readOn reads what follows data in a row that was found to begin with it in one of its states; known says how much of data
+// is not in the answer. The error wraps ErrStale if it is another object now.
+func (c *content) readOn(data []byte, version string) (answer []byte, known int, now facts, err error) {
+	same := false
+	if len(data) <= headSize { // a server that has to cut the content takes longer for it
+		now, err = c.ask(&answer, nil, c.s.sql.all)
+		same = bytes.HasPrefix(answer, data)
+	} else {
+		var sum []byte
+		known = len(data)
+		now, err = c.ask(&answer, &sum, c.s.sql.rest, known, version)
+		ours := sha256.Sum256(data)
+		same = sum == nil || bytes.Equal(sum, ours[:])
+	}
+	if err == nil && (!same || c.cannotTell(now)) {
+		err = c.isAnother(now)
+	}
+	return answer, known, now, err
 }
 
 // fetchHead is fetch for the beginning of a row of which no more is kept.
@@ -287,7 +315,9 @@ func (c *content) fetchHead() error {
 	if !same {
 		return c.isAnother(now)
 	}
-	c.s.kept.set(c, int64(len(head)))
+	if n := int64(len(head)); !c.s.kept.reserve(c, n) {
+		c.s.kept.set(c, n)
+	}
 	c.s.mu.Lock()
 	c.s.put(now, asked)
 	c.s.mu.Unlock()

@@ -35,7 +35,7 @@ const Fresh = 250 * time.Millisecond
 
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.mu, content.fetching, content.mu, Storage.mu, kept.mu.
+// Lock order: look.mu, content.fetching, content.mu, ahead.mu, Storage.mu, kept.mu.
 type Storage struct {
 	storage.Unsupported // links, pending files, and methods about system calls
 
@@ -49,9 +49,10 @@ type Storage struct {
 	device uint64       // the same for the same table
 	ours   storage.Stat // user and group of this process
 
-	fifo storage.FIFOMutexes[string]
-	look look
-	kept kept
+	fifo  storage.FIFOMutexes[string]
+	look  look
+	kept  kept
+	ahead ahead
 
 	listener listener
 
@@ -68,6 +69,7 @@ type Storage struct {
 	rows   map[string]*row // by path
 	inodes uint64
 	clock  int64            // counts what was stored in rows
+	layout int64            // counts rows that came or went
 	odd    int              // rows whose paths are no names
 	held   map[string]*lock // by name
 }

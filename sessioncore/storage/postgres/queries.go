@@ -12,7 +12,8 @@ type queries struct {
 	titles bool // the table has the title columns
 
 	changed, one, lockRow       string
-	head, rest, window          string
+	head, heads                 string
+	all, rest, window           string
 	append, overwrite, setTitle string
 	update, insert, whatIsThere string
 	lockPath, unlockPath        string
@@ -56,7 +57,11 @@ func makeQueries(table string, of tableOf) queries {
 	q.one = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1`
 	q.lockRow = q.one + ` FOR UPDATE`
 
-	q.head = `SELECT ` + columns + `, substring(` + utf8 + ` FROM 1 FOR $2) FROM ` + table + ` WHERE path = $1`
+	// $2 bytes are in as many characters at most, and those the server unpacks without the rest.
+	head := `SELECT ` + columns + `, substring(` + strings.Replace(utf8, `content`, `substring(content FROM 1 FOR $2)`, 1) + ` FROM 1 FOR $2) FROM ` + table
+	q.head = head + ` WHERE path = $1`
+	q.heads = head + ` WHERE path = ANY($1)`
+	q.all = `SELECT ` + columns + `, content FROM ` + table + ` WHERE path = $1`
 	// $2 is how much is known, $3 in which state it was read.
 	q.rest = `SELECT ` + columns + `, substring(` + utf8 + ` FROM $2::int + 1),
 		CASE WHEN xmin::text = $3 THEN NULL ELSE sha256(substring(` + utf8 + ` FROM 1 FOR $2::int)) END

@@ -234,6 +234,15 @@ func (s *Server) Kill() {
 	s.proc = nil
 }
 
+// Program returns the path of one of the server's programs, such as psql. What PATH has may be a script that chooses one.
+func (s *Server) Program(name string) string { return filepath.Join(s.bin, name) }
+
+// Socket returns the path of the socket on which the server listens.
+func (s *Server) Socket() string { return filepath.Join(s.dir, SocketName) }
+
+// SocketName is how a server calls its socket, in a directory of its own.
+const SocketName = ".s.PGSQL.5432"
+
 // URL returns the address of a database of the server.
 func (s *Server) URL(database string) string {
 	return "postgres://tester@/" + database + "?host=" + s.dir
