@@ -68,6 +68,33 @@ func (f *interruptible) Symlink(cancel <-chan struct{}, header *fuse.InHeader, t
 	return status
 }
 
+// Create gives back the file of a caller that was freed.
+func (f *interruptible) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	status, answered := f.do(cancel, &in.InHeader, true, func(gone <-chan struct{}) fuse.Status {
+		return f.RawFileSystem.Create(gone, in, name, out)
+	})
+	if answered && status.Ok() {
+		f.RawFileSystem.Release(nil, &fuse.ReleaseIn{InHeader: headerOf(in.InHeader, out.NodeId), Fh: out.Fh})
+	}
+	f.forget(status, answered, &out.EntryOut)
+	return status
+}
+
+// headerOf is the header of a request for a node by the same caller.
+func headerOf(h fuse.InHeader, node uint64) fuse.InHeader {
+	h.NodeId = node
+	return h
+}
+
+// Mkdir gives back the node of a caller that was freed.
+func (f *interruptible) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	status, answered := f.do(cancel, &in.InHeader, true, func(gone <-chan struct{}) fuse.Status {
+		return f.RawFileSystem.Mkdir(gone, in, name, out)
+	})
+	f.forget(status, answered, out)
+	return status
+}
+
 // Open closes the file of a caller that was freed.
 func (f *interruptible) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	status, answered := f.do(cancel, &in.InHeader, false, func(gone <-chan struct{}) fuse.Status {
@@ -234,10 +261,10 @@ func (f *interruptible) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data []
 	return written, status
 }
 
-// Flush implements fuse.RawFileSystem. The line that it ends takes effect even if the caller is gone.
+// Flush implements fuse.RawFileSystem. A line that it ends takes effect even if the caller is gone.
 func (f *interruptible) Flush(cancel <-chan struct{}, in *fuse.FlushIn) fuse.Status {
-	return f.change(cancel, &in.InHeader, func(<-chan struct{}) fuse.Status {
-		return f.RawFileSystem.Flush(nil, in)
+	return f.change(cancel, &in.InHeader, func(gone <-chan struct{}) fuse.Status {
+		return f.RawFileSystem.Flush(gone, in)
 	})
 }
 

@@ -213,7 +213,7 @@ var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
 // Flush is called for each close(2) of a descriptor. A last line without a newline takes effect then. An incomplete
 // one fails the close, but is kept: the rest may be written through another descriptor.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
-	ctx = h.context(ctx)
+	ctx = h.context(uninterrupted(ctx))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) == 0 {

@@ -15,14 +15,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// SourceFile is a file of SOURCE, byte for byte and read-only: a raw session file, an artifact, a blob,
-// a breadcrumb. Like EntryFile it stands for one file: a file that replaces it is another node.
+// SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a breadcrumb. It is read-only,
+// but that a version that goes on from it can be copied over one that was copied in. Like EntryFile it stands for one file:
+// a file that replaces it is another node.
 type SourceFile struct {
 	node
 	storage storage.Storage
 	root    string        // as in SourceDir
 	file    string        // path in storage
 	object  storage.Token // device and inode only
+	copies  bool          // it lies where files are copied in
+	over    copiesOver
 
 	cached atomic.Pointer[storage.Token] // of the content of which the kernel may have pages
 }
@@ -42,15 +45,21 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 func (f *SourceFile) fillAttr(_ context.Context, out *fuse.Attr) error {
 	st, err := f.stat()
 	if err == nil {
-		fillSource(out, st)
+		f.fillSource(out, st)
 	}
 	return err
 }
 
-func fillSource(out *fuse.Attr, st storage.Stat) {
+func (f *SourceFile) fillSource(out *fuse.Attr, st storage.Stat) {
 	fillFile(out, st, st.Size)
-	out.Mode = syscall.S_IFREG | st.Mode&^writeBits // execute bits are kept
+	out.Mode = syscall.S_IFREG | st.Mode
+	if !f.isMade() {
+		out.Mode &^= writeBits // execute bits are kept
+	}
 }
+
+// isMade reports whether the file was copied in since the mount began.
+func (f *SourceFile) isMade() bool { return f.copies && f.view.copies.isMade(f.file, f.object) }
 
 var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 
@@ -59,7 +68,7 @@ var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 func (f *SourceFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	if h, ok := fh.(*sourceHandle); ok {
 		if st, err := h.obj.Stat(); err == nil {
-			fillSource(&out.Attr, st)
+			f.fillSource(&out.Attr, st)
 			return 0
 		}
 	}
@@ -71,7 +80,7 @@ var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 // Open pins the file. Its pages stay in the kernel's cache while it does not change.
 func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return f.openCopy(ctx, flags)
 	}
 	obj, err := f.storage.Open(f.file)
 	if err != nil {
@@ -121,13 +130,13 @@ var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
 // PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
 // Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
-// replaces it is another node.
+// replaces it is another node. One that something may be copied over is left out, as the kernel would not open it for that.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
 	fd, err := h.obj.Fd()
 	if err != nil {
 		return 0, false
 	}
-	return int(fd), !stacked(int(fd))
+	return int(fd), !stacked(int(fd)) && !h.file.isMade()
 }
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))

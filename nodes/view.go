@@ -50,6 +50,7 @@ type View struct {
 
 	refusals refusals
 	crowd    crowd
+	copies   copies
 }
 
 // Archived reports whether v shows the archived sessions.

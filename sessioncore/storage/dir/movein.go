@@ -82,15 +82,18 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 	return err
 }
 
-// renameNew renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
-func (c calls) renameNew(dir int, from, to string) error {
-	err := retry(func() error { return c.renameat2(dir, from, dir, to, renameNoReplace) })
+// renameNew is renameNewTo within a directory.
+func (c calls) renameNew(dir int, from, to string) error { return c.renameNewTo(dir, from, dir, to) }
+
+// renameNewTo renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
+func (c calls) renameNewTo(fromDir int, from string, toDir int, to string) error {
+	err := retry(func() error { return c.renameat2(fromDir, from, toDir, to, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
-	if err := unix.Linkat(dir, from, dir, to, 0); err != nil {
+	if err := unix.Linkat(fromDir, from, toDir, to, 0); err != nil {
 		return err
 	}
-	_ = unix.Unlinkat(dir, from, 0)
+	_ = unix.Unlinkat(fromDir, from, 0)
 	return nil
 }

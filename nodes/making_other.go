@@ -1,0 +1,6 @@
+//go:build !linux
+
+package nodes
+
+// mkdirCalls are none, as there are no mounts.
+var mkdirCalls []string
