@@ -26,6 +26,7 @@ var allRows = []row{
 	{"o", rowArchive},
 	{"p", rowBeside},
 	{"q", rowDatabase},
+	{"r", rowLease},
 }
 
 const (

@@ -27,7 +27,10 @@ func rowArchive(ctx context.Context, b *bench) ([]result, error) {
 		}
 		settle()
 	}
-	res := []result{{what: "first `ls -U entries \\| wc -l` of the same session in a .gz", peer: "`zcat \\| wc -l`", goal: goal{ratio: 1.5}}}
+	res := []result{
+		{what: "first `ls -U entries \\| wc -l` of the same session in a .gz", peer: "`zcat \\| wc -l`", goal: goal{ratio: 1.5}},
+		{what: "peak memory of the daemon in that", unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
+	}
 	err = b.repeat(func(int) error {
 		return b.withOurs(ctx, agent, &res[0].m, func(mt *mount) error {
 			ours, err := expect(ctx, mt.path("archive/"+strings.TrimPrefix(s.dir, "sessions/")), "ls -U entries | wc -l", s.entries)
@@ -36,6 +39,11 @@ func rowArchive(ctx context.Context, b *bench) ([]result, error) {
 			}
 			peer, err := expect(ctx, agent, "zcat '"+file+"' | wc -l", 1+s.entries+s.bad)
 			res[0].m.addTime(ours, peer)
+			if err != nil {
+				return err
+			}
+			mem, err := mt.memory()
+			res[1].m.ours = append(res[1].m.ours, float64(mem.peak))
 			return err
 		})
 	})

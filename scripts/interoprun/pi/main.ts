@@ -11,7 +11,7 @@ import { Chance, generate, usage } from "./generate";
 import { record } from "./record";
 
 /** How many sessions pi makes, and how many are written through the mount. */
-const made = 80;
+const made = 200;
 const written = 20;
 
 const [clientDir, version, mountDir, project] = process.argv.slice(2);
