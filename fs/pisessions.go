@@ -45,6 +45,18 @@ func piSessionDir(source *dir.Storage, given string, getenv func(string) string)
 	return piPath(settings.SessionDir, home)
 }
 
+// SessionsElsewhere reports whether pi was told to keep the sessions of an agent directory in another directory, which is
+// there. given is its path as the user gave it, agent the same without links.
+func SessionsElsewhere(given, agent string, getenv func(string) string) bool {
+	source, err := dir.Open(agent)
+	if err != nil {
+		return false
+	}
+	defer source.Close()
+	info, err := os.Stat(piSessionDir(source, given, getenv))
+	return err == nil && info.IsDir()
+}
+
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.
 func isPiHere(agent string, getenv func(string) string) bool {
 	usual := getenv("PI_CODING_AGENT_DIR")

@@ -120,6 +120,19 @@ func TestCheckAgentDir(t *testing.T) {
 	}
 }
 
+// TestCheckAgentDirPi: an agent directory of pi whose sessions are in another directory lacks nothing, if that is there.
+func TestCheckAgentDirPi(t *testing.T) {
+	root := agentTree(t, ".pi/agent/trust.json", "elsewhere/")
+	agent := filepath.Join(root, ".pi/agent")
+	for dir, warns := range map[string]bool{"elsewhere": false, "missing": true} {
+		settings := fmt.Sprintf(`{"sessionDir":%q}`, filepath.Join(root, dir))
+		require.NoError(t, os.WriteFile(filepath.Join(agent, "settings.json"), []byte(settings), 0o600))
+		warning, err := checkAgentDir(agent, agent, func(string) string { return "" })
+		require.NoError(t, err)
+		require.Equal(t, warns, warning != "", warning)
+	}
+}
+
 // sessions/ may be a symlink to another disk, which may be away, and a FIFO is not waited for.
 func TestCheckAgentDirSpecial(t *testing.T) {
 	getenv := func(string) string { return "" }
