@@ -3,9 +3,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,6 +32,29 @@ func (s *store) status(want int) map[string]any {
 	require.Equal(s.t, s.source, all[0]["source"])
 	require.EqualValues(s.t, s.user.uid, all[0]["uid"])
 	return all[0]
+}
+
+// TestSocketIsFreed: a mount can get the number of one that has just gone, while the daemon of that one still ends.
+func TestSocketIsFreed(t *testing.T) {
+	a := &attendant{minor: 1<<20 + uint32(os.Getpid()), log: slog.New(slog.DiscardHandler)} // no mount's number is that large
+	before, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
+	require.NoError(t, err)
+	_, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
+	require.ErrorIs(t, err, unix.EADDRINUSE)
+	got := make(chan *net.UnixListener)
+	go func() { got <- a.listenLater(t.Context(), err) }()
+	require.NoError(t, before.Close())
+	select {
+	case listener := <-got:
+		require.NotNil(t, listener)
+		require.NoError(t, listener.Close())
+	case <-time.After(patience):
+		t.Fatal("the socket was not taken when it was free")
+	}
+	require.Nil(t, a.listenLater(t.Context(), unix.EACCES))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.Nil(t, a.listenLater(ended, unix.EADDRINUSE))
 }
 
 // status tells what a mount does, what it does not any more, and when there is none.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,33 +33,66 @@ type told struct {
 }
 
 // socketLimit is how long either end waits. The answer fits into the socket's buffer, so a daemon waits for nobody.
-const socketLimit = 2 * time.Second
+const socketLimit = 5 * time.Second
 
-// acceptPause is how long nobody is listened to when there are no descriptors.
-const acceptPause = 100 * time.Millisecond
+const (
+	// acceptPause is how long nobody is listened to when there are no descriptors, and the first pause before the next
+	// try to have the socket.
+	acceptPause = 100 * time.Millisecond
+	// lastSocketPause is the longest of those.
+	lastSocketPause = 64 * acceptPause
+)
 
 // serveStatus answers who connects to the socket of a mount, until the returned function is called.
 func (a *attendant) serveStatus() (stop func()) {
+	ctx, stop := context.WithCancel(context.Background())
 	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-	if err != nil {
-		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
-		return func() {}
-	}
 	go func() {
-		for {
-			conn, err := listener.AcceptUnix()
-			switch {
-			case errors.Is(err, net.ErrClosed):
-				return
-			case err != nil:
-				time.Sleep(acceptPause)
-			default:
-				a.tell(conn)
-				conn.Close()
-			}
+		if err != nil {
+			listener = a.listenLater(ctx, err)
+		}
+		if listener != nil {
+			a.answerStatus(ctx, listener)
 		}
 	}()
-	return func() { listener.Close() }
+	return stop
+}
+
+// listenLater waits for the socket, which another daemon may have still whose mount is gone and had the same number. It
+// returns nil if that is not why it could not be had, or ctx is done.
+func (a *attendant) listenLater(ctx context.Context, err error) (listener *net.UnixListener) {
+	for pause := acceptPause; err != nil; pause = min(2*pause, lastSocketPause) {
+		isTaken := errors.Is(err, unix.EADDRINUSE)
+		if !isTaken || 2*pause == lastSocketPause { // then it is not about to be free, and this is said once
+			a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
+		}
+		if !isTaken {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		listener, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
+	}
+	return listener
+}
+
+func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener) {
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	for {
+		conn, err := listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(acceptPause)
+		default:
+			a.tell(conn)
+			conn.Close()
+		}
+	}
 }
 
 // tell answers the user of the mount, and root.
