@@ -27,7 +27,8 @@ type made struct {
 	token  storage.Token // as it was left
 	thread uint32        // who copied it
 	grown  bool          // the file was there, and something was added to it
-	// growing says that something is being added to it, for which it may be replaced: the token does not count.
+	// growing says that it is being made, or that something is being added to it, for which it may be replaced: the token
+	// does not count.
 	growing bool
 }
 
@@ -80,11 +81,15 @@ func (s *copiedIn) beginGrowing(name string, token storage.Token) bool {
 	return true
 }
 
-// endGrowing undoes beginGrowing if nothing was added.
+// endGrowing undoes beginGrowing if nothing was added, or forgets a file that was to be made and was not.
 func (s *copiedIn) endGrowing(name string) {
 	s.madeMu.Lock()
 	defer s.madeMu.Unlock()
-	if m, ok := s.made[name]; ok {
+	m, ok := s.made[name]
+	switch {
+	case ok && m.growing && m.token == (storage.Token{}):
+		delete(s.made, name)
+	case ok:
 		m.growing = false
 		s.made[name] = m
 	}

@@ -237,8 +237,11 @@ func (c *copying) takeIn(ctx context.Context, name string, kind layout.Copied) s
 	c.name = name
 	_, err := c.files.Stat(storage.Dir(name))
 	newDir := storage.IsMissing(err)
-	st, _ := c.files.Stat(name)
+	st, err := c.files.Stat(name)
 	wasMade := c.view.copies.beginGrowing(name, st.Token)
+	if storage.IsMissing(err) { // it is one that was copied in from the moment on that it has its name
+		c.view.copies.noteMade(ctx, name, made{kind: kind, growing: true})
+	}
 	taken, err := c.view.Writer.TakeIn(ctx, name, writer.Copied{
 		Incoming: c.in, Attributes: c.set, Other: kind == layout.CopiedArtifact, DirMode: c.dirMode,
 	})
