@@ -56,6 +56,9 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `^sessionfs build-[0-9a-f]{12} \(built without its commit, go1\.\d+.*, go-fuse v2\.\d+\.\d+\)\n$`, r.stdout)
 	require.Equal(t, r, s.run("version"))
 
+	if testing.Short() {
+		t.Skip("the rest compiles the program, for a user who has nothing compiled yet all of it")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the rest builds the program: ", err)
 	}
