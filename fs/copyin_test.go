@@ -221,3 +221,30 @@ func TestManyCopies(t *testing.T) {
 	require.NoError(t, endMount(m))
 	require.Len(t, names(t, a.path("")), 64, "they end with the mount")
 }
+
+// TestCopyOfAMount: whoever copies all that a mount shows into another one gets errors, the sessions, and nothing else.
+func TestCopyOfAMount(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"rsync": `rsync -a "$1"/ "$2"/`,
+		"cp":    `cp -a "$1"/. "$2"/`,
+		"tar":   `tar -C "$1" -cf - . | tar -C "$2" -xf -`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := newAgent(t), newAgent(t)
+			const s = "2026-03-30T07-12-41-318Z_" + "s"
+			a.write(s, header("s"), entry(1, "e1", "", "one"), entry(2, "e2", "e1", "two"))
+			require.NoError(t, os.MkdirAll(a.path(s), 0o755))
+			a.write(s+"/Task", header("t"), entry(1, "e1", "", "one"))
+			require.NoError(t, os.WriteFile(a.path(s+"/0.bash.log"), []byte("output"), 0o644))
+			from, to := mountForTest(t, a.dir), mountForTest(t, b.dir)
+			_, _, err := tool(t, "bash", "-c", script, "bash", from.path("sessions"), to.path("sessions"))
+			require.Error(t, err)
+			require.Equal(t, a.raw(s), b.raw(s))
+			shell(t, `cd "$1" && find . -type f | while read -r f; do cmp "$f" "$2/$f" || exit 1; done`,
+				filepath.Join(b.dir, "sessions"), filepath.Join(a.dir, "sessions"))
+			require.Contains(t, run(t, "cat", to.path("last-error")), "operation not permitted")
+		})
+	}
+}

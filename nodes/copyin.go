@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -20,6 +21,22 @@ import (
 
 // errNotForCopies means that no file of that name is copied in.
 var errNotForCopies = fmt.Errorf("%w: only session files, NAME.jsonl, can be copied here, and what lies beside a session that was copied in", syscall.EPERM)
+
+// errShownName means that what is copied comes from a mount.
+var errShownName = fmt.Errorf("%w: that is a name that a mount shows of each session; copy the agent's own directory, or NAME.jsonl and artifacts/", syscall.EPERM)
+
+// isShownName reports whether a name is one of those that a session's directory shows, in a directory that is, or may
+// become, the one beside the session's file: whoever copies all that a mount shows must not leave it in SOURCE.
+func (d *SourceDir) isShownName(name string) bool {
+	if !isSessionFile(name) || !d.isBeside() {
+		return false
+	}
+	if strings.Count(d.dir, "/") <= 1 {
+		return true
+	}
+	_, err := d.storage.Stat(d.dir + layout.SessionSuffix)
+	return err == nil
+}
 
 // copyErr is the error of a storage into which nothing can be copied, or err.
 func copyErr(err error) error {
@@ -50,6 +67,9 @@ func (d *SourceDir) createIn(ctx context.Context, parent *node, name string, mod
 	}
 	if !d.takesCopies() {
 		return nil, nil, 0, d.refuse("create", name)
+	}
+	if d.isShownName(name) {
+		return nil, nil, 0, d.refuseCopy(name, errShownName)
 	}
 	if kind == layout.NotCopied || kind != layout.CopiedSession && d.isBeside() && !d.isOfCopy() {
 		return nil, nil, 0, d.refuseCopy(name, errNotForCopies)
@@ -124,6 +144,9 @@ func (d *SourceDir) mkdirIn(ctx context.Context, parent *node, name string, mode
 	beside = beside || d.wasMade(d.copyPath(name)+layout.SessionSuffix)
 	if !d.takesCopies() || !layout.MayMakeDir(d.dir, name, beside) || d.isBeside() && !d.isOfCopy() {
 		return nil, d.refuse("mkdir", name)
+	}
+	if d.isShownName(name) {
+		return nil, d.refuseCopy(name, errShownName)
 	}
 	if errno := d.at(d.copyPath(name)).make(ctx, mode); errno != 0 {
 		return nil, errno
@@ -218,6 +241,8 @@ func (d *SourceDir) renameCopy(ctx context.Context, c *copying, newParent fusefs
 	switch {
 	case flags&^renameNoReplace != 0:
 		return syscall.EINVAL
+	case to.isShownName(newName):
+		return to.refuseCopy(newName, errShownName)
 	case kind == layout.NotCopied, kind != layout.CopiedSession && (beside || to.isBeside()) && !to.isOfCopy():
 		return to.refuseCopy(newName, errNotForCopies)
 	case kind == layout.CopiedTemporary:

@@ -42,6 +42,7 @@ var waysOut = []way{
 	{errArchived, saysItself},
 	{errDenied, saysItself},
 	{errNotForCopies, saysItself},
+	{errShownName, saysItself},
 	{errNotEmptied, saysItself},
 	{errManyCopies, saysItself},
 	{storage.ErrStale, "look again what is there, and then try again"},
