@@ -94,6 +94,16 @@ func mountLossy(t *testing.T, sync bool) *lossy {
 	return recordChanges(t, a, sync)
 }
 
+// ops are the changes that were recorded.
+func (l *lossy) ops() []losstest.Op {
+	f, err := os.Open(l.record)
+	require.NoError(l.t, err)
+	defer f.Close()
+	ops, err := losstest.ReadRecord(f)
+	require.NoError(l.t, err)
+	return ops
+}
+
 // recordChanges shows an agent directory through a file system that records.
 func recordChanges(t *testing.T, a agent, sync bool) *lossy {
 	if _, err := os.Stat("/dev/fuse"); err != nil {

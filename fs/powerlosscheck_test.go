@@ -41,12 +41,7 @@ func TestPowerLoss(t *testing.T) {
 				run(t, "cat", l.m.session(name, "labels"))
 			}
 			l.m.stop()
-			f, err := os.Open(l.record)
-			require.NoError(t, err)
-			defer f.Close()
-			ops, err := losstest.ReadRecord(f)
-			require.NoError(t, err)
-			steps, states := map[int]bool{}, 0
+			ops, steps, states := l.ops(), map[int]bool{}, 0
 			losstest.EachLoss(ops, func(step int, marks []string, image losstest.Image) {
 				steps[step], states = true, states+1
 				if problem := l.lost(image, marks); problem != "" {

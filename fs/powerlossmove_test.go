@@ -29,12 +29,7 @@ func TestPowerLossMove(t *testing.T) {
 			require.NoError(t, put(l.m.path("sessions/p", k.name(0), "cwd"), k.project+"\n"))
 			l.mark("moved")
 			l.m.stop()
-			f, err := os.Open(l.record)
-			require.NoError(t, err)
-			defer f.Close()
-			ops, err := losstest.ReadRecord(f)
-			require.NoError(t, err)
-			states, places := 0, map[string]bool{}
+			ops, states, places := l.ops(), 0, map[string]bool{}
 			losstest.EachLoss(ops, func(step int, marks []string, image losstest.Image) {
 				states++
 				disk := *k

@@ -101,11 +101,11 @@ func (s *copiedIn) isMade(name string, token storage.Token) bool {
 	return ok && !m.grown
 }
 
-// noteMade remembers that a file or directory was copied in.
-func (d *SourceDir) noteMade(ctx context.Context, name string, m made) {
-	if st, err := d.storage.Stat(name); err == nil {
+// noteStored is noteMade for what has the name in a storage now.
+func (s *copiedIn) noteStored(ctx context.Context, files storage.Storage, name string, m made) {
+	if st, err := files.Stat(name); err == nil {
 		m.token = st.Token
-		d.view.copies.noteMade(ctx, name, m)
+		s.noteMade(ctx, name, m)
 	}
 }
 

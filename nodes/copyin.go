@@ -61,21 +61,18 @@ func (d *SourceDir) Create(ctx context.Context, name string, _, mode uint32, out
 
 // createIn is Create of a child of parent. beside says that the directory is known to be that beside a session.
 func (d *SourceDir) createIn(ctx context.Context, parent *node, name string, mode uint32, beside bool, out *fuse.EntryOut) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
-	kind := layout.NotCopied
-	if d.takesCopies() {
-		kind = layout.CopiedAs(d.dir, name, beside)
-	}
 	if !d.takesCopies() {
 		return nil, nil, 0, d.refuse("create", name)
 	}
-	if d.isShownName(name) {
-		return nil, nil, 0, d.refuseCopy(name, errShownName)
-	}
-	if kind == layout.NotCopied || kind != layout.CopiedSession && d.isBeside() && !d.isOfCopy() {
-		return nil, nil, 0, d.refuseCopy(name, errNotForCopies)
-	}
 	refuse := func(err error) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
 		return nil, nil, 0, d.refuseCopy(name, err)
+	}
+	if d.isShownName(name) {
+		return refuse(errShownName)
+	}
+	kind := layout.CopiedAs(d.dir, name, beside)
+	if kind == layout.NotCopied || kind != layout.CopiedSession && d.isBeside() && !d.isOfCopy() {
+		return refuse(errNotForCopies)
 	}
 	c, err := d.view.newCopy(ctx, d.storage, d.copyPath(name), kind, mode)
 	if err != nil {
@@ -163,7 +160,7 @@ func (d *SourceDir) make(ctx context.Context, mode uint32) syscall.Errno {
 		what := join(layout.Sessions, d.dir)
 		return d.view.refuse(outside, what, what, copyErr(err))
 	}
-	d.noteMade(ctx, d.dir, made{})
+	d.view.copies.noteStored(ctx, d.storage, d.dir, made{})
 	return 0
 }
 

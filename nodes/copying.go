@@ -189,7 +189,7 @@ func (c *copying) setAttributes(ctx context.Context, a storage.Attributes) error
 	}
 	if c.taken && !c.dirty {
 		err := c.files.SetAttributes(c.name, a)
-		c.note(ctx, c.name, made{kind: c.kind})
+		c.view.copies.noteStored(ctx, c.files, c.name, made{kind: c.kind})
 		return err
 	}
 	if err := c.begin(ctx); err != nil {
@@ -253,21 +253,13 @@ func (c *copying) takeIn(ctx context.Context, name string, kind layout.Copied) s
 	}
 	c.kind, c.dirty, c.taken, c.told = kind, false, true, false
 	c.moved = c.moved || taken == writer.TakenNew
-	c.note(ctx, name, made{kind: kind, grown: taken != writer.TakenNew && !wasMade})
+	c.view.copies.noteStored(ctx, c.files, name, made{kind: kind, grown: taken != writer.TakenNew && !wasMade})
 	if newDir {
-		c.note(ctx, storage.Dir(name), made{})
+		c.view.copies.noteStored(ctx, c.files, storage.Dir(name), made{})
 	}
 	c.view.found(c.what())
 	c.view.accepted(name)
 	return 0
-}
-
-// note remembers what was copied in.
-func (c *copying) note(ctx context.Context, name string, m made) {
-	if st, err := c.files.Stat(name); err == nil {
-		m.token = st.Token
-		c.view.copies.noteMade(ctx, name, m)
-	}
 }
 
 // what is how last-error calls the copy.
