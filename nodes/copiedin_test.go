@@ -66,24 +66,24 @@ func TestCopiedInIsBounded(t *testing.T) {
 func TestManyCopiesAtATime(t *testing.T) {
 	var s copies
 	for range maxCopies / 2 {
-		_, err := s.add(&copying{user: 7}, true)
+		_, err := s.add(&copying{user: 7}, 7, true)
 		require.NoError(t, err)
 	}
-	_, err := s.add(&copying{user: 7}, true)
+	_, err := s.add(&copying{user: 7}, 7, true)
 	require.ErrorIs(t, err, errManyCopies)
 	var open []*copying
 	for n := range maxCopies / 2 {
 		c := &copying{}
-		_, err := s.add(c, false)
+		_, err := s.add(c, 0, false)
 		require.NoError(t, err)
 		require.Nil(t, s.wait(fmt.Sprint(n), c))
 		open = append(open, c)
 	}
-	_, err = s.add(&copying{}, false)
+	_, err = s.add(&copying{}, 0, false)
 	require.ErrorIs(t, err, errManyCopies)
 	open[3].idle.Store(20)
 	open[5].idle.Store(10)
-	dropped, err := s.add(&copying{}, false)
+	dropped, err := s.add(&copying{}, 0, false)
 	require.NoError(t, err)
 	require.Same(t, open[5], dropped)
 	require.Nil(t, s.find("5"))

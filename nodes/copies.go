@@ -19,25 +19,32 @@ const (
 
 // copies are the files that are being copied in, and what was.
 type copies struct {
-	mu      sync.Mutex          // guards what follows
-	all     map[*copying]uint32 // whose they are
-	waiting map[string]*copying // those with a temporary name, by path
+	mu      sync.Mutex                // guards what follows
+	all     map[unfinishedCopy]uint32 // whose they are
+	waiting map[string]unfinishedCopy // those with a temporary name, by path
 	copiedIn
+}
+
+// unfinishedCopy is a copying.
+type unfinishedCopy interface {
+	// idleSince returns since when nobody has it open, in nanoseconds since the epoch, 0 if somebody has.
+	idleSince() int64
+	discard()
 }
 
 // errManyCopies means that too many files are being copied in.
 var errManyCopies = fmt.Errorf("too many files are being copied in, and not closed or renamed: %d", maxCopies)
 
-// add adds a copy. dropped is one that is to be given up for it, or nil.
-func (s *copies) add(c *copying, limited bool) (dropped *copying, err error) {
+// add adds a copy of a user. dropped is one that is to be given up for it, or nil.
+func (s *copies) add(c unfinishedCopy, user uint32, limited bool) (dropped unfinishedCopy, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all, s.waiting = map[*copying]uint32{}, map[string]*copying{}
+		s.all, s.waiting = map[unfinishedCopy]uint32{}, map[string]unfinishedCopy{}
 	}
 	his := 0
-	for _, user := range s.all {
-		if user == c.user {
+	for _, other := range s.all {
+		if other == user {
 			his++
 		}
 	}
@@ -50,15 +57,15 @@ func (s *copies) add(c *copying, limited bool) (dropped *copying, err error) {
 		}
 		s.removeLocked(dropped)
 	}
-	s.all[c] = c.user
+	s.all[c] = user
 	return dropped, nil
 }
 
 // oldestIdle returns the copy that nobody has open and that waits longest to be renamed, nil if there is none. Callers
 // must hold s.mu.
-func (s *copies) oldestIdle() (oldest *copying) {
+func (s *copies) oldestIdle() (oldest unfinishedCopy) {
 	for _, c := range s.waiting {
-		if since := c.idle.Load(); since != 0 && (oldest == nil || since < oldest.idle.Load()) {
+		if since := c.idleSince(); since != 0 && (oldest == nil || since < oldest.idleSince()) {
 			oldest = c
 		}
 	}
@@ -66,7 +73,7 @@ func (s *copies) oldestIdle() (oldest *copying) {
 }
 
 // wait makes a copy known under a temporary name, in place of one that has it, which is returned.
-func (s *copies) wait(path string, c *copying) (before *copying) {
+func (s *copies) wait(path string, c unfinishedCopy) (before unfinishedCopy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetNameLocked(c)
@@ -76,25 +83,25 @@ func (s *copies) wait(path string, c *copying) (before *copying) {
 }
 
 // find returns the copy that has a temporary name, or nil.
-func (s *copies) find(path string) *copying {
+func (s *copies) find(path string) unfinishedCopy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting[path]
 }
 
 // remove forgets a copy.
-func (s *copies) remove(c *copying) {
+func (s *copies) remove(c unfinishedCopy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeLocked(c)
 }
 
-func (s *copies) removeLocked(c *copying) {
+func (s *copies) removeLocked(c unfinishedCopy) {
 	delete(s.all, c)
 	s.forgetNameLocked(c)
 }
 
-func (s *copies) forgetNameLocked(c *copying) {
+func (s *copies) forgetNameLocked(c unfinishedCopy) {
 	for at, other := range s.waiting {
 		if other == c {
 			delete(s.waiting, at)
@@ -103,14 +110,14 @@ func (s *copies) forgetNameLocked(c *copying) {
 }
 
 // forgetName forgets the temporary name of a copy.
-func (s *copies) forgetName(c *copying) {
+func (s *copies) forgetName(c unfinishedCopy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetNameLocked(c)
 }
 
 // takeAll forgets all copies and returns them.
-func (s *copies) takeAll() (all []*copying) {
+func (s *copies) takeAll() (all []unfinishedCopy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.all {
@@ -126,11 +133,4 @@ func threadOf(ctx context.Context) uint32 {
 		return caller.Pid
 	}
 	return 0
-}
-
-// CloseCopies gives up all copies that are not whole, or not renamed yet. It is called when the mount is gone.
-func (v *View) CloseCopies() {
-	for _, c := range v.copies.takeAll() {
-		c.discard()
-	}
 }

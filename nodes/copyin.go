@@ -19,12 +19,6 @@ import (
 // This file answers what programs do to a directory below sessions/ when they copy files there. Everywhere else it is
 // refused.
 
-// errNotForCopies means that no file of that name is copied in.
-var errNotForCopies = fmt.Errorf("%w: only session files, NAME.jsonl, can be copied here, and what lies beside a session that was copied in", syscall.EPERM)
-
-// errShownName means that what is copied comes from a mount.
-var errShownName = fmt.Errorf("%w: that is a name that a mount shows of each session; copy the agent's own directory, or NAME.jsonl and artifacts/", syscall.EPERM)
-
 // isShownName reports whether a name is one of those that a session's directory shows, in a directory that is, or may
 // become, the one beside the session's file: whoever copies all that a mount shows must not leave it in SOURCE.
 func (d *SourceDir) isShownName(name string) bool {
@@ -125,8 +119,8 @@ func (d *SourceDir) findCopy(ctx context.Context, name string) *copying {
 	if !d.takesCopies() {
 		return nil
 	}
-	c := d.view.copies.find(d.copyPath(name))
-	if c == nil || d.view.Access.caller(ctx) != nil && userOf(ctx) != c.user {
+	c, ok := d.view.copies.find(d.copyPath(name)).(*copying)
+	if !ok || d.view.Access.caller(ctx) != nil && userOf(ctx) != c.user {
 		return nil
 	}
 	return c
@@ -279,7 +273,7 @@ func (c *copying) renameTemporary(name string) syscall.Errno {
 
 // waitAs gives the copy a temporary name, and gives up another copy that has it.
 func (c *copying) waitAs(name string) {
-	if before := c.view.copies.wait(name, c); before != nil && before != c {
+	if before, ok := c.view.copies.wait(name, c).(*copying); ok && before != c {
 		before.giveUp(errNotRenamed)
 	}
 }

@@ -57,9 +57,6 @@ var errKilled error = &writer.CopyError{Why: "the program that copied it was kil
 // errEmptyCopy means that nothing was copied.
 var errEmptyCopy error = &writer.CopyError{Why: "it is empty"}
 
-// errNotEmptied means that a program writes into the middle of a file.
-var errNotEmptied = fmt.Errorf("%w: a file can only be copied anew, from its beginning; what is added goes through append", syscall.EPERM)
-
 // newCopy returns a copy of a file that is to appear as name, with one handle.
 func (v *View) newCopy(ctx context.Context, files storage.Storage, name string, kind layout.Copied, mode uint32) (*copying, error) {
 	c := &copying{
@@ -67,9 +64,9 @@ func (v *View) newCopy(ctx context.Context, files storage.Storage, name string, 
 		user: userOf(ctx), as: v.Access.caller(ctx), number: copyNumber.Add(1), dirMode: storage.DirMode,
 	}
 	c.mode.Store(mode & 0o777)
-	dropped, err := v.copies.add(c, c.as != nil)
-	if dropped != nil {
-		dropped.giveUp(errManyCopies)
+	dropped, err := v.copies.add(c, c.user, c.as != nil)
+	if other, ok := dropped.(*copying); ok {
+		other.giveUp(errManyCopies)
 	}
 	return c, err
 }
@@ -338,6 +335,8 @@ func (c *copying) giveUp(why error) {
 	c.end()
 }
 
+func (c *copying) idleSince() int64 { return c.idle.Load() }
+
 // discard removes the temporary file.
 func (c *copying) discard() {
 	c.mu.Lock()
@@ -385,4 +384,11 @@ func (c *copying) stat() (st storage.Stat, err error) {
 		st.UID = c.as.UID
 	}
 	return st, err
+}
+
+// CloseCopies gives up all copies that are not whole, or not renamed yet. It is called when the mount is gone.
+func (v *View) CloseCopies() {
+	for _, c := range v.copies.takeAll() {
+		c.discard()
+	}
 }
