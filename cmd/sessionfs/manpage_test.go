@@ -148,6 +148,19 @@ func TestManualIsTrue(t *testing.T) {
 	}
 }
 
+// Its line of /etc/fstab is one that mount(8) would have the program mount by.
+func TestManualFstab(t *testing.T) {
+	_, rest, _ := strings.Cut(readProject(t, "docs/sessionfs.1.md"), "\n# FSTAB\n")
+	blocks := readDocument(t, "docs/sessionfs.1.md", rest)
+	require.Equal(t, "text", blocks[0].language)
+	require.Len(t, blocks[0].text, 1)
+	f := strings.Fields(blocks[0].text[0])
+	require.Len(t, f, 6)
+	require.Equal(t, mountopts.FSType, f[2])
+	_, err := mountopts.Parse([]string{"mount.fuse.sessionfs", f[0], f[1], "-o", f[3]}, func(string) string { return "" })
+	require.NoError(t, err)
+}
+
 // The page that is made of it is one that groff finds nothing wrong with.
 func TestManualPage(t *testing.T) {
 	if os.Getenv(binaryEnv) != "" {

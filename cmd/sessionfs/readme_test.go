@@ -27,8 +27,6 @@ const (
 	readmePatience = 4 * time.Minute
 	// moment is how many seconds a command runs that never ends by itself; what timeout(1) ends has status 124.
 	moment, timedOut = 3, 124
-	// maxNotRun is how many blocks may be excused.
-	maxNotRun = 3
 	// shownHome is what documents show instead of the home directory of the test.
 	shownHome = "/home/dev"
 	// statusMark starts the line that tells a command's status.
@@ -54,6 +52,13 @@ func TestTroubleshooting(t *testing.T) {
 		t.Skip("its commands do the same for every user")
 	}
 	typeDocument(t, "docs/troubleshooting.md", 10, allShells()[:1])
+}
+
+func TestManual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its commands do the same for every user")
+	}
+	typeDocument(t, "docs/sessionfs.1.md", 5, allShells()[:1])
 }
 
 // allShells returns how shells are run, as a terminal runs them: zsh takes no comments there. fish has no such difference.
@@ -99,22 +104,15 @@ func typeDocument(t *testing.T, name string, least int, shells [][]string) {
 	}
 }
 
-// readSteps returns all commands of a document.
+// readSteps returns all commands of a document but those of notRun.
 func readSteps(t *testing.T, name, text string) (steps []step) {
 	t.Helper()
-	blocks, err := readBlocks(text)
-	require.NoError(t, err, name)
-	notRun := 0
-	for _, b := range blocks {
-		require.Contains(t, []string{"sh", "console", "text"}, b.language, "%s line %d", name, b.line)
-		switch {
-		case b.notRun != "":
-			notRun++
-		case b.language != "text":
+	require.Contains(t, typed, name)
+	for _, b := range readDocument(t, name, text) {
+		if _, excused := notRun[name][b.text[0]]; !excused && b.isCommands() {
 			steps = append(steps, b.steps()...)
 		}
 	}
-	require.LessOrEqual(t, notRun, maxNotRun, name)
 	for i := range steps {
 		steps[i].file = name
 	}

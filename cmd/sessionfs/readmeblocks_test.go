@@ -14,13 +14,11 @@ import (
 
 // A block is what a document has between two fences, with what a comment above it says to the test:
 //
-//	<!-- test: not run: REASON -->
 //	<!-- test: in DIRECTORY -->           a directory in HOME
 //	<!-- test: stop after a moment -->    its commands never end by themselves
 type block struct {
 	line     int    // of the opening fence
-	language string // sh: commands; console: commands and their output; text: nothing to run
-	notRun   string // the reason
+	language string // sh: commands; console: commands and their output; sql: statements; others: nothing to run
 	dir      string // where its commands are typed, below HOME; empty: where the block before it ended
 	endless  bool
 	text     []string
@@ -55,11 +53,8 @@ func readBlocks(text string) ([]block, error) {
 			open, next = &started, block{}
 		case isComment:
 			comment, ok := strings.CutSuffix(comment, " -->")
-			reason, notRun := strings.CutPrefix(comment, "not run: ")
 			dir, inDir := strings.CutPrefix(comment, "in ")
 			switch {
-			case ok && notRun && reason != "":
-				next.notRun = reason
 			case ok && inDir:
 				next.dir = dir
 			case ok && comment == "stop after a moment":
@@ -69,7 +64,7 @@ func readBlocks(text string) ([]block, error) {
 			}
 		case strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"):
 			return nil, fmt.Errorf("line %d: code stands between fences, not indented", i+1)
-		case line != "" && (next.notRun != "" || next.dir != "" || next.endless):
+		case line != "" && (next.dir != "" || next.endless):
 			return nil, fmt.Errorf("line %d: a comment to the test stands right above its block", i+1)
 		}
 	}
@@ -79,9 +74,17 @@ func readBlocks(text string) ([]block, error) {
 	return blocks, nil
 }
 
+// isCommands reports whether there is something to run.
+func (b block) isCommands() bool {
+	return b.language == "sh" || b.language == "console" || b.language == "sql"
+}
+
 // steps returns the commands of a block. A line that ends in a backslash goes on.
 func (b block) steps() []step {
 	var steps []step
+	if b.language == "sql" {
+		return []step{{line: b.line + 1, command: psql + " <<'END'\n" + strings.Join(b.text, "\n") + "\nEND"}}
+	}
 	dir := b.dir
 	goesOn := false
 	for i, line := range b.text {
@@ -93,6 +96,8 @@ func (b block) steps() []step {
 		case b.language == "console" && !isCommand:
 			last := &steps[len(steps)-1]
 			last.output += line + "\n"
+			continue
+		case line == "":
 			continue
 		default:
 			if b.language == "sh" {
@@ -170,19 +175,19 @@ func TestWithOutputs(t *testing.T) {
 
 func TestReadBlocks(t *testing.T) {
 	text := strings.Join([]string{
-		"text", "", "```sh", "a", "b \\", "  c", "```", "<!-- test: not run: no disk -->", "", "```sh", "d", "```",
+		"text", "", "```sh", "a", "b \\", "  c", "```", "<!-- test: stop after a moment -->", "", "```sh", "", "d", "```",
 		"<!-- test: in work -->", "```console", "$ e", "out", "", "$ f", "```", "```text", "$ g", "```",
 	}, "\n")
 	blocks, err := readBlocks(text)
 	require.NoError(t, err)
 	require.Len(t, blocks, 4)
 	require.Equal(t, []step{{line: 4, command: "a"}, {line: 5, command: "b \\\n  c"}}, blocks[0].steps())
-	require.Equal(t, "no disk", blocks[1].notRun)
+	require.Equal(t, []step{{line: 12, command: "d", endless: true}}, blocks[1].steps())
 	require.Equal(t, []step{
-		{line: 15, dir: "work", command: "e", shown: true, output: "out\n\n"}, {line: 18, command: "f", shown: true},
+		{line: 16, dir: "work", command: "e", shown: true, output: "out\n\n"}, {line: 19, command: "f", shown: true},
 	}, blocks[2].steps())
 	require.Equal(t, "text", blocks[3].language)
-	for _, wrong := range []string{"<!-- test: not run: -->", "<!-- test: -->", "    indented", "```sh\na", "<!-- test: in x -->\ntext"} {
+	for _, wrong := range []string{"<!-- test: not run -->", "<!-- test: -->", "    indented", "```sh\na", "<!-- test: in x -->\ntext"} {
 		_, err := readBlocks(wrong)
 		require.Error(t, err, wrong)
 	}

@@ -1,0 +1,263 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/mountopts"
+)
+
+// typed are the documents whose commands tests type.
+var typed = []string{"README.md", "docs/cookbook.md", "docs/sessionfs.1.md", "docs/team.md", "docs/troubleshooting.md"}
+
+// notRun are the blocks that no test types, by document and first line, and why. What can be known of their commands
+// without running them is checked: options, and paths of the project.
+var notRun = map[string]map[string]string{
+	"README.md": {
+		"scripts/quickstart": "it installs what is missing; scripts/test runs it, and scripts/bareroot where all is missing",
+		"scripts/test":       "it runs this test",
+		"scripts/package":    "it installs a package on this machine; scripts/bareroot does so in a root directory of its own",
+	},
+	"CONTRIBUTING.md": {
+		"go build -o bin/sessionfs ./cmd/sessionfs": "it needs a clone to write to; scripts/quickstart does the same",
+		"go vet ./...":          "they run this test",
+		"scripts/bench f":       "it takes hours",
+		"scripts/package 1.2.3": "it takes minutes; the second line does the first",
+	},
+	"docs/sessionfs.1.md":     {"systemctl --user enable --now sessionfs": "it changes what the user's machine starts; TestUnit has the unit"},
+	"docs/troubleshooting.md": {"journalctl -t sessionfs": "a machine may have no journal"},
+}
+
+// readDocument returns the blocks of a document.
+func readDocument(t *testing.T, name, text string) []block {
+	t.Helper()
+	blocks, err := readBlocks(text)
+	require.NoError(t, err, name)
+	for _, b := range blocks {
+		require.Contains(t, []string{"sh", "console", "sql", "text", "json"}, b.language, "%s line %d", name, b.line)
+		require.NotEmpty(t, b.text, "%s line %d", name, b.line)
+	}
+	return blocks
+}
+
+// documents returns the names of the documents of the project.
+func documents(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(projectRoot, pattern))
+		require.NoError(t, err)
+		for _, name := range found {
+			names = append(names, strings.TrimPrefix(name, projectRoot+"/"))
+		}
+	}
+	return names
+}
+
+const projectRoot = "../.."
+
+// TestEveryCommandOfDocuments: a test types it, or notRun says why none does.
+func TestEveryCommandOfDocuments(t *testing.T) {
+	names := documents(t)
+	for _, name := range typed {
+		require.Contains(t, names, name)
+	}
+	excused := 0
+	for _, name := range names {
+		for _, b := range readDocument(t, name, readProject(t, name)) {
+			reason, ok := notRun[name][b.text[0]]
+			switch {
+			case !b.isCommands():
+			case ok:
+				excused++
+				require.NotEmpty(t, reason, "%s line %d", name, b.line)
+				for _, s := range b.steps() {
+					require.NoError(t, checkCommands(s.command), "%s line %d: %s", name, s.line, s.command)
+				}
+			default:
+				require.Contains(t, typed, name, "line %d: commands that no test types, and no reason why", b.line)
+			}
+		}
+	}
+	for _, blocks := range notRun {
+		excused -= len(blocks)
+	}
+	require.Zero(t, excused, "notRun has what no document has")
+}
+
+var (
+	// inText is a command in the running text, as documents and the manual page set it.
+	inText = regexp.MustCompile("`((?:[A-Z]+=\\S+ )*sessionfs [^`]+|-o [^`]+)`|\\*\\*(sessionfs [^*]+)\\*\\*")
+	// template is a command with what one would not type.
+	template = regexp.MustCompile(`[][…|]`)
+)
+
+// sampleValue puts values in the places of words that stand for some.
+var sampleValue = strings.NewReplacer("memory= ", "memory=64m", "=SIZE ", "=64m", "=TIME ", "=10m", " ", "")
+
+// TestCommandsInText: the program has the commands and the options that the text of the documents names.
+func TestCommandsInText(t *testing.T) {
+	checked := 0
+	for _, name := range documents(t) {
+		for _, m := range inText.FindAllStringSubmatch(readProject(t, name), -1) {
+			command := strings.ReplaceAll(m[1]+m[2], `\`, "")
+			if template.MatchString(command) {
+				continue
+			}
+			checked++
+			if options, ok := strings.CutPrefix(command, "-o "); ok {
+				_, err := mountopts.ParseOptions([]string{sampleValue.Replace(options + " ")})
+				require.NoError(t, err, "%s: %s", name, m[0])
+				continue
+			}
+			err := checkCommands(command)
+			for range 2 { // the text may leave out what is the same in every line
+				if err != nil {
+					command += " DIRECTORY"
+					err = checkCommands(command)
+				}
+			}
+			require.NoError(t, err, "%s: %s", name, m[0])
+		}
+	}
+	require.Greater(t, checked, 50)
+}
+
+// checkCommands returns what is wrong with the commands of a line, as far as that can be known without running them:
+// paths of the project, options of its scripts, and all that sessionfs parses.
+func checkCommands(line string) error {
+	for _, words := range shellWords(line) {
+		for len(words) > 1 && (words[0] == "sudo" || strings.Contains(words[0], "=")) {
+			words = words[1:]
+		}
+		if path.Base(words[0]) == "sessionfs" {
+			if err := parses(words); err != nil {
+				return err
+			}
+			continue
+		}
+		for i, word := range words {
+			if i == 0 && strings.HasPrefix(word, "scripts/") || words[0] == "go" && strings.HasPrefix(word, "./") {
+				if _, err := os.Stat(filepath.Join(projectRoot, strings.TrimSuffix(word, "..."))); err != nil {
+					return err
+				}
+			}
+			if strings.HasPrefix(words[0], "scripts/") && strings.HasPrefix(word, "-") {
+				script, err := os.ReadFile(filepath.Join(projectRoot, words[0]))
+				if err != nil {
+					return err
+				}
+				if !regexp.MustCompile(regexp.QuoteMeta(word) + `\b`).Match(script) {
+					return errors.New(words[0] + " has no " + word)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// parses returns what the program would say to the words of a command line.
+func parses(words []string) error {
+	root := newRoot(streams{})
+	if !isCommand(root, words) {
+		_, err := mountopts.Parse(words, func(string) string { return "" })
+		return err
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	if words[1] == "help" {
+		words = words[1:]
+	}
+	cmd, rest, err := root.Find(words[1:])
+	if err != nil {
+		return err
+	}
+	cmd.InitDefaultHelpFlag()
+	if err := cmd.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	if lists, err := cmd.Flags().GetStringArray("options"); err == nil {
+		if _, err := mountopts.ParseOptions(lists); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shellWords splits a line of a shell into commands and their words.
+func shellWords(line string) (commands [][]string) {
+	var words []string
+	var word strings.Builder
+	started := false
+	end := func() {
+		if started {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		started = false
+	}
+	quote := rune(0)
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, started = c, true
+		case quote == 0 && strings.ContainsRune("|;&()<>", c):
+			end()
+			if len(words) > 0 {
+				commands = append(commands, words)
+			}
+			words = nil
+		case quote == 0 && (c == ' ' || c == '\n' || c == '\\'):
+			end()
+		default:
+			word.WriteRune(c)
+			started = true
+		}
+	}
+	end()
+	if len(words) > 0 {
+		commands = append(commands, words)
+	}
+	return commands
+}
+
+// TestCheckCommands: what is wrong is found.
+func TestCheckCommands(t *testing.T) {
+	require.Equal(t, [][]string{{"a", "b c", "d;"}, {"e", "f"}, {"g"}}, shellWords(`a 'b c' "d;" | e \`+"\n"+`f; g`))
+	for line, wrong := range map[string]string{
+		"sudo apt install ./dist/x.deb":                       "",
+		"bin/sessionfs --demo MOUNTPOINT":                     "",
+		"bin/sessionfs --dem MOUNTPOINT":                      "unknown flag",
+		"x | sessionfs -o redact A B":                         "",
+		"sessionfs -o redacted A B":                           "redacted",
+		"sessionfs ls -l -o redact recent":                    "",
+		"sessionfs ls -o redacted recent":                     "redacted",
+		"sessionfs ls --longest":                              "unknown flag",
+		"sessionfs help touched":                              "",
+		"sessionfs completion bash --help":                    "",
+		"sessionfs A B C":                                     "C",
+		"scripts/package 1.2.3 && scripts/bareroot --package": "",
+		"scripts/packages":                                    "no such file",
+		"scripts/bareroot --packages":                         "has no --packages",
+		"go test -race ./fs ./sessioncore/...":                "",
+		"go test ./nofs":                                      "no such file",
+	} {
+		err := checkCommands(line)
+		if wrong == "" {
+			require.NoError(t, err, line)
+		} else {
+			require.ErrorContains(t, err, wrong, line)
+		}
+	}
+}
