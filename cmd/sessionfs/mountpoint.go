@@ -207,17 +207,22 @@ func isWithin(path, dir string) bool {
 	}
 }
 
-// checkEmpty refuses a directory that is not empty: the mount would hide what is in it.
+// checkEmpty refuses a directory that is not empty: the mount would hide what is in it. Of the files that one writes to in a
+// mount, new-session alone is made by the same words where nothing is mounted.
 func checkEmpty(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read by user %d: %s", path, os.Geteuid(), err)
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(1)
+	names, err := d.Readdirnames(2)
 	switch {
+	case len(names) == 1 && names[0] == newSession:
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty: %s was written while nothing was mounted, so it is a file. "+
+			"Move it away (mv %[1]s/%[2]s FILE), mount, and have its lines done: cat FILE > %[1]s/%[2]s", path, newSession)
 	case len(names) > 0:
-		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); choose an empty directory, or hide that with -o nonempty", path, names[0])
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); move that away, choose an empty directory, or hide it with -o nonempty",
+			path, names[0])
 	case err != nil && !errors.Is(err, io.EOF):
 		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read: %s", path, err)
 	}

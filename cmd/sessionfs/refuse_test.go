@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,8 @@ func TestRefusals(t *testing.T) {
 		require.NoError(t, os.Symlink(target, filepath.Join(s.dir, name)))
 	}
 	s.mkdir("full/thing")
+	s.mkdir("more/new-session")
+	s.mkdir("more/thing")
 	s.mkdir("disk/blobs/inner")
 	s.mkdir("agent/inner/empty")
 	s.mkdir("around/agent")
@@ -40,7 +44,8 @@ func TestRefusals(t *testing.T) {
 		{"symlink loop", "agent", "loop", exitMountpoint, []string{"loop"}},
 		{"a file", "agent", "file", exitMountpoint, []string{"file", "not a directory"}},
 		{"below a file", "agent", "file/x", exitMountpoint, []string{"file"}},
-		{"not empty", "agent", "full", exitMountpoint, []string{"full", "not empty", "thing"}},
+		{"not empty", "agent", "full", exitMountpoint, []string{"full", "not empty", "thing", "move that away", "-o nonempty"}},
+		{"new-session and more", "agent", "more", exitMountpoint, []string{"more", "not empty", "move that away"}},
 		{"SOURCE itself", "agent", "agent", exitMountpoint, []string{"lies in SOURCE"}},
 		{"in SOURCE", "agent", "agent/inner/empty", exitMountpoint, []string{"lies in SOURCE"}},
 		{"in SOURCE through a symlink", "source", "into", exitMountpoint, []string{"lies in SOURCE"}},
@@ -85,6 +90,28 @@ func TestRefusalsPermission(t *testing.T) {
 		require.NoError(t, os.Chmod(shared, 0o777|os.ModeSticky))
 		requireStatus(t, exitMountpoint, s.run(s.source, shared), shared, "sticky")
 	}
+}
+
+// What was written to new-session while nothing was mounted is not lost: the message says how to have it done.
+func TestWrittenWhileNotMounted(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	typed := filepath.Join(s.mountpoint, newSession)
+	require.NoError(t, os.WriteFile(typed, []byte(s.dir+"\n"), 0o600))
+	r := s.run(s.source, s.mountpoint)
+	requireStatus(t, exitMountpoint, r, "nothing was mounted")
+	var commands []string
+	for _, m := range regexp.MustCompile(`mv \S+ FILE|cat FILE > \S+`).FindAllString(r.stderr, -1) {
+		commands = append(commands, strings.ReplaceAll(m, "FILE", filepath.Join(s.dir, "file")))
+	}
+	require.Len(t, commands, 2, r.stderr)
+	require.Zero(t, s.exec("sh", "-c", commands[0]).code)
+	s.mount()
+	require.Zero(t, s.exec("sh", "-c", commands[1]).code)
+	index, err := os.ReadFile(filepath.Join(s.mountpoint, "index.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(index), `"cwd":"`+s.dir+`"`)
+	require.Zero(t, s.run("-u", s.mountpoint).code)
 }
 
 // A live mount is not mounted over.
