@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,32 +59,45 @@ func conformanceSessions(t *testing.T) (whole string, refused []string) {
 	return whole, refused
 }
 
-// TestCopiedIn: what programs copy into an empty mount is in SOURCE byte for byte, with its modes and times, and each
-// session is one at once.
+// forDatabase removes from the conformance cases what a database has no place for: artifacts that are no sessions, and what
+// is not UTF-8.
+func forDatabase(t *testing.T, dir string) {
+	shell(t, `cd "$1" && find . -type f ! -name '*.jsonl' -delete -o -name '*_invalid-utf8.jsonl' -delete; find . -type d -empty -delete`, dir)
+}
+
+// TestCopiedIn: what programs copy into an empty mount is in SOURCE byte for byte, with its times and, in a directory, its
+// modes, and each session is one at once.
 func TestCopiedIn(t *testing.T) {
 	onceIsEnough(t)
 	whole, refused := conformanceSessions(t)
 	require.NotEmpty(t, refused)
+	inRows := filepath.Join(scratch(t), "sessions")
+	run(t, "cp", "-a", whole, inRows)
+	forDatabase(t, inRows)
+	require.Greater(t, strings.Count(run(t, "find", inRows, "-name", "*.jsonl"), "\n"), 20)
 	for name, script := range copiers {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			source := scratch(t)
-			require.NoError(t, os.MkdirAll(filepath.Join(source, "sessions"), 0o755))
-			m := mountForTest(t, source)
-			from := filepath.Join(scratch(t), "from")
-			run(t, "cp", "-a", whole, from)
-			shell(t, script, from, m.path("sessions"))
-			run(t, "diff", "-r", whole, filepath.Join(source, "sessions"))
-			same := copierOptions[name]
-			if same == "" {
-				same = "-ain"
-			}
-			run(t, "touch", "-r", whole, filepath.Join(source, "sessions")) // whose time is not copied
-			require.Empty(t, run(t, "rsync", same, whole+"/", filepath.Join(source, "sessions")+"/"))
-			require.Empty(t, run(t, "rsync", same, "-O", whole+"/", m.path("sessions")+"/"), "a second copy finds nothing to do")
-			require.Empty(t, shell(t, `find "$1" -name '.*.tmp' -o -name '*.lock'`, source))
-			require.Empty(t, shell(t, `cat "$1"`, m.path("last-error")))
-			shell(t, `cd "$1/sessions" && for f in ./*/*.jsonl; do [ -d "${f%.jsonl}/entries" ] || { echo "$f" >&2; exit 1; }; done`, m.dir)
+			copyTargets(t, func(t *testing.T, to copyTarget) {
+				same, whole := cmp.Or(copierOptions[name], "-ain"), whole
+				if to.table != nil { // without modes, and times of directories
+					whole, same = inRows, strings.NewReplacer("-ain", "-rtinO", "-rptinO", "-rtinO").Replace(same)
+				}
+				m := to.mount(false)
+				from := filepath.Join(scratch(t), "from")
+				run(t, "cp", "-a", whole, from)
+				shell(t, script, from, m.path("sessions"))
+				stored := to.dir()
+				run(t, "diff", "-r", whole, stored)
+				run(t, "touch", "-r", whole, stored) // whose time is not copied
+				require.Empty(t, run(t, "rsync", same, whole+"/", stored+"/"))
+				require.Empty(t, run(t, "rsync", same, "-O", whole+"/", m.path("sessions")+"/"), "a second copy finds nothing to do")
+				require.Empty(t, shell(t, `cat "$1"`, m.path("last-error")))
+				shell(t, `cd "$1/sessions" && for f in ./*/*.jsonl; do [ -d "${f%.jsonl}/entries" ] || { echo "$f" >&2; exit 1; }; done`, m.dir)
+				shell(t, `cd "$1" && find . -name '*.jsonl' | while read -r f; do cmp "$f" "$2/$f" || exit 1; done`, whole, m.path("sessions"))
+				if to.table == nil {
+					require.Empty(t, shell(t, `find "$1" -name '.*.tmp' -o -name '*.lock'`, to.agent.dir))
+				}
+			})
 		})
 	}
 }
@@ -109,9 +123,12 @@ func TestCopiedOut(t *testing.T) {
 // disk.
 func TestCopyRefused(t *testing.T) {
 	t.Parallel()
-	a := newAgent(t)
-	m := mountForTest(t, a.dir)
-	before := statListing(t, a.dir)
+	copyTargets(t, testCopyRefused)
+}
+
+func testCopyRefused(t *testing.T, to copyTarget) {
+	m := to.mount(true)
+	before := to.state()
 	whole := header("x") + entry(1, entryID(1), "", "hello")
 	for name, content := range map[string]string{
 		"no session":       "hello\n",
@@ -147,8 +164,8 @@ func TestCopyRefused(t *testing.T) {
 	for _, name := range []string{"blobs", "terminal-sessions", "."} {
 		require.Error(t, os.WriteFile(m.path(name, "x.jsonl"), []byte(whole), 0o644), name)
 	}
-	require.Eventually(t, func() bool { return len(names(t, a.path(""))) == 0 }, patience, time.Millisecond)
-	require.Equal(t, before, statListing(t, a.dir))
+	require.Eventually(t, func() bool { return before == to.state() }, patience, time.Millisecond)
+	require.Empty(t, names(t, m.path("sessions/p")))
 }
 
 // TestCopyToFullDisk: a copy for which there is no room is ENOSPC, and gives back the room that it took.
@@ -167,26 +184,28 @@ func TestCopyToFullDisk(t *testing.T) {
 
 // TestCopyAfterKill: of a copy for which the daemon is killed nothing is left.
 func TestCopyAfterKill(t *testing.T) {
-	a := newAgent(t)
-	whole := header("x") + entry(1, entryID(1), "", "hello")
-	m := mountForTest(t, a.dir)
-	var open []*os.File
-	for _, name := range []string{"x.jsonl", ".y.jsonl.AbC123"} {
-		f, err := os.Create(m.path("sessions/p", name))
-		require.NoError(t, err)
-		_, err = f.WriteString(whole)
-		require.NoError(t, err)
-		open = append(open, f)
-	}
-	m.crash()
-	for _, f := range open {
-		_ = f.Close()
-	}
-	require.Empty(t, names(t, a.path("")))
-	m = mountForTest(t, a.dir)
-	require.Empty(t, names(t, m.path("sessions/p")))
-	run(t, "cp", tempFile(t, whole), m.path("sessions/p/x.jsonl"))
-	require.Equal(t, whole, a.raw("x"))
+	copyTargets(t, func(t *testing.T, to copyTarget) {
+		whole := header("x") + entry(1, entryID(1), "", "hello")
+		m := to.mount(true)
+		before := to.state()
+		var open []*os.File
+		for _, name := range []string{"x.jsonl", ".y.jsonl.AbC123"} {
+			f, err := os.Create(m.path("sessions/p", name))
+			require.NoError(t, err)
+			_, err = f.WriteString(whole)
+			require.NoError(t, err)
+			open = append(open, f)
+		}
+		m.crash()
+		for _, f := range open {
+			_ = f.Close()
+		}
+		require.Equal(t, before, to.state())
+		m = to.mount(true)
+		require.Empty(t, names(t, m.path("sessions/p")))
+		run(t, "cp", tempFile(t, whole), m.path("sessions/p/x.jsonl"))
+		require.Equal(t, whole, to.raw("x"))
+	})
 }
 
 // TestManyCopies: only so many files are on their way at a time, and one that is never renamed gives way.

@@ -34,62 +34,72 @@ var overCopiers = map[string]struct {
 func TestCopyOver(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
-	for name, c := range overCopiers {
+	for name := range overCopiers {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := newAgent(t)
-			m := mountForTest(t, a.dir)
-			file := filepath.Join(t.TempDir(), "s.jsonl")
-			require.NoError(t, os.Mkdir(file+".d", 0o755))
-			copyOver := func(content string) error {
-				require.NoError(t, os.WriteFile(file, []byte(content), 0o640))
-				require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(1_700_000_000, 123456789)))
-				_, _, err := tool(t, "bash", "-c", "set -o pipefail; "+c.script, "bash", file, m.path("sessions/p/s.jsonl"))
-				return err
-			}
-			lines := header("s") + entry(1, entryID(1), "", "one")
-			longer := lines + entry(2, entryID(2), entryID(1), "two") + entry(3, entryID(3), entryID(2), "three")
-			if c.renames {
-				a.write("s", lines)
-			} else {
-				require.NoError(t, copyOver(lines))
-			}
-			inode := run(t, "stat", "-c", "%i", a.path("s.jsonl"))
-			require.NoError(t, copyOver(longer))
-			require.Equal(t, longer, a.raw("s"))
-			require.Equal(t, inode, run(t, "stat", "-c", "%i", a.path("s.jsonl")), "it is the same file")
-			if name == "rsync" || name == "cp -p" {
-				require.Contains(t, run(t, "stat", "-c", "%Y %y %a", a.path("s.jsonl")), "1700000000 2023-11-14 22:13:20.123456789")
-				require.Contains(t, run(t, "stat", "-c", "%a", a.path("s.jsonl")), "640")
-			}
-			require.NoError(t, copyOver(longer), "the same once more")
-			require.Contains(t, shell(t, `cat "$1"`, m.session("s", "branches.tsv")), "three")
-
-			before := statListing(t, a.path(""))
-			require.Error(t, copyOver(lines), "an older version")
-			require.Error(t, copyOver(header("s")+entry(4, entryID(4), "", "other")), "another session")
-			require.Error(t, copyOver(longer+"{\"torn"), "a torn one")
-			require.Contains(t, shell(t, `cat "$1"`, m.session("s", "last-error")), "s.jsonl")
-			if name != "cat" { // the shell does not ask what close says
-				require.Error(t, copyOver(""), "an empty one")
-			}
-			require.Equal(t, before, statListing(t, a.path("")))
-
-			live, err := os.OpenFile(a.path("s.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
-			require.NoError(t, err)
-			require.Error(t, copyOver(longer+entry(9999, entryID(9999), entryID(1), "beside a client")))
-			require.Contains(t, shell(t, `cat "$1"`, m.session("s", "last-error")), "busy")
-			require.NoError(t, live.Close())
-			large := longer
-			for n := 4; len(large) < 6<<20; n++ {
-				large += entry(n, entryID(n), entryID(n-1), strings.Repeat("x", 10_000))
-			}
-			require.NoError(t, copyOver(large), "much more")
-			require.True(t, large == a.raw("s"))
-			require.NoError(t, copyOver(large), "that once more")
-			require.Contains(t, shell(t, `cat "$1"`, m.session("s", "branches.tsv")), "xxx")
-			require.Empty(t, shell(t, `find "$1" -name '.*'`, a.path("")))
+			copyTargets(t, func(t *testing.T, to copyTarget) { testCopyOver(t, to, name) })
 		})
+	}
+}
+
+func testCopyOver(t *testing.T, to copyTarget, name string) {
+	c := overCopiers[name]
+	lines := header("s") + entry(1, entryID(1), "", "one")
+	longer := lines + entry(2, entryID(2), entryID(1), "two") + entry(3, entryID(3), entryID(2), "three")
+	if c.renames {
+		to.write("s", lines)
+	}
+	m := to.mount(true)
+	file := filepath.Join(t.TempDir(), "s.jsonl")
+	require.NoError(t, os.Mkdir(file+".d", 0o755))
+	copyOver := func(content string) error {
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o640))
+		require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(1_700_000_000, 123456789)))
+		_, _, err := tool(t, "bash", "-c", "set -o pipefail; "+c.script, "bash", file, m.path("sessions/p/s.jsonl"))
+		return err
+	}
+	if !c.renames {
+		require.NoError(t, copyOver(lines))
+	}
+	inode := run(t, "stat", "-c", "%i", m.path("sessions/p/s.jsonl"))
+	require.NoError(t, copyOver(longer))
+	require.Equal(t, longer, to.raw("s"))
+	require.Equal(t, inode, run(t, "stat", "-c", "%i", m.path("sessions/p/s.jsonl")), "it is the same file")
+	if name == "rsync" || name == "cp -p" {
+		require.Contains(t, to.times("s"), "2023-11-14 22:13:20.123")
+		if to.table == nil {
+			require.Contains(t, run(t, "stat", "-c", "%a %y", to.agent.path("s.jsonl")), "640 2023-11-14 22:13:20.123456789")
+		}
+	}
+	require.NoError(t, copyOver(longer), "the same once more")
+	require.Contains(t, shell(t, `cat "$1"`, m.session("s", "branches.tsv")), "three")
+
+	before := to.state()
+	require.Error(t, copyOver(lines), "an older version")
+	require.Error(t, copyOver(header("s")+entry(4, entryID(4), "", "other")), "another session")
+	require.Error(t, copyOver(longer+"{\"torn"), "a torn one")
+	require.Contains(t, shell(t, `cat "$1"`, m.session("s", "last-error")), "s.jsonl")
+	if name != "cat" { // the shell does not ask what close says
+		require.Error(t, copyOver(""), "an empty one")
+	}
+	require.Equal(t, before, to.state())
+
+	if to.table == nil {
+		live, err := os.OpenFile(to.agent.path("s.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		require.Error(t, copyOver(longer+entry(9999, entryID(9999), entryID(1), "beside a client")))
+		require.Contains(t, shell(t, `cat "$1"`, m.session("s", "last-error")), "busy")
+		require.NoError(t, live.Close())
+	}
+	large := longer
+	for n := 4; len(large) < 6<<20; n++ {
+		large += entry(n, entryID(n), entryID(n-1), strings.Repeat("x", 10_000))
+	}
+	require.NoError(t, copyOver(large), "much more")
+	require.True(t, large == to.raw("s"))
+	require.NoError(t, copyOver(large), "that once more")
+	require.Contains(t, shell(t, `cat "$1"`, m.session("s", "branches.tsv")), "xxx")
+	if to.table == nil {
+		require.Empty(t, shell(t, `find "$1" -name '.*'`, to.agent.path("")))
 	}
 }
 
@@ -238,8 +248,13 @@ func TestEditors(t *testing.T) {
 // a copy is not lost.
 func TestCopiesTogether(t *testing.T) {
 	t.Parallel()
-	a := newAgent(t)
-	m := mountForTest(t, a.dir)
+	copyTargets(t, testCopiesTogether)
+}
+
+func testCopiesTogether(t *testing.T, to copyTarget) {
+	lines := header("s") + entry(1, "aaaa0001", "", "one")
+	to.write("s", lines)
+	m := to.mount(true)
 	for n := range 20 {
 		id := entryID(n)
 		var contents [2]string
@@ -250,16 +265,14 @@ func TestCopiesTogether(t *testing.T) {
 			wg.Go(func() { errs[i] = os.WriteFile(m.path("sessions/p", id+".jsonl"), []byte(contents[i]), 0o644) })
 		}
 		wg.Wait()
-		won := slices.Index(contents[:], a.raw(id))
+		won := slices.Index(contents[:], to.raw(id))
 		require.NotEqual(t, -1, won)
 		require.NoError(t, errs[won])
 		require.ErrorIs(t, errs[1-won], syscall.EEXIST)
 	}
-	lines := header("s") + entry(1, "aaaa0001", "", "one")
-	a.write("s", lines)
 	added := ""
 	for n := range 30 {
-		longer := a.raw("s") + entry(n, entryID(1000+n), "", "copied")
+		longer := to.raw("s") + entry(n, entryID(1000+n), "", "copied")
 		var copied, appended error
 		var wg sync.WaitGroup
 		wg.Go(func() { copied = replaceBy(m.path("sessions/p"), "s.jsonl", longer) })
@@ -268,13 +281,13 @@ func TestCopiesTogether(t *testing.T) {
 		require.NoError(t, appended)
 		added += mark(n)
 		if copied == nil {
-			require.Contains(t, a.raw("s"), entryID(1000+n))
+			require.Contains(t, to.raw("s"), entryID(1000+n))
 		} else {
 			require.ErrorIs(t, copied, syscall.EEXIST)
 		}
 	}
 	for n := range 30 {
-		require.Equal(t, 1, strings.Count(a.raw("s"), "appended "+mark(n)))
+		require.Equal(t, 1, strings.Count(to.raw("s"), "appended "+mark(n)))
 	}
 }
 

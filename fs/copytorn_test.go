@@ -47,14 +47,17 @@ while True:
 func TestTornCopies(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
-	a := newAgent(t)
-	m := mountForTest(t, a.dir)
+	copyTargets(t, testTornCopies)
+}
+
+func testTornCopies(t *testing.T, to copyTarget) {
+	m := to.mount(true)
 	times := 12
 	if full() {
 		times = 100
 	}
 	whole := header("x") + entry(1, entryID(1), "", "hello")
-	before := statListing(t, a.dir)
+	before := to.state()
 	for n := range times {
 		part := whole
 		if n%5 == 4 {
@@ -78,11 +81,12 @@ func TestTornCopies(t *testing.T) {
 		require.NoFileExists(t, m.path("sessions/p/x.jsonl"))
 		require.NoFileExists(t, m.path("sessions/p/.x.jsonl.AbC123"))
 		require.NoDirExists(t, m.path("sessions/p/x"))
-		require.Equal(t, before, statListing(t, a.dir))
+		require.Equal(t, before, to.state())
 	}
+	require.Empty(t, names(t, m.path("sessions/p")))
 	require.Contains(t, shell(t, `cat "$1"`, m.path("last-error")), "killed")
 	require.NoError(t, os.WriteFile(m.path("sessions/p/x.jsonl"), []byte(whole), 0o644), "it can be copied again")
-	require.Equal(t, whole, a.raw("x"))
+	require.Equal(t, whole, to.raw("x"))
 }
 
 // TestClosed: what close(2) says is there at once; a shell closes what it has duplicated before anything is written; and a

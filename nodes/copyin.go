@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -30,6 +31,25 @@ func (d *SourceDir) isShownName(name string) bool {
 	}
 	_, err := d.storage.Stat(d.dir + layout.SessionSuffix)
 	return err == nil
+}
+
+// hasNoPlaceFor reports whether SOURCE cannot hold what is copied to a name.
+func (d *SourceDir) hasNoPlaceFor(name string, kind layout.Copied) bool {
+	return d.view.Rows && kind == layout.CopiedArtifact && !strings.HasSuffix(name, layout.SessionSuffix)
+}
+
+// holds returns those of the attributes that SOURCE can hold. The others are ignored: programs that copy set what they find,
+// and report an error for each file if they cannot.
+func (v *View) holds(a storage.Attributes) storage.Attributes {
+	if !v.Rows {
+		return a
+	}
+	a = storage.Attributes{Modified: a.Modified}
+	if a.Modified != nil {
+		whole := time.Unix(0, *a.Modified).UnixMilli() * int64(time.Millisecond)
+		a.Modified = &whole
+	}
+	return a
 }
 
 // copyErr is the error of a storage into which nothing can be copied, or err.
@@ -67,6 +87,9 @@ func (d *SourceDir) createIn(ctx context.Context, parent *node, name string, mod
 	kind := layout.CopiedAs(d.dir, name, beside)
 	if kind == layout.NotCopied || kind != layout.CopiedSession && d.isBeside() && !d.isOfCopy() {
 		return refuse(errNotForCopies)
+	}
+	if d.hasNoPlaceFor(name, kind) {
+		return refuse(errNoArtifacts)
 	}
 	c, err := d.view.newCopy(ctx, d.storage, d.copyPath(name), kind, mode)
 	if err != nil {
@@ -236,6 +259,8 @@ func (d *SourceDir) renameCopy(ctx context.Context, c *copying, newParent fusefs
 		return to.refuseCopy(newName, errShownName)
 	case kind == layout.NotCopied, kind != layout.CopiedSession && (beside || to.isBeside()) && !to.isOfCopy():
 		return to.refuseCopy(newName, errNotForCopies)
+	case to.hasNoPlaceFor(newName, kind):
+		return to.refuseCopy(newName, errNoArtifacts)
 	case kind == layout.CopiedTemporary:
 		return c.renameTemporary(to.copyPath(newName))
 	}
@@ -306,7 +331,7 @@ func (d *SourceDir) setattrDir(ctx context.Context, n *node, in *fuse.SetAttrIn)
 	if err != nil {
 		return d.view.fail("setattr", n.path(), err)
 	}
-	a = a.Without(st)
+	a = d.view.holds(a).Without(st)
 	if _, ok := d.view.copies.findMade(d.dir, st.Token); ok {
 		return d.view.fail("setattr", n.path(), d.storage.SetAttributes(d.dir, a))
 	}
@@ -333,7 +358,7 @@ func (f *SourceFile) setMade(ctx context.Context, in *fuse.SetAttrIn) (bool, err
 		}
 	}
 	a, err := attributesOf(c, in, st)
-	if a = a.Without(st); err != nil || a == (storage.Attributes{}) {
+	if a = f.view.holds(a).Without(st); err != nil || a == (storage.Attributes{}) {
 		return true, err
 	}
 	m, _ := f.view.copies.findMade(f.file, f.object)

@@ -43,6 +43,7 @@ var waysOut = []way{
 	{errDenied, saysItself},
 	{errNotForCopies, saysItself},
 	{errShownName, saysItself},
+	{errNoArtifacts, saysItself},
 	{errNotEmptied, saysItself},
 	{errManyCopies, saysItself},
 	{storage.ErrStale, "look again what is there, and then try again"},

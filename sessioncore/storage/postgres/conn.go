@@ -96,6 +96,8 @@ func saidError(err error) error {
 		kind = fs.ErrPermission
 	case said.Code == "25006":
 		kind = unix.EROFS
+	case said.Code == "0A000": // the table is of a kind that cannot do that
+		kind = unix.EPERM
 	case strings.HasPrefix(said.Code, "40"): // a deadlock or the like, and nothing was done
 		kind = storage.ErrStale
 	case said.Code == "53100":

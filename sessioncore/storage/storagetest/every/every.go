@@ -101,8 +101,8 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: rows,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "Mkdir", "Move", "Object.Fd", "Object.Writers", "Readlink", "Receive",
-				"RemoveIf", "ReplaceIf", "SetAttributes",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "Move", "Object.Fd", "Object.Writers", "Readlink", "RemoveIf",
+				"ReplaceIf",
 			},
 			WriteFile: func(t *testing.T, name, data string) {
 				table.Remove(t, prefix+name) // as another object
