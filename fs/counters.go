@@ -25,6 +25,7 @@ type Counters struct {
 	New      int       `json:"new"`      // new sessions that are not on disk yet
 	Held     int64     `json:"held"`     // bytes for open files, and for new sessions
 	Memory   int64     `json:"memory"`   // bytes of the process that are in memory
+	Shared   bool      `json:"shared"`   // other machines may write to the sessions
 }
 
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
@@ -32,7 +33,7 @@ func (s *Server) Counters() Counters {
 	c := s.calls.counts.read()
 	c.Since, c.Running = s.since, s.calls.running()
 	c.Sessions, c.New, c.Held = s.tree.store.Indexed(), len(s.tree.sessions.Names()), s.tree.view.Memory.Held()
-	c.Memory = residentMemory()
+	c.Memory, c.Shared = residentMemory(), s.tree.shared
 	return c
 }
 

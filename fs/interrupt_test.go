@@ -20,16 +20,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbackEnv holds two directories, separated by a newline, of which the test binary shows the first at the second.
+// loopbackEnv holds two directories, separated by a newline, of which the test binary shows the first at the second. A third
+// line may say how (sharedLoopback).
 const loopbackEnv = "SESSIONFS_TEST_LOOPBACK"
 
-// runLoopback serves a loopback file system, without any caching, until its stdin is closed.
+// runLoopback serves a loopback file system, without any caching if nothing else is said, until its stdin is closed.
 func runLoopback(dirs string) int {
 	from, to, _ := strings.Cut(dirs, "\n")
-	root, err := fusefs.NewLoopbackRoot(from)
+	to, how, _ := strings.Cut(to, "\n")
+	options := &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}
+	root, err := sharedLoopback(from, how, options)
 	if err == nil {
 		var server *fuse.Server
-		if server, err = fusefs.Mount(to, root, &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}); err == nil {
+		if server, err = fusefs.Mount(to, root, options); err == nil {
 			fmt.Println("ready")
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			if err := server.Unmount(); err != nil {
@@ -52,12 +55,14 @@ type loopback struct {
 
 func newLoopback(t *testing.T, from string) *loopback { return newLoopbackAt(t, from, t.TempDir()) }
 
-func newLoopbackAt(t *testing.T, from, dir string) *loopback {
+func newLoopbackAt(t *testing.T, from, dir string) *loopback { return newLoopbackAs(t, from, dir, "") }
+
+func newLoopbackAs(t *testing.T, from, dir, how string) *loopback {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	l := &loopback{t, dir, exec.Command(self)}
-	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+from+"\n"+l.dir)
+	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+from+"\n"+l.dir+"\n"+how)
 	l.cmd.Dir, l.cmd.Stderr = "/", os.Stderr
 	stdin, err := l.cmd.StdinPipe()
 	require.NoError(t, err)

@@ -73,6 +73,7 @@ type tree struct {
 	root     *nodes.RootDir
 	clients  *clients.Clients
 	leases   *clients.Leases
+	shared   bool // other machines may write to the sessions
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -84,6 +85,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	source.SetSharing(sharing(o))
 	t := &tree{source: source, place: filepath.Join(source.Path(), layout.Sessions)}
 	flat := piSessionDir(source, o.Source, os.Getenv)
 	onDisk, err1 := t.openSessions(layout.Sessions, flat)
@@ -93,6 +95,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		t.closeStorages()
 		return nil, err
 	}
+	onDisk.SetSharing(sharing(o)) // pi's may be elsewhere
 	paths := []string{o.Source, o.SourceAs, source.Path()}
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
@@ -114,6 +117,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	blobStore := blobfs.New(blobs)
 	list := listing.New(t.store, onDisk.Path())
 	list.SetFlat(flat != "")
+	t.shared = onDisk.Shared()
 	view := &nodes.View{
 		Log:   log,
 		Blobs: blobStore,
@@ -221,6 +225,17 @@ func (t *tree) openTerminals(state string) (*dir.Storage, error) {
 		t.subs = append(t.subs, s)
 	}
 	return s, err
+}
+
+// sharing returns what the options say about other machines.
+func sharing(o mountopts.Options) dir.Sharing {
+	switch {
+	case o.Shared:
+		return dir.SharingAlways
+	case o.NotShared:
+		return dir.SharingNever
+	}
+	return dir.SharingDetected
 }
 
 // sub returns a directory of SOURCE. It need not exist: the client makes it when it first needs it, which can be

@@ -37,6 +37,10 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
 	}
+	if t.shared {
+		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, and clients on " +
+			"other machines are not seen; -o noshared says that it is a directory of this machine")
+	}
 	return mountTree(t, o, log)
 }
 

@@ -48,6 +48,8 @@ var obeyed = []option{
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
 	{name: "blobs", value: "DIR", help: "blobs of a database; postgres: in a table beside", set: setBlobs},
+	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
+	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
 	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},

@@ -49,6 +49,8 @@ type Options struct {
 	ContextSent bool
 	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
 	ContextBlobsRef bool
+	// Shared and NotShared say whether other machines may write to Source. Without either the type of its file system tells.
+	Shared, NotShared bool
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
 	Memory int64
 	// Debug logs at debug level, every request too.

@@ -67,6 +67,7 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, "ok", before["state"])
 		require.EqualValues(t, pid, before["pid"])
 		require.Contains(t, before["version"], "go-fuse")
+		require.Equal(t, false, before["shared"])
 		since, err := time.Parse(time.RFC3339, before["since"].(string))
 		require.NoError(t, err)
 		require.Less(t, time.Since(since), 2*patience)

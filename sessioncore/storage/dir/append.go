@@ -174,11 +174,12 @@ func fstat(fd int) (storage.Stat, error) {
 }
 
 // Append implements Storage: one write(2) of all data (docs/design.md section 4). Callers that need the file to end
-// in a newline first put one at the start of data (storage.EndsInNewline).
+// in a newline first put one at the start of data (storage.EndsInNewline). In a shared directory the data is read back.
 //
 // A failed or short write is undone; the error then wraps the errno (ENOSPC, EDQUOT, EFBIG, EIO, …), or
 // io.ErrShortWrite if there is none. ErrStale: a program without the lock gave the name to another file, or the
-// directory was replaced, and the data is not in it. fs.ErrNotExist, ErrNotRegular and ErrBadName as for Open;
+// directory was replaced, and the data is not in it; or another machine wrote to the same place, and whole lines at the
+// beginning of data may be in the file. fs.ErrNotExist, ErrNotRegular and ErrBadName as for Open;
 // ErrLocked: another process's lease forbids writing.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return s.appendWith(kernel, name, data)
@@ -200,6 +201,9 @@ func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat,
 
 	var after storage.Stat
 	err = sys.appendOnce(fd, data)
+	if err == nil && p.shared() {
+		err = p.arrived(fd, before, data)
+	}
 	if err == nil {
 		after, err = p.confirm(before.Token)
 	}

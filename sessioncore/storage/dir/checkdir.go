@@ -67,8 +67,35 @@ func (s *Storage) statDir(dir string) (storage.Stat, error) {
 type heldLocks struct {
 	queue storage.FIFOMutexes[string]
 
-	mu sync.Mutex // guards in
-	in map[string]storage.Token
+	mu   sync.Mutex // guards the fields below
+	in   map[string]storage.Token
+	seen map[string]seenLock // locks of others in shared directories, by the name that is locked
+}
+
+// maxSeenLocks bounds how many locks are watched at a time. One that is forgotten is watched anew.
+const maxSeenLocks = 1000
+
+// see remembers a lock of another. A wait for a lock is shorter than the time for which one must stay as it is.
+func (h *heldLocks) see(name string, lock seenLock) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.seen == nil || len(h.seen) >= maxSeenLocks {
+		h.seen = map[string]seenLock{}
+	}
+	h.seen[name] = lock
+}
+
+// sighting returns the lock that see remembered.
+func (h *heldLocks) sighting(name string) seenLock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seen[name]
+}
+
+func (h *heldLocks) forget(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.seen, name)
 }
 
 func (h *heldLocks) add(name string, dir storage.Token) {

@@ -29,6 +29,9 @@ type Storage struct {
 	spare atomic.Pointer[func()] // see OnNoDescriptor
 	above *Storage               // the storage that Sub was called on; nil if none
 	links []string               // other paths of the directory, see AlsoAt
+
+	sharing Sharing
+	asked   asked
 }
 
 var _ storage.Storage = (*Storage)(nil)
@@ -57,7 +60,7 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{root: rootDir{path: real}, above: s}, nil
+	return &Storage{root: rootDir{path: real}, above: s, sharing: s.sharing}, nil
 }
 
 // OnNoDescriptor sets what is called when there is no descriptor left to open a file: it should close some that others
@@ -171,13 +174,13 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 			return storage.Stat{}, err
 		}
 		defer root.release()
-		return nameAt{dirfd: root.fd, base: base, name: name}.stat()
+		return nameAt{dirfd: root.fd, base: base, name: name, storage: s, held: root}.look()
 	}
 	if dir = dir[:len(dir)-1]; canHold(dir) {
 		d, _, err := s.hold(dir)
 		if err == nil {
 			defer d.release()
-			return nameAt{dirfd: d.fd, base: base, name: name}.stat()
+			return nameAt{dirfd: d.fd, base: base, name: name, storage: s, held: d}.look()
 		}
 		if !errors.Is(err, fs.ErrPermission) { // the directory may be searchable but not readable
 			return storage.Stat{}, err

@@ -31,10 +31,11 @@ type heldDirs struct {
 
 // heldDir is an open directory with a reference count. Callers of hold and find must call release.
 type heldDir struct {
-	fd   int
-	id   storage.Token // only device and inode are compared
-	refs atomic.Int32  // users, plus one while in dirs
-	used int64         // heldDirs.uses at the last use
+	fd     int
+	id     storage.Token // only device and inode are compared
+	remote bool          // isShared
+	refs   atomic.Int32  // users, plus one while in dirs
+	used   int64         // heldDirs.uses at the last use
 }
 
 func (d *heldDir) release() {
@@ -158,7 +159,7 @@ func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
 		_ = unix.Close(fd)
 		return nil, storage.Stat{}, err
 	}
-	d := &heldDir{fd: fd, id: st.Token}
+	d := &heldDir{fd: fd, id: st.Token, remote: isShared(fd)}
 	d.refs.Store(1)
 	s.held.put(name, d)
 	return d, st, nil

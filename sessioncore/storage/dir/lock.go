@@ -102,7 +102,7 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 		in.Turn, turn.Turn = time.Now(), time.Now()
 	}
 	p.base = "." + p.base + ".lock"
-	l := &lockFile{nameAt: p, owner: dir, leave: leave, root: s.Path()}
+	l := &lockFile{nameAt: p, owner: dir, leave: leave, root: s.Path(), of: name}
 	taken := false
 	defer func() {
 		if !taken { // also after a panic: clients could write no more
@@ -116,6 +116,12 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 		return nil, err
 	}
 	taken = true
+	if l.shared() {
+		s.locks.forget(name)
+		file := p
+		file.base, file.name = path.Base(name), name
+		file.refresh()
+	}
 	return l, nil
 }
 
@@ -130,6 +136,7 @@ type lockFile struct {
 	leave  func()        // unlocks the FIFO mutex
 	root   string        // the path of the Storage
 	seen   seenLock      // the lock of another that was met last
+	of     string        // the name that is locked
 }
 
 func (l *lockFile) done() {
@@ -214,6 +221,12 @@ func (l *lockFile) create() error {
 		}
 		_ = l.remove()
 		return l.fail("lock", err)
+	}
+	if l.shared() {
+		if err := flush(fd); err != nil { // else others see a lock without content, which soon counts as stale
+			_ = l.remove()
+			return l.fail("lock", err)
+		}
 	}
 	return nil
 }

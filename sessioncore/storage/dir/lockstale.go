@@ -45,15 +45,27 @@ type seenLock struct {
 	since time.Time
 }
 
-// isStale reports whether the existing lock, open as fd and with this content, is stale.
+// isStale reports whether the existing lock, open as fd and with this content, is stale. In a shared directory the clocks
+// of two machines may differ, and two processes have one PID: there only time that passed here counts.
 func (l *lockFile) isStale(fd int, text string, st storage.Stat) bool {
-	if ourLocks.isCopy(l.base, text, l.owner.Token) {
+	shared := l.shared()
+	if !shared && ourLocks.isCopy(l.base, text, l.owner.Token) {
 		return true
+	}
+	if shared {
+		l.seen = l.storage.locks.sighting(l.of)
 	}
 	if l.seen.text != text || l.seen.state != st.Token {
 		l.seen = seenLock{text, st.Token, time.Now()}
+		if shared {
+			l.storage.locks.see(l.of, l.seen)
+		}
 	}
-	switch holderOf(text, st.ModTime(), fd) {
+	h := holderOf(text, st.ModTime(), fd)
+	if shared {
+		return h != holderLives && time.Since(l.seen.since) > lockForeign
+	}
+	switch h {
 	case holderGone:
 		return true
 	case holderUnclear:

@@ -95,7 +95,7 @@ func (r *rootDir) openPath() (*heldDir, storage.Stat, error) {
 		_ = unix.Close(fd)
 		return nil, storage.Stat{}, err
 	}
-	d := &heldDir{fd: fd, id: st.Token}
+	d := &heldDir{fd: fd, id: st.Token, remote: isShared(fd)}
 	d.refs.Store(1)
 	return d, st, nil
 }

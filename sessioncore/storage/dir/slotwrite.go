@@ -31,6 +31,9 @@ func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (sto
 		return storage.Stat{}, p.fail("read", errors.Join(err, storage.ErrStale))
 	}
 	err = pwriteOnce(fd, data)
+	if err == nil && p.shared() {
+		err = flush(fd)
+	}
 	if err == nil {
 		_, err = p.confirm(st.Token)
 	}

@@ -105,6 +105,55 @@ var remoteFileSystems = []uint32{
 	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
 }
 
+// sharedFileSystems are those, besides remoteFileSystems, whose files several machines may use at a time.
+var sharedFileSystems = []uint32{
+	unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC,
+	0x01161970, // GFS2
+	0x0bd00bd0, // Lustre
+	0x47504653, // GPFS
+	0x19830326, // BeeGFS
+	0x20030528, // OrangeFS
+	0xaad7aaea, // PanFS
+	0x786f4256, // VirtualBox's shared folders
+}
+
+// isShared reports whether a file or directory is on a file system that other machines may use too. A FUSE file system
+// counts as one, as the kernel does not tell what is behind it.
+func isShared(fd int) bool {
+	var st unix.Statfs_t
+	err := retry(func() error { return unix.Fstatfs(fd, &st) })
+	if err != nil {
+		return false
+	}
+	kind := uint32(st.Type)
+	return slices.Contains(remoteFileSystems, kind) || slices.Contains(sharedFileSystems, kind)
+}
+
+// statNow is fstatat(2) without following a link, of what a server says now and not of what the kernel remembers. An empty
+// base stands for the descriptor itself. The error is ENOSYS if the system cannot do that.
+func statNow(fd int, base string) (storage.Stat, error) {
+	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_FORCE_SYNC
+	if base == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	var st unix.Statx_t
+	err := retry(func() error { return unix.Statx(fd, base, flags, unix.STATX_BASIC_STATS, &st) })
+	if err == unix.EPERM { // a sandbox
+		err = unix.ENOSYS
+	}
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	nanos := func(t unix.StatxTimestamp) unix.Timespec { return unix.NsecToTimespec(t.Sec*1e9 + int64(t.Nsec)) }
+	return statOf(&unix.Stat_t{
+		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Mode: uint32(st.Mode), Size: int64(st.Size), Uid: st.Uid, Gid: st.Gid,
+		Mtim: nanos(st.Mtime), Ctim: nanos(st.Ctime),
+	}), nil
+}
+
+// dropCache drops what the kernel has of a file's content.
+func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
+
 // startOf returns when a process was started.
 func startOf(pid int) (time.Time, bool) {
 	stat, err := procfs.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -37,4 +37,10 @@ func lease(fd int) (state storage.WriterState, returned bool) { return storage.W
 
 func isRemote(fd int) bool { return false }
 
+func isShared(fd int) bool { return false }
+
+func statNow(fd int, base string) (storage.Stat, error) { return storage.Stat{}, unix.ENOSYS }
+
+func dropCache(fd int) {}
+
 func startOf(pid int) (time.Time, bool) { return time.Time{}, false }
