@@ -29,22 +29,26 @@ func skipStringByBytes(s *Scanner, b []byte, i int) (int, Status) {
 	return i, Short
 }
 
-// checkSkipString compares SkipString with skipStringByBytes, both before and after bytes above 0x7f were seen.
+// checkSkipString compares SkipString in all its variants with skipStringByBytes, both before and after bytes above 0x7f
+// were seen.
 func checkSkipString(t *testing.T, text []byte, from int) {
 	text = text[:len(text):len(text)]
 	for _, flags := range []Flags{0, HasHighBytes, HasBlob} {
-		want, got := Scanner{Flags: flags}, Scanner{Flags: flags}
+		want := Scanner{Flags: flags}
 		wantEnd, wantStatus := skipStringByBytes(&want, text, from)
-		end, status := got.SkipString(text, from)
-		if end != wantEnd || status != wantStatus || got.Flags != want.Flags {
-			t.Fatalf("SkipString(%q, %d) with flags %d: %d, %d, flags %d; want %d, %d, flags %d",
-				text, from, flags, end, status, got.Flags, wantEnd, wantStatus, want.Flags)
-		}
+		eachVariant(func(variant string) {
+			got := Scanner{Flags: flags}
+			end, status := got.SkipString(text, from)
+			if end != wantEnd || status != wantStatus || got.Flags != want.Flags {
+				t.Fatalf("SkipString(%q, %d) in %s with flags %d: %d, %d, flags %d; want %d, %d, flags %d",
+					text, from, variant, flags, end, status, got.Flags, wantEnd, wantStatus, want.Flags)
+			}
+		})
 	}
 }
 
 // TestSkipStringByPlace puts what counts in a string at each place of its first words and two blocks, followed
-// by text of several lengths, and every byte at each place of the first words and one block.
+// by text of several lengths, and every byte, alone and after a backslash, at each place of the first words and one block.
 func TestSkipStringByPlace(t *testing.T) {
 	check := func(piece string, places int, after ...int) {
 		for at := range places {
@@ -60,6 +64,19 @@ func TestSkipStringByPlace(t *testing.T) {
 	}
 	for c := range 256 {
 		check(string([]byte{byte(c)}), shortWords*wordSize+blockSize+2, 0, 65)
+		check(string([]byte{'\\', byte(c)}), shortWords*wordSize+blockSize+2, 0, 65)
+	}
+}
+
+// TestSkipStringRuns has runs of backslashes of all lengths up to more than a block, which end at each place of two blocks.
+func TestSkipStringRuns(t *testing.T) {
+	for n := range blockSize + 3 {
+		for at := range 2 * blockSize {
+			for _, after := range []string{`"`, `n`, `u`, `x`, `u00e9`, "\x01", "é", ""} {
+				text := strings.Repeat("x", at) + strings.Repeat(`\`, n) + after + strings.Repeat("y", blockSize)
+				checkSkipString(t, []byte(text), 0)
+			}
+		}
 	}
 }
 
@@ -96,23 +113,27 @@ func FuzzSkipString(f *testing.F) {
 
 // BenchmarkSkipString is the speed by what strings are like.
 func BenchmarkSkipString(b *testing.B) {
-	for _, c := range []struct{ name, text string }{
+	cases := []struct{ name, text string }{
 		{"keys", `"type":"message","id":"1234abcd","parentId":"87654321","timestamp":"2026-02-16T10:20:30.000Z"`},
 		{"prose", `"` + strings.Repeat("the quick brown fox jumps over the lazy dog ", 200) + `"`},
 		{"code", `"` + strings.Repeat(`\tif err := file.Close(); err != nil {\n\t\treturn fmt.Errorf(\"close: %w\", err)\n\t}\n`, 100) + `"`},
+		{"unicode", `"` + strings.Repeat(`\u6f22\u5b57\u304b\u306a\u3001abc, \u00e9 `, 400) + `"`},
 		{"cjk", `"` + strings.Repeat("漢字かな、abc, é ", 400) + `"`},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			data := []byte(c.text)
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				var s Scanner
-				for i := 0; i < len(data); i++ {
-					if data[i] == '"' {
-						i, _ = s.SkipString(data, i+1)
+	}
+	for _, c := range cases {
+		data := []byte(c.text)
+		eachVariant(func(variant string) {
+			b.Run(c.name+"/"+variant, func(b *testing.B) {
+				b.SetBytes(int64(len(data)))
+				for b.Loop() {
+					var s Scanner
+					for i := 0; i < len(data); i++ {
+						if data[i] == '"' {
+							i, _ = s.SkipString(data, i+1)
+						}
 					}
 				}
-			}
+			})
 		})
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package rawjson
+
+func eachVariant(f func(variant string)) { f("words") }
