@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,15 @@ type countingStorage struct {
 	*memory.Storage
 	stats, lists, named, opens atomic.Int64
 	each, names                atomic.Int64 // calls of Each, and names that it was told
+
+	announced sync.Map // names told to ReadAhead
+	surprises atomic.Int64
+}
+
+func (c *countingStorage) ReadAhead(names []string) {
+	for _, name := range names {
+		c.announced.Store(name, true)
+	}
 }
 
 func (c *countingStorage) Stat(name string) (storage.Stat, error) {
@@ -50,6 +60,9 @@ func (c *countingStorage) StatNames(dir string, names []string, f func(int, stor
 
 func (c *countingStorage) Open(name string) (storage.Object, error) {
 	c.opens.Add(1)
+	if _, known := c.announced.Load(name); !known {
+		c.surprises.Add(1)
+	}
 	return c.Storage.Open(name)
 }
 
@@ -380,4 +393,18 @@ func TestLongFirstMessages(t *testing.T) {
 	require.NoError(t, files.Remove("p/s.jsonl"))
 	_, err = doc.ReadAt(line, 0)
 	require.ErrorIs(t, err, storage.ErrStale)
+}
+
+// TestLookReadsAhead: files are announced before they are opened, however many there are.
+func TestLookReadsAhead(t *testing.T) {
+	files := &countingStorage{Storage: memory.New()}
+	n := 2*readBatch + 10
+	for i := range n {
+		require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%d.jsonl", i%5, i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
+	}
+	sessions, err := newListing(t, files).Look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sessions.All(), n)
+	require.EqualValues(t, n, files.opens.Load())
+	require.Zero(t, files.surprises.Load())
 }

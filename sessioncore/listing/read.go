@@ -32,15 +32,33 @@ type readResult struct {
 // read reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next look
 // tries it again. When ctx is done, what was read stays.
 func (l *Listing) read(ctx context.Context, files []*sessionFile) error {
-	for batch := range slices.Chunk(files, readBatch) {
+	var next sync.WaitGroup
+	defer next.Wait()
+	batches := slices.Collect(slices.Chunk(files, readBatch))
+	for i, batch := range batches {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if i == 0 {
+			l.readAhead(batch)
+		}
+		next.Wait()
+		if i+1 < len(batches) { // while this one is looked into
+			next.Go(func() { l.readAhead(batches[i+1]) })
 		}
 		if err := l.readBatch(batch); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (l *Listing) readAhead(files []*sessionFile) {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.name
+	}
+	l.store.Storage().ReadAhead(names)
 }
 
 func (l *Listing) readBatch(files []*sessionFile) error {

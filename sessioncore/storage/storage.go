@@ -46,6 +46,9 @@ type Storage interface {
 	// Open opens a regular file for reading and pins it: its content stays readable after the name is replaced or
 	// removed.
 	Open(name string) (Object, error)
+	// ReadAhead says that files are about to be opened and their beginnings read. A storage for which each of them is a
+	// question to somebody else asks for all at once, and returns when it has the answer. Others do nothing.
+	ReadAhead(names []string)
 
 	// MkdirAll creates a directory ("" for the root) and its missing parents. The error wraps ErrNotRegular if a
 	// file is in the way. If it is unsupported, files need no directory.

@@ -39,7 +39,8 @@ func methods(t *testing.T, s every.Storage, o storage.Object, token storage.Toke
 			}
 			return errors.Join(s.Keep(ctx, "d/new", nil), unlock())
 		},
-		"KeepAll": func() error { s.KeepAll(ctx); return nil },
+		"ReadAhead": func() error { s.ReadAhead([]string{"d/x", "none", ""}); return nil },
+		"KeepAll":   func() error { s.KeepAll(ctx); return nil },
 		"Overwrite": func() error {
 			_, err := s.Overwrite("d/x", token, []byte("y"))
 			return err

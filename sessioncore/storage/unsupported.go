@@ -18,6 +18,9 @@ func (Unsupported) ListStat(string, func(Item) bool) ([]StatItem, error) { retur
 // StatNames implements Storage.
 func (Unsupported) StatNames(string, []string, func(int, Stat)) error { return ErrUnsupported }
 
+// ReadAhead implements Storage. It does nothing.
+func (Unsupported) ReadAhead([]string) {}
+
 // Readlink implements Storage.
 func (Unsupported) Readlink(string) (string, error) { return "", ErrUnsupported }
 

@@ -77,12 +77,34 @@ func (s *Storage) readAhead(path string) {
 		return
 	}
 	defer s.ahead.end(read)
+	s.readHeads(paths)
+}
+
+// ReadAhead implements storage.Storage.
+func (s *Storage) ReadAhead(names []string) {
+	if len(names) < 2 || s.refresh() != nil { // who opens them is told
+		return
+	}
+	for some := range slices.Chunk(names, aheadRows) {
+		paths := make([]string, len(some))
+		for i, name := range some {
+			paths[i] = s.pathOf(name)
+		}
+		s.readHeads(paths)
+	}
+}
+
+// readHeads reads the beginnings of those rows that have never been read.
+func (s *Storage) readHeads(paths []string) {
 	s.mu.RLock()
 	paths = slices.DeleteFunc(paths, func(p string) bool {
 		r := s.rows[p]
 		return r == nil || r.content.length.Load() > 0
 	})
 	s.mu.RUnlock()
+	if len(paths) == 0 {
+		return
+	}
 	asked := s.now()
 	heads := make([][]byte, 0, len(paths))
 	found := make([]facts, 0, len(paths))

@@ -19,7 +19,9 @@ import (
 
 const (
 	// headSize is how much of a row is read when it is opened: what a list of sessions needs of each of them.
-	headSize = 8 << 10
+	headSize = 4 << 10
+	// unpackedWhole is how long rows are at most of which the server unpacks all for that.
+	unpackedWhole = 64 << 10
 	// windowSize is how much is read at once of a row that cannot be kept. PostgreSQL unpacks all of it each time.
 	windowSize = 8 << 20
 	// contentTries is how often a row is read that others write to meanwhile.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -58,8 +59,14 @@ func makeQueries(table string, of tableOf) queries {
 	q.one = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1`
 	q.lockRow = q.one + ` FOR UPDATE`
 
-	// $2 bytes are in as many characters at most, and those the server unpacks without the rest.
-	head := `SELECT ` + columns + `, substring(` + strings.Replace(utf8, `content`, `substring(content FROM 1 FOR $2)`, 1) + ` FROM 1 FOR $2) FROM ` + table
+	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
+	// it longer than to unpack all of a row that is not long.
+	head := `substring(` + utf8 + ` FROM 1 FOR $2)`
+	if of != ofBlobs {
+		head = `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + ` THEN ` + head +
+			` ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
+	}
+	head = `SELECT ` + columns + `, ` + head + ` FROM ` + table
 	q.head = head + ` WHERE path = $1`
 	q.heads = head + ` WHERE path = ANY($1)`
 	q.all = `SELECT ` + columns + `, content FROM ` + table + ` WHERE path = $1`

@@ -102,6 +102,9 @@ func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage
 	return storage.StatNames(s.files, dir, names, func(i int, st storage.Stat) { f(i, shown(path.Join(dir, names[i]), st)) })
 }
 
+// ReadAhead implements storage.Storage.
+func (s *Storage) ReadAhead(names []string) { s.files.ReadAhead(names) }
+
 // Stat implements storage.Storage. The kind and size of a file are told without searching it.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	st, err := s.files.Stat(name)
