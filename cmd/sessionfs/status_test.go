@@ -115,7 +115,7 @@ func TestStatusOfOthers(t *testing.T) {
 	s.mount()
 	e, ok := mountAt(s.mountpoint)
 	require.True(t, ok)
-	pid, said, err := askStatus(e) // as root
+	pid, said, err := askStatus(e, socketLimit) // as root
 	require.NoError(t, err)
 	require.Equal(t, s.pid(), pid)
 	require.NotEmpty(t, said.Version)
@@ -137,7 +137,7 @@ func TestStatusOfOthers(t *testing.T) {
 	impostor, err := net.ListenUnix("unix", socketName(e.uid, e.minor)) // root, who is not the user
 	require.NoError(t, err)
 	defer impostor.Close()
-	_, _, err = askStatus(e)
+	_, _, err = askStatus(e, socketLimit)
 	require.ErrorIs(t, err, errNotTheirs)
 }
 

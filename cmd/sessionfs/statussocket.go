@@ -108,8 +108,8 @@ func (a *attendant) tell(conn *net.UnixConn) {
 // errNotTheirs means that somebody else answers in the name of a mount.
 var errNotTheirs = errors.New("the socket is another user's")
 
-// askStatus asks the daemon of a mount. The pid is known also if it does not answer.
-func askStatus(e mountEntry) (pid int, said told, err error) {
+// askStatus asks the daemon of a mount, and waits so long. The pid is known also if it does not answer.
+func askStatus(e mountEntry, limit time.Duration) (pid int, said told, err error) {
 	conn, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
 	if err != nil {
 		return 0, said, err
@@ -120,7 +120,7 @@ func askStatus(e mountEntry) (pid int, said told, err error) {
 		err = errNotTheirs
 	}
 	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(socketLimit))
+		err = conn.SetDeadline(time.Now().Add(limit))
 	}
 	if err != nil {
 		return 0, said, err

@@ -9,11 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 )
+
+// unmountAskLimit is how long the daemon has to tell what it has done before the mount itself is asked, which takes longer.
+const unmountAskLimit = time.Second
 
 // unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
 func unmountCommand(arg string, lazy bool) error {
@@ -38,14 +42,19 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
-	if lookAt(e) == killed {
+	// A daemon that tells what it has done lives. That saves a look at all processes, and a child for each question.
+	_, said, silent := askStatus(e, unmountAskLimit)
+	if silent != nil && lookAt(e) == killed {
 		return removeKilled(e, exitUnmount)
 	}
 	limit := saveLimit
 	if lazy {
 		limit = saveLimitLazy
 	}
-	unsaved := saveTyped(e, limit)
+	var unsaved error
+	if silent != nil || said.New > 0 {
+		unsaved = saveTyped(e, limit)
+	}
 	switch {
 	case errors.Is(unsaved, errNoAnswer) && lazy:
 		// Who waits for the mount must not wait for ever. The server, should it go on, saves what was typed.
