@@ -153,7 +153,9 @@ func TestInterruptedSearch(t *testing.T) {
 	}
 	m := mountForTest(t, a, debugging)
 	require.DirExists(t, m.path("search/zanzibar/entries"))
+	before := m.procNumber("io", "rchar")
 	w := startWaiter(t, "ls", m.path("search/zanzibar/entries"))
+	require.Eventually(t, func() bool { return m.procNumber("io", "rchar") > before+size }, patience, time.Millisecond, "it has begun")
 	w.blocked()
 	w.killed(syscall.SIGINT)
 	require.Eventually(t, func() bool { return m.searches() > 0 }, patience, 10*time.Millisecond)
