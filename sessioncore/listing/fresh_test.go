@@ -408,3 +408,20 @@ func TestLookReadsAhead(t *testing.T) {
 	require.EqualValues(t, n, files.opens.Load())
 	require.Zero(t, files.surprises.Load())
 }
+
+// panicking is a storage that a row, or a file, makes panic when it is read ahead.
+type panicking struct{ *memory.Storage }
+
+func (panicking) ReadAhead([]string) { panic("a row like no other") }
+
+// TestReadAheadPanics: what is read ahead takes neither the process nor the list with it.
+func TestReadAheadPanics(t *testing.T) {
+	files := panicking{memory.New()}
+	n := readBatch + 10 // the second batch is read ahead by a goroutine
+	for i := range n {
+		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%d.jsonl", i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
+	}
+	sessions, err := newListing(t, files).Look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sessions.All(), n)
+}

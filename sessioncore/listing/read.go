@@ -53,7 +53,10 @@ func (l *Listing) read(ctx context.Context, files []*sessionFile) error {
 	return nil
 }
 
+// readAhead announces files that are about to be read. What fails here fails again for who reads them.
 func (l *Listing) readAhead(files []*sessionFile) {
+	var err error
+	defer storage.RecoverTo(&err)
 	names := make([]string, len(files))
 	for i, f := range files {
 		names[i] = f.name
