@@ -93,9 +93,15 @@ func lease(fd int) (state storage.WriterState, returned bool) {
 // isRemote reports whether a file is on a file system whose refusal of a lease says nothing about the processes of
 // this machine.
 func isRemote(fd int) bool {
+	kind, ok := fileSystem(fd)
+	return ok && slices.Contains(remoteFileSystems, kind)
+}
+
+// fileSystem returns the type of the file system that a file or directory is on (statfs(2)).
+func fileSystem(fd int) (kind uint32, ok bool) {
 	var st unix.Statfs_t
 	err := retry(func() error { return unix.Fstatfs(fd, &st) })
-	return err == nil && slices.Contains(remoteFileSystems, uint32(st.Type))
+	return uint32(st.Type), err == nil
 }
 
 // remoteFileSystems get their leases from a server, or have none, and refuse them whether or not the file is open
@@ -120,13 +126,8 @@ var sharedFileSystems = []uint32{
 // isShared reports whether a file or directory is on a file system that other machines may use too. A FUSE file system
 // counts as one, as the kernel does not tell what is behind it.
 func isShared(fd int) bool {
-	var st unix.Statfs_t
-	err := retry(func() error { return unix.Fstatfs(fd, &st) })
-	if err != nil {
-		return false
-	}
-	kind := uint32(st.Type)
-	return slices.Contains(remoteFileSystems, kind) || slices.Contains(sharedFileSystems, kind)
+	kind, ok := fileSystem(fd)
+	return ok && (slices.Contains(remoteFileSystems, kind) || slices.Contains(sharedFileSystems, kind))
 }
 
 // statNow is fstatat(2) without following a link, of what a server says now and not of what the kernel remembers. An empty
