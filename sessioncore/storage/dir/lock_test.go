@@ -120,8 +120,33 @@ func TestLockHolder(t *testing.T) {
 		if test.modified == now {
 			test.modified = time.Now() // what has no process is trusted for a moment only
 		}
-		assert.Equal(t, test.want, holderOf(test.text, test.modified, int(f.Fd())), "%q %s", test.text, test.modified)
+		assert.Equal(t, test.want, holderOf(test.text, test.modified, int(f.Fd()), isNobodys), "%q %s", test.text, test.modified)
 	}
+}
+
+// TestPidIsSearchedOnce: a waiter looks through the processes of the machine once for each lock that it meets, however
+// often it looks at that lock.
+func TestPidIsSearchedOnce(t *testing.T) {
+	s := openTemp(t)
+	now := time.Now()
+	text := fmt.Sprintf("%d:%d\n", deadPid(t), now.UnixMilli())
+	writeDisk(t, s, ".x.jsonl.lock", text)
+	fd, err := unix.Open(pathOf(s, ".x.jsonl.lock"), unix.O_RDONLY, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	st, err := fstat(fd)
+	require.NoError(t, err)
+	searches := 0
+	l := &lockFile{nameAt: nameAt{storage: s, dirfd: unix.AT_FDCWD, base: ".x.jsonl.lock"}, of: "x.jsonl"}
+	l.seen = newSeenLock(text, st.Token)
+	l.seen.nobodys = onceFor(func(int) bool {
+		searches++
+		return true
+	})
+	for range 5 {
+		assert.True(t, l.isStale(fd, text, st))
+	}
+	assert.Equal(t, 1, searches)
 }
 
 // TestAbandonedLocks: locks that nobody will ever remove, though they name a process or a time that is there, are
@@ -143,7 +168,7 @@ func TestAbandonedLocks(t *testing.T) {
 	} {
 		writeDisk(t, s, ".x.jsonl.lock", lock.text)
 		require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, lock.modified))
-		unlock, err := s.Lock(t.Context(), "x.jsonl")
+		unlock, err := storagetest.LockPatiently(s, "x.jsonl")
 		require.NoError(t, err, name)
 		require.NoError(t, unlock(), name)
 	}

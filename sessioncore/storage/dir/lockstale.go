@@ -40,9 +40,29 @@ const (
 
 // seenLock is a lock as it was when we first saw it like that.
 type seenLock struct {
-	text  string
-	state storage.Token
-	since time.Time
+	text    string
+	state   storage.Token
+	since   time.Time
+	nobodys func(pid int) bool // what isNobodys answered the first time
+}
+
+func newSeenLock(text string, state storage.Token) seenLock {
+	return seenLock{text, state, time.Now(), onceFor(isNobodys)}
+}
+
+// onceFor returns f with an answer that stays. Waiters look at a lock every few milliseconds, and looking through all
+// processes of a busy machine takes longer than that. Its holder does not come back, and one that ends while we wait is
+// noticed by the next waiter.
+func onceFor(f func(pid int) bool) func(pid int) bool {
+	answers := map[int]bool{}
+	return func(pid int) bool {
+		answer, ok := answers[pid]
+		if !ok {
+			answer = f(pid)
+			answers[pid] = answer
+		}
+		return answer
+	}
 }
 
 // isStale reports whether the existing lock, open as fd and with this content, is stale. In a shared directory the clocks
@@ -56,12 +76,12 @@ func (l *lockFile) isStale(fd int, text string, st storage.Stat) bool {
 		l.seen = l.storage.locks.sighting(l.of)
 	}
 	if l.seen.text != text || l.seen.state != st.Token {
-		l.seen = seenLock{text, st.Token, time.Now()}
+		l.seen = newSeenLock(text, st.Token)
 		if shared {
 			l.storage.locks.see(l.of, l.seen)
 		}
 	}
-	h := holderOf(text, st.ModTime(), fd)
+	h := holderOf(text, st.ModTime(), fd, l.seen.nobodys)
 	if shared {
 		return h != holderLives && time.Since(l.seen.since) > lockForeign
 	}
@@ -75,11 +95,11 @@ func (l *lockFile) isStale(fd int, text string, st storage.Stat) bool {
 }
 
 // holderOf judges the holder of a lock by its content (docs/format.md, The client's lock). A malformed lock may still
-// be being written, and so may one without its newline, whose number may be cut short.
-func holderOf(text string, modified time.Time, fd int) holder {
+// be being written, and so may one without its newline, whose number may be cut short. nobodys is isNobodys.
+func holderOf(text string, modified time.Time, fd int, nobodys func(pid int) bool) holder {
 	pid, millis, ok := lockContent(text)
 	if ok {
-		h := processHolds(pid, later(time.UnixMilli(millis), modified), fd)
+		h := processHolds(pid, later(time.UnixMilli(millis), modified), fd, nobodys)
 		if h == holderLives || strings.HasSuffix(text, "\n") {
 			return h
 		}
@@ -102,9 +122,9 @@ func later(a, b time.Time) time.Time {
 
 // processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
 // the lock, so that the lock is not one of this process.
-func processHolds(pid int, made time.Time, fd int) holder {
+func processHolds(pid int, made time.Time, fd int, nobodys func(pid int) bool) holder {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-		if isRemote(fd) || !isNobodys(pid) {
+		if isRemote(fd) || !nobodys(pid) {
 			return foreignHolds(made)
 		}
 		return holderGone

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 func TestSharedIsDetected(t *testing.T) {
@@ -180,8 +181,7 @@ func TestSharedLocks(t *testing.T) {
 			seen := s.locks.sighting("x.jsonl")
 			seen.since = time.Now().Add(-lockForeign)
 			s.locks.see("x.jsonl", seen)
-			unlock, err := s.Lock(t.Context(), "x.jsonl")
-			require.NoError(t, err)
+			unlock := storagetest.Lock(t, s, "x.jsonl")
 			assert.Empty(t, s.locks.seen)
 			require.NoError(t, unlock())
 		})

@@ -65,10 +65,10 @@ func Content(text string) func(io.Writer) error {
 	}
 }
 
-// Lock locks a file.
+// Lock locks a file, as patiently as LockPatiently.
 func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
 	t.Helper()
-	unlock, err := s.Lock(t.Context(), name)
+	unlock, err := LockPatiently(s, name)
 	require.NoError(t, err)
 	return unlock
 }
