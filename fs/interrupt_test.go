@@ -81,7 +81,12 @@ func newLoopbackAs(t *testing.T, from, dir, how string) *loopback {
 	return l
 }
 
-func (l *loopback) hangs()   { require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGSTOP)) }
+func (l *loopback) hangs() {
+	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGSTOP))
+	// On a busy machine some of its threads may go on for a moment.
+	require.NoError(l.t, unix.Waitid(unix.P_PID, l.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil))
+}
+
 func (l *loopback) answers() { _ = l.cmd.Process.Signal(syscall.SIGCONT) }
 
 // waiter is a process that waits for a file system.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -107,6 +108,22 @@ func daemons(dir string) []int {
 		}
 	}
 	return pids
+}
+
+// stop stops a process. On a busy machine some of its threads may go on for a moment after kill has returned.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+	require.True(t, eventually(func() bool {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		require.NoError(t, err)
+		for _, task := range tasks {
+			if state, ok := procValue(task, "State:"); ok && !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return len(tasks) > 0
+	}), "process %d does not stop", pid)
 }
 
 // eventually waits for a condition.

@@ -38,14 +38,31 @@ func lookAt(e mountEntry) health {
 		return killed
 	case errors.Is(err, errNoAnswer):
 		return hangs
-	case errors.As(err, &exit) && exit.ExitCode() == exitFailure:
+	case errors.As(err, &exit) && exit.ExitCode() == exitFailure && !(e.isSessionfs() && livesOn(e)):
 		return dead
 	}
 	return answers
 }
 
-// absentName is a name that no mount has, so that the kernel has to ask the server and the server need not ask SOURCE,
-// whose own "not connected" would look like the mount's.
+// A server whose connection was cut ends within endLimit, unless it has much to save.
+const (
+	endLimit = time.Second
+	endPoll  = endLimit / 10
+)
+
+// livesOn reports whether the server of a mount that looks dead lives: then it is SOURCE that is not connected, of whose
+// directory the kernel asks for the attributes.
+func livesOn(e mountEntry) bool {
+	for start := time.Now(); time.Since(start) < endLimit; time.Sleep(endPoll) {
+		if _, _, err := askStatus(e, lookLimit); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// absentName is a name that no mount has, so that the kernel has to ask the server, and the server need not ask SOURCE for
+// it.
 const absentName = ".sessionfs-absent"
 
 // look is what the child process does.

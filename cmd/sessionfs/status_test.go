@@ -88,7 +88,7 @@ func TestStatus(t *testing.T) {
 		release()
 
 		// One that is stopped hangs; it is told without waiting for the mount.
-		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		stop(t, pid)
 		stopped := s.status(exitFailure)
 		require.Equal(t, "hangs", stopped["state"])
 		require.EqualValues(t, pid, stopped["pid"])

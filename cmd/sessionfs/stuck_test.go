@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -134,13 +135,13 @@ func TestStoppedServer(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		pid := s.mount()
 		session := s.typed("/home/dev/new", "typed")
-		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		stop(t, pid)
 		t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGCONT) })
 		requireStatus(t, exitMountpoint, s.run(s.source, s.mountpoint), "does not answer", "sessionfs -u -z "+s.mountpoint)
 		require.NoError(t, unix.Kill(pid, unix.SIGCONT))
 		s.requireMounted()
 
-		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		stop(t, pid)
 		visitor := s.command("cat", s.in(sessionPath))
 		var said io.ReadCloser
 		said, err := visitor.StderrPipe()
@@ -166,11 +167,14 @@ func TestSourceNotConnected(t *testing.T) {
 		second, other := s.mkdir("second"), s.mkdir("other")
 		s.mkdir("other/sessions")
 		pid := s.mount()
-		r := s.run(s.mountpoint, second)
+		// The kernel asks for the attributes of the root directory, which are SOURCE's, at each look.
+		r := s.run("-o", "attr_timeout=0", s.mountpoint, second)
 		require.Zero(t, r.code, r)
 		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
 		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 1 }))
-		require.Contains(t, s.exec("ls", filepath.Join(second, "sessions")).stderr, "not connected")
+		require.True(t, eventually(func() bool { // once the connection is gone to its end
+			return strings.Contains(s.exec("ls", filepath.Join(second, "sessions")).stderr, "not connected")
+		}))
 		requireStatus(t, exitMountpoint, s.run(other, second), "already mounted", second)
 		r = s.run(s.source, s.mountpoint)
 		require.Zero(t, r.code, r)

@@ -90,7 +90,7 @@ func TestKilledWhileClientsWait(t *testing.T) {
 		require.Zero(t, s.exec("sh", "-c", `echo '{"type":"custom","customType":"done"}' >"$0"`, s.in(strings.TrimSuffix(sessionPath, ".jsonl")+"/append")).code)
 		scripts := []string{`exec cat transcript.md`, `exec cat context.json entries/*`, `exec ls -l entries`, `exec find .`, `exec readlink leaf`,
 			`exec dd of=append status=none <../../../last-error`, `exec ln -sfn entries/aaaaaaaa.json leaf`, `exec sync append`}
-		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
+		stop(t, pid)
 		var clients []*client
 		for _, script := range scripts {
 			clients = append(clients, s.starts(script))
