@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,6 +78,8 @@ func TestKilledAtStart(t *testing.T) {
 			look := s.command("ls", s.mountpoint)
 			require.NoError(t, look.Start())
 			s.requireEnds(look)
+			// The server is dead, but fusermount3, which it called, may be about to mount.
+			require.True(t, eventually(func() bool { return !isNamed(s.mountpoint) }))
 			if round%8 == 0 {
 				s.mount()
 				s.requireMounted()
@@ -87,6 +91,18 @@ func TestKilledAtStart(t *testing.T) {
 			s.requireUnmounted()
 		}
 	})
+}
+
+// isNamed reports whether a process has a path among its arguments.
+func isNamed(path string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		args, _ := os.ReadFile(file) // it may have ended
+		if slices.Contains(strings.Split(string(args), "\x00"), path) {
+			return true
+		}
+	}
+	return false
 }
 
 // soon is eventually without a pause: to strike early.
