@@ -147,16 +147,20 @@ func (c *chunk) classify(s *rawjson.Scanner) {
 		return
 	}
 	for at := 0; at < len(c.buf); {
-		end := bytes.IndexByte(c.buf[at:], '\n')
-		if end < 0 {
-			end = len(c.buf) - at
+		info := LineInfo{start: uint32(at), number: uint32(c.newlines)}
+		rest := c.buf[at:]
+		if !classifyValue(s, rest, &info) {
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			info = LineInfo{start: info.start, number: info.number, length: uint32(end)}
+			classify(s, rest[:end], &info)
 		}
-		info := LineInfo{start: uint32(at), length: uint32(end), number: uint32(c.newlines)}
-		classify(s, c.buf[at:at+end], &info)
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
 		}
-		if at += end + 1; at <= len(c.buf) {
+		if at += int(info.length) + 1; at <= len(c.buf) {
 			c.newlines++
 		}
 	}

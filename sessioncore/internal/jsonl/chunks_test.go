@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // checkChunks: how a file is cut into chunks, and by how many goroutines it is read, changes nothing.
@@ -30,7 +32,45 @@ func checkChunks(t *testing.T, data []byte) {
 	require.Equal(t, want, units(7, func(l *loader) error { return l.pipeline(context.Background(), start, 0) }), "in parallel")
 }
 
+// FuzzLines: the lines of a chunk are those between its newlines, each classified by itself.
+func FuzzLines(f *testing.F) {
+	addCases(f)
+	for _, text := range []string{
+		"{}\n", "{}", "{}\n\n{}", " \t{\"a\":1} \r\n", "{\n}\n", "{\"a\":\n1}\n{}\n", "{\"a\n\":1}\n", "[1,\n2]\n", "{} {}\n", "{} x\n{}\n",
+		"1\n2\n", "tru\ne\n", "\"\n\"\n", "{\"message\":\n{}}\n{}", "\r\n \n{}\n", "{\"type\"\n:1}\n", "{\"a\":1\n,\"b\":2}\n", "{", "-\n1\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s rawjson.Scanner
+		c := chunk{buf: data}
+		c.classify(&s)
+		var want []LineInfo
+		lines := bytes.SplitAfter(data, []byte("\n"))
+		at, newlines := 0, int64(0)
+		for _, line := range lines {
+			text, whole := bytes.CutSuffix(line, []byte("\n"))
+			info := LineInfo{start: uint32(at), length: uint32(len(text)), number: uint32(newlines)}
+			if classify(&s, text, &info); info.class != lineBlank {
+				want = append(want, info)
+			}
+			at += len(line)
+			if whole {
+				newlines++
+			}
+		}
+		require.Equal(t, want, c.lines)
+		require.Equal(t, newlines, c.newlines)
+	})
+}
+
 func FuzzChunks(f *testing.F) {
+	addCases(f)
+	f.Fuzz(checkChunks)
+}
+
+func addCases(f *testing.F) {
+	f.Helper()
 	files, err := filepath.Glob("../../../testdata/cases/*.jsonl")
 	require.NoError(f, err)
 	require.NotEmpty(f, files)
@@ -39,5 +79,4 @@ func FuzzChunks(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Fuzz(checkChunks)
 }

@@ -87,14 +87,41 @@ func classify(s *rawjson.Scanner, line []byte, out *LineInfo) {
 		out.class = lineLoose
 		return
 	}
-	out.value = part{uint32(start), uint32(end)}
-	out.Flags = s.Flags
-	out.class = lineOther
-	if line[start] == '{' {
-		out.class = lineObject
-		out.noteText(line[start:end])
-		out.rebase(uint32(start))
+	out.setValue(s, line, start, end)
+}
+
+// setValue sets what is known of a line whose value is text[start:end], which was just scanned.
+func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int) {
+	l.value = part{uint32(start), uint32(end)}
+	l.Flags = s.Flags
+	l.class = lineOther
+	if text[start] == '{' {
+		l.class = lineObject
+		l.noteText(text[start:end])
+		l.rebase(uint32(start))
 	}
+}
+
+// classifyValue is classify for a text that begins with a line that is one value, as nearly all are. It finds the end of
+// that line where the value ends, which saves a pass over the text. It returns false for other lines.
+func classifyValue(s *rawjson.Scanner, text []byte, out *LineInfo) bool {
+	start := rawjson.SkipBlanks(text, 0)
+	if start == len(text) || text[start] == '\n' {
+		return false
+	}
+	s.Flags, s.OneLine = 0, true
+	end, st := scanText(s, text, start, out)
+	s.OneLine = false
+	if st != rawjson.OK {
+		return false
+	}
+	length := rawjson.SkipBlanks(text, end)
+	if length < len(text) && text[length] != '\n' {
+		return false
+	}
+	out.length = uint32(length)
+	out.setValue(s, text, start, end)
+	return true
 }
 
 // scanText validates the value at text[start] and sets the members of an object in out. It returns the offset after

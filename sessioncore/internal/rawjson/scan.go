@@ -31,6 +31,8 @@ const (
 // concurrent use.
 type Scanner struct {
 	Flags Flags
+	// OneLine makes a newline a byte that is not valid, so that a scan that succeeds has met none.
+	OneLine bool
 	// deep has a bit for each open container beyond the first 64: 1 for an object.
 	deep []uint64
 }
@@ -44,6 +46,29 @@ func SkipSpace(b []byte, i int) int {
 		default:
 			return i
 		}
+	}
+	return i
+}
+
+// skipSpace is SkipSpace, but for OneLine. It is small enough to be inlined for what has no white space.
+func (s *Scanner) skipSpace(b []byte, i int) int {
+	if i < len(b) && b[i] > ' ' {
+		return i
+	}
+	return s.skipBlanks(b, i)
+}
+
+func (s *Scanner) skipBlanks(b []byte, i int) int {
+	if !s.OneLine {
+		return SkipSpace(b, i)
+	}
+	return SkipBlanks(b, i)
+}
+
+// SkipBlanks is SkipSpace that stops at a newline.
+func SkipBlanks(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r') {
+		i++
 	}
 	return i
 }
@@ -171,7 +196,7 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 	var st Status
 	for {
-		if i = SkipSpace(b, i); i >= len(b) {
+		if i = s.skipSpace(b, i); i >= len(b) {
 			return i, Short
 		}
 		// A value begins here.
@@ -180,7 +205,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			s.noteString(b[i+1:])
 			i, st = s.SkipString(b, i+1)
 		case c == '{':
-			if i = SkipSpace(b, i+1); i >= len(b) {
+			if i = s.skipSpace(b, i+1); i >= len(b) {
 				return i, Short
 			}
 			if b[i] == '}' {
@@ -193,7 +218,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			}
 			continue
 		case c == '[':
-			if i = SkipSpace(b, i+1); i >= len(b) {
+			if i = s.skipSpace(b, i+1); i >= len(b) {
 				return i, Short
 			}
 			if b[i] == ']' {
@@ -217,7 +242,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			if open.depth == 0 {
 				return i, OK
 			}
-			if i = SkipSpace(b, i); i >= len(b) {
+			if i = s.skipSpace(b, i); i >= len(b) {
 				return i, Short
 			}
 			c := b[i]
@@ -226,7 +251,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 				if !open.inObject() {
 					break
 				}
-				if i = SkipSpace(b, i); i >= len(b) {
+				if i = s.skipSpace(b, i); i >= len(b) {
 					return i, Short
 				}
 				if i, st = s.skipKey(b, i); st != OK {
@@ -252,7 +277,7 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 	if st != OK {
 		return i, st
 	}
-	if i = SkipSpace(b, i); i >= len(b) {
+	if i = s.skipSpace(b, i); i >= len(b) {
 		return i, Short
 	}
 	if b[i] != ':' {
@@ -265,7 +290,7 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 // the key, quoted and with escapes decoded, and the offset of the value. visit must scan the value and return the
 // offset after it.
 func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
-	if i = SkipSpace(text, i+1); i >= len(text) {
+	if i = s.skipSpace(text, i+1); i >= len(text) {
 		return i, Short
 	}
 	if text[i] == '}' {
@@ -277,13 +302,13 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if st != OK {
 			return valueAt, st
 		}
-		if i = SkipSpace(text, valueAt); i >= len(text) {
+		if i = s.skipSpace(text, valueAt); i >= len(text) {
 			return i, Short
 		}
 		if i, st = visit(plainKey(text[key:]), i); st != OK {
 			return i, st
 		}
-		if i = SkipSpace(text, i); i >= len(text) {
+		if i = s.skipSpace(text, i); i >= len(text) {
 			return i, Short
 		}
 		if text[i] == '}' {
@@ -292,7 +317,7 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if text[i] != ',' {
 			return i, Bad
 		}
-		if i = SkipSpace(text, i+1); i >= len(text) {
+		if i = s.skipSpace(text, i+1); i >= len(text) {
 			return i, Short
 		}
 	}
