@@ -14,9 +14,14 @@ import (
 
 // withhold makes every look wait until the test ends.
 func withhold(t *testing.T) {
-	all := looks
-	looks = make(chan struct{})
-	t.Cleanup(func() { looks = all })
+	for range maxLooks {
+		looks <- struct{}{} // waits for one of an earlier test that is about to end
+	}
+	t.Cleanup(func() {
+		for range maxLooks {
+			<-looks
+		}
+	})
 }
 
 func TestLook(t *testing.T) {
