@@ -190,7 +190,7 @@ func TestDatabaseOfOthers(t *testing.T) {
 for ((n = 0; n < $2; n++)); do
     until echo "{\"type\":\"custom\",\"customType\":\"$3\",\"data\":$n}" > "$1"; do ((tries--)) || exit; done
 done`
-	both := `bash -c "$1" - "$2" "$3" a & bash -c "$1" - "$4" "$3" b & wait -n && wait -n`
+	both := `bash -c "$1" - "$2" "$3" a & a=$!; bash -c "$1" - "$4" "$3" b & b=$!; wait $a && wait $b`
 	shell(t, both, loop, a.session("s", "append"), "40", b.session("s", "append"))
 	<-done
 	list := records(t, a.row())

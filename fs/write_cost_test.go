@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,9 +78,10 @@ func (w *writing) traced(t testing.TB, calls string, meanwhile func()) string {
 	return string(text)
 }
 
-// TestAppendCost: an append reads and writes as much in a long session as in a short one.
+// TestAppendCost: an append reads and writes as much in a long session as in a short one. The least of several rounds
+// counts, without what the daemon does besides.
 func TestAppendCost(t *testing.T) {
-	const appends = 50
+	const rounds, appends = 5, 20
 	cost := func(entries int) (read, written int) {
 		a := newAgent(t)
 		var text strings.Builder
@@ -102,11 +104,16 @@ func TestAppendCost(t *testing.T) {
 		}
 		add() // the first one has to read the session
 		add()
-		read, written = w.m.procNumber("io", "rchar"), w.m.procNumber("io", "wchar")
-		for range appends {
-			add()
+		read, written = math.MaxInt, math.MaxInt
+		for range rounds {
+			r, was := w.m.procNumber("io", "rchar"), w.m.procNumber("io", "wchar")
+			for range appends {
+				add()
+			}
+			read = min(read, (w.m.procNumber("io", "rchar")-r)/appends)
+			written = min(written, (w.m.procNumber("io", "wchar")-was)/appends)
 		}
-		return (w.m.procNumber("io", "rchar") - read) / appends, (w.m.procNumber("io", "wchar") - written) / appends
+		return read, written
 	}
 	shortRead, shortWritten := cost(100)
 	longRead, longWritten := cost(scaled(150_000))
