@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,17 +51,14 @@ func newSeenLock(text string, state storage.Token) seenLock {
 	return seenLock{text, state, time.Now(), onceFor(isNobodys)}
 }
 
-// onceFor returns f with an answer that stays. Waiters look at a lock every few milliseconds, and looking through all
-// processes of a busy machine takes longer than that. Its holder does not come back, and one that ends while we wait is
-// noticed by the next waiter.
+// onceFor returns f with its first answer for good: a lock names one process. Waiters look at a lock every few milliseconds,
+// and looking through all processes of a busy machine takes longer than that. A holder that is gone does not come back, and
+// one that ends later is judged by the age of its lock.
 func onceFor(f func(pid int) bool) func(pid int) bool {
-	answers := map[int]bool{}
+	var once sync.Once
+	var answer bool
 	return func(pid int) bool {
-		answer, ok := answers[pid]
-		if !ok {
-			answer = f(pid)
-			answers[pid] = answer
-		}
+		once.Do(func() { answer = f(pid) })
 		return answer
 	}
 }
