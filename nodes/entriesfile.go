@@ -23,7 +23,7 @@ type EntriesFile struct {
 	session *sessioncore.Session
 	name    string // of the branch in .by-id/
 	state   sessioncore.BranchState
-	line    line[*sessioncore.BranchEntries]
+	line    line
 }
 
 func makeBranchEntries(ctx context.Context, d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
@@ -75,13 +75,13 @@ func fillBranchEntries(snap *sessioncore.Snapshot, e sessioncore.Entry, state se
 }
 
 // shown returns the version of the file for a branch that ends at an entry.
-func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown[*sessioncore.BranchEntries], err error) {
+func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown, err error) {
 	branch := snap.Branch(e)
 	state, err := branch.EntriesState(ctx)
 	if err != nil {
 		return s, err
 	}
-	if s.version, err = branch.OpenEntries(ctx); err == nil {
+	if s.version, err = branch.EntriesDocument(ctx); err == nil {
 		fillBranchEntries(snap, e, state, &s.attr)
 	}
 	return s, err
@@ -90,7 +90,7 @@ func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e s
 // update makes open handles continue with entries that were added after theirs. e is the last entry of the branch that
 // the file's name stands for.
 func (f *EntriesFile) update(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) {
-	f.line.update(ctx, snap, func(goesOn bool) (shown[*sessioncore.BranchEntries], error) {
+	f.line.update(ctx, snap, func(goesOn bool) (shown, error) {
 		end := e
 		if goesOn {
 			end = snap.BranchBelow(e)
@@ -132,7 +132,7 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	}
 	defer snap.Release()
 	f.update(ctx, snap, e)
-	joined, err := f.line.open(snap, snap.EndsBranch(e), func() (shown[*sessioncore.BranchEntries], error) {
+	joined, err := f.line.open(snap, snap.EndsBranch(e), func() (shown, error) {
 		return f.shown(ctx, snap, e)
 	})
 	if err != nil {

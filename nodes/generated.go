@@ -33,7 +33,7 @@ type GeneratedFile struct {
 	// writable says that it is a control file too.
 	writable bool
 	follow   *following // nil if open handles keep their version
-	line     line[*sessioncore.Document]
+	line     line
 	// size caches the size for a snapshot, so that a stat does not render the file again.
 	size atomic.Pointer[renderedSize]
 }
@@ -139,7 +139,7 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 }
 
 // shown returns the version that the file's name shows in a snapshot.
-func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown[*sessioncore.Document], err error) {
+func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown, err error) {
 	var size *renderedSize
 	if s.version, size, err = f.measured(ctx, snap); err != nil {
 		return s, err
@@ -161,7 +161,7 @@ func (f *GeneratedFile) hold(ctx context.Context, doc *sessioncore.Document) err
 
 // update makes open handles continue with a newer version.
 func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) {
-	f.line.update(ctx, snap, func(goesOn bool) (s shown[*sessioncore.Document], err error) {
+	f.line.update(ctx, snap, func(goesOn bool) (s shown, err error) {
 		if f.follow.further == nil || !goesOn {
 			return f.shown(ctx, snap)
 		}
@@ -213,7 +213,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 		return nil, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	first := func() (shown[*sessioncore.Document], error) { return f.shown(ctx, snap) }
+	first := func() (shown, error) { return f.shown(ctx, snap) }
 	if f.follow != nil {
 		f.update(ctx, snap)
 		joined, err := f.line.open(snap, f.goesOn(snap), first)
@@ -225,7 +225,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 		}
 		// The session has changed otherwise since the name was looked up.
 	}
-	h := &documentHandle{file: f, line: &line[*sessioncore.Document]{}}
+	h := &documentHandle{file: f, line: &line{}}
 	if _, err := h.line.open(snap, false, first); err != nil {
 		return nil, f.view.fail("open", f.path(), err)
 	}
@@ -235,7 +235,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 // documentHandle is an open generated file.
 type documentHandle struct {
 	file *GeneratedFile
-	line *line[*sessioncore.Document] // the file's, or one of its own
+	line *line // the file's, or one of its own
 }
 
 var _ = (fusefs.FileReader)((*documentHandle)(nil))

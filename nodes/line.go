@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"io"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,24 +12,15 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// version is one version of a file that is rendered from a session. It holds a snapshot until Close.
-type version[V any] interface {
-	io.ReaderAt
-	Size() int64
-	Close()
-	// Continues reports whether old is a prefix of it.
-	Continues(old V) bool
-}
-
 // line is what the open handles of a file show: one version, and when a reader comes to its end, the
 // newest one, if that continues it (docs/design.md section 6). If the newest version does not continue it, the
 // handles keep their version, and the name is given to another node: so the size that a handle's fstat
 // returns never shrinks, and no reader takes the file for truncated.
-type line[V version[V]] struct {
+type line struct {
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
 	handles int
-	version V
-	attr    fuse.Attr // of version
+	version *sessioncore.Document // nil if there are no handles
+	attr    fuse.Attr             // of version
 	// goesOn says that handles continue with newer versions; else version does not change.
 	goesOn bool
 	serial int64 // of the snapshot that version was compared with last
@@ -39,8 +29,8 @@ type line[V version[V]] struct {
 }
 
 // shown is what a file shows in a snapshot.
-type shown[V any] struct {
-	version V
+type shown struct {
+	version *sessioncore.Document
 	attr    fuse.Attr
 	// beyond says that it is longer than what the file's name shows.
 	beyond bool
@@ -48,7 +38,7 @@ type shown[V any] struct {
 
 // open adds a handle; the first one gets the version that first returns. It returns false if the existing handles
 // show something else than the name does now. Callers must have called update with the same snapshot.
-func (l *line[V]) open(snap *sessioncore.Snapshot, goesOn bool, first func() (shown[V], error)) (bool, error) {
+func (l *line) open(snap *sessioncore.Snapshot, goesOn bool, first func() (shown, error)) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles > 0 {
@@ -68,7 +58,7 @@ func (l *line[V]) open(snap *sessioncore.Snapshot, goesOn bool, first func() (sh
 }
 
 // update replaces the version by the one that next returns for a newer snapshot, if that continues it.
-func (l *line[V]) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown[V], error)) {
+func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown, error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles == 0 || l.serial == snap.Serial() {
@@ -98,14 +88,14 @@ func sameAccess(a, b *fuse.Attr) bool {
 
 // isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.
 // Callers must have called update with the same snapshot.
-func (l *line[V]) isCurrent(snap *sessioncore.Snapshot, goesOn func() bool) bool {
+func (l *line) isCurrent(snap *sessioncore.Snapshot, goesOn func() bool) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == goesOn()
 }
 
 // openAttr sets the attributes of what the handles show. It returns false if there are no handles.
-func (l *line[V]) openAttr(out *fuse.Attr) bool {
+func (l *line) openAttr(out *fuse.Attr) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.handles > 0 {
@@ -115,14 +105,14 @@ func (l *line[V]) openAttr(out *fuse.Attr) bool {
 }
 
 // withVersion calls f with what the handles show.
-func (l *line[V]) withVersion(f func(V) error) error {
+func (l *line) withVersion(f func(*sessioncore.Document) error) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return f(l.version)
 }
 
 // read reads a part of the version. Before a read that reaches the end it calls atEnd, which may update.
-func (l *line[V]) read(dest []byte, off int64, n *node, atEnd func()) (fuse.ReadResult, syscall.Errno) {
+func (l *line) read(dest []byte, off int64, n *node, atEnd func()) (fuse.ReadResult, syscall.Errno) {
 	l.mu.RLock()
 	end := off+int64(len(dest)) > l.version.Size()
 	l.mu.RUnlock()
@@ -135,13 +125,12 @@ func (l *line[V]) read(dest []byte, off int64, n *node, atEnd func()) (fuse.Read
 }
 
 // release removes a handle; the last one closes the version.
-func (l *line[V]) release() {
+func (l *line) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles--; l.handles == 0 {
-		var none V
 		l.version.Close()
-		l.version = none
+		l.version = nil
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // wholeBranch reads a branch's entries.jsonl to its end and checks its size.
 func wholeBranch(t testing.TB, b *Branch) []byte {
 	t.Helper()
-	r, err := b.OpenEntries(context.Background())
+	r, err := b.EntriesDocument(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
 	state, err := b.EntriesState(context.Background())
@@ -73,7 +73,7 @@ func TestBranchEntries(t *testing.T) {
 				b := s.Branch(e)
 				want := concatenated(t, s, s.Path(e))
 				require.Equal(t, want, string(wholeBranch(t, b)))
-				r, err := b.OpenEntries(context.Background())
+				r, err := b.EntriesDocument(context.Background())
 				require.NoError(t, err)
 				for range 50 {
 					off := rnd.IntN(len(want) + 2)
@@ -97,14 +97,14 @@ func TestBranchEntriesTogether(t *testing.T) {
 			l, err = s.Branch(0).laidOut(context.Background())
 		}
 		require.NoError(t, err)
-		require.Len(t, l.runs, runs, name)
+		require.Len(t, l.pieces, runs, name)
 	}
 }
 
 // TestBranchEntriesReadNothing: neither size nor reading takes memory for content, but for what is rendered.
 func TestBranchEntriesAllocateNothing(t *testing.T) {
 	s := snapshotOf(t, entriesCases["together"]).Branch(2)
-	r, err := s.OpenEntries(context.Background())
+	r, err := s.EntriesDocument(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
 	p := make([]byte, r.Size())
@@ -134,7 +134,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 			snap, err := s.session.Acquire(context.Background())
 			require.NoError(t, err)
 			defer snap.Release()
-			r, err := snap.Branch(29).OpenEntries(context.Background())
+			r, err := snap.Branch(29).EntriesDocument(context.Background())
 			require.NoError(t, err)
 			defer r.Close()
 			want := text[len(sessiontest.Header):]

@@ -5,8 +5,8 @@ import "strings"
 // An open file switches to a newer version of its content only if that begins with the whole older content. The two
 // are compared by what they are made of; neither is rendered for that.
 
-// Continues reports whether the content of d begins with that of old. It supports documents of text and of made
-// pieces; it returns false for other documents unless old is empty.
+// Continues reports whether the content of d begins with that of old. What follows the text at the beginning of both
+// is compared by the Maker; without one, documents of more than text do not continue each other.
 func (d *Document) Continues(old *Document) bool {
 	if d.size < old.size {
 		return false
@@ -17,10 +17,8 @@ func (d *Document) Continues(old *Document) bool {
 		}
 		now, last := d.pieces[i], i+1 == len(old.pieces)
 		switch {
-		case before.made != 0: // and all that follow are made too
-			return now.made != 0 && now.at == before.at && d.maker.Continues(old.maker)
-		case before.text == "" || now.text == "":
-			return false
+		case before.text == "": // and the maker knows all that follows
+			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)
 		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:
 			return false
 		}
@@ -39,23 +37,6 @@ func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	}
 	a, b := &s.records[e], &t.records[f]
 	return a.size == b.size && a.crc == b.crc
-}
-
-// Continues reports whether the content of r begins with that of old.
-func (r *BranchEntries) Continues(old *BranchEntries) bool {
-	n := len(old.path)
-	if len(r.path) < n {
-		return false
-	}
-	var state BranchState
-	for _, e := range r.path[:n] {
-		entry, err := r.snap.EntryState(e)
-		if err != nil {
-			return false
-		}
-		state.add(entry)
-	}
-	return state == old.layout.state
 }
 
 // EndsBranch reports whether a branch ends in e: e is a tip, or it is the leaf, below which the session goes on.

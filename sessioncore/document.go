@@ -31,6 +31,7 @@ type Document struct {
 	making sync.Mutex // guards the fields below
 	made   []byte     // text of the last piece that was made
 	madeAt int64      // offset of that piece in the document
+	known  checkedEntry
 }
 
 // Maker makes the pieces of a Document that are not in a file.
@@ -38,7 +39,8 @@ type Maker interface {
 	// Make appends the text of a piece to dst. piece is the number that AddMade was given. The text of a piece is
 	// the same on each call.
 	Make(dst []byte, piece int32) ([]byte, error)
-	// Continues reports whether the concatenation of all pieces begins with that of all pieces of earlier.
+	// Continues reports whether what follows the text at the beginning of its document begins with what does in that of
+	// earlier, which may be nil.
 	Continues(earlier Maker) bool
 }
 
@@ -117,7 +119,7 @@ func (d *Document) add(p piece) {
 	if p.size == 0 {
 		return
 	}
-	if n := len(d.pieces); n > 0 && p.text != "" && d.pieces[n-1].text != "" {
+	if n := len(d.pieces); n > 0 && p.follows(&d.pieces[n-1]) {
 		last := &d.pieces[n-1]
 		last.text += p.text
 		last.size += p.size
@@ -126,6 +128,17 @@ func (d *Document) add(p piece) {
 		d.pieces = append(d.pieces, p)
 	}
 	d.size += p.size
+}
+
+// isRange reports whether p is a range of the session file.
+func (p *piece) isRange() bool { return p.text == "" && p.made == 0 && p.blob == nil }
+
+// follows reports whether p can be a part of the piece before it.
+func (p *piece) follows(last *piece) bool {
+	if p.text != "" {
+		return last.text != ""
+	}
+	return p.isRange() && last.isRange() && p.off == last.off+last.size
 }
 
 func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
@@ -190,13 +203,37 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 		}
 		n += len(part)
 	}
-	if err := d.snap.Unchanged(); err != nil {
+	if err := d.check(p[:n], off, first); err != nil {
 		return 0, err
 	}
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// check checks what was read into p from off on, if the file changed since it was indexed: each entry that p shows a part
+// of must still have its text. first is the number of the piece at off.
+func (d *Document) check(p []byte, off int64, first int) error {
+	st, err := d.snap.pin.obj.Stat()
+	if err != nil || st.Token == d.snap.stat.Token {
+		return err
+	}
+	d.making.Lock()
+	defer d.making.Unlock()
+	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
+		from, to := max(piece.at, off), min(piece.at+piece.size, off+int64(len(p)))
+		if from >= to {
+			break
+		}
+		if !piece.isRange() {
+			continue
+		}
+		if err := d.snap.checkRange(p[from-off:to-off], piece.off+from-piece.at, st.Token, &d.known); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Document) readPiece(piece piece, p []byte, off int64) error {

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 	"fmt"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,9 +54,8 @@ type Snapshot struct {
 	fingerprints [2]uint64 // hashes of the header and of the last bytes of what was indexed
 	// endsLine reports whether what was indexed is empty or ends in a newline.
 	endsLine bool
-	serial   int64                         // unique among all snapshots of the process
-	grown    atomic.Pointer[storage.Token] // a later state of the file in which both ends are unchanged
-	settled  atomic.Bool                   // the head was compared when the file's times no longer hid changes
+	serial   int64       // unique among all snapshots of the process
+	settled  atomic.Bool // the head was compared when the file's times no longer hid changes
 
 	treeOnce  sync.Once
 	tree      *Tree
@@ -137,25 +137,16 @@ func (s *Snapshot) Serial() int64 { return s.serial }
 // File returns the pinned file. It must not be used after Release.
 func (s *Snapshot) File() storage.Object { return s.pin.obj }
 
-// Unchanged returns ErrStale if the pinned file does not begin with what was indexed. Then it was overwritten in
-// place, which clients do only with the title slot, and what is read of it could mix two versions. Both ends are
-// compared, once per state of the file.
+// Unchanged returns ErrStale if the ends of the pinned file are not what was indexed: it was overwritten in place,
+// which clients do only with the title slot.
 func (s *Snapshot) Unchanged() error {
 	st, err := s.pin.obj.Stat()
 	if err != nil || st.Token == s.stat.Token {
 		return err
 	}
-	if known := s.grown.Load(); known != nil && *known == st.Token {
-		return nil
-	}
 	if st.Size >= s.stat.Size {
-		now, err := s.hashFingerprints(s.pin.obj)
-		if err != nil {
+		if now, err := s.hashFingerprints(s.pin.obj); err != nil || now == s.fingerprints {
 			return err
-		}
-		if now == s.fingerprints {
-			s.grown.Store(&st.Token)
-			return nil
 		}
 	}
 	return s.overwritten("the file")
@@ -176,6 +167,36 @@ func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token)
 		return err
 	}
 	*known = st.Token
+	return nil
+}
+
+// checkedEntry is an entry that was found unchanged in a state of the file later than that of its snapshot.
+type checkedEntry struct {
+	entry Entry
+	in    storage.Token
+}
+
+// checkRange checks that text, which was read from the file at off, shows entries as they were indexed. The error wraps
+// storage.ErrStale if it does not. now is the current state of the file. Of an entry that text shows only a part of, all
+// is read; known caches the last of these for the next call of the same reader.
+func (s *Snapshot) checkRange(text []byte, off int64, now storage.Token, known *checkedEntry) error {
+	end := off + int64(len(text))
+	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].off+int64(s.records[i].size) > off })
+	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
+		rec := &s.records[e]
+		from, to := rec.off-off, rec.off+int64(rec.size)-off
+		var err error
+		if from >= 0 && to <= int64(len(text)) {
+			err = s.check(e, text[from:to])
+		} else if *known != (checkedEntry{e, now}) {
+			_, err = s.EntryText(e)
+			*known = checkedEntry{e, now}
+		}
+		if err != nil {
+			*known = checkedEntry{}
+			return err
+		}
+	}
 	return nil
 }
 

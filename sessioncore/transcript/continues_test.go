@@ -30,7 +30,7 @@ type versionsOf struct {
 	snap       *sessioncore.Snapshot
 	transcript *sessioncore.Document
 	lists      []*sessioncore.Document
-	entries    *sessioncore.BranchEntries
+	entries    *sessioncore.Document
 }
 
 func openVersions(t *testing.T, s *testSession) versionsOf {
@@ -41,7 +41,7 @@ func openVersions(t *testing.T, s *testSession) versionsOf {
 	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {
-		v.entries, err = snap.Branch(leaf).OpenEntries(context.Background())
+		v.entries, err = snap.Branch(leaf).EntriesDocument(context.Background())
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
