@@ -8,41 +8,33 @@ import (
 
 // counter is a socket that passes everything on to another one, and counts what comes back.
 type counter struct {
-	listener net.Listener
-	sent     atomic.Int64 // bytes
+	net.Listener
+	sent atomic.Int64 // bytes
 }
 
 func countAt(at, to string) (*counter, error) {
 	l, err := net.Listen("unix", at)
-	if err != nil {
-		return nil, err
-	}
-	c := &counter{listener: l}
+	c := &counter{Listener: l}
 	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
+		for err == nil {
+			var from, server net.Conn
+			if from, err = l.Accept(); err != nil {
 				return
 			}
-			go c.pass(from, to)
+			if server, err = net.Dial("unix", to); err != nil {
+				return
+			}
+			go c.pass(from, server, server)
+			go c.pass(server, io.MultiWriter(from, c), from)
 		}
 	}()
-	return c, nil
+	return c, err
 }
 
-// pass ends when either side does.
-func (c *counter) pass(from net.Conn, to string) {
-	defer from.Close()
-	server, err := net.Dial("unix", to)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() {
-		_, _ = io.Copy(server, from)
-		_ = server.Close()
-	}()
-	_, _ = io.Copy(io.MultiWriter(from, c), server)
+// pass ends the other direction when its own ends.
+func (c *counter) pass(from net.Conn, to io.Writer, end net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = end.Close()
 }
 
 // Write counts.
@@ -50,5 +42,3 @@ func (c *counter) Write(p []byte) (int, error) {
 	c.sent.Add(int64(len(p)))
 	return len(p), nil
 }
-
-func (c *counter) close() { _ = c.listener.Close() }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 // bench is one run of the program.
 type bench struct {
+	ctx      context.Context
 	dir      string   // for everything that is made; the caller removes it
 	daemon   []string // command line up to SOURCE MOUNTPOINT
 	loopback string
@@ -30,6 +32,20 @@ type bench struct {
 func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
+
+// failure ends a row: it is what must and fail panic with, and runRow recovers.
+type failure struct{ error }
+
+func (b *bench) must(err error) {
+	if err == nil {
+		err = b.ctx.Err()
+	}
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func (b *bench) fail(format string, args ...any) { b.must(fmt.Errorf(format, args...)) }
 
 func main() {
 	if err := run(); err != nil {
@@ -51,26 +67,44 @@ func run() error {
 	report := flag.String("report", "", "file to write the table to")
 	flag.Parse()
 	b.daemon = strings.Fields(*daemon)
-	rows, err := chosenRows(flag.Args())
-	if err != nil {
-		return err
+	rows := allRows
+	if flag.NArg() > 0 {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(flag.Args(), r.name) })
 	}
+	if len(rows) < flag.NArg() {
+		return fmt.Errorf("not all of %s are rows", flag.Args())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	b.ctx = ctx
 	if *installed != "" {
+		var err error
 		if b.client, err = newClient(b.dir, *installed, *bun); err != nil {
 			return err
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	about := aboutMachine(b.dir)
-	results, err := b.runRows(ctx, rows)
-	if err != nil && !errors.Is(err, errRowFailed) {
-		return err
+	var results []result
+	var failed error
+	for _, r := range rows {
+		b.log("row %s", r.name)
+		got, err := b.runRow(r)
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		if err != nil { // also because what was read is not what it should be: a row without figures
+			b.log("row %s failed: %v", r.name, err)
+			got, failed = []result{{what: "row " + r.name + " (**failed**)"}}, errors.New("some rows failed")
+		}
+		for i := range got {
+			got[i].row = r.name
+		}
+		results = append(results, got...)
 	}
 	text := b.render(about, results, time.Now())
 	fmt.Print(text)
-	if err != nil || *report == "" {
-		return err // a table with holes is not written
+	if failed != nil || *report == "" {
+		return failed // a table with holes is not written
 	}
 	return os.WriteFile(*report, []byte(text), 0o644)
 }
@@ -78,66 +112,30 @@ func run() error {
 // row is a row of the table; it can have several lines.
 type row struct {
 	name string
-	run  func(ctx context.Context, b *bench) ([]result, error)
+	run  func(b *bench) []result
 }
 
-func chosenRows(names []string) ([]row, error) {
-	if len(names) == 0 {
-		return allRows, nil
-	}
-	var chosen []row
-	for _, name := range names {
-		n := len(chosen)
-		for _, r := range allRows {
-			if r.name == name {
-				chosen = append(chosen, r)
-			}
+func (b *bench) runRow(r row) (results []result, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
 		}
-		if len(chosen) == n {
-			return nil, fmt.Errorf("there is no row %q", name)
-		}
-	}
-	return chosen, nil
+	}()
+	return r.run(b), nil
 }
 
-// errRowFailed says that some row has no figures; which and why was logged.
-var errRowFailed = errors.New("some rows failed")
-
-// runRows runs one row after the other. A row that fails, also because what was read is not what it should
-// be, stands in the table as that and without figures.
-func (b *bench) runRows(ctx context.Context, rows []row) ([]result, error) {
-	var results []result
-	var failed error
-	for _, r := range rows {
-		b.log("row %s", r.name)
-		got, err := r.run(ctx, b)
-		if ctx.Err() != nil {
-			return nil, errors.New("interrupted")
-		}
-		if err != nil {
-			b.log("row %s failed: %v", r.name, err)
-			failed = errRowFailed
-			if len(got) == 0 {
-				got = []result{{what: "row " + r.name}}
-			}
-		}
-		for i := range got {
-			got[i].row = r.name
-			if err != nil {
-				got[i].m, got[i].note = measured{}, "**failed**"
-			}
-		}
-		results = append(results, got...)
+// repeat calls once for the warm-up, whose figures go, and then for each run that counts.
+func (b *bench) repeat(res []result, once func()) []result {
+	once()
+	for i := range res {
+		res[i].ours, res[i].peers, res[i].peak = nil, nil, 0
 	}
-	return results, failed
-}
-
-// repeat calls once for the warm-up, with run 0, and then for each run that counts.
-func (b *bench) repeat(once func(run int) error) error {
-	for run := range b.runs + 1 {
-		if err := once(run); err != nil {
-			return err
-		}
+	for range b.runs {
+		once()
 	}
-	return nil
+	return res
 }

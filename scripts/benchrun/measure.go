@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,16 +11,10 @@ import (
 	"time"
 )
 
-// command runs a shell command line in a directory and returns the wall time of the whole process, from
-// before fork to after its end, by the monotonic clock. What starts the shell costs is on both sides.
-func command(ctx context.Context, dir, line string) (time.Duration, error) {
-	_, took, err := output(ctx, dir, line)
-	return took, err
-}
-
-// output is command, and returns what was printed.
-func output(ctx context.Context, dir, line string) (string, time.Duration, error) {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+// output runs a shell command line in a directory and returns what it printed, and the wall time in seconds of the whole
+// process, from before fork to after its end. What starts the shell costs is on both sides.
+func (b *bench) output(dir, line string) (string, float64) {
+	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent"}
 	var out, errs bytes.Buffer
@@ -29,73 +22,90 @@ func output(ctx context.Context, dir, line string) (string, time.Duration, error
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
-	if err == nil && errs.Len() > 0 {
-		err = fmt.Errorf("it complains")
+	if err != nil || errs.Len() > 0 {
+		b.fail("%s: %v: %.200s", line, err, errs.String())
 	}
-	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w: %s", line, err, firstLine(errs.String()))
-	}
-	return out.String(), took, nil
+	return out.String(), took.Seconds()
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+func (b *bench) time(dir, line string) float64 {
+	_, took := b.output(dir, line)
+	return took
 }
 
 // expect runs a command line that prints a number and compares it: a fast wrong answer is no result.
-func expect(ctx context.Context, dir, line string, want int) (time.Duration, error) {
-	out, took, err := output(ctx, dir, line)
-	if err != nil {
-		return 0, err
+func (b *bench) expect(dir, line string, want int) float64 {
+	out, took := b.output(dir, line)
+	if strings.TrimSpace(out) != strconv.Itoa(want) {
+		b.fail("%s: printed %q, %d was expected", line, out, want)
 	}
-	if got, err := strconv.Atoi(strings.TrimSpace(out)); err != nil || got != want {
-		return 0, fmt.Errorf("%s: printed %q, %d was expected", line, strings.TrimSpace(out), want)
+	return took
+}
+
+// same runs a command line in both directories: what is compared must be the same work.
+func (b *bench) same(one, other, line string) {
+	x, _ := b.output(one, line)
+	if y, _ := b.output(other, line); x != y {
+		b.fail("%s: the two sides differ: %.60q and %.60q", line, x, y)
 	}
-	return took, nil
 }
 
-// measured is what a series of runs gave: ours and the peer's figures in turn, in seconds or, for rows
-// about memory, in bytes.
-type measured struct {
-	ours, peer []float64
-	peak       int64 // of the daemon over all runs, in bytes
+// unit is what a result's figures are in.
+type unit int
+
+const (
+	unitSeconds unit = iota
+	unitBytes
+)
+
+func (u unit) format(v float64) string {
+	switch {
+	case u == unitBytes:
+		return fmt.Sprintf("%.1f MB", v/megabyte)
+	case v < 0.1:
+		return fmt.Sprintf("%.2f ms", v*1000)
+	}
+	return fmt.Sprintf("%.3f s", v)
 }
 
-func (m *measured) add(ours, peer float64) {
-	m.ours, m.peer = append(m.ours, ours), append(m.peer, peer)
+// goal is what a row has to reach: of the ratio, of our own figure, or none.
+type goal struct {
+	ratio   float64
+	seconds float64
+	bytes   float64
+	root    bool // it is meant for root
 }
 
-func (m *measured) addTime(ours, peer time.Duration) {
-	m.ours = append(m.ours, ours.Seconds())
+// result is a line of the table: ours and the peer's figures in turn, one a run.
+type result struct {
+	row, what, peer string
+	goal            goal
+	unit            unit
+	ours, peers     []float64
+	peak            float64 // of the daemon over all runs, in bytes
+}
+
+// add adds the figures of a run. Without a peer its figure is 0.
+func (r *result) add(ours, peer float64) {
+	r.ours = append(r.ours, ours)
 	if peer > 0 {
-		m.peer = append(m.peer, peer.Seconds())
+		r.peers = append(r.peers, peer)
 	}
-}
-
-func (m *measured) notePeak(of *mount) error {
-	mem, err := of.memory()
-	m.peak = max(m.peak, mem.peak)
-	return err
 }
 
 // ratios are those of each run of ours to the peer's run next to it.
-func (m *measured) ratios() []float64 {
-	if len(m.peer) != len(m.ours) {
+func (r *result) ratios() []float64 {
+	if len(r.peers) != len(r.ours) {
 		return nil
 	}
-	r := make([]float64, len(m.ours))
-	for i := range r {
-		r[i] = m.ours[i] / m.peer[i]
+	ratios := make([]float64, len(r.ours))
+	for i := range ratios {
+		ratios[i] = r.ours[i] / r.peers[i]
 	}
-	return r
+	return ratios
 }
 
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
-	n := len(v)
-	if n == 0 {
-		return 0
-	}
-	return (v[(n-1)/2] + v[n/2]) / 2
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }

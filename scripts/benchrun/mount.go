@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,14 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is a file system that one of our daemons serves.
+// mount is a file system that a daemon serves.
 type mount struct {
 	dir    string
 	cmd    *exec.Cmd
 	exited chan error
 	stderr bytes.Buffer
-	ready  time.Duration // from the start of the daemon until the first answer
-	b      *bench
+	ready  float64 // seconds from the start of the daemon until the first answer
 }
 
 const (
@@ -32,47 +30,50 @@ const (
 	readyPoll = 50 * time.Microsecond
 )
 
-// mountOurs serves an agent directory with the daemon of this repository.
-func (b *bench) mountOurs(ctx context.Context, source string) (*mount, error) {
-	return b.mount(ctx, func(at string) []string { return append(append([]string{}, b.daemon...), source, at) })
+// withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
+func (b *bench) withOurs(source string, res *result, f func(*mount)) {
+	b.withMount(func(at string) []string { return append(append([]string{}, b.daemon...), source, at) }, func(mt *mount) {
+		f(mt)
+		res.peak = max(res.peak, b.memory(mt, "VmHWM"))
+	})
 }
 
-// mountLoopback serves a directory with go-fuse's loopback example, with its default options.
-func (b *bench) mountLoopback(ctx context.Context, source string) (*mount, error) {
-	return b.mount(ctx, func(at string) []string { return []string{b.loopback, "-q", at, source} })
+// withLoopback calls f with a directory that go-fuse's loopback example serves, with its default options.
+func (b *bench) withLoopback(source string, f func(at string)) {
+	b.withMount(func(at string) []string { return []string{b.loopback, "-q", at, source} }, func(mt *mount) { f(mt.dir) })
 }
 
-func (b *bench) mount(ctx context.Context, args func(at string) []string) (*mount, error) {
+// withMount starts a daemon as a user would, calls f, and unmounts.
+func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 	at, err := os.MkdirTemp(b.dir, "mnt-")
-	if err != nil {
-		return nil, err
-	}
-	m := &mount{dir: at, exited: make(chan error, 1), b: b}
+	b.must(err)
+	m := &mount{dir: at, exited: make(chan error, 1)}
 	argv := args(at)
 	m.cmd = exec.Command(argv[0], argv[1:]...)
 	m.cmd.Stderr = &m.stderr
-	// Both run as a user would run them, but for the output.
 	start := time.Now()
-	if err := m.cmd.Start(); err != nil {
-		return nil, err
-	}
+	b.must(m.cmd.Start())
 	go func() { m.exited <- m.cmd.Wait() }()
+	failed := true
+	defer func() {
+		if err := m.close(); !failed { // else what went wrong before is said
+			b.must(err)
+		}
+	}()
 	for !isFUSE(at) {
 		select {
 		case err := <-m.exited:
-			return nil, fmt.Errorf("%s ended before its mount was ready: %v: %s", filepath.Base(argv[0]), err, m.stderr.String())
-		case <-ctx.Done():
-			_ = m.close()
-			return nil, ctx.Err()
+			m.exited <- err
+			b.fail("%s ended before its mount was ready: %v: %s", filepath.Base(argv[0]), err, m.stderr.String())
 		case <-time.After(readyPoll):
 		}
-		if time.Since(start) > readyWithin {
-			_ = m.close()
-			return nil, fmt.Errorf("%s: no mount after %v", filepath.Base(argv[0]), readyWithin)
+		if b.must(nil); time.Since(start) > readyWithin {
+			b.fail("%s: no mount after %v", filepath.Base(argv[0]), readyWithin)
 		}
 	}
-	m.ready = time.Since(start)
-	return m, nil
+	m.ready = time.Since(start).Seconds()
+	f(m)
+	failed = false
 }
 
 // isFUSE asks the file system at a path for its kind: where it is the mount, the daemon has answered.
@@ -103,11 +104,8 @@ func (m *mount) unmount() (err error) {
 	for range 50 { // a process that just ended may still hold something open
 		if os.Geteuid() == 0 {
 			err = unix.Unmount(m.dir, 0)
-		} else {
-			var out []byte
-			if out, err = exec.Command("fusermount3", "-u", m.dir).CombinedOutput(); err != nil {
-				err = fmt.Errorf("fusermount3: %w: %s", err, bytes.TrimSpace(out))
-			}
+		} else if out, failed := exec.Command("fusermount3", "-u", m.dir).CombinedOutput(); failed != nil {
+			err = fmt.Errorf("fusermount3: %w: %s", failed, bytes.TrimSpace(out))
 		}
 		if err == nil || !isFUSE(m.dir) {
 			return nil
@@ -117,30 +115,15 @@ func (m *mount) unmount() (err error) {
 	return err
 }
 
-// memory is what a process takes, in bytes.
-type memory struct{ resident, peak int64 }
-
-// memory reads the daemon's VmRSS and VmHWM.
-func (m *mount) memory() (memory, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
-	if err != nil {
-		return memory{}, err
-	}
-	var mem memory
-	for line := range strings.Lines(string(status)) {
-		key, rest, _ := strings.Cut(line, ":")
-		if key != "VmRSS" && key != "VmHWM" {
-			continue
-		}
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-		if err != nil {
-			return memory{}, fmt.Errorf("/proc/PID/status: %q: %w", line, err)
-		}
-		if key == "VmRSS" {
-			mem.resident = kib << 10
-		} else {
-			mem.peak = kib << 10
-		}
-	}
-	return mem, nil
+// memory is what a daemon takes, in bytes: its VmRSS, or its peak, VmHWM.
+func (b *bench) memory(of *mount, what string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", of.cmd.Process.Pid))
+	b.must(err)
+	_, rest, _ := strings.Cut(string(status), what+":")
+	text, _, _ := strings.Cut(rest, " kB")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	b.must(err)
+	return kib * 1024
 }
+
+func (b *bench) resident(of *mount) float64 { return b.memory(of, "VmRSS") }

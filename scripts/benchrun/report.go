@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,34 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// unit is what a result's figures are in.
-type unit int
-
-const (
-	unitSeconds unit = iota
-	unitBytes
-)
-
-// goal is what a row has to reach: of the ratio, of our own figure, or neither.
-type goal struct {
-	ratio   float64
-	seconds float64
-	bytes   float64
-	worst   bool // every run must reach it, not the median
-	root    bool // it is meant for root
-	user    bool // it is meant for others
-	text    string
-}
-
-// result is a line of the table.
-type result struct {
-	row, what, peer string
-	goal            goal
-	unit            unit
-	m               measured
-	note            string
-}
 
 func (s *session) describe() string {
 	return fmt.Sprintf("%d MB / %d entries", s.bytes/megabyte, s.entries)
@@ -53,7 +27,7 @@ func (b *bench) render(about machine, results []result, now time.Time) string {
 	if b.client != nil && b.client.version != "" {
 		fmt.Fprintf(&out, "- Client: @oh-my-pi/pi-coding-agent %s, bun %s; its time is that of the call alone, without the start of bun\n", b.client.version, b.client.runtime)
 	}
-	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (rows i and l %d times, j once), page cache warm; times are wall times of whole processes\n", b.runs, appends)
+	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (row i %d times, j once), page cache warm; times are wall times of whole processes\n", b.runs, appends)
 	if b.small {
 		out.WriteString("- **Small stores, to try the script: the figures mean nothing**\n")
 	}
@@ -72,93 +46,53 @@ func (b *bench) render(about machine, results []result, now time.Time) string {
 var profiles string
 
 // line renders a result. Ratio: the median, the smallest and the largest of those of one run of ours to
-// the peer's next to it; ours and the peer's: medians, and where a goal is for the worst run, that too.
+// the peer's next to it; ours and the peer's: medians.
 func (r *result) line() string {
-	work := r.what
-	if r.note != "" {
-		work += " (" + r.note + ")"
-	}
-	cells := []string{r.row, work, dash(r.peer), "–", "–", "–", r.goal.String(), "–", "–", "–", "–"}
-	if ratios := r.m.ratios(); len(ratios) > 0 {
-		cells[3] = fmt.Sprintf("%.2f", median(ratios))
-		cells[4] = fmt.Sprintf("%.2f", slices.Min(ratios))
-		cells[5] = fmt.Sprintf("%.2f", slices.Max(ratios))
-	}
-	cells[7] = r.reached()
-	if len(r.m.ours) > 0 {
-		cells[8] = r.unit.format(median(r.m.ours))
-		if r.goal.worst {
-			cells[8] += ", worst " + r.unit.format(slices.Max(r.m.ours))
+	cells := []string{r.row, r.what, r.peer, "", "", "", r.goal.String(), r.reached(), "", "", ""}
+	if ratios := r.ratios(); len(ratios) > 0 {
+		for i, ratio := range []float64{median(ratios), slices.Min(ratios), slices.Max(ratios)} {
+			cells[3+i] = fmt.Sprintf("%.2f", ratio)
 		}
 	}
-	if len(r.m.peer) > 0 {
-		cells[9] = r.unit.format(median(r.m.peer))
+	if len(r.ours) > 0 {
+		cells[8] = r.unit.format(median(r.ours))
 	}
-	if r.m.peak > 0 {
-		cells[10] = unitBytes.format(float64(r.m.peak))
+	if len(r.peers) > 0 {
+		cells[9] = r.unit.format(median(r.peers))
+	}
+	if r.peak > 0 {
+		cells[10] = unitBytes.format(r.peak)
+	}
+	for i, cell := range cells {
+		cells[i] = cmp.Or(cell, "–")
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
-
-func (u unit) format(v float64) string {
-	switch {
-	case u == unitBytes:
-		return fmt.Sprintf("%.1f MB", v/megabyte)
-	case v < 0.1:
-		return fmt.Sprintf("%.2f ms", v*1000)
-	}
-	return fmt.Sprintf("%.3f s", v)
-}
-
 func (g goal) String() string {
-	text := g.text
-	switch {
-	case g.ratio > 0:
-		text = fmt.Sprintf("≤ %g", g.ratio)
-	case g.seconds >= 1:
-		text = fmt.Sprintf("each ≤ %g s", g.seconds)
-	case g.seconds > 0:
-		text = fmt.Sprintf("≤ %g ms", g.seconds*1000)
-	case g.bytes > 0:
-		text = fmt.Sprintf("≤ %.0f MB", g.bytes/megabyte)
-	}
 	switch {
 	case g.root:
-		text += " as root"
-	case g.user:
-		text += " as a user"
+		return fmt.Sprintf("≤ %g as root", g.ratio)
+	case g.ratio > 0:
+		return fmt.Sprintf("≤ %g", g.ratio)
+	case g.seconds > 0:
+		return fmt.Sprintf("≤ %g ms", g.seconds*1000)
+	case g.bytes > 0:
+		return fmt.Sprintf("≤ %.0f MB", g.bytes/megabyte)
 	}
-	return dash(text)
+	return ""
 }
 
-// reached compares with the goal where it is a number and is meant for who ran this.
+// reached compares with the goal where there is one that is meant for who ran this.
 func (r *result) reached() string {
-	isRoot := os.Geteuid() == 0
-	if len(r.m.ours) == 0 || r.goal.root && !isRoot || r.goal.user && isRoot {
-		return "–"
-	}
-	figure, limit := median(r.m.ours), r.goal.seconds+r.goal.bytes
-	if r.goal.worst {
-		figure = slices.Max(r.m.ours)
-	}
+	figures, limit := r.ours, r.goal.seconds+r.goal.bytes
 	if r.goal.ratio > 0 {
-		ratios := r.m.ratios()
-		if len(ratios) == 0 {
-			return "–"
-		}
-		figure, limit = median(ratios), r.goal.ratio
+		figures, limit = r.ratios(), r.goal.ratio
 	}
 	switch {
-	case limit == 0:
-		return "–"
-	case figure <= limit:
+	case limit == 0, len(figures) == 0, r.goal.root && os.Geteuid() != 0:
+		return ""
+	case median(figures) <= limit:
 		return "yes"
 	}
 	return "**no**"
@@ -201,21 +135,7 @@ func aboutMachine(dir string) machine {
 
 // diskKind names the file system that the temporary files are on.
 func diskKind(dir string) string {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return "an unknown file system"
-	}
-	switch st.Type {
-	case unix.EXT4_SUPER_MAGIC:
-		return "ext4"
-	case unix.XFS_SUPER_MAGIC:
-		return "xfs"
-	case unix.BTRFS_SUPER_MAGIC:
-		return "btrfs"
-	case unix.TMPFS_MAGIC:
-		return "tmpfs"
-	case unix.OVERLAYFS_SUPER_MAGIC:
-		return "overlayfs"
-	}
-	return fmt.Sprintf("file system type %#x", st.Type)
+	out, _ := exec.Command("df", "--output=fstype", dir).Output()
+	_, kind, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return cmp.Or(kind, "an unknown file system")
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
-// allRows is the table of BENCHMARKS.md.
+// allRows is the table of BENCHMARKS.md. A letter that is missing was a row once.
 var allRows = []row{
 	{"a", rowFirstListing},
 	{"b", rowCatEntries},
@@ -20,13 +21,10 @@ var allRows = []row{
 	{"i", rowForeignAppend},
 	{"j", rowMemory},
 	{"k", rowBlob},
-	{"l", rowTail},
 	{"m", rowCosts},
 	{"n", rowSearch},
 	{"o", rowArchive},
-	{"p", rowBeside},
 	{"q", rowDatabase},
-	{"r", rowLease},
 }
 
 const (
@@ -35,78 +33,32 @@ const (
 	peerPlain    = "plain file"
 )
 
-// withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
-func (b *bench) withOurs(ctx context.Context, agent string, m *measured, f func(*mount) error) error {
-	mt, err := b.mountOurs(ctx, agent)
-	if err != nil {
-		return err
-	}
-	err = f(mt)
-	if err == nil && m != nil {
-		err = m.notePeak(mt)
-	}
-	return errors.Join(err, mt.close())
-}
-
-func (b *bench) withLoopback(ctx context.Context, dir string, f func(*mount) error) error {
-	mt, err := b.mountLoopback(ctx, dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(mt), mt.close())
-}
-
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:
 // reading leaf needs the whole index and no entry's name. "Daemon warm, first time" is a fresh mount
 // after this; what the kernel could remember of an earlier mount went with it, and the pages of the
 // backing files are in its cache since they were made.
-func warmDaemon(ctx context.Context, mt *mount, s *session) error {
-	_, err := command(ctx, mt.path(s.dir), "readlink leaf >/dev/null")
-	return err
-}
+func (b *bench) warmDaemon(mt *mount, s *session) { b.time(mt.path(s.dir), "readlink leaf >/dev/null") }
 
-func (b *bench) clientNote() string {
-	if b.client == nil {
-		return "no client installed: without its peer"
-	}
-	return ""
+// onBoth calls f with a fresh warm mount of a session and one of its plain files through loopback.
+func (b *bench) onBoth(s *session, res *result, f func(ours, loopback string)) {
+	b.withOurs(s.agent, res, func(mt *mount) {
+		b.warmDaemon(mt, s)
+		b.withLoopback(s.plain, func(at string) { f(mt.path(s.dir), at) })
+	})
 }
 
 // rowFirstListing: the daemon reads and checks the whole file, and finds the lines that are no JSON.
-func rowFirstListing(ctx context.Context, b *bench) ([]result, error) {
-	s, err := b.longSession()
-	if err != nil {
-		return nil, err
-	}
-	res := result{
-		what: fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()),
-		peer: peerClient + ": SessionManager.open", goal: goal{ratio: 0.3}, note: b.clientNote(),
-	}
-	err = b.repeat(func(run int) error {
-		return b.withOurs(ctx, s.agent, &res.m, func(mt *mount) error {
-			ours, err := expect(ctx, mt.path(s.dir), "ls -U entries | wc -l", s.entries)
-			if err != nil {
-				return err
-			}
-			if run == 0 {
-				_, err := expect(ctx, mt.path(s.dir), "wc -l <problems.jsonl", s.bad)
-				return err
-			}
-			peer, err := b.clientTime(ctx, "open", s)
-			res.m.addTime(ours, peer)
-			return err
+func rowFirstListing(b *bench) []result {
+	s := b.longSession()
+	res := []result{{
+		what: fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()) + b.clientNote(),
+		peer: peerClient + ": SessionManager.open", goal: goal{ratio: 0.3},
+	}}
+	b.withOurs(s.agent, &res[0], func(mt *mount) { b.expect(mt.path(s.dir), "wc -l <problems.jsonl", s.bad) })
+	return b.repeat(res, func() {
+		b.withOurs(s.agent, &res[0], func(mt *mount) {
+			res[0].add(b.expect(mt.path(s.dir), "ls -U entries | wc -l", s.entries), b.clientOpens("open", s))
 		})
-	})
-	return []result{res}, err
-}
-
-// onBoth calls f with a fresh warm mount of a session and one of its plain files through loopback.
-func (b *bench) onBoth(ctx context.Context, s *session, m *measured, f func(ours, loopback string) error) error {
-	return b.withOurs(ctx, s.agent, m, func(mt *mount) error {
-		if err := warmDaemon(ctx, mt, s); err != nil {
-			return err
-		}
-		return b.withLoopback(ctx, s.plain, func(lo *mount) error { return f(mt.path(s.dir), lo.dir) })
 	})
 }
 
@@ -114,11 +66,8 @@ func (b *bench) onBoth(ctx context.Context, s *session, m *measured, f func(ours
 const kernelForgets = 1100 * time.Millisecond
 
 // rowCatEntries: an open, a read and a close of each entry.
-func rowCatEntries(ctx context.Context, b *bench) ([]result, error) {
-	s, err := b.middleSession()
-	if err != nil {
-		return nil, err
-	}
+func rowCatEntries(b *bench) []result {
+	s := b.middleSession()
 	const line = "cat entries/*.json >/dev/null"
 	what := "`cat entries/*.json`, " + s.describe()
 	res := []result{
@@ -126,89 +75,149 @@ func rowCatEntries(ctx context.Context, b *bench) ([]result, error) {
 		{what: what + ", again at once", peer: peerLoopback, goal: goal{ratio: 0.5}},
 		{what: what + ", again a second later", peer: peerLoopback, goal: goal{ratio: 0.5}},
 	}
-	err = b.repeat(func(run int) error {
-		return b.onBoth(ctx, s, &res[0].m, func(ours, loopback string) error {
-			if run == 0 {
-				return sameOutput(ctx, ours, loopback, "cat entries/*.json | sha256sum")
-			}
-			var took [6]time.Duration
-			for i, dir := range [...]string{ours, ours, loopback, loopback, ours, loopback} {
-				if i == 4 {
-					time.Sleep(kernelForgets)
-				}
-				if took[i], err = command(ctx, dir, line); err != nil {
-					return err
-				}
-			}
-			res[0].m.addTime(took[0], took[2])
-			res[1].m.addTime(took[1], took[3])
-			res[2].m.addTime(took[4], took[5])
-			return nil
+	b.onBoth(s, &res[0], func(ours, loopback string) { b.same(ours, loopback, "cat entries/*.json | sha256sum") })
+	return b.repeat(res, func() {
+		b.onBoth(s, &res[0], func(ours, loopback string) {
+			first, again := b.time(ours, line), b.time(ours, line)
+			res[0].add(first, b.time(loopback, line))
+			res[1].add(again, b.time(loopback, line))
+			time.Sleep(kernelForgets)
+			res[2].add(b.time(ours, line), b.time(loopback, line))
 		})
 	})
-	return res, err
-}
-
-// sameOutput runs a command line in both directories: what is compared must be the same work.
-func sameOutput(ctx context.Context, a, b, line string) error {
-	var out [2]string
-	for i, dir := range [...]string{a, b} {
-		var err error
-		if out[i], _, err = output(ctx, dir, line); err != nil {
-			return err
-		}
-	}
-	if out[0] != out[1] {
-		return fmt.Errorf("%s: the two sides differ: %.60q and %.60q", line, out[0], out[1])
-	}
-	return nil
 }
 
 // rowLongListing: a listing with the attributes of every entry. Nothing is known to the kernel yet.
-func rowLongListing(ctx context.Context, b *bench) ([]result, error) {
-	s, err := b.longSession()
-	if err != nil {
-		return nil, err
-	}
-	res := result{what: fmt.Sprintf("`ls -l entries`, %d entries", s.entries), peer: peerLoopback + ", default options", goal: goal{ratio: 0.25}}
-	err = b.repeat(func(run int) error {
-		return b.onBoth(ctx, s, &res.m, func(ours, loopback string) error {
-			if run == 0 {
-				return sameOutput(ctx, ours, loopback, "ls -l --time-style=full-iso entries | tail -n +2 | sha256sum")
-			}
+func rowLongListing(b *bench) []result {
+	s := b.longSession()
+	res := []result{{what: fmt.Sprintf("`ls -l entries`, %d entries", s.entries), peer: peerLoopback + ", default options", goal: goal{ratio: 0.25}}}
+	b.onBoth(s, &res[0], func(ours, loopback string) {
+		b.same(ours, loopback, "ls -l --time-style=full-iso entries | tail -n +2 | sha256sum")
+	})
+	return b.repeat(res, func() {
+		b.onBoth(s, &res[0], func(ours, loopback string) {
 			const line = "ls -l entries >/dev/null"
-			a, err := command(ctx, ours, line)
-			if err != nil {
-				return err
-			}
-			p, err := command(ctx, loopback, line)
-			res.m.addTime(a, p)
-			return err
+			res[0].add(b.time(ours, line), b.time(loopback, line))
 		})
 	})
-	return []result{res}, err
+}
+
+// rowGrep: a session's branch and its raw file, each as one flat file.
+func rowGrep(b *bench) []result {
+	s := b.longSession()
+	res := []result{
+		{what: "`grep -c` over `branches/current/entries.jsonl`", peer: peerPlain, goal: goal{ratio: 1.7}},
+		{what: "`grep -c` over the raw file, " + s.describe(), peer: peerPlain, goal: goal{ratio: 1.5}},
+	}
+	branch := filepath.Join(s.dir, "branches/current/entries.jsonl")
+	flat := filepath.Join(b.dir, "branch.jsonl")
+	b.withOurs(s.agent, &res[0], func(mt *mount) { b.time(b.dir, fmt.Sprintf("cat '%s' >'%s' && sync", mt.path(branch), flat)) })
+	return b.repeat(res, func() {
+		b.withOurs(s.agent, &res[1], func(mt *mount) {
+			b.warmDaemon(mt, s)
+			for i, files := range [][2]string{{mt.path(branch), flat}, {mt.path(s.raw), s.file}} {
+				// Not to /dev/null: grep stops at its first match there.
+				ours, took := b.output("/", "grep -c toolResult '"+files[0]+"'")
+				theirs, peer := b.output("/", "grep -c toolResult '"+files[1]+"'")
+				if ours != theirs {
+					b.fail("grep counts %q and %q", ours, theirs)
+				}
+				res[i].add(took, peer)
+			}
+		})
+	})
 }
 
 // rowContext: the client's time is that of opening the file, building the context and printing it.
-func rowContext(ctx context.Context, b *bench) ([]result, error) {
-	s, err := b.middleSession()
-	if err != nil {
-		return nil, err
-	}
-	res := result{
-		what: "first `cat context.json` after a mount, " + s.describe(),
-		peer: peerClient + ": open, buildSessionContext, JSON.stringify", goal: goal{ratio: 0.5}, note: b.clientNote(),
-	}
-	err = b.repeat(func(run int) error {
-		return b.withOurs(ctx, s.agent, &res.m, func(mt *mount) error {
-			ours, err := command(ctx, mt.path(s.dir), "cat context.json >/dev/null")
-			if err != nil || run == 0 {
-				return err
-			}
-			peer, err := b.clientTime(ctx, "context", s)
-			res.m.addTime(ours, peer)
-			return err
+func rowContext(b *bench) []result {
+	s := b.middleSession()
+	res := []result{{
+		what: "first `cat context.json` after a mount, " + s.describe() + b.clientNote(),
+		peer: peerClient + ": open, buildSessionContext, JSON.stringify", goal: goal{ratio: 0.5},
+	}}
+	return b.repeat(res, func() {
+		b.withOurs(s.agent, &res[0], func(mt *mount) {
+			res[0].add(b.time(mt.path(s.dir), "cat context.json >/dev/null"), b.clientOpens("context", s))
 		})
 	})
-	return []result{res}, err
+}
+
+// appends is how many lines row i adds.
+const appends = 20
+
+// rowForeignAppend: another program adds a line; the peer is the same readlink when nothing was added,
+// most of which is the start of a process.
+func rowForeignAppend(b *bench) []result {
+	s := b.hugeSession()
+	res := []result{{
+		what: "after a foreign append, next `readlink leaf`, " + s.describe(),
+		peer: "the same, nothing appended", goal: goal{seconds: 0.005},
+	}}
+	b.withOurs(s.agent, &res[0], func(mt *mount) {
+		b.warmDaemon(mt, s)
+		for i := range appends + 1 {
+			id := fmt.Sprintf("zz%06d", i)
+			b.must(appendLine(s.file, foreignLine(id, s.lastID, i)))
+			out, ours := b.output(mt.path(s.dir), "readlink leaf")
+			if want := "entries/" + id + ".json\n"; out != want {
+				b.fail("leaf is %q, not %q", out, want)
+			}
+			if peer := b.time(mt.path(s.dir), "readlink leaf"); i > 0 {
+				res[0].add(ours, peer)
+			}
+			s.lastID = id
+			time.Sleep(50 * time.Millisecond) // a client is not faster
+		}
+	})
+	return res
+}
+
+func foreignLine(id, parent string, i int) string {
+	now := stamp(time.Now())
+	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":%q,"message":{"role":"user","content":"line %d","timestamp":%d}}`+"\n",
+		id, parent, now, i, time.Now().UnixMilli())
+}
+
+// appendLine adds a line as the client does: one write with O_APPEND.
+func appendLine(file, line string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(line)
+	return err
+}
+
+// rowBlob: one large file that never changes.
+func rowBlob(b *bench) []result {
+	size := b.shrink(500 * megabyte)
+	agent, name := b.blob(size)
+	res := []result{{what: fmt.Sprintf("`cat` of a blob, %d MB, first time", size/megabyte), peer: peerPlain, goal: goal{ratio: 1.2, root: true}}}
+	b.withOurs(agent, &res[0], func(mt *mount) { b.same(mt.dir, agent, "sha256sum blobs/"+name) })
+	return b.repeat(res, func() {
+		b.withOurs(agent, &res[0], func(mt *mount) {
+			line := "cat blobs/" + name + " >/dev/null"
+			res[0].add(b.time(mt.dir, line), b.time(agent, line))
+		})
+	})
+}
+
+// rowArchive: the first listing of a compressed session unpacks it.
+func rowArchive(b *bench) []result {
+	s := b.longSession()
+	agent := filepath.Join(b.dir, "archived")
+	file := filepath.Join(agent, "archive", s.raw+".gz")
+	b.time(b.dir, fmt.Sprintf("mkdir -p archived/sessions '%s' && gzip -c '%s' >'%s' && sync", filepath.Dir(file), s.file, file))
+	res := []result{
+		{what: "first `ls -U entries \\| wc -l` of the same session in a .gz", peer: "`zcat \\| wc -l`", goal: goal{ratio: 1.5}},
+		{what: "peak memory of the daemon in that", unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
+	}
+	return b.repeat(res, func() {
+		b.withOurs(agent, &res[0], func(mt *mount) {
+			ours := b.expect(mt.path("archive/"+strings.TrimPrefix(s.dir, "sessions/")), "ls -U entries | wc -l", s.entries)
+			res[0].add(ours, b.expect(agent, "zcat '"+file+"' | wc -l", 1+s.entries+s.bad))
+			res[1].add(b.memory(mt, "VmHWM"), 0)
+		})
+	})
 }

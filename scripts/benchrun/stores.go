@@ -1,11 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,23 +19,21 @@ const (
 )
 
 // session returns the session of a specification, made once.
-func (b *bench) session(sp spec) (*session, error) {
+func (b *bench) session(sp spec) *session {
 	if b.small {
 		sp.entries /= smallDivisor
 		sp.bytes /= smallDivisor
 		sp.bad = (sp.bad + smallDivisor - 1) / smallDivisor
 	}
 	if s := b.sessions[sp.name]; s != nil {
-		return s, nil
+		return s
 	}
 	b.log("making %s: %d entries, %d MB", sp.name, sp.entries, sp.bytes/megabyte)
 	s, err := generate(b.dir, sp)
-	if err != nil {
-		return nil, err
-	}
+	b.must(err)
 	settle()
 	b.sessions[sp.name] = s
-	return s, nil
+	return s
 }
 
 // settle has the kernel write what was made, so that it does not do so while something is timed. The
@@ -44,16 +41,16 @@ func (b *bench) session(sp spec) (*session, error) {
 func settle() { unix.Sync() }
 
 // The sessions that more than one row uses.
-func (b *bench) longSession() (*session, error) {
+func (b *bench) longSession() *session {
 	return b.session(spec{name: "long", entries: 20_000, bytes: 233 * megabyte, bad: 20, plain: true})
 }
 
-func (b *bench) middleSession() (*session, error) {
+func (b *bench) middleSession() *session {
 	return b.session(spec{name: "middle", entries: 3_816, bytes: 25 * megabyte, plain: true})
 }
 
 // hugeSession is 2.5 GB with -large.
-func (b *bench) hugeSession() (*session, error) {
+func (b *bench) hugeSession() *session {
 	if b.large {
 		return b.session(spec{name: "huge", entries: 150_000, bytes: 2500 * megabyte})
 	}
@@ -69,11 +66,11 @@ func (b *bench) shrink(n int) int {
 }
 
 // manySessions makes an agent directory of n sessions of a few entries each.
-func (b *bench) manySessions(n, entries int, bytes int64) (agent string, err error) {
+func (b *bench) manySessions(n, entries int, bytes int64) (agent string) {
 	name := fmt.Sprintf("many-%d-%d", n, bytes/1000)
 	agent = filepath.Join(b.dir, name)
 	if _, err := os.Stat(agent); err == nil {
-		return agent, nil
+		return agent
 	}
 	b.log("making %s: %d sessions, %d MB", name, n, bytes/megabyte)
 	g := newGenerator(uint64(n))
@@ -86,47 +83,38 @@ func (b *bench) manySessions(n, entries int, bytes int64) (agent string, err err
 		share := float64(size) / float64(bytes) // of all entries
 		s := &session{spec: spec{entries: max(2, int(share*float64(n*entries))), bytes: int64(size)}}
 		s.file = filepath.Join(agent, "sessions", scope, g.now.Format("2006-01-02T15-04-05-000Z")+"_"+id+".jsonl")
-		if err := g.writeNamed(s, id, cwd); err != nil {
-			return "", err
-		}
+		b.must(g.writeNamed(s, id, cwd))
 	}
 	settle()
-	return agent, nil
+	return agent
 }
 
-// blob makes an agent directory with one blob of that size, named as the client does.
-func (b *bench) blob(size int64) (agent, name string, err error) {
+// Sizes of the store of many sessions in the full run.
+const (
+	storeSessions = 700
+	storeEntries  = 200
+	storeBytes    = 1600 * megabyte
+)
+
+// store is the store of many sessions, its files, and what it is called.
+func (b *bench) store() (agent string, files []string, what string) {
+	n, bytes := b.shrink(storeSessions), int64(b.shrink(storeBytes))
+	agent = b.manySessions(n, storeEntries, bytes)
+	files, err := filepath.Glob(filepath.Join(agent, "sessions/*/*.jsonl"))
+	if b.must(err); len(files) != n {
+		b.fail("%d sessions instead of %d", len(files), n)
+	}
+	return agent, files, fmt.Sprintf("%d sessions, %d MB", n, bytes/megabyte)
+}
+
+// blob makes an agent directory with one blob of that many bytes, named as the client does.
+func (b *bench) blob(size int) (agent, name string) {
 	agent = filepath.Join(b.dir, "blob")
-	dir := filepath.Join(agent, "blobs")
-	if found, err := os.ReadDir(dir); err == nil && len(found) == 1 {
-		return agent, found[0].Name(), nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", "", err
-	}
 	b.log("making a blob of %d MB", size/megabyte)
-	f, err := os.Create(filepath.Join(dir, "new"))
-	if err != nil {
-		return "", "", err
-	}
-	defer f.Close()
-	g := newGenerator(1)
-	hash := sha256.New()
-	chunk := make([]byte, 1<<20)
-	for left := size; left > 0; left -= int64(len(chunk)) {
-		chunk = chunk[:min(int64(len(chunk)), left)]
-		for i := 0; i+8 <= len(chunk); i += 8 {
-			n := g.rng.Uint64()
-			for k := range 8 {
-				chunk[i+k] = byte(n >> (8 * k))
-			}
-		}
-		hash.Write(chunk)
-		if _, err := f.Write(chunk); err != nil {
-			return "", "", err
-		}
-	}
-	name = hex.EncodeToString(hash.Sum(nil))
-	settle()
-	return agent, name, os.Rename(f.Name(), filepath.Join(dir, name))
+	b.must(os.MkdirAll(filepath.Join(agent, "blobs"), 0o755))
+	b.time(agent, fmt.Sprintf("head -c %d /dev/urandom >blobs/new", size))
+	sum, _ := b.output(agent, "sha256sum <blobs/new")
+	name = strings.Fields(sum)[0]
+	b.time(agent, "mv blobs/new blobs/"+name+" && sync")
+	return agent, name
 }
