@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -16,7 +16,7 @@ type Store struct {
 	storage storage.Storage
 }
 
-var _ sessioncore.Blobs = (*Store)(nil)
+var _ document.Blobs = (*Store)(nil)
 
 // New returns the store over a storage.
 func New(storage storage.Storage) *Store { return &Store{storage: storage} }
@@ -24,7 +24,7 @@ func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 // check rejects names that are not a SHA-256, so that a blob reference never opens another file (docs/design.md
 // section 7).
 func check(hash string) error {
-	if !sessioncore.IsBlobHash(hash) {
+	if !document.IsBlobHash(hash) {
 		return fmt.Errorf("%w: %q is no SHA-256 in lower-case hex", fs.ErrNotExist, hash)
 	}
 	return nil

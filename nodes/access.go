@@ -10,8 +10,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/access"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -123,7 +123,7 @@ func (a *Access) ownerOnly(ctx context.Context) error {
 
 // mayBlobs asks whether the caller may read the blobs that a document shows. One that looked for blobs also tells
 // which there are.
-func (a *Access) mayBlobs(ctx context.Context, doc *sessioncore.Document) error {
+func (a *Access) mayBlobs(ctx context.Context, doc *document.Document) error {
 	c := a.caller(ctx)
 	if c == nil || !doc.HasBlobs() {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 )
 
 // BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
@@ -38,11 +39,11 @@ var branchFiles = []branchFile{
 }
 
 // renderBranch renders a generated file from a snapshot, at the entry where a branch ends.
-type renderBranch func(context.Context, *View, *sessioncore.Snapshot, sessioncore.Entry) (*sessioncore.Document, error)
+type renderBranch func(context.Context, *View, *sessioncore.Snapshot, sessioncore.Entry) (*document.Document, error)
 
 func branchGenerated(r renderBranch) makeBranchFile {
 	return func(_ context.Context, d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
-		render := func(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+		render := func(ctx context.Context, v *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 			e, err := snap.FindBranch(d.name)
 			if err != nil {
 				return nil, err

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 )
 
 // renderBranches makes branches.tsv: a row for each tip.
-func renderBranches(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderBranches(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 	return snap.BranchesDocument(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/names"
 )
 
@@ -17,7 +18,7 @@ func makeCWD(d *snapshotDir) fusefs.InodeEmbedder {
 }
 
 // renderCWD renders cwd: the working directory in the header and a newline, or nothing if there is none.
-func renderCWD(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderCWD(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 	header, _, err := snap.ReadHeader()
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func renderCWD(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*session
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
-	return sessioncore.NewTextDocument(snap, line), nil
+	return document.OfText(snap, line), nil
 }
 
 // cwdLines moves the session to a working directory.

@@ -13,6 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -119,7 +120,7 @@ type entryHandle struct {
 	attr fuse.Attr // when it was opened
 	snap *sessioncore.Snapshot
 	at   sessioncore.FileRange
-	doc  *sessioncore.Document
+	doc  *document.Document
 
 	entry sessioncore.Entry
 	mu    sync.Mutex    // guards known

@@ -10,11 +10,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 )
 
 // render renders a generated file from a snapshot.
-type render func(context.Context, *View, *sessioncore.Snapshot) (*sessioncore.Document, error)
+type render func(context.Context, *View, *sessioncore.Snapshot) (*document.Document, error)
 
 // slowFiles are generated files whose size may take reading much of the session, or looking at all sessions. A listing
 // leaves out their attributes until the size is known; the kernel then looks up those that are needed.
@@ -49,7 +50,7 @@ type renderedSize struct {
 type following struct {
 	// further renders the version that readers continue with, and reports whether it goes beyond what the file's name
 	// shows; nil means what the name shows.
-	further func(context.Context, *View, *sessioncore.Snapshot) (doc *sessioncore.Document, beyond bool, err error)
+	further func(context.Context, *View, *sessioncore.Snapshot) (doc *document.Document, beyond bool, err error)
 	// goesOn reports whether handles that are opened now will continue; nil means yes.
 	goesOn func(*sessioncore.Snapshot) bool
 }
@@ -75,7 +76,7 @@ func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	size := f.size.Load()
 	if !f.isExact(ctx, size, snap) {
-		var doc *sessioncore.Document
+		var doc *document.Document
 		if doc, size, err = f.measured(ctx, snap); err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size in
 }
 
 // measured renders the file and remembers its size.
-func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*sessioncore.Document, *renderedSize, error) {
+func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, *renderedSize, error) {
 	blobs, now := f.view.blobsState(), time.Now().UnixNano()
 	besides, err := f.stateBesides(ctx)
 	if err != nil {
@@ -149,7 +150,7 @@ func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (
 }
 
 // hold counts what a document takes until it is closed. If there is no room, it is closed at once.
-func (f *GeneratedFile) hold(ctx context.Context, doc *sessioncore.Document) error {
+func (f *GeneratedFile) hold(ctx context.Context, doc *document.Document) error {
 	hold := f.view.Memory.For(userOf(ctx))
 	err := hold.ResizeShown(doc.Memory())
 	doc.OnClose(hold.Close)
@@ -200,7 +201,7 @@ func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	if err := h.line.withVersion(func(doc *sessioncore.Document) error { return f.view.Access.mayBlobs(ctx, doc) }); err != nil {
+	if err := h.line.withVersion(func(doc *document.Document) error { return f.view.Access.mayBlobs(ctx, doc) }); err != nil {
 		h.line.release()
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}

@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -28,6 +29,6 @@ func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, 
 }
 
 // renderLabels renders labels: the labels in effect.
-func renderLabels(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderLabels(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 	return snap.LabelsDocument(), nil
 }

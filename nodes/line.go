@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 )
 
 // line is what the open handles of a file show: one version, and when a reader comes to its end, the
@@ -19,8 +20,8 @@ import (
 type line struct {
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
 	handles int
-	version *sessioncore.Document // nil if there are no handles
-	attr    fuse.Attr             // of version
+	version *document.Document // nil if there are no handles
+	attr    fuse.Attr          // of version
 	// goesOn says that handles continue with newer versions; else version does not change.
 	goesOn bool
 	serial int64 // of the snapshot that version was compared with last
@@ -30,7 +31,7 @@ type line struct {
 
 // shown is what a file shows in a snapshot.
 type shown struct {
-	version *sessioncore.Document
+	version *document.Document
 	attr    fuse.Attr
 	// beyond says that it is longer than what the file's name shows.
 	beyond bool
@@ -105,7 +106,7 @@ func (l *line) openAttr(out *fuse.Attr) bool {
 }
 
 // withVersion calls f with what the handles show.
-func (l *line) withVersion(f func(*sessioncore.Document) error) error {
+func (l *line) withVersion(f func(*document.Document) error) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return f(l.version)

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/report"
 )
 
 // renderSecrets renders secrets.jsonl: where keys and tokens are in the session.
-func renderSecrets(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderSecrets(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 	return report.Secrets(ctx, snap)
 }
 

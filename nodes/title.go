@@ -6,6 +6,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 )
 
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
@@ -17,7 +18,7 @@ func makeTitle(d *snapshotDir) fusefs.InodeEmbedder {
 }
 
 // renderTitle renders title: the session's title and a newline, or nothing if it has none.
-func renderTitle(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderTitle(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 	return snap.TitleDocument()
 }
 

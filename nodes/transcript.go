@@ -7,13 +7,14 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/transcript"
 )
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
 func makeTranscript(d *snapshotDir) fusefs.InodeEmbedder {
 	links := transcriptLinks(&d.node, 0)
-	return generated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	return generated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 		leaf, err := snap.Leaf()
 		if err != nil {
 			return nil, err
@@ -29,12 +30,12 @@ const belowSession = 3
 // continue as long as the session continues after the entry.
 func makeBranchTranscript(ctx context.Context, d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
 	links := transcriptLinks(&d.node, belowSession)
-	made, _, err := branchGenerated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*sessioncore.Document, error) {
+	made, _, err := branchGenerated(func(ctx context.Context, _ *View, snap *sessioncore.Snapshot, e sessioncore.Entry) (*document.Document, error) {
 		return transcript.Render(ctx, snap, e, links)
 	})(ctx, d, snap, e)
 	name := d.name
 	made.(*GeneratedFile).follow = &following{
-		further: func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, bool, error) {
+		further: func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, bool, error) {
 			e, err := snap.FindBranch(name)
 			if err != nil {
 				return nil, false, err

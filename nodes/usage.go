@@ -8,6 +8,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
@@ -16,7 +17,7 @@ import (
 // session that this one was forked from, as far as the caller may read that.
 func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
 	f := &GeneratedFile{node: node{view: d.view}, session: d.session}
-	f.render = func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+	f.render = func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
 		return renderUsage(ctx, d, snap)
 	}
 	f.besides = func(ctx context.Context) (storage.Token, error) {
@@ -30,7 +31,7 @@ func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
 	return f
 }
 
-func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot) (*document.Document, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
@@ -20,7 +21,7 @@ type View struct {
 	// Log gets the reasons for refusals and the errors of the packages below.
 	Log *slog.Logger
 	// Blobs are those in SOURCE/blobs.
-	Blobs sessioncore.Blobs
+	Blobs document.Blobs
 	// Writer writes to the sessions.
 	Writer *writer.Writer
 	// Listing finds sessions.
@@ -81,7 +82,7 @@ func mayMember(ctx context.Context, views []*View, m listing.Member) error {
 }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
-func (v *View) contextBlobs() sessioncore.Blobs {
+func (v *View) contextBlobs() document.Blobs {
 	if v.BlobRefs {
 		return nil
 	}

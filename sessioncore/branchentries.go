@@ -1,13 +1,17 @@
 package sessioncore
 
-import "context"
+import (
+	"context"
+
+	"sessionfs/sessioncore/document"
+)
 
 // branches/<id>/entries.jsonl is the concatenation of the files in entries/ of a branch's entries.
 
 // branchLayout is what entries.jsonl consists of.
 type branchLayout struct {
-	pieces []piece
-	state  BranchState
+	shown document.Document
+	state BranchState
 }
 
 // BranchState tells one content of a branch's entries.jsonl from another by size and checksum.
@@ -37,14 +41,12 @@ func (b *Branch) EntriesState(ctx context.Context) (BranchState, error) {
 
 // EntriesDocument returns the branch's entries.jsonl. Entries that follow each other both in the path and in the
 // session file are one piece.
-func (b *Branch) EntriesDocument(ctx context.Context) (*Document, error) {
+func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, error) {
 	l, err := b.laidOut(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := NewMadeDocument(b.snap, &branchMaker{b.snap, b.entries, l.state})
-	d.pieces, d.size = l.pieces, l.state.Size
-	return d, nil
+	return l.shown.Like(b.snap, &branchMaker{b.snap, b.entries, l.state}), nil
 }
 
 // laidOut returns the layout of entries.jsonl. It is computed on first use.
@@ -54,8 +56,8 @@ func (b *Branch) laidOut(ctx context.Context) (*branchLayout, error) {
 	if b.layout != nil {
 		return b.layout, nil
 	}
-	var d Document
-	var state BranchState
+	l := &branchLayout{}
+	d := &l.shown
 	for place, e := range b.entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -64,19 +66,19 @@ func (b *Branch) laidOut(ctx context.Context) (*branchLayout, error) {
 		if err != nil {
 			return nil, err
 		}
-		state.add(now)
+		l.state.add(now)
 		rec := &b.snap.records[e]
 		switch {
 		case rec.flags&recRendered != 0:
 			d.AddMade(int32(place)+1, now.Size)
 		case rec.flags&recEndsLine != 0:
-			d.fileRange(rec.off, now.Size)
+			d.AddRange(rec.off, now.Size)
 		default:
-			d.fileRange(rec.off, int64(rec.size))
-			d.text("\n")
+			d.AddRange(rec.off, int64(rec.size))
+			d.AddText("\n")
 		}
 	}
-	b.layout = &branchLayout{d.pieces, state}
+	b.layout = l
 	return b.layout, nil
 }
 
@@ -87,14 +89,14 @@ type branchMaker struct {
 	state BranchState
 }
 
-// Make implements Maker. A piece is 1 + the index in the path of its entry.
+// Make implements document.Maker. A piece is 1 + the index in the path of its entry.
 func (m *branchMaker) Make(dst []byte, piece int32) ([]byte, error) {
 	text, err := m.snap.ShownText(m.path[piece-1])
 	return append(append(dst, text...), '\n'), err
 }
 
-// Continues implements Maker: the path begins with entries of the same content.
-func (m *branchMaker) Continues(earlier Maker) bool {
+// Continues implements document.Maker: the path begins with entries of the same content.
+func (m *branchMaker) Continues(earlier document.Maker) bool {
 	old, ok := earlier.(*branchMaker)
 	if !ok || len(m.path) < len(old.path) {
 		return false

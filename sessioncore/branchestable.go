@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 )
@@ -25,7 +26,7 @@ const (
 // nothing).
 //
 // The row of the leaf says yes. If the leaf is before the first entry, no row does.
-func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
+func (s *Snapshot) BranchesDocument(ctx context.Context) (*document.Document, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*Document, error) {
 		}
 		out = append(appendField(append(out, '\t'), text), '\n')
 	}
-	return NewTextDocument(s, out), nil
+	return document.OfText(s, out), nil
 }
 
 // archive has the entries that are archived, with all below them, and what is known of others.

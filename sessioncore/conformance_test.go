@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
@@ -116,7 +117,7 @@ type answers struct {
 	snap      *Snapshot
 	want      rawjson.Value
 	diff      sessiontest.Difference
-	blobs     Blobs
+	blobs     document.Blobs
 	normalize bool
 }
 

@@ -2,9 +2,9 @@ package sessioncore
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -12,11 +12,11 @@ import (
 // client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
 // Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
 // holds a reference to the snapshot until it is closed. pi has no blobs, and takes references as they are.
-func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Document, error) {
+func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) (*document.Document, error) {
 	if s.dialect == Pi {
 		blobs = nil
 	}
-	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: newDocument(s, blobs), resolver: newResolver(ctx, blobs)}
+	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: document.New(s, blobs, nil), resolver: document.NewResolver(ctx, blobs)}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -24,9 +24,7 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs Blobs) (*Documen
 		c.doc.Close()
 		return nil, err
 	}
-	c.doc.pieces = slices.Clip(c.doc.pieces)
-	c.doc.hasBlobs = blobs != nil && c.blobs
-	c.doc.unresolved, c.doc.copied = c.resolver.left, c.resolver.copied
+	c.doc.SetResolved(c.resolver, c.blobs)
 	return c.doc, nil
 }
 
@@ -35,15 +33,15 @@ type contextBuilder struct {
 	ctx      context.Context // when it is done, nobody waits for the context
 	s        *Snapshot
 	words    *contextWords
-	doc      *Document
-	resolver resolver
+	doc      *document.Document
+	resolver *document.Resolver
 	path     []Entry
 	messages int  // number written so far
 	blobs    bool // an entry on the path may have a blob reference
 }
 
 func (c *contextBuilder) build() error {
-	c.doc.text(`{"messages":[`)
+	c.doc.AddText(`{"messages":[`)
 	messages := c.writeMessages
 	if c.s.dialect == Pi {
 		messages = c.writePiMessages
@@ -51,11 +49,11 @@ func (c *contextBuilder) build() error {
 	if err := messages(); err != nil {
 		return err
 	}
-	c.doc.text(`]`)
+	c.doc.AddText(`]`)
 	if err := c.writeSettings(); err != nil {
 		return err
 	}
-	c.doc.text("}\n")
+	c.doc.AddText("}\n")
 	return c.ctx.Err()
 }
 
@@ -138,7 +136,7 @@ func (c *contextBuilder) writeEntries(entries []Entry) error {
 // separate starts the next message.
 func (c *contextBuilder) separate() {
 	if c.messages > 0 {
-		c.doc.text(",")
+		c.doc.AddText(",")
 	}
 	c.messages++
 }
@@ -158,7 +156,7 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	c.blobs = c.blobs || rec.flags&recBlob != 0
 	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
 		c.separate()
-		c.doc.fileRange(off, size)
+		c.doc.AddRange(off, size)
 		return nil
 	}
 	text, err := c.s.EntryText(e)
@@ -178,13 +176,13 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	}
 	if rec.flags&touched != 0 {
 		content := message.Member("content")
-		edits = c.resolver.imageEdits(edits, content, content.OffsetIn(message))
-		if edits, err = c.resolver.textEdits(edits, message, 0); err != nil {
+		edits = c.resolver.ImageEdits(edits, content, content.OffsetIn(message))
+		if edits, err = c.resolver.TextEdits(edits, message, 0); err != nil {
 			return err
 		}
 	}
 	c.separate()
-	c.doc.edited(off, message, edits)
+	c.doc.AddEdited(off, message, edits)
 	return nil
 }
 
@@ -219,7 +217,7 @@ func (c *contextBuilder) writeFields(e Entry, text rawjson.Value, fields ...fiel
 		if len(f.value) == 0 {
 			continue
 		}
-		c.doc.text(`,"` + f.key + `":`)
+		c.doc.AddText(`,"` + f.key + `":`)
 		if err := c.writeValue(e, text, f.value); err != nil {
 			return err
 		}
@@ -244,12 +242,12 @@ func (c *contextBuilder) writeValue(e Entry, text, v rawjson.Value) error {
 	var edits rawjson.Edits
 	if rec.flags&touched != 0 {
 		var err error
-		edits = c.resolver.imageEdits(edits, contentOf(rec, text, v), 0)
-		if edits, err = c.resolver.textEdits(edits, v, 0); err != nil {
+		edits = c.resolver.ImageEdits(edits, contentOf(rec, text, v), 0)
+		if edits, err = c.resolver.TextEdits(edits, v, 0); err != nil {
 			return err
 		}
 	}
-	c.doc.edited(rec.off+int64(v.OffsetIn(text)), v, edits)
+	c.doc.AddEdited(rec.off+int64(v.OffsetIn(text)), v, edits)
 	return nil
 }
 
@@ -268,7 +266,7 @@ func (c *contextBuilder) writeTime(e Entry) {
 	if rec := &c.s.records[e]; rec.flags&recTimed != 0 {
 		ms = strconv.FormatInt(rec.time, 10)
 	}
-	c.doc.text(`,"timestamp":` + ms + `}`)
+	c.doc.AddText(`,"timestamp":` + ms + `}`)
 }
 
 func (c *contextBuilder) writeCustomMessage(e Entry) error {
@@ -277,7 +275,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry) error {
 		return err
 	}
 	c.separate()
-	c.doc.text(`{"role":"custom"`)
+	c.doc.AddText(`{"role":"custom"`)
 	err = c.writeKeys(e, text, c.words.customKeys)
 	c.writeTime(e)
 	return err
@@ -289,7 +287,7 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 		return err
 	}
 	c.separate()
-	c.doc.text(`{"role":"` + c.words.branchRole + `"`)
+	c.doc.AddText(`{"role":"` + c.words.branchRole + `"`)
 	err = c.writeKeys(e, text, c.words.branchKeys)
 	c.writeTime(e)
 	return err
@@ -299,7 +297,7 @@ func (c *contextBuilder) writeBranchSummary(e Entry) error {
 // nothing before the compaction is sent then.
 func (c *contextBuilder) writeCompaction(e Entry, text rawjson.Value) (remote bool, err error) {
 	c.separate()
-	c.doc.text(`{"role":"` + c.words.compactionRole + `"`)
+	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
 	if err := c.writeKeys(e, text, c.words.compactionKeys); err != nil {
 		return false, err
 	}
@@ -309,11 +307,11 @@ func (c *contextBuilder) writeCompaction(e Entry, text rawjson.Value) (remote bo
 	}
 	provider, items := history.Member("provider"), history.Member("replacementHistory")
 	if remote = provider.IsString() && provider.Truthy() && items.IsArray(); remote {
-		c.doc.text(`,"providerPayload":{"type":"openaiResponsesHistory"`)
+		c.doc.AddText(`,"providerPayload":{"type":"openaiResponsesHistory"`)
 		if err := c.writeFields(e, text, field{"provider", provider}, field{"items", items}); err != nil {
 			return false, err
 		}
-		c.doc.text(`}`)
+		c.doc.AddText(`}`)
 	}
 	c.writeTime(e)
 	return remote, nil

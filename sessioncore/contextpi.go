@@ -1,6 +1,8 @@
 package sessioncore
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // This file writes the messages of a pi session, as pi's buildSessionContext does (docs/format.md, Context of pi).
 
@@ -132,7 +134,7 @@ func (c *contextBuilder) writeEditedMessage(e Entry, content newContent) error {
 	if err := c.writeValue(e, text, message[:start]); err != nil {
 		return err
 	}
-	c.doc.text(key)
+	c.doc.AddText(key)
 	if err := c.writeContent(content, blocks); err != nil {
 		return err
 	}
@@ -145,11 +147,11 @@ func (c *contextBuilder) writeContent(content newContent, blocks bool) error {
 	if blocks && content.value.IsString() {
 		before, after = `[{"type":"text","text":`, `}]`
 	}
-	c.doc.text(before)
+	c.doc.AddText(before)
 	if err := c.writeValue(content.entry, content.text, content.value); err != nil {
 		return err
 	}
-	c.doc.text(after)
+	c.doc.AddText(after)
 	return nil
 }
 
@@ -160,14 +162,14 @@ func (c *contextBuilder) writePiCustomMessage(e Entry, content newContent) error
 		return err
 	}
 	c.separate()
-	c.doc.text(`{"role":"custom"`)
+	c.doc.AddText(`{"role":"custom"`)
 	for _, key := range c.words.customKeys {
 		switch value := text.Member(key); {
 		case key == "content" && content.value != nil:
-			c.doc.text(`,"content":`)
+			c.doc.AddText(`,"content":`)
 			err = c.writeContent(content, false)
 		case key == "content" && value.Missing():
-			c.doc.text(`,"content":[]`)
+			c.doc.AddText(`,"content":[]`)
 		default:
 			err = c.writeFields(e, text, field{key, value})
 		}
@@ -216,7 +218,7 @@ func (c *contextBuilder) writePiThinkingLevel() error {
 		return err
 	}
 	if e == NoEntry {
-		c.doc.text(`,"thinkingLevel":"off"`)
+		c.doc.AddText(`,"thinkingLevel":"off"`)
 		return nil
 	}
 	return c.writeFields(e, text, field{"thinkingLevel", text.Member("thinkingLevel")})
@@ -243,18 +245,18 @@ func (c *contextBuilder) writePiModel() error {
 			if len(f.value) == 0 {
 				continue
 			}
-			c.doc.text(before + `"` + f.key + `":`)
+			c.doc.AddText(before + `"` + f.key + `":`)
 			if err := c.writeValue(e, text, f.value); err != nil {
 				return err
 			}
 			before = ","
 		}
 		if before != "," {
-			c.doc.text(before)
+			c.doc.AddText(before)
 		}
-		c.doc.text("}")
+		c.doc.AddText("}")
 		return nil
 	}
-	c.doc.text(`,"model":null`)
+	c.doc.AddText(`,"model":null`)
 	return nil
 }

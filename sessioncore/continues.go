@@ -1,31 +1,5 @@
 package sessioncore
 
-import "strings"
-
-// An open file switches to a newer version of its content only if that begins with the whole older content. The two
-// are compared by what they are made of; neither is rendered for that.
-
-// Continues reports whether the content of d begins with that of old. What follows the text at the beginning of both
-// is compared by the Maker; without one, documents of more than text do not continue each other.
-func (d *Document) Continues(old *Document) bool {
-	if d.size < old.size {
-		return false
-	}
-	for i, before := range old.pieces {
-		if i >= len(d.pieces) {
-			return false
-		}
-		now, last := d.pieces[i], i+1 == len(old.pieces)
-		switch {
-		case before.text == "": // and the maker knows all that follows
-			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)
-		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:
-			return false
-		}
-	}
-	return true
-}
-
 // SameText reports whether entry e of s and entry f of t have the same text. In snapshots of one index, an entry
 // never changes.
 func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {

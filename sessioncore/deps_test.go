@@ -28,6 +28,7 @@ var ownImports = map[string][]string{
 	"/internal/markdown":              {"/internal/rawjson"},
 	"/internal/markdown/markdowntest": {},
 	"/budget":                         {},
+	"/document":                       {"/internal/rawjson", "/storage"},
 	"/internal/secrets":               {},
 	"/internal/wyhash":                {},
 	"/storage":                        {},
@@ -45,15 +46,15 @@ var ownImports = map[string][]string{
 	"/names":                          {"/internal/rawjson", "/internal/wyhash"},
 	"/page":                           {},
 	"/program":                        {"/internal/rawjson", "/storage"},
-	"":                                {"/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},
+	"":                                {"/document", "/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
-	"/report":                         {"", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/storage"},
+	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/names", "/storage"},
-	"/sent":                           {"", "/internal/rawjson"},
-	"/transcript":                     {"", "/internal/markdown", "/internal/rawjson"},
-	"/writer":                         {"", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
+	"/sent":                           {"/document", "", "/internal/rawjson"},
+	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson"},
+	"/writer":                         {"/document", "", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -20,6 +21,9 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
 }
+
+// TextOffset returns the offset of an entry's text in the backing file.
+func (s *Snapshot) TextOffset(e Entry) int64 { return s.records[e].off }
 
 // MigratedRange returns the range in the backing file of the text of an entry that a migration changes. ok is false
 // for other entries.
@@ -46,15 +50,15 @@ func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 
 // EntryDocument returns an entry's file in entries/: the text as persisted and a newline (docs/design.md,
 // entries/).
-func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
+func (s *Snapshot) EntryDocument(e Entry) (*document.Document, error) {
 	rec := &s.records[e]
 	if rec.flags&recRendered == 0 {
-		d := newDocument(s, nil)
+		d := document.New(s, nil, nil)
 		if r, ok := s.EntryRange(e); ok {
-			d.fileRange(r.Offset, r.Size)
+			d.AddRange(r.Offset, r.Size)
 		} else {
-			d.fileRange(rec.off, int64(rec.size))
-			d.text("\n")
+			d.AddRange(rec.off, int64(rec.size))
+			d.AddText("\n")
 		}
 		return d, nil
 	}
@@ -62,7 +66,7 @@ func (s *Snapshot) EntryDocument(e Entry) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewTextDocument(s, append(text, '\n')), nil
+	return document.OfText(s, append(text, '\n')), nil
 }
 
 // ShownText returns an entry's text as its file in entries/ shows it: migrated, on one line, without the newline.
@@ -89,8 +93,8 @@ func (s *Snapshot) LoadedText(e Entry) (text rawjson.Value, same, refs bool, err
 	if rec.flags&recMigrated != 0 {
 		text = s.migrated(rec, text)
 	}
-	var none resolver
-	edits, err := none.textEdits(nil, text, 0)
+	var none document.Resolver
+	edits, err := none.TextEdits(nil, text, 0)
 	return slices.Clip(edits.Apply(text)), false, refs, err
 }
 

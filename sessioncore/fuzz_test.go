@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/memory"
@@ -112,7 +113,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 	branches, err := s.BranchesDocument(context.Background())
 	require.NoError(t, err)
 	out = append(out, fmt.Sprint(s.ByLabel()))
-	for _, doc := range []*Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
+	for _, doc := range []*document.Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
 		out = append(out, string(wholeDocument(t, doc)))
 	}
 	return out
@@ -122,7 +123,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 var noBlobs = dirBlobs("/nonexistent")
 
 // wholeDocument reads a document to its end and checks that its size is what it has.
-func wholeDocument(t *testing.T, d *Document) []byte {
+func wholeDocument(t *testing.T, d *document.Document) []byte {
 	defer d.Close()
 	b := make([]byte, d.Size()+1)
 	n, err := d.ReadAt(b, 0)
@@ -303,10 +304,10 @@ func FuzzContext(f *testing.F) {
 
 // checkContext: a context is one JSON object and a newline, of the size that it says, and every slice of
 // it is the whole's.
-func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs Blobs, off, size uint) {
+func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs document.Blobs, off, size uint) {
 	doc, err := snap.Context(context.Background(), e, blobs)
 	require.NoError(t, err)
-	doc.snap.Retain() // wholeDocument closes it
+	snap.Retain() // wholeDocument closes it
 	whole := wholeDocument(t, doc)
 	defer doc.Close()
 	require.Equal(t, 1, bytes.Count(whole, []byte("\n")), "one line: %q", whole)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
@@ -159,7 +160,7 @@ func (s *Snapshot) name() (string, error) {
 
 // TitleDocument returns the file title: the title and a newline, or nothing if there is no title. Control
 // characters and lone surrogates are escaped as in the file labels.
-func (s *Snapshot) TitleDocument() (*Document, error) {
+func (s *Snapshot) TitleDocument() (*document.Document, error) {
 	title, err := s.Title()
 	if err != nil {
 		return nil, err
@@ -168,12 +169,12 @@ func (s *Snapshot) TitleDocument() (*Document, error) {
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
-	return NewTextDocument(s, line), nil
+	return document.OfText(s, line), nil
 }
 
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged into it and of
 // version 3 if it was older, and a newline (docs/design.md, context.json).
-func (s *Snapshot) HeaderDocument() (*Document, error) {
+func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 	header, slot, err := s.ReadHeader()
 	if err != nil {
 		return nil, err
@@ -197,11 +198,11 @@ func (s *Snapshot) HeaderDocument() (*Document, error) {
 	if len(gone) > 0 {
 		edits = edits.Object(header, 0, string(add), func(m rawjson.Member) bool { return slices.ContainsFunc(gone, m.KeyIs) })
 	}
-	var none resolver
-	if edits, err = none.textEdits(edits, header, 0); err != nil {
+	var none document.Resolver
+	if edits, err = none.TextEdits(edits, header, 0); err != nil {
 		return nil, err
 	}
-	return NewTextDocument(s, append(edits.Apply(header), '\n')), nil
+	return document.OfText(s, append(edits.Apply(header), '\n')), nil
 }
 
 // ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is

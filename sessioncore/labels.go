@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"slices"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/names"
 )
 
@@ -51,7 +52,7 @@ func (s *Snapshot) labelsInEffect() []labelRecord {
 
 // LabelsDocument returns the file labels: a line "<id>\t<label>" for each label in effect (docs/design.md section
 // 2).
-func (s *Snapshot) LabelsDocument() *Document {
+func (s *Snapshot) LabelsDocument() *document.Document {
 	var out []byte
 	for _, l := range s.Labels() {
 		out = names.AppendLabelField(out, l.Target)
@@ -59,7 +60,7 @@ func (s *Snapshot) LabelsDocument() *Document {
 		out = names.AppendLabelField(out, l.Label)
 		out = append(out, '\n')
 	}
-	return NewTextDocument(s, out)
+	return document.OfText(s, out)
 }
 
 // LabelOfID returns the label in effect of an id, which need not be that of an entry, "" for none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
@@ -73,9 +74,9 @@ func TestContextIsBounded(t *testing.T) {
 		resolved int64 // bytes that one reference becomes
 		fit      int64
 	}{
-		"images":      {image, 1_000_000, 1_333_336, maxResolved / 1_333_336},
-		"one too big": {image, maxResolved, 0, 0},
-		"text":        {url, 1 << 20, 6 << 20, maxInlineText / (6 << 20)}, // \u0000 for each byte
+		"images":      {image, 1_000_000, 1_333_336, document.MaxResolved / 1_333_336},
+		"one too big": {image, document.MaxResolved, 0, 0},
+		"text":        {url, 1 << 20, 6 << 20, document.MaxInlineText / (6 << 20)}, // \u0000 for each byte
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := sessionWith(t, c.block, references)
@@ -90,11 +91,11 @@ func TestContextIsBounded(t *testing.T) {
 			defer doc.Close()
 			reference := int64(len(rawjson.BlobPrefix) + len(hash))
 			require.Equal(t, plain.Size()+c.fit*(c.resolved-reference), doc.Size())
-			require.Equal(t, references-int(c.fit), doc.unresolved)
+			require.Equal(t, references-int(c.fit), doc.Unresolved())
 			require.Equal(t, 1, blobs.looks)
 			require.LessOrEqual(t, blobs.reads, 2+int(c.fit))
 			problems := string(wholeDocument(t, snap.ProblemsDocument(t.Context(), blobs)))
-			require.Contains(t, problems, fmt.Sprintf("%d references stay references", doc.unresolved))
+			require.Contains(t, problems, fmt.Sprintf("%d references stay references", doc.Unresolved()))
 		})
 	}
 	snap := sessionWith(t, image, 100)

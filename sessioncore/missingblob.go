@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -17,7 +18,7 @@ import (
 type blobUse struct {
 	entry uint32
 	count uint32 // how often the entry refers to it
-	hash  [hashLen / 2]byte
+	hash  [document.HashLen / 2]byte
 }
 
 // maxBlobUses is the maximum number of references per session that are checked. Each costs 40 bytes, and a stat
@@ -28,7 +29,7 @@ const maxBlobUses = 20_000
 // prefix.
 func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 	before := len(x.blobUses)
-	eachBlobReference(text, func(hash string) {
+	document.EachReference(text, func(hash string) {
 		use := blobUse{entry: entry, count: 1}
 		_, _ = hex.Decode(use.hash[:], []byte(hash))
 		same := slices.IndexFunc(x.blobUses[before:], func(u blobUse) bool { return u.hash == use.hash })
@@ -41,30 +42,6 @@ func (x *index) addBlobUses(text rawjson.Value, entry uint32) {
 			x.blobUsesMore = true
 		}
 	})
-}
-
-// eachBlobReference calls f for each blob reference in an entry: a string under the key data, as in image blocks,
-// or image_url.
-func eachBlobReference(text rawjson.Value, f func(hash string)) {
-	var s rawjson.Scanner
-	key := false // the last string was one of the keys
-	for i := 0; i < len(text); {
-		switch c := text[i]; c {
-		case '"':
-			end, _ := s.SkipString(text, i+1)
-			token := text[i:end]
-			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
-				key = token.Is("data") || token.Is("image_url")
-			} else if hash, ok := BlobHash(token); ok && key {
-				f(hash)
-			}
-			i = end
-		case '{', '[':
-			i, key = i+1, false
-		default:
-			i++
-		}
-	}
 }
 
 // blobState is implemented by blob stores that can tell when blobs were added or removed: the token changes.
@@ -86,7 +63,7 @@ type missingBlobs struct {
 type missingBlobsKey struct{}
 
 // of returns the references of a snapshot whose blobs are missing, and what the others take in a context at most.
-func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs Blobs) (gone []blobUse, bytes int64, err error) {
+func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs document.Blobs) (gone []blobUse, bytes int64, err error) {
 	if len(s.blobUses) == 0 || blobs == nil {
 		return nil, 0, nil
 	}
@@ -112,7 +89,7 @@ func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs Blobs) (gone [
 }
 
 // compare clears the cache if the store has changed. keep reports whether the results of this check may be cached.
-func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
+func (m *missingBlobs) compare(blobs document.Blobs) (keep bool, err error) {
 	now := time.Now().UnixNano()
 	var state storage.Token
 	store, ok := blobs.(blobState)
@@ -128,9 +105,9 @@ func (m *missingBlobs) compare(blobs Blobs) (keep bool, err error) {
 }
 
 // look checks the references that have not been checked yet.
-func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs Blobs) error {
+func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs document.Blobs) error {
 	const missing = -1
-	sizes := map[[hashLen / 2]byte]int64{}
+	sizes := map[[document.HashLen / 2]byte]int64{}
 	for ; m.looked < len(uses); m.looked++ {
 		use := uses[m.looked]
 		size, known := sizes[use.hash]
@@ -154,7 +131,7 @@ func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs Blobs) erro
 }
 
 // unresolved returns the number of references that the context at the leaf has no room for.
-func (s *Snapshot) unresolved(ctx context.Context, blobs Blobs) (int, error) {
+func (s *Snapshot) unresolved(ctx context.Context, blobs document.Blobs) (int, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
 		return 0, err
@@ -164,12 +141,12 @@ func (s *Snapshot) unresolved(ctx context.Context, blobs Blobs) (int, error) {
 		return 0, err
 	}
 	defer doc.Close()
-	return doc.unresolved, nil
+	return doc.Unresolved(), nil
 }
 
 // missingProblems returns a problem for each reference to a missing blob. large says that there may be references that a
 // context has no room for.
-func (s *Snapshot) missingProblems(ctx context.Context, blobs Blobs) (list []Problem, large bool, err error) {
+func (s *Snapshot) missingProblems(ctx context.Context, blobs document.Blobs) (list []Problem, large bool, err error) {
 	known := s.Shared(missingBlobsKey{}, func() any { return &missingBlobs{} }).(*missingBlobs)
 	gone, bytes, err := known.of(ctx, s, blobs)
 	if err != nil {
@@ -179,5 +156,5 @@ func (s *Snapshot) missingProblems(ctx context.Context, blobs Blobs) (list []Pro
 	for i, use := range gone {
 		list[i] = s.problemOf(Entry(use.entry), ProblemBlob, "the blob "+hex.EncodeToString(use.hash[:])+" is not in blobs/")
 	}
-	return list, bytes > maxResolved || s.blobUsesMore && blobs != nil, nil
+	return list, bytes > document.MaxResolved || s.blobUsesMore && blobs != nil, nil
 }

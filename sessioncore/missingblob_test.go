@@ -12,13 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
 )
 
 // countingBlobs is a store of blobs that counts the looks.
 type countingBlobs struct {
-	Blobs
+	document.Blobs
 	there map[string]bool
 	token storage.Token
 	err   error
@@ -48,7 +49,7 @@ func (b *countingBlobs) change(there ...string) {
 }
 
 // missingIDs are the ids of the entries that problems.jsonl says to lack a blob.
-func missingIDs(t *testing.T, s *Snapshot, blobs Blobs) (ids []string) {
+func missingIDs(t *testing.T, s *Snapshot, blobs document.Blobs) (ids []string) {
 	t.Helper()
 	for line := range strings.Lines(string(wholeDocument(t, s.ProblemsDocument(context.Background(), blobs)))) {
 		var p struct{ Problem, ID, Why string }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 )
@@ -79,7 +80,7 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 
 // ProblemsDocument returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
 // blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
-func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document {
+func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs document.Blobs) *document.Document {
 	list, count := s.Problems()
 	missing, large, blobErr := s.missingProblems(ctx, blobs)
 	if len(missing) > 0 {
@@ -104,12 +105,14 @@ func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs Blobs) *Document 
 	}
 	if large {
 		if left, err := s.unresolved(ctx, blobs); err == nil && left > 0 {
-			why := fmt.Sprintf("context.json has %d MiB of blobs at most: %d references stay references", maxResolved>>20, left)
+			why := fmt.Sprintf("context.json has %d MiB of blobs at most: %d references stay references", document.MaxResolved>>20, left)
 			out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
 		}
 	}
-	doc := NewTextDocument(s, out)
-	doc.hasBlobs = len(s.blobUses) > 0 && blobs != nil
+	doc := document.OfText(s, out)
+	if len(s.blobUses) > 0 && blobs != nil {
+		doc.SetHasBlobs()
+	}
 	return doc
 }
 

@@ -45,7 +45,7 @@ func (c *contextBuilder) writeThinkingLevel() error {
 	if level := text.Member(key); !level.Missing() {
 		return c.writeFields(e, text, field{key, level})
 	}
-	c.doc.text(`,"` + key + `":"off"`)
+	c.doc.AddText(`,"` + key + `":"off"`)
 	return nil
 }
 
@@ -127,19 +127,19 @@ func (c *contextBuilder) writeModels() error {
 		}
 		set(chosenModel{role: defaultRole, named: named})
 	}
-	c.doc.text(`,"models":{`)
+	c.doc.AddText(`,"models":{`)
 	for i, m := range chosen {
 		if i > 0 {
-			c.doc.text(",")
+			c.doc.AddText(",")
 		}
-		c.doc.text(string(rawjson.AppendQuoted(nil, m.role)) + ":")
+		c.doc.AddText(string(rawjson.AppendQuoted(nil, m.role)) + ":")
 		if m.model == nil {
-			c.doc.text(string(rawjson.AppendQuoted(nil, m.named)))
+			c.doc.AddText(string(rawjson.AppendQuoted(nil, m.named)))
 		} else if err := c.writeValue(m.entry, m.text, m.model); err != nil {
 			return err
 		}
 	}
-	c.doc.text(`}`)
+	c.doc.AddText(`}`)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (c *contextBuilder) writeRules() error {
 			rules = rawjson.AppendListed(rules, name)
 		})
 	}
-	c.doc.text(`,"injectedTtsrRules":[` + string(rules) + `]`)
+	c.doc.AddText(`,"injectedTtsrRules":[` + string(rules) + `]`)
 	return nil
 }
 
@@ -214,7 +214,7 @@ func (c *contextBuilder) writeTools() error {
 	if e != NoEntry {
 		has = "true"
 	}
-	c.doc.text(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + has)
+	c.doc.AddText(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + has)
 	return nil
 }
 
@@ -224,7 +224,7 @@ func (c *contextBuilder) writeMode() error {
 		return err
 	}
 	if e == NoEntry {
-		c.doc.text(`,"mode":"none"`)
+		c.doc.AddText(`,"mode":"none"`)
 		return nil
 	}
 	return c.writeFields(e, text, field{"mode", text.Member("mode")}, field{"modeData", text.Member("data")})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
@@ -170,16 +171,17 @@ func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token)
 	return nil
 }
 
-// checkedEntry is an entry that was found unchanged in a state of the file later than that of its snapshot.
-type checkedEntry struct {
-	entry Entry
-	in    storage.Token
+// ReadAt reads the pinned file; see document.Source.
+func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.pin.obj.ReadAt(p, off) }
+
+// Changed implements document.Source.
+func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
+	st, err := s.pin.obj.Stat()
+	return st.Token, st.Token != s.stat.Token, err
 }
 
-// checkRange checks that text, which was read from the file at off, shows entries as they were indexed. The error wraps
-// storage.ErrStale if it does not. now is the current state of the file. Of an entry that text shows only a part of, all
-// is read; known caches the last of these for the next call of the same reader.
-func (s *Snapshot) checkRange(text []byte, off int64, now storage.Token, known *checkedEntry) error {
+// CheckRange implements document.Source.
+func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.Checked) error {
 	end := off + int64(len(text))
 	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].off+int64(s.records[i].size) > off })
 	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
@@ -188,12 +190,12 @@ func (s *Snapshot) checkRange(text []byte, off int64, now storage.Token, known *
 		var err error
 		if from >= 0 && to <= int64(len(text)) {
 			err = s.check(e, text[from:to])
-		} else if *known != (checkedEntry{e, now}) {
+		} else if *known != (document.Checked{Entry: int32(e), In: now}) {
 			_, err = s.EntryText(e)
-			*known = checkedEntry{e, now}
+			*known = document.Checked{Entry: int32(e), In: now}
 		}
 		if err != nil {
-			*known = checkedEntry{}
+			*known = document.Checked{}
 			return err
 		}
 	}

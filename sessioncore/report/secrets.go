@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/secrets"
 )
 
@@ -38,7 +39,7 @@ const maxKeptSecrets = 64 << 10
 
 // Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
 // object per line. The whole file is read.
-func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	last := s.Shared(secretsKey{}, func() any { return &secretsText{turn: make(chan struct{}, 1)} }).(*secretsText)
 	select {
 	case last.turn <- struct{}{}:
@@ -47,7 +48,7 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*sessioncore.Documen
 	}
 	defer func() { <-last.turn }()
 	if last.text != nil && last.size == s.Stat().Size {
-		return sessioncore.NewTextDocument(s, last.text), nil
+		return document.OfText(s, last.text), nil
 	}
 	found := secrets.Scan{Pointers: true}
 	err := found.Extend(ctx, s.File(), s.Stat().Size)
@@ -62,7 +63,7 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*sessioncore.Documen
 	if last.text = nil; len(text) <= maxKeptSecrets {
 		last.text, last.size = text, s.Stat().Size
 	}
-	return sessioncore.NewTextDocument(s, text), nil
+	return document.OfText(s, text), nil
 }
 
 func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {

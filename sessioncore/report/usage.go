@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -54,7 +55,7 @@ const (
 // Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, and
 // those of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
 // none. Numbers are added as doubles, in file order and in the order of the branch.
-func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot) (*sessioncore.Document, error) {
+func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot) (*document.Document, error) {
 	records, models, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 	if err != nil {
 		return nil, err
 	}
-	return sessioncore.NewTextDocument(s, text), nil
+	return document.OfText(s, text), nil
 }
 
 func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
@@ -50,7 +51,7 @@ func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (u
 	return parseUsage(t, d)
 }
 
-func parseUsage(t testing.TB, d *sessioncore.Document) (usage usageOfFile, text string) {
+func parseUsage(t testing.TB, d *document.Document) (usage usageOfFile, text string) {
 	t.Helper()
 	b := sessiontest.ReadExactly(t, d, nil)
 	decoder := json.NewDecoder(strings.NewReader(string(b)))

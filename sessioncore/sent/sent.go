@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -14,20 +15,20 @@ var ErrUnsupported = errors.New("not supported with -o context=sent")
 // Context returns what omp 18 sends from an entry on, or before the first entry if at is NoEntry: one JSON object and
 // a newline. References to blobs are resolved through blobs; if blobs is nil, they are left as they are. In other
 // dialects it is what Snapshot.Context returns. The document holds a reference to the snapshot until it is closed.
-func Context(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs sessioncore.Blobs) (*sessioncore.Document, error) {
+func Context(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs document.Blobs) (*document.Document, error) {
 	return contextWithin(ctx, s, at, blobs, maxComposed)
 }
 
 // contextWithin is Context with another value for maxComposed.
-func contextWithin(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs sessioncore.Blobs, room int) (*sessioncore.Document, error) {
+func contextWithin(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs document.Blobs, room int) (*document.Document, error) {
 	if s.Dialect() != sessioncore.OMP {
 		return s.Context(ctx, at, blobs)
 	}
-	b := &builder{ctx: ctx, s: s, resolver: sessioncore.NewResolver(ctx, blobs), room: room}
+	b := &builder{ctx: ctx, s: s, resolver: document.NewResolver(ctx, blobs), room: room}
 	if at != sessioncore.NoEntry {
 		b.path = s.Path(at)
 	}
-	b.doc = sessioncore.NewDocument(s, blobs, b)
+	b.doc = document.New(s, blobs, b)
 	if err := b.build(); err != nil {
 		b.doc.Close()
 		return nil, err
@@ -40,8 +41,8 @@ func contextWithin(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.
 type builder struct {
 	ctx      context.Context
 	s        *sessioncore.Snapshot
-	doc      *sessioncore.Document
-	resolver *sessioncore.Resolver
+	doc      *document.Document
+	resolver *document.Resolver
 	path     []sessioncore.Entry
 	messages []message
 	paired   map[string]bool // the ids of the tool calls that have a result
@@ -111,7 +112,7 @@ func (b *builder) write(i int, separator string) (bool, error) {
 	if part := messageOf(text); m.of == ofMessage && same && m.isPlain(part) {
 		edits := plainEdits(part)
 		b.doc.AddText(separator)
-		b.doc.AddEdited(m.entry, text, part, append(edits, within(known, text, part)...))
+		b.doc.AddEdited(b.s.TextOffset(m.entry)+int64(part.OffsetIn(text)), part, append(edits, within(known, text, part)...))
 		return true, nil
 	}
 	marked := text
@@ -136,7 +137,7 @@ func (b *builder) write(i int, separator string) (bool, error) {
 	return true, nil
 }
 
-// Make implements sessioncore.Maker: it composes a message again.
+// Make implements document.Maker: it composes a message again.
 func (b *builder) Make(dst []byte, piece int32) ([]byte, error) {
 	m := &b.messages[b.made[piece-1]]
 	text, _, _, err := b.s.LoadedText(m.entry)
@@ -147,5 +148,5 @@ func (b *builder) Make(dst []byte, piece int32) ([]byte, error) {
 	return append(dst, composed...), err
 }
 
-// Continues implements sessioncore.Maker. Contexts do not continue one another: they end in the settings.
-func (b *builder) Continues(sessioncore.Maker) bool { return false }
+// Continues implements document.Maker. Contexts do not continue one another: they end in the settings.
+func (b *builder) Continues(document.Maker) bool { return false }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
@@ -48,7 +49,7 @@ func snapshotOf(t testing.TB, entries ...string) *sessioncore.Snapshot {
 	return acquire(t, sessiontest.Memory(t, []byte(text)), sessiontest.FileName)
 }
 
-func contextOf(t testing.TB, s *sessioncore.Snapshot, blobs sessioncore.Blobs) rawjson.Value {
+func contextOf(t testing.TB, s *sessioncore.Snapshot, blobs document.Blobs) rawjson.Value {
 	doc, err := Context(t.Context(), s, sessiontest.Leaf(t, s), blobs)
 	require.NoError(t, err)
 	return sessiontest.ReadObject(t, doc)
@@ -121,9 +122,9 @@ func TestRoom(t *testing.T) {
 func TestCopiedBlob(t *testing.T) {
 	blobs, hash := testBlobs()
 	s := snapshotOf(t, `"type":"message","message":{"role":"user","attribution":"user","content":[],"x":{"image_url":"blob:sha256:`+hash+`"}}`)
-	for _, render := range []func(context.Context, *sessioncore.Snapshot, sessioncore.Entry, sessioncore.Blobs) (*sessioncore.Document, error){
+	for _, render := range []func(context.Context, *sessioncore.Snapshot, sessioncore.Entry, document.Blobs) (*document.Document, error){
 		Context,
-		func(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry, blobs sessioncore.Blobs) (*sessioncore.Document, error) {
+		func(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry, blobs document.Blobs) (*document.Document, error) {
 			return s.Context(ctx, e, blobs)
 		},
 	} {

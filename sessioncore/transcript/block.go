@@ -1,7 +1,7 @@
 package transcript
 
 import (
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -156,7 +156,7 @@ func (w *renderer) picture(b *contentBlock) {
 		data = data.Member("url")
 	}
 	kind := w.line(media)
-	if hash, ok := sessioncore.BlobHash(data); ok {
+	if hash, ok := document.BlobHash(data); ok {
 		w.image(kind, hash)
 		return
 	}

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
 
 	"github.com/stretchr/testify/require"
 )
 
 // follows checks of two versions that the newer one is said to continue the older one only where it does.
-func follows(t *testing.T, old, now *sessioncore.Document) bool {
+func follows(t *testing.T, old, now *document.Document) bool {
 	t.Helper()
 	said := now.Continues(old)
 	if said {
@@ -28,16 +29,16 @@ func follows(t *testing.T, old, now *sessioncore.Document) bool {
 // versionsOf are the files of a snapshot that can be followed.
 type versionsOf struct {
 	snap       *sessioncore.Snapshot
-	transcript *sessioncore.Document
-	lists      []*sessioncore.Document
-	entries    *sessioncore.Document
+	transcript *document.Document
+	lists      []*document.Document
+	entries    *document.Document
 }
 
 func openVersions(t *testing.T, s *testSession) versionsOf {
 	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	leaf := sessiontest.Leaf(t, snap)
-	v := versionsOf{snap: snap, lists: []*sessioncore.Document{snap.LabelsDocument(), snap.ProblemsDocument(context.Background(), nil)}}
+	v := versionsOf{snap: snap, lists: []*document.Document{snap.LabelsDocument(), snap.ProblemsDocument(context.Background(), nil)}}
 	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -23,13 +24,13 @@ type Links struct {
 //
 // When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
 // in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
-func Render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*sessioncore.Document, error) {
+func Render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*document.Document, error) {
 	_, d, err := render(ctx, s, leaf, links)
 	return d, err
 }
 
 // render is Render, which also returns the document's Maker.
-func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *sessioncore.Document, error) {
+func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, *document.Document, error) {
 	var path []sessioncore.Entry
 	if leaf != sessioncore.NoEntry {
 		path = s.Path(leaf)
@@ -46,7 +47,7 @@ func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry
 		head = nil
 	}
 	t := &transcript{renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s)}
-	d := sessioncore.NewMadeDocument(s, t)
+	d := document.New(s, nil, t)
 	d.AddText(string(head))
 	t.layOut(d, path, sizes)
 	return t, d, nil
@@ -72,7 +73,7 @@ type shownEntry struct {
 const chunkText = 128 << 10
 
 // layOut decides which entries begin a turn, and divides the entries into pieces.
-func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, sizes []entrySize) {
+func (t *transcript) layOut(d *document.Document, path []sessioncore.Entry, sizes []entrySize) {
 	var turn entrySize // the current turn's first entry
 	asked := sessioncore.NoEntry
 	size := int64(0)
@@ -113,7 +114,7 @@ func (t *transcript) layOut(d *sessioncore.Document, path []sessioncore.Entry, s
 	t.chunks = append(t.chunks, int32(len(t.entries)))
 }
 
-// Make implements sessioncore.Maker: it renders a piece of the document.
+// Make implements document.Maker: it renders a piece of the document.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	for _, part := range t.entries[t.chunks[piece-1]:t.chunks[piece]] {
 		text, err := t.reader.Read(part.entry)
@@ -229,7 +230,7 @@ var speakerSeed = maphash.MakeSeed()
 func speakerOf(who string) uint32 { return uint32(maphash.String(speakerSeed, who)) }
 
 // Continues reports whether t begins with all entries of earlier, shown in the same way.
-func (t *transcript) Continues(earlier sessioncore.Maker) bool {
+func (t *transcript) Continues(earlier document.Maker) bool {
 	old, ok := earlier.(*transcript)
 	if !ok || len(t.entries) < len(old.entries) {
 		return false

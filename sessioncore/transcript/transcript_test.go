@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/markdown/markdowntest"
 	"sessionfs/sessioncore/internal/sessiontest"
@@ -78,7 +79,7 @@ func checkLinks(t testing.TB, s *sessioncore.Snapshot, text []byte) (entries, bl
 			require.NoError(t, err, link)
 			entries++
 		} else if hash, ok := strings.CutPrefix(link, testLinks.Blobs); ok {
-			require.True(t, sessioncore.IsBlobHash(hash), link)
+			require.True(t, document.IsBlobHash(hash), link)
 			blobs++
 		}
 	}

@@ -3,7 +3,7 @@ package writer
 import (
 	"strconv"
 
-	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -146,7 +146,7 @@ func persist(text rawjson.Value, rules persistRules) (persisted, error) {
 		return persisted{}, err
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
-		p.edits = sessioncore.IllFormedEdits(p.edits, text, 0)
+		p.edits = document.IllFormedEdits(p.edits, text, 0)
 	}
 	if len(p.edits) > 0 {
 		text = p.edits.Apply(text)

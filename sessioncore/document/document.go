@@ -1,4 +1,4 @@
-package sessioncore
+package document
 
 import (
 	"encoding/base64"
@@ -11,13 +11,14 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
+	"strings"
 )
 
 // Document is a generated file: a list of pieces, most of which are ranges of the session file, blobs, or texts
 // made on demand. Its size is exact, and its content is never held. It shows one snapshot, which it references
 // until Close. It is safe for concurrent use.
 type Document struct {
-	snap   *Snapshot
+	source Source
 	blobs  Blobs
 	pieces []piece
 	size   int64
@@ -31,7 +32,26 @@ type Document struct {
 	making sync.Mutex // guards the fields below
 	made   []byte     // text of the last piece that was made
 	madeAt int64      // offset of that piece in the document
-	known  checkedEntry
+	known  Checked
+}
+
+// Source is a snapshot of a session, as far as its documents need it. ReadAt reads the pinned file.
+type Source interface {
+	io.ReaderAt
+	Retain()
+	Release()
+	// Changed returns the current state of the file, and whether it is another one than that of the snapshot.
+	Changed() (now storage.Token, changed bool, err error)
+	// CheckRange checks that text, which was read at off from the file in the state now, shows entries as they were
+	// indexed. The error wraps storage.ErrStale if it does not. Of an entry that text shows only a part of, all is read;
+	// known caches the last of these for the next call of the same reader.
+	CheckRange(text []byte, off int64, now storage.Token, known *Checked) error
+}
+
+// Checked is an entry that was found unchanged in a state of the file later than that of its snapshot.
+type Checked struct {
+	Entry int32
+	In    storage.Token
 }
 
 // Maker makes the pieces of a Document that are not in a file.
@@ -65,55 +85,39 @@ type piece struct {
 // pieceBytes is the memory of a piece without its text.
 const pieceBytes = 56
 
-func newDocument(s *Snapshot, blobs Blobs) *Document {
-	s.Retain()
-	return &Document{snap: s, blobs: blobs}
+// New returns an empty document of a snapshot. The caller adds pieces before the document is read. blobs has those of
+// AddBlob and AddEdited, maker makes those of AddMade; either may be nil where none is added.
+func New(of Source, blobs Blobs, maker Maker) *Document {
+	of.Retain()
+	return &Document{source: of, blobs: blobs, maker: maker}
 }
 
-// NewMadeDocument returns an empty document of a snapshot. The caller adds pieces with AddText and AddMade before
-// the document is read. maker makes the pieces of AddMade.
-func NewMadeDocument(s *Snapshot, maker Maker) *Document {
-	d := newDocument(s, nil)
-	d.maker = maker
+// OfText returns a document of literal text.
+func OfText(of Source, text []byte) *Document {
+	d := New(of, nil, nil)
+	d.AddText(string(text))
 	return d
 }
 
-// NewDocument returns an empty document of a snapshot. The caller adds pieces before the document is read. blobs has
-// those of AddBlob and AddEdited, maker makes those of AddMade; either may be nil where none is added.
-func NewDocument(s *Snapshot, blobs Blobs, maker Maker) *Document {
-	d := newDocument(s, blobs)
-	d.maker = maker
-	return d
-}
-
-// AddBlob adds the content of a blob to the end of the document.
-func (d *Document) AddBlob(b *rawjson.Blob) { d.blob(b) }
-
-// AddEdited adds part, which is a part of the text of entry e as EntryText returned it, with edits applied to it. What
-// is not edited is read from the file when the document is read.
-func (d *Document) AddEdited(e Entry, text, part rawjson.Value, edits rawjson.Edits) {
-	d.edited(d.snap.records[e].off+int64(part.OffsetIn(text)), part, edits)
+// Like returns a document of the pieces of d, of the same snapshot.
+func (d *Document) Like(of Source, maker Maker) *Document {
+	shown := New(of, d.blobs, maker)
+	shown.pieces, shown.size = d.pieces, d.size
+	return shown
 }
 
 // SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
 func (d *Document) SetResolved(r *Resolver, any bool) {
 	d.hasBlobs = d.blobs != nil && any
 	d.unresolved, d.copied = r.left, r.copied
+	d.pieces = slices.Clip(d.pieces)
 }
 
-// AddText adds text to the end of the document.
-func (d *Document) AddText(text string) { d.text(text) }
+// SetHasBlobs says that the document depends on blobs although it shows none.
+func (d *Document) SetHasBlobs() { d.hasBlobs = true }
 
-// AddMade adds a piece of size bytes, which the Maker makes, to the end of the document. n is the piece's number
-// for the Maker, at least 1.
-func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
-
-// NewTextDocument returns a document of literal text.
-func NewTextDocument(s *Snapshot, text []byte) *Document {
-	d := newDocument(s, nil)
-	d.text(string(text))
-	return d
-}
+// Unresolved returns the number of references to blobs that there was no room for.
+func (d *Document) Unresolved() int { return d.unresolved }
 
 func (d *Document) add(p piece) {
 	if p.size == 0 {
@@ -141,12 +145,40 @@ func (p *piece) follows(last *piece) bool {
 	return p.isRange() && last.isRange() && p.off == last.off+last.size
 }
 
-func (d *Document) text(text string)          { d.add(piece{size: int64(len(text)), text: text}) }
-func (d *Document) fileRange(off, size int64) { d.add(piece{off: off, size: size}) }
-func (d *Document) blob(b *rawjson.Blob)      { d.add(piece{size: b.Size(), blob: b}) }
+// AddText adds text to the end of the document.
+func (d *Document) AddText(text string) { d.add(piece{size: int64(len(text)), text: text}) }
+
+// AddRange adds a range of the session file to the end of the document.
+func (d *Document) AddRange(off, size int64) { d.add(piece{off: off, size: size}) }
+
+// AddBlob adds the content of a blob to the end of the document.
+func (d *Document) AddBlob(b *rawjson.Blob) { d.add(piece{size: b.Size(), blob: b}) }
+
+// AddMade adds a piece of size bytes, which the Maker makes, to the end of the document. n is the piece's number
+// for the Maker, at least 1.
+func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
+
+// AddEdited adds the range of the session file at off, whose content is text, with edits applied to it. What is not
+// edited is read from the file when the document is read.
+func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
+	at := 0
+	for _, e := range edits.InOrder() {
+		d.AddRange(off+int64(at), int64(e.Start-at))
+		if e.Blob != nil {
+			d.AddBlob(e.Blob)
+		} else {
+			d.AddText(e.Text)
+		}
+		at = e.End
+	}
+	d.AddRange(off+int64(at), int64(len(text)-at))
+}
 
 // Size returns the document's size in bytes.
 func (d *Document) Size() int64 { return d.size }
+
+// Pieces returns the number of pieces: each is read with one call.
+func (d *Document) Pieces() int { return len(d.pieces) }
 
 // HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }
@@ -179,7 +211,7 @@ func (d *Document) OnClose(f func()) { d.closed = f }
 
 // Close releases the snapshot.
 func (d *Document) Close() {
-	d.snap.Release()
+	d.source.Release()
 	if d.closed != nil {
 		d.closed()
 	}
@@ -215,8 +247,8 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 // check checks what was read into p from off on, if the file changed since it was indexed: each entry that p shows a part
 // of must still have its text. first is the number of the piece at off.
 func (d *Document) check(p []byte, off int64, first int) error {
-	st, err := d.snap.pin.obj.Stat()
-	if err != nil || st.Token == d.snap.stat.Token {
+	now, changed, err := d.source.Changed()
+	if err != nil || !changed {
 		return err
 	}
 	d.making.Lock()
@@ -229,7 +261,7 @@ func (d *Document) check(p []byte, off int64, first int) error {
 		if !piece.isRange() {
 			continue
 		}
-		if err := d.snap.checkRange(p[from-off:to-off], piece.off+from-piece.at, st.Token, &d.known); err != nil {
+		if err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.known); err != nil {
 			return err
 		}
 	}
@@ -244,7 +276,7 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	case piece.made != 0:
 		return d.readMade(piece, p, off)
 	case piece.blob == nil:
-		return storage.ReadFull(d.snap.pin.obj, p, piece.off+off)
+		return storage.ReadFull(d.source, p, piece.off+off)
 	}
 	obj, err := d.blobs.Open(piece.blob.Hash)
 	if err != nil {
@@ -292,17 +324,26 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	return nil
 }
 
-// edited adds the range of the session file at off, whose content is text, with edits applied to it.
-func (d *Document) edited(off int64, text []byte, edits rawjson.Edits) {
-	at := 0
-	for _, e := range edits.InOrder() {
-		d.fileRange(off+int64(at), int64(e.Start-at))
-		if e.Blob != nil {
-			d.blob(e.Blob)
-		} else {
-			d.text(e.Text)
-		}
-		at = e.End
+// An open file switches to a newer version of its content only if that begins with the whole older content. The two
+// are compared by what they are made of; neither is rendered for that.
+
+// Continues reports whether the content of d begins with that of old. What follows the text at the beginning of both
+// is compared by the Maker; without one, documents of more than text do not continue each other.
+func (d *Document) Continues(old *Document) bool {
+	if d.size < old.size {
+		return false
 	}
-	d.fileRange(off+int64(at), int64(len(text)-at))
+	for i, before := range old.pieces {
+		if i >= len(d.pieces) {
+			return false
+		}
+		now, last := d.pieces[i], i+1 == len(old.pieces)
+		switch {
+		case before.text == "": // and the maker knows all that follows
+			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)
+		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:
+			return false
+		}
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package sessioncore
+package document
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// hashLen is the length of a blob's name: a SHA-256 in hexadecimal.
-const hashLen = 64
+// HashLen is the length of a blob's name: a SHA-256 in hexadecimal.
+const HashLen = 64
 
 // IsBlobHash reports whether name has the form of a blob's name: 64 lower-case hexadecimal digits. A reference with
 // any other text after its prefix is left alone and opens no file (docs/format.md, Context).
 func IsBlobHash(name string) bool {
-	return len(name) == hashLen && strings.Trim(name, "0123456789abcdef") == ""
+	return len(name) == HashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // BlobHash returns the hash in a blob reference. ok is false if v is not a blob reference.
 func BlobHash(v rawjson.Value) (hash string, ok bool) {
-	if len(v) < hashLen || len(v) > 6*(hashLen+len(rawjson.BlobPrefix))+2 {
+	if len(v) < HashLen || len(v) > 6*(HashLen+len(rawjson.BlobPrefix))+2 {
 		return "", false
 	}
 	text, ok := v.Text()
@@ -35,9 +35,10 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 	return hash, IsBlobHash(hash)
 }
 
-// resolver finds the edits that turn persisted text into what the model would be sent: references become blobs,
-// ill-formed bytes become U+FFFD, and numbers that overflow a double become null.
-type resolver struct {
+// Resolver finds the edits that turn persisted text into what the model would be sent: references become blobs,
+// ill-formed bytes become U+FFFD, and numbers that overflow a double become null. It keeps the bounds of one document. It
+// is not safe for concurrent use. The zero Resolver leaves references as they are.
+type Resolver struct {
 	ctx    context.Context // when it is done, the edits are not complete
 	blobs  Blobs           // nil leaves references as they are
 	room   int64           // how many bytes of blobs may be added
@@ -57,26 +58,18 @@ type knownBlob struct {
 }
 
 const (
-	// maxResolved is the maximum total size in bytes of the blobs in one context. A model is sent less, while a small
+	// MaxResolved is the maximum total size in bytes of the blobs in one context. A model is sent less, while a small
 	// session can refer to one large blob a hundred thousand times. References beyond that stay references.
-	maxResolved = 256 << 20
-	// maxInlineText is the maximum total size in bytes of the blobs that are copied into the text because they have
+	MaxResolved = 256 << 20
+	// MaxInlineText is the maximum total size in bytes of the blobs that are copied into the text because they have
 	// characters that JSON escapes. Data URLs, which these blobs normally are, have none; a larger blob with such
 	// characters stays a reference.
-	maxInlineText = 16 << 20
+	MaxInlineText = 16 << 20
 )
 
-func newResolver(ctx context.Context, blobs Blobs) resolver {
-	return resolver{ctx: ctx, blobs: blobs, room: maxResolved, text: maxInlineText, known: map[string]knownBlob{}}
-}
-
-// Resolver resolves references to blobs in a document, within the bounds for one document. It is not safe for
-// concurrent use.
-type Resolver struct{ resolver }
-
-// NewResolver returns a resolver. With nil for blobs, references stay references.
+// NewResolver returns a resolver for one document. With nil for blobs, references stay references.
 func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
-	return &Resolver{newResolver(ctx, blobs)}
+	return &Resolver{ctx: ctx, blobs: blobs, room: MaxResolved, text: MaxInlineText, known: map[string]knownBlob{}}
 }
 
 // Image returns the edit that replaces the content of a string, which is at an offset of the edited text, by the base64
@@ -106,7 +99,7 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 }
 
 // size returns the size of a blob in bytes.
-func (r *resolver) size(hash string) (int64, error) {
+func (r *Resolver) size(hash string) (int64, error) {
 	k, ok := r.known[hash]
 	if !ok {
 		k.size, k.err = r.blobs.Size(hash)
@@ -116,7 +109,7 @@ func (r *resolver) size(hash string) (int64, error) {
 }
 
 // fits takes n bytes of the room. It returns false if there are fewer; the reference then stays.
-func (r *resolver) fits(n int64) bool {
+func (r *Resolver) fits(n int64) bool {
 	if n > r.room {
 		r.left++
 		return false
@@ -127,7 +120,7 @@ func (r *resolver) fits(n int64) bool {
 
 // image returns the edit that replaces the content of a string at an offset of the edited text by the base64 of a blob.
 // ok is false if the reference stays.
-func (r *resolver) image(token rawjson.Value, hash string, at int) (e rawjson.Edit, ok bool) {
+func (r *Resolver) image(token rawjson.Value, hash string, at int) (e rawjson.Edit, ok bool) {
 	size, err := r.size(hash)
 	if err != nil {
 		return e, false // a missing blob stays a reference
@@ -136,9 +129,9 @@ func (r *resolver) image(token rawjson.Value, hash string, at int) (e rawjson.Ed
 	return rawjson.Edit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
 }
 
-// imageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
+// ImageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
 // array's offset in the edited text.
-func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
+func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {
 		return edits
 	}
@@ -169,9 +162,9 @@ func (r *resolver) imageEdits(edits rawjson.Edits, content rawjson.Value, base i
 	return edits
 }
 
-// textEdits adds the edits that may occur anywhere in a text: for references under the key image_url, ill-formed
+// TextEdits adds the edits that may occur anywhere in a text: for references under the key image_url, ill-formed
 // bytes and numbers that overflow a double. It scans token by token, so it has no depth limit.
-func (r *resolver) textEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
+func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
 	var s rawjson.Scanner
 	key := false // the last string was the key image_url
 	for i := 0; i < len(text); {
@@ -233,7 +226,7 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 }
 
 // stringEdits adds the edit that resolves a string under the key image_url, where the blob's content is text.
-func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
+func (r *Resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
 	if !imageURL || r.blobs == nil {
 		return edits, nil
 	}
@@ -281,7 +274,7 @@ func (r *resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 }
 
 // plain is isPlainText, which reads the whole blob, once for each.
-func (r *resolver) plain(hash string, size int64) (bool, error) {
+func (r *Resolver) plain(hash string, size int64) (bool, error) {
 	k := r.known[hash]
 	if !k.looked {
 		k.looked = true
@@ -292,7 +285,7 @@ func (r *resolver) plain(hash string, size int64) (bool, error) {
 }
 
 // isPlainText reports whether a blob consists of ASCII characters that JSON does not escape.
-func (r *resolver) isPlainText(hash string, size int64) (bool, error) {
+func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 	obj, err := r.blobs.Open(hash)
 	if err != nil {
 		return false, err
@@ -313,7 +306,7 @@ func (r *resolver) isPlainText(hash string, size int64) (bool, error) {
 	return true, nil
 }
 
-func (r *resolver) readBlob(hash string, size int64) ([]byte, error) {
+func (r *Resolver) readBlob(hash string, size int64) ([]byte, error) {
 	obj, err := r.blobs.Open(hash)
 	if err != nil {
 		return nil, err
@@ -321,4 +314,28 @@ func (r *resolver) readBlob(hash string, size int64) ([]byte, error) {
 	defer obj.Close()
 	b := make([]byte, size)
 	return b, storage.ReadFull(obj, b, 0)
+}
+
+// EachReference calls f for each blob reference in an entry: a string under the key data, as in image blocks,
+// or image_url.
+func EachReference(text rawjson.Value, f func(hash string)) {
+	var s rawjson.Scanner
+	key := false // the last string was one of the keys
+	for i := 0; i < len(text); {
+		switch c := text[i]; c {
+		case '"':
+			end, _ := s.SkipString(text, i+1)
+			token := text[i:end]
+			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
+				key = token.Is("data") || token.Is("image_url")
+			} else if hash, ok := BlobHash(token); ok && key {
+				f(hash)
+			}
+			i = end
+		case '{', '[':
+			i, key = i+1, false
+		default:
+			i++
+		}
+	}
 }
