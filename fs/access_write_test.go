@@ -48,10 +48,6 @@ func TestOtherUsersWriteWhatTheyMayWrite(t *testing.T) {
 		"fork":   func(t *testing.T, m *mount, uid int) error { return say(t, uid, m.path(session, "fork"), "e1") },
 		"new":    func(t *testing.T, m *mount, uid int) error { return say(t, uid, m.path("new-session"), "/home/x") },
 		"leaf":   link,
-		"copy": func(t *testing.T, m *mount, uid int) (err error) {
-			as(t, uid, func() { err = os.WriteFile(m.path("sessions/p/copied.jsonl"), []byte(header("copied")), 0o644) })
-			return err
-		},
 	}
 	for _, c := range []struct {
 		name string
@@ -67,7 +63,7 @@ func TestOtherUsersWriteWhatTheyMayWrite(t *testing.T) {
 			s.acl(session+".jsonl", "g::r--,u:2003:rw-,m::rw-")
 		}, ""},
 		{"closed above SOURCE by a list", func(s *sharedStore) { s.acl("/home", "u:2002:---") }, ""},
-		{"the directory too", func(s *sharedStore) { s.chmod("sessions/p", 0o777) }, "append labels leaf title fork copy"},
+		{"the directory too", func(s *sharedStore) { s.chmod("sessions/p", 0o777) }, "append labels leaf title fork"},
 		{"blobs too", func(s *sharedStore) { s.chmod("blobs", 0o777) }, "append labels leaf image"},
 		{"the list of blobs", func(s *sharedStore) { s.chmod("blobs", 0o777); s.acl("blobs", "u:2002:r-x") }, "append labels leaf"},
 		{"sessions too", func(s *sharedStore) { s.chmod("sessions", 0o777) }, "append labels leaf new"},

@@ -66,7 +66,7 @@ func (a *archive) close() {
 	a.unpacked.Close()
 }
 
-// temporaryDir is where large archives are unpacked to, and where copies wait that become rows: /tmp is often in memory.
+// temporaryDir is where large archives are unpacked to: /tmp is often in memory.
 func temporaryDir() string {
 	if d := os.Getenv("TMPDIR"); filepath.IsAbs(d) {
 		return d

@@ -88,7 +88,7 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Fresh: postgres.Fresh, Temporary: temporaryDir()})
+	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Fresh: postgres.Fresh})
 }
 
 // openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay
@@ -106,7 +106,7 @@ func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.
 		ReadOnly: o.ReadOnly, Sync: o.Sync, LiveAllow: o.LiveAllow, LeafMemory: o.LeafMemory, Root: at, Scope: list.Scope,
 	}
 	t.view = &nodes.View{
-		Rows: true, Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
+		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
 		BlobRefs: o.ContextBlobsRef || o.Redact || blobs.storage == nil, Memory: memory, Statfs: statfsOfDatabase,
 	}
 	if blobs.storage != nil {

@@ -60,9 +60,6 @@ func TestRefusals(t *testing.T) {
 					if readOnly {
 						break // the kernel refuses all of it; the errnos below show it
 					}
-					if how == "mkdir in" && path == "sessions" {
-						continue // a project's directory is made with the sessions that are copied in
-					}
 					_, problem, err := tool(t, "bash", "-c", script, "bash", m.path()+"/"+path, other)
 					require.Error(t, err, "%s %s", how, path)
 					allowed := []string{"Operation not permitted", "Is a directory", "Permission denied", "not supported", "refusing to remove", "Not a directory", "busy", "Read-only file system", "File exists", "hard link not allowed", "not a regular file", "not overwriting", "cannot overwrite", "No such file", "omitting", "Invalid argument", "cross-device", "not found", "same file"}
@@ -133,4 +130,65 @@ func (m *mount) refuses(t *testing.T, path string, readOnly bool) {
 		require.ErrorIs(t, os.Symlink("x", file+".s"), want, "symlink beside %s", path)
 	}
 	require.ErrorIs(t, os.WriteFile(file+".new", nil, 0o600), want, "create beside %s", path)
+}
+
+// copies are the ways in which people copy to, move about in and tidy up a directory; $1 is a directory of the mount, $2 one
+// elsewhere with a session file and the directory beside it, and $3 something that is in $1.
+var copies = map[string]string{
+	"cp":                `cp "$2"/x.jsonl "$1"`,
+	"cp -a":             `cp -a "$2"/. "$1"`,
+	"rsync":             `rsync -a "$2/" "$1/"`,
+	"rsync in place":    `rsync -a --inplace "$2/" "$1/"`,
+	"tar":               `tar c -C "$2" . | tar xp -C "$1"`,
+	"mv in":             `mv "$2"/x.jsonl "$1"`,
+	"mv of a directory": `mv "$2"/x "$1"`,
+	"part":              `cp "$2"/x.jsonl "$1/x.jsonl.part" && mv "$1/x.jsonl.part" "$1/x.jsonl"`,
+	"mkdir":             `mkdir "$1/2026-03-30T07-12-41-318Z_x"`,
+	"mkdir -p":          `mkdir -p "$1/a/b"`,
+	"rm":                `rm -f "$1/$3"; [ ! -e "$1/$3" ]`,
+	"rmdir":             `rmdir "$1/$3"`,
+	"mv":                `mv "$1/$3" "$1/$3.old"`,
+	"mv away":           `mv -T "$1/$3" "$2/moved"`,
+	"chmod":             `chmod 701 "$1/$3"`,
+	"chmod .":           `chmod 701 "$1"`,
+	"touch":             `touch -d 2001-01-01 "$1/$3"`,
+	"touch new":         `touch "$1/new.jsonl"`,
+}
+
+// TestNothingIsCopiedIn: programs that copy, move and tidy up fail in every directory of SOURCE, nothing on disk changes, and
+// last-error says what to do instead.
+func TestNothingIsCopiedIn(t *testing.T) {
+	t.Parallel()
+	onceIsEnough(t)
+	const session = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
+	source := demo(t)
+	m := mountForTest(t, source)
+	for name, there := range map[string]string{
+		"sessions": "--home-dev-tidetable--", filepath.Dir(session): filepath.Base(session) + ".jsonl", session: "header.json",
+		session + "/artifacts": "0.bash.log", "archive": "index.jsonl", "blobs": names(t, m.path("blobs"))[0], "terminal-sessions": "pts-3",
+	} {
+		_, err := os.Lstat(m.path(name, there))
+		require.NoError(t, err)
+		for how, script := range copies {
+			from := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(from, "x.jsonl"), []byte(header("x")+entry(1, entryID(1), "", "hello")), 0o644))
+			require.NoError(t, os.MkdirAll(filepath.Join(from, "x", "local"), 0o755))
+			before := treeSum(t, source)
+			_, problem, err := tool(t, "bash", "-c", script, "bash", m.path(name), from, there)
+			require.Error(t, err, "%s in %s (%s)", how, name, there)
+			require.NotContains(t, problem, "command not found")
+			require.Equal(t, before, treeSum(t, source), "%s in %s", how, name)
+		}
+	}
+	for name, want := range map[string]error{
+		"sessions/x.jsonl": syscall.EPERM, filepath.Dir(session) + "/x.jsonl": syscall.EPERM, session + "/x.txt": syscall.EPERM,
+		"blobs/x": syscall.EPERM, "terminal-sessions/x": syscall.EPERM, "archive/x.jsonl.gz": syscall.EROFS,
+	} {
+		require.ErrorIs(t, os.WriteFile(m.path(name), nil, 0o600), want, name)
+		reason := m.path("last-error")
+		if strings.HasPrefix(name, session) {
+			reason = m.path(session, "last-error")
+		}
+		require.Contains(t, run(t, "cat", reason), "sessionfs import", name)
+	}
 }

@@ -251,7 +251,6 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 
 // close closes everything that the tree holds open.
 func (t *tree) close() {
-	t.view.CloseCopies()
 	t.store.Close()
 	t.archive.close()
 	if t.clients != nil {

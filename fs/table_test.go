@@ -139,10 +139,6 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		require.NoError(t, err)
 		check(subagent+"/"+name, info.Mode().Type(), true)
 	}
-	copied := subagent + ".jsonl.copy.part" // to be renamed
-	require.NoError(t, os.WriteFile(m.path(copied), nil, 0o644))
-	check(copied, 0, true)
-	require.NoError(t, os.Remove(m.path(copied)))
 	check("by-id/019d3d", fs.ModeSymlink, true)
 	for _, query := range []string{"search/the", subagent + "/search/the", "by-file/home/dev"} {
 		require.DirExists(t, m.path(query))

@@ -26,7 +26,7 @@ func (n *node) inSession() (session string, ok bool) {
 func (n *node) denyArchived(file string) syscall.Errno {
 	session, ok := n.inSession()
 	if !ok {
-		err := fmt.Errorf("%w: %w: it is changed in SOURCE only", sessioncore.ErrReadOnly, errArchived)
+		err := fmt.Errorf("%w: %w: it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere", sessioncore.ErrReadOnly, errArchived)
 		return n.view.noteArchived(n.view.Live, outside, file, file, err)
 	}
 	name := layout.SessionDir(session)

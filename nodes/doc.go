@@ -7,18 +7,17 @@
 // for one name; (unlisted) is found by name only. Reads is the file whose code makes what is read: it answers for a
 // type of its own, and where a type serves many rows (GeneratedFile, ControlFile, Link, FixedLink, SessionLink,
 // LinksDir) it renders the content or finds the target. Writes is the file that carries out what is written; below
-// archive/ all of it is refused, as are copies of files in blobs/ and terminal-sessions/, and elsewhere all but what is copied
-// in. Operations are what a node answers besides refusing: list is readdir with its lookups, write that open takes writing
+// archive/ all of it is refused. Operations are what a node answers besides refusing: list is readdir with its lookups, write that open takes writing
 // too. Cache is what the kernel may remember: a second of name and attributes, of the
 // attributes alone that a lookup brought, or never anything; pages that it keeps are another matter (entry.go,
 // entriesfile.go, sourcefile.go).
 //
 //	path                                      type           reads              writes        operations                                cache
 //	/                                         RootDir        root.go            -             getattr lookup list                       second
-//	archive/                                  ArchiveDir     archive.go         copying.go    getattr setattr lookup list unlink rename second
+//	archive/                                  ArchiveDir     archive.go         -             getattr lookup list                       second
 //	archive/index.jsonl                       IndexFile      indexjsonl.go      -             getattr open                              never
-//	blobs/                                    SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	blobs/<sha256>                            SourceFile     sourcefile.go      copying.go    getattr setattr open write                never
+//	blobs/                                    SourceDir      source.go          -             getattr lookup list                       second
+//	blobs/<sha256>                            SourceFile     sourcefile.go      -             getattr open                              never
 //	by-cwd/                                   LinksDir       layout/bycwd.go    -             getattr lookup list                       second
 //	by-cwd/…/<name>@                          SessionLink    layout/bycwd.go    -             getattr readlink                          attr
 //	by-cwd/…/<dir>/                           LinksDir       layout/bycwd.go    -             getattr lookup list                       second
@@ -50,13 +49,13 @@
 //	…/search/<query>/results.tsv (unlisted)   HitsTable      hits.go            -             getattr open                              never
 //	…/search/<query>/sessions/ (unlisted)     HitLinksDir    hits.go            -             getattr lookup list                       second
 //	…/search/<query>/sessions/<name>@ (unlisted) FixedLink   hits.go            -             getattr readlink                          second
-//	terminal-sessions/                        SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	terminal-sessions/<terminal>              SourceFile     sourcefile.go      copying.go    getattr setattr open write                never
+//	terminal-sessions/                        SourceDir      source.go          -             getattr lookup list                       second
+//	terminal-sessions/<terminal>              SourceFile     sourcefile.go      -             getattr open                              never
 //	usage.jsonl (unlisted)                    CostsFile      usagejsonl.go      -             getattr open                              never
-//	sessions/                                 SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	…/<session>/                              SessionDir     session.go         leafwrite.go  getattr setattr lookup list symlink unlink rename second
+//	sessions/                                 SourceDir      source.go          -             getattr lookup list                       second
+//	…/<session>/                              SessionDir     session.go         leafwrite.go  getattr lookup list symlink unlink rename second
 //	…/<session>/append                        ControlFile    append.go          append.go     getattr setattr open write                never
-//	…/<session>/artifacts/                    SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
+//	…/<session>/artifacts/                    SourceDir      source.go          -             getattr lookup list                       second
 //	…/<session>/branches/                     BranchesDir    branches.go        -             getattr lookup list                       second
 //	…/<session>/branches/.by-id/              BranchIDsDir   branches.go        -             getattr lookup list                       second
 //	…/.by-id/<id>/ (unlisted)                 BranchDir      branch.go          -             getattr lookup list                       second
@@ -98,13 +97,12 @@
 //	…/<session>/tree/…/<id>/<id>@             FixedLink      tree.go            -             getattr readlink                          second
 //	…/<session>/usage.json                    GeneratedFile  usage.go           -             getattr open                              never
 //	…/<session>/<temporary>@ (unlisted)       PendingLink    leafwrite.go       leafwrite.go  getattr setattr readlink                  never
-//	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go      copying.go    getattr setattr open write                never
-//	archive/…/<dir>/                          SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	archive/…/<file>                          SourceFile     sourcefile.go      copying.go    getattr setattr open write                never
+//	…/<session>/<artifact>/ (unlisted)        SourceDir      source.go          -             getattr lookup list                       second
+//	…/<session>/<artifact> (unlisted)         SourceFile     sourcefile.go      -             getattr open                              never
+//	archive/…/<dir>/                          SourceDir      source.go          -             getattr lookup list                       second
+//	archive/…/<file>                          SourceFile     sourcefile.go      -             getattr open                              never
 //	archive/…/<link>@                         Link           sourcefile.go      -             getattr readlink                          never
-//	sessions/…/<session>.jsonl.<copy>.part (unlisted) IncomingFile incoming.go copying.go   getattr setattr open write                never
-//	sessions/…/<dir>/                         SourceDir      source.go          copying.go    getattr setattr lookup list unlink rename second
-//	sessions/…/<file>                         SourceFile     sourcefile.go      copying.go    getattr setattr open write                never
+//	sessions/…/<dir>/                         SourceDir      source.go          -             getattr lookup list                       second
+//	sessions/…/<file>                         SourceFile     sourcefile.go      -             getattr open                              never
 //	sessions/…/<link>@                        Link           sourcefile.go      -             getattr readlink                          never
 package nodes

@@ -26,7 +26,7 @@ func errnoOf(err error) syscall.Errno {
 	case errors.Is(err, storage.ErrStale):
 		return syscall.ESTALE
 	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany),
-		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy), errors.Is(err, writer.ErrWaiting), errors.Is(err, errManyCopies):
+		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy), errors.Is(err, writer.ErrWaiting):
 		return syscall.EBUSY
 	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery), errors.Is(err, search.ErrQuery):
 		return syscall.EINVAL

@@ -28,9 +28,8 @@ const (
 	kindLabelLink
 	kindSessionLink // a link that finds a session
 	kindCwdDir
-	kindSearch   // an answer in history/search
-	kindFile     // the directory of a file in by-file/
-	kindIncoming // a file that is being copied in
+	kindSearch // an answer in history/search
+	kindFile   // the directory of a file in by-file/
 )
 
 // stableAttr returns an identity that is the same in every mount of the same tree: a hash of the

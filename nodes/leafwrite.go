@@ -147,7 +147,7 @@ func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
 	case d.removePending(name):
 		return 0
 	case name != leafName:
-		return d.unlinkCopy(ctx, name)
+		return d.refuse("unlink", name)
 	case !d.hideLeaf():
 		return syscall.ENOENT
 	}
@@ -165,9 +165,6 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 		return d.refused(err)
 	}
 	target, waiting := d.pendingTarget(name)
-	if c := d.artifacts().findCopy(ctx, name); c != nil && !waiting {
-		return d.artifacts().renameCopy(ctx, c, newParent, newName, flags)
-	}
 	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
 		return d.refuse("rename", name)
 	}

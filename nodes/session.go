@@ -109,9 +109,6 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 			return newPendingLink(d, name)
 		}), out)
 	}
-	if child, ok := d.artifacts().enterCopy(ctx, &d.node, name, out); ok {
-		return child, 0
-	}
 	if ok, err := d.hasArtifacts(ctx); err != nil || !ok {
 		return nil, syscall.ENOENT
 	}

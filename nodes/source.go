@@ -88,8 +88,7 @@ func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 
 // isOutdated reports whether the name of a plain directory has become that of a session: for example the file was
 // restored after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look
-// up the name again. A program that goes on from the directory that it has open, as rsync does, finds there what it
-// copies.
+// up the name again.
 func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
@@ -105,9 +104,6 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	if layout.Hidden(name) {
 		return nil, syscall.ENOENT
 	}
-	if child, ok := d.enterCopy(ctx, parent, name, out); ok {
-		return child, 0
-	}
 	st, err := d.storage.Stat(join(d.dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
@@ -122,8 +118,6 @@ func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out
 	switch {
 	case err != nil:
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	case isSession && st.Kind != storage.KindDir && d.isBeingMade(ctx, name):
-		return nil, syscall.ENOENT
 	case isSession:
 		return d.enterSession(ctx, parent, name, out)
 	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
@@ -182,7 +176,6 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 		return &SourceFile{
 			node: node{view: d.view}, storage: d.storage, root: d.root, file: path,
 			object: storage.Token{Device: st.Device, Inode: st.Inode},
-			copies: d.takesCopies(),
 		}
 	}), out)
 }

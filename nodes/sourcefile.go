@@ -15,17 +15,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a breadcrumb. It is read-only,
-// but that a version that goes on from it can be copied over one that was copied in. Like EntryFile it stands for one file:
-// a file that replaces it is another node.
+// SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a breadcrumb. It is read-only.
+// Like EntryFile it stands for one file: a file that replaces it is another node.
 type SourceFile struct {
 	node
 	storage storage.Storage
 	root    string        // as in SourceDir
 	file    string        // path in storage
 	object  storage.Token // device and inode only
-	copies  bool          // it lies where files are copied in
-	over    copiesOver
 
 	cached atomic.Pointer[storage.Token] // of the content of which the kernel may have pages
 }
@@ -53,13 +50,8 @@ func (f *SourceFile) fillAttr(_ context.Context, out *fuse.Attr) error {
 func (f *SourceFile) fillSource(out *fuse.Attr, st storage.Stat) {
 	fillFile(out, st, st.Size)
 	out.Mode = syscall.S_IFREG | st.Mode
-	if !f.isMade() {
-		out.Mode &^= writeBits // execute bits are kept
-	}
+	out.Mode &^= writeBits // execute bits are kept
 }
-
-// isMade reports whether the file was copied in since the mount began.
-func (f *SourceFile) isMade() bool { return f.copies && f.view.copies.isMade(f.file, f.object) }
 
 var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
 
@@ -80,7 +72,7 @@ var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 // Open pins the file. Its pages stay in the kernel's cache while it does not change.
 func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return f.openCopy(ctx, flags)
+		return nil, 0, f.denyWrite("open", f.path())
 	}
 	obj, err := f.storage.Open(f.file)
 	if err != nil {
@@ -130,13 +122,13 @@ var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
 // PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
 // Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
-// replaces it is another node. One that something may be copied over is left out, as the kernel would not open it for that.
+// replaces it is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
 	fd, err := h.obj.Fd()
 	if err != nil {
 		return 0, false
 	}
-	return int(fd), !stacked(int(fd)) && !h.file.isMade()
+	return int(fd), !stacked(int(fd))
 }
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))

@@ -32,9 +32,6 @@ type View struct {
 	Search *search.Searcher
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
-	// Rows says that SOURCE is a database: of a copy it keeps the content and the time of the last change, and it has no
-	// place for what is no session.
-	Rows bool
 	// Redacted says that the sessions are shown with secrets masked (-o redact).
 	Redacted bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
@@ -54,7 +51,6 @@ type View struct {
 
 	refusals refusals
 	crowd    crowd
-	copies   copies
 }
 
 // Archived reports whether v shows the archived sessions.

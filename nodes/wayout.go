@@ -41,11 +41,6 @@ var waysOutside = []way{
 var waysOut = []way{
 	{errArchived, saysItself},
 	{errDenied, saysItself},
-	{errNotForCopies, saysItself},
-	{errShownName, saysItself},
-	{errNoArtifacts, saysItself},
-	{errNotEmptied, saysItself},
-	{errManyCopies, saysItself},
 	{storage.ErrStale, "look again what is there, and then try again"},
 	{storage.ErrLocked, "try again when the other writer is done"},
 	{sessioncore.ErrBusy, saysItself},

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -83,18 +82,6 @@ type Storage interface {
 	Move(name, to, suffix string) error
 	// Sync makes appended data durable.
 	Sync(name string) error
-	// Mkdir makes a directory with this mode in an existing one ("" for the root). The error wraps fs.ErrExist if the
-	// name is taken. If it is unsupported, no directories can be made.
-	Mkdir(dir string, mode uint32) error
-	// SetAttributes changes the attributes of a file or directory; a link is not followed. If it is unsupported, they
-	// cannot be changed.
-	SetAttributes(name string, a Attributes) error
-	// RemoveIf removes a file, or a directory that is empty. The error wraps ErrStale if its token is not expect; of a
-	// directory only device and inode count. If it is unsupported, nothing can be removed.
-	RemoveIf(name string, expect Token) error
-	// Receive makes a file without a name, for content that comes in pieces. It takes its room where the files of an
-	// existing directory ("" for the root) do. If it is unsupported, no files can be copied into the storage.
-	Receive(dir string) (Incoming, error)
 
 	// Lock takes the lock that all writers of name use (docs/format.md, The client's lock). It waits until
 	// LockLimit has passed or ctx is done. Callers must call unlock.
@@ -142,53 +129,6 @@ type Object interface {
 	// is ErrLeaseKept, the state is right, but the object should be closed. If it is unsupported, Storage.Writers
 	// may know.
 	Writers() (WriterState, error)
-}
-
-// Incoming is a file without a name, into which content comes in pieces. ReadAt and Stat show what has come. Close
-// discards it, unless Publish has given it a name. If the process is killed, nothing of it is ever shown.
-type Incoming interface {
-	Object
-	io.WriterAt
-	// Truncate cuts off what is beyond size, or fills up to it with zeros.
-	Truncate(size int64) error
-	// SetAttributes sets the attributes that the file will have. Later writes change the time of its last change.
-	SetAttributes(a Attributes) error
-	// Publish gives the file a name in an existing directory, at once and durably. The error wraps fs.ErrExist if the
-	// name is taken. After an error the file has no name. Callers must hold Lock(name), and must not write any more
-	// once the file has its name.
-	Publish(name string) (Stat, error)
-}
-
-// Attributes are those attributes of a file or directory that are to change: the ones that are not nil.
-type Attributes struct {
-	Mode               *uint32 // permission bits
-	UID, GID           *uint32
-	Accessed, Modified *int64 // nanoseconds since the epoch
-}
-
-// Or returns a with those of b that a leaves as they are.
-func (a Attributes) Or(b Attributes) Attributes {
-	return Attributes{
-		Mode: cmp.Or(a.Mode, b.Mode), UID: cmp.Or(a.UID, b.UID), GID: cmp.Or(a.GID, b.GID),
-		Accessed: cmp.Or(a.Accessed, b.Accessed), Modified: cmp.Or(a.Modified, b.Modified),
-	}
-}
-
-// Without returns a without what st has already. If the time of the last change is the same, the time of access goes too.
-func (a Attributes) Without(st Stat) Attributes {
-	if a.Mode != nil && *a.Mode == st.Mode {
-		a.Mode = nil
-	}
-	if a.UID != nil && *a.UID == st.UID {
-		a.UID = nil
-	}
-	if a.GID != nil && *a.GID == st.GID {
-		a.GID = nil
-	}
-	if a.Modified != nil && *a.Modified == st.Modified {
-		a.Accessed, a.Modified = nil, nil
-	}
-	return a
 }
 
 // Kind is the kind of file that a name stands for.

@@ -50,23 +50,6 @@ func methods(t *testing.T, s every.Storage, o storage.Object, token storage.Toke
 			_, err := s.ReplaceIf("d/z", storage.Token{}, storagetest.Content(""), func(io.Writer) (storage.Token, error) { return storage.Token{}, nil })
 			return err
 		},
-		"Mkdir":         func() error { return s.Mkdir("d/made", 0o755) },
-		"SetAttributes": func() error { mode := uint32(0o600); return s.SetAttributes("d/x", storage.Attributes{Mode: &mode}) },
-		"RemoveIf": func() error {
-			s.WriteFile(t, "d/removed", "x")
-			st, err := s.Stat("d/removed")
-			if err != nil {
-				return err
-			}
-			return s.RemoveIf("d/removed", st.Token)
-		},
-		"Receive": func() error {
-			in, err := s.Receive("d")
-			if err != nil {
-				return err
-			}
-			return in.Close()
-		},
 		"Object.ReadAt":  func() error { _, err := o.ReadAt(make([]byte, 1), 0); return err },
 		"Object.Stat":    func() error { _, err := o.Stat(); return err },
 		"Object.Fd":      func() error { _, err := o.Fd(); return err },

@@ -44,18 +44,6 @@ func (Unsupported) HardLink(string, string) error { return ErrUnsupported }
 // Move implements Storage.
 func (Unsupported) Move(string, string, string) error { return ErrUnsupported }
 
-// Mkdir implements Storage.
-func (Unsupported) Mkdir(string, uint32) error { return ErrUnsupported }
-
-// SetAttributes implements Storage.
-func (Unsupported) SetAttributes(string, Attributes) error { return ErrUnsupported }
-
-// RemoveIf implements Storage.
-func (Unsupported) RemoveIf(string, Token) error { return ErrUnsupported }
-
-// Receive implements Storage.
-func (Unsupported) Receive(string) (Incoming, error) { return nil, ErrUnsupported }
-
 // Writers implements Storage.
 func (Unsupported) Writers(string) (WriterState, error) { return WritersUnknown, ErrUnsupported }
 

@@ -313,7 +313,7 @@ func (l *lockFile) moveAway(judged storage.Token) bool {
 	}
 	moved := nameAt{dirfd: l.dirfd, base: aside, name: l.name}
 	if moved.checkSame(judged) != nil {
-		if kernel.renameNew(l.dirfd, aside, l.base) != unix.EEXIST {
+		if kernel.renameNew(l.dirfd, aside, l.dirfd, l.base) != unix.EEXIST {
 			return false
 		} // a third process took the lock meanwhile: the owner will notice when it unlocks
 	}

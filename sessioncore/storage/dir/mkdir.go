@@ -50,50 +50,6 @@ func (s *Storage) MkdirAll(dir string) error {
 	return nil
 }
 
-// Mkdir implements Storage. If we are root, the directory gets the owner of the one above. Unlike MkdirAll it makes one
-// that went away a moment ago: somebody asks for this very directory.
-func (s *Storage) Mkdir(dir string, mode uint32) error {
-	if err := storage.CheckName(dir); err != nil {
-		return err
-	}
-	if err := s.mkdirRoot(); err != nil {
-		return err
-	}
-	p, err := s.openParentToWrite(dir)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	if err := unix.Mkdirat(p.dirfd, p.base, storage.DirMode); err != nil {
-		return p.fail("mkdir", err)
-	}
-	if err := p.finishDir(mode); err != nil {
-		_ = unix.Unlinkat(p.dirfd, p.base, unix.AT_REMOVEDIR)
-		return err
-	}
-	return p.syncDir(kernel)
-}
-
-// finishDir gives a directory that was just made its owner and mode, regardless of the umask.
-func (p nameAt) finishDir(mode uint32) error {
-	fd, err := p.openDir()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	above, err := fstat(p.dirfd)
-	if err == nil {
-		err = giveToOwner(fd, above)
-	}
-	if err == nil {
-		err = retry(func() error { return unix.Fchmod(fd, mode&0o777) })
-	}
-	if err != nil {
-		return p.fail("mkdir", err)
-	}
-	return p.checkDir()
-}
-
 // mkdirRoot creates the storage's own directory if it has never existed.
 func (s *Storage) mkdirRoot() error {
 	_, err := s.statDir("")

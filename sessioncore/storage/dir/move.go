@@ -256,15 +256,9 @@ func (m *move) moveFile() error {
 	return nil
 }
 
-// renameTo renames a file and fails with fs.ErrExist if to exists, also on file systems without RENAME_NOREPLACE.
+// renameTo is renameNew for a file that moves.
 func (c calls) renameTo(from, to nameAt) error {
-	err := retry(func() error { return c.renameat2(from.dirfd, from.base, to.dirfd, to.base, renameNoReplace) })
-	if err == unix.EINVAL || err == unix.ENOSYS {
-		if err = unix.Linkat(from.dirfd, from.base, to.dirfd, to.base, 0); err == nil {
-			err = unix.Unlinkat(from.dirfd, from.base, 0)
-		}
-	}
-	if err != nil {
+	if err := c.renameNew(from.dirfd, from.base, to.dirfd, to.base); err != nil {
 		return from.fail("move", err)
 	}
 	return nil

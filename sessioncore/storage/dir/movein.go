@@ -35,7 +35,7 @@ func (t *temporary) moveIn(sys calls, expect storage.Token) error {
 }
 
 func (t *temporary) moveInNew(sys calls) error {
-	switch err := sys.renameNew(t.dirfd, t.tempBase, t.base); {
+	switch err := sys.renameNew(t.dirfd, t.tempBase, t.dirfd, t.base); {
 	case err == unix.EEXIST:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, t.name, fs.ErrExist)
 	case err != nil:
@@ -82,11 +82,8 @@ func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
 	return err
 }
 
-// renameNew is renameNewTo within a directory.
-func (c calls) renameNew(dir int, from, to string) error { return c.renameNewTo(dir, from, dir, to) }
-
-// renameNewTo renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
-func (c calls) renameNewTo(fromDir int, from string, toDir int, to string) error {
+// renameNew renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
+func (c calls) renameNew(fromDir int, from string, toDir int, to string) error {
 	err := retry(func() error { return c.renameat2(fromDir, from, toDir, to, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err

@@ -122,7 +122,7 @@ func (p nameAt) removeStale(base string) bool {
 // the replaced file, in which somebody's lines may be that are nowhere else.
 func (t *temporary) setAside() error {
 	base := storage.AsideName(t.base)
-	if err := kernel.renameNew(t.dirfd, t.tempBase, base); err != nil {
+	if err := kernel.renameNew(t.dirfd, t.tempBase, t.dirfd, base); err != nil {
 		return t.fail("rename the replacement of", err)
 	}
 	t.tempBase = base

@@ -2,11 +2,9 @@ package dir
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,39 +25,6 @@ const (
 // renameat2 is renameat2(2).
 func renameat2(fromDir int, from string, toDir int, to string, flags uint) error {
 	return unix.Renameat2(fromDir, from, toDir, to, flags)
-}
-
-// openUnnamed returns a new file of mode 0600 that takes its room in a directory, and has no name in it.
-func openUnnamed(dir int) (fd int, err error) {
-	if _, err := os.Stat("/proc/self/fd"); err != nil { // which linkUnnamed needs
-		return -1, err
-	}
-	err = retry(func() error {
-		fd, err = unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, storage.FileMode)
-		return err
-	})
-	return fd, err
-}
-
-// linkUnnamed gives a file that has no name one. It fails with EEXIST if that is taken.
-func linkUnnamed(fd, dir int, base string) error {
-	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), dir, base, unix.AT_SYMLINK_FOLLOW)
-}
-
-// setTimes sets the times of an open file that are not nil, in nanoseconds since the epoch.
-func setTimes(fd int, accessed, modified *int64) error {
-	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
-	for i, t := range []*int64{accessed, modified} {
-		if t != nil {
-			times[i] = unix.NsecToTimespec(*t)
-		}
-	}
-	// futimens(3): a path of NULL means the descriptor itself.
-	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // openBeneath opens a name below a directory without following links.

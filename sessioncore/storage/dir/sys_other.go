@@ -11,8 +11,7 @@ import (
 )
 
 // Substitutes for what only Linux provides: paths are walked part by part, which openat2 does in one call; files
-// cannot be exchanged, so that replacements fail; the times of an open file cannot be set; and who writes to a file, and since
-// when a process runs, is unknown.
+// cannot be exchanged, so that replacements fail; and who writes to a file, and since when a process runs, is unknown.
 
 const (
 	oPath           = unix.O_RDONLY
@@ -22,12 +21,6 @@ const (
 )
 
 func renameat2(fromDir int, from string, toDir int, to string, flags uint) error { return unix.ENOSYS }
-
-func openUnnamed(dir int) (fd int, err error) { return -1, storage.ErrUnsupported }
-
-func linkUnnamed(fd, dir int, base string) error { return storage.ErrUnsupported }
-
-func setTimes(fd int, accessed, modified *int64) error { return storage.ErrUnsupported }
 
 func openBeneath(dir int, name string, flags int) (int, error) { return -1, unix.ENOSYS }
 

@@ -27,8 +27,6 @@ type Options struct {
 	Log *slog.Logger
 	// Fresh is for how long a look at the table is good, 0 for never; Default is what a mount uses.
 	Fresh time.Duration
-	// Temporary is the directory in which files are received; "" for the system's.
-	Temporary string
 }
 
 // Fresh is for how long a mount takes the table to be as it was: what others write shows within a second, and the kernel

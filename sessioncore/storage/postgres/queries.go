@@ -17,7 +17,6 @@ type queries struct {
 	all, rest, window           string
 	append, overwrite, setTitle string
 	update, insert, whatIsThere string
-	copy, setTime               string
 	lockPath, unlockPath        string
 }
 
@@ -90,8 +89,6 @@ func makeQueries(table string, of tableOf) queries {
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::` + kind + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
-	q.copy = `COPY ` + table + ` (path, mtime_ms` + names + `, content) FROM STDIN WITH (FORMAT binary)`
-	q.setTime = `UPDATE ` + table + ` SET mtime_ms = $3` + asRead + ` RETURNING ` + columns
 	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
 	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`

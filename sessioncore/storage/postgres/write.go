@@ -37,20 +37,6 @@ type change struct {
 	at   int64  // where in the content
 	data []byte // what it wrote is
 	also func(facts) bool
-
-	// send carries it out where no one statement does. Then size and sum are in place of data.
-	send func(ctx context.Context, conn *pgx.Conn) (facts, error)
-	size int64
-	sum  []byte
-}
-
-// wrote returns the size of what it wrote, and its hash.
-func (c *change) wrote() (size int64, sum []byte) {
-	if c.send != nil {
-		return c.size, c.sum
-	}
-	of := sha256.Sum256(c.data)
-	return int64(len(c.data)), of[:]
 }
 
 // Append implements storage.Storage. The row must be in the state in which it was when it was locked, or else last read:
@@ -214,12 +200,7 @@ func checkText(data []byte, size int64) error {
 	case bytes.IndexByte(data, 0) >= 0:
 		return fmt.Errorf("%w: a database stores no NUL byte", unix.EINVAL)
 	}
-	return checkSize(size + int64(len(data)))
-}
-
-// checkSize returns an error for a content that is too large for a row.
-func checkSize(size int64) error {
-	if size > maxContent {
+	if size+int64(len(data)) > maxContent {
 		return fmt.Errorf("%w: a database stores no more than %d MiB in a row", unix.EFBIG, maxContent>>20)
 	}
 	return nil
@@ -261,17 +242,9 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 // run sends the statement, and what commits it if the row is locked. The error is pgx.ErrNoRows if the row is not in the
 // state any more.
 func (c *change) run(ctx context.Context, conn *pgx.Conn) (facts, error) {
-	if c.send != nil {
-		return c.send(ctx, conn)
-	}
-	return commit(ctx, conn, c.sql, append([]any{c.path, c.version}, c.args...)...)
-}
-
-// commit sends a statement that returns facts, and what commits it if it is in a transaction.
-func commit(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (facts, error) {
 	var f maybeFacts
 	var batch pgx.Batch
-	batch.Queue(sql, args...)
+	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
 	if conn.PgConn().TxStatus() != 'I' {
 		batch.Queue(`COMMIT`)
 	}
@@ -332,8 +305,8 @@ func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, e
 	}
 	defer conn.Release()
 	var is maybeFacts
-	size, sum := c.wrote()
-	err = conn.QueryRow(ctx, s.sql.whatIsThere, c.path, size, c.at, sum).Scan(append(is.targets(), &done)...)
+	sum := sha256.Sum256(c.data)
+	err = conn.QueryRow(ctx, s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:]).Scan(append(is.targets(), &done)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return facts{}, false, nil
 	}

@@ -97,10 +97,6 @@ var Operations = map[string]func(s storage.Storage, name string) error{
 		return err
 	},
 	"Sync": func(s storage.Storage, name string) error { return s.Sync(name) },
-	"SetAttributes": func(s storage.Storage, name string) error {
-		return s.SetAttributes(name, storage.Attributes{})
-	},
-	"RemoveIf": func(s storage.Storage, name string) error { return s.RemoveIf(name, storage.Token{}) },
 	"Lock": func(s storage.Storage, name string) error {
 		unlock, err := s.Lock(context.Background(), name)
 		if err == nil {

@@ -40,8 +40,8 @@ func Readable(t *testing.T, test func(t *testing.T, s Storage)) {
 		t.Cleanup(packed.Close)
 		s.Storage = packed
 		s.Cannot = []string{
-			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "Mkdir", "MkdirAll", "Move", "Overwrite",
-			"Receive", "RemoveIf", "Replace", "ReplaceIf", "SetAttributes", "Sync", "Writers",
+			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "MkdirAll", "Move", "Overwrite",
+			"Replace", "ReplaceIf", "Sync", "Writers",
 		}
 		plain := s.WriteFile
 		s.WriteFile = func(t *testing.T, name, data string) {
@@ -83,8 +83,8 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: m,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Mkdir", "Move", "Object.Fd", "Object.Writers", "Readlink",
-				"Receive", "RemoveIf", "ReplaceIf", "SetAttributes", "StatNames",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Move", "Object.Fd", "Object.Writers", "Readlink",
+				"ReplaceIf", "StatNames",
 			},
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
@@ -101,7 +101,7 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		test(t, Storage{
 			Storage: rows,
 			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "Move", "Object.Fd", "Object.Writers", "Readlink", "RemoveIf",
+				"CheckWritable", "CreatePending", "HardLink", "Keep", "Move", "Object.Fd", "Object.Writers", "Readlink",
 				"ReplaceIf",
 			},
 			WriteFile: func(t *testing.T, name, data string) {
