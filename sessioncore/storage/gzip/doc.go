@@ -2,7 +2,7 @@
 // archive sessions (docs/format.md, omp after 18.2.3), is X.jsonl, with the size and the bytes of what is in it.
 // Nothing can be written.
 //
-// To look at the beginning of a file costs no more than that. Who reads further has the file unpacked as far as he
-// reads, once, and what was unpacked is kept for a while: a small file in memory, a large one in a file without a name
-// in the directory for temporary files.
+// To look at the beginning of a file costs no more than that. Who reads further has the whole file unpacked, once, and
+// what was unpacked is kept for a while: a small file in memory, a large one in a file without a name in the directory
+// for temporary files.
 package gzip

@@ -3,6 +3,7 @@ package gzip
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -38,9 +39,8 @@ var _ storage.Storage = (*Storage)(nil)
 type measured struct {
 	token storage.Token // of the compressed file
 	size  int64         // unpacked
-	exact bool          // it was unpacked up to its end; otherwise size is what the file says
-	// err is why the last of these bytes cannot be unpacked.
-	err error
+	exact bool          // it was unpacked; otherwise size is what the file says
+	err   error         // why it cannot be unpacked to its end
 }
 
 // maxMeasured is the maximum number of files of which the size is kept. Beyond that all are forgotten: it is read again
@@ -54,7 +54,7 @@ func New(files storage.Storage, limit *budget.Budget, temporary string) *Storage
 }
 
 // Close gives back what was unpacked.
-func (s *Storage) Close() { s.cache.close() }
+func (s *Storage) Close() { s.cache.forgetUnused(0) }
 
 // File returns the name of the file behind a name: itself, or the compressed one.
 func (s *Storage) File(name string) string {
@@ -117,6 +117,9 @@ const trailer = 8
 func (s *Storage) note(file string, m measured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sizes[file] == m {
+		return
+	}
 	if len(s.sizes) >= maxMeasured {
 		clear(s.sizes)
 	}
@@ -152,18 +155,30 @@ func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, err
 		_ = obj.Close()
 		return nil, err
 	}
-	known := s.measure(file, st, obj)
-	o := &object{content: s.cache.open(st.Token, obj), storage: s, file: file, known: known}
+	o := &object{storage: s, obj: obj, file: file, known: s.measure(file, st, obj)}
 	// Text becomes smaller when it is compressed.
-	plausible := known.exact || known.err != nil || known.size >= st.Size && known.size <= o.content.limit
-	if !plausible {
-		if o.known, err = o.content.settle(); err != nil {
-			_ = o.Close()
+	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.cache.limitOf(st.Size)) {
+		s.cache.with(st.Token, obj, func(c *content) { o.known, err = s.learn(file, c) })
+		if err != nil && o.known.err == nil {
+			_ = obj.Close()
 			return nil, err
 		}
-		s.note(file, o.known)
 	}
 	return o, nil
+}
+
+// learn notes what is known of a file since it was unpacked, unless that failed for a reason that can pass, and returns
+// that with the error. What is damaged has a byte more than can be read, which is the error.
+func (s *Storage) learn(file string, c *content) (measured, error) {
+	m := measured{token: c.token, size: c.size, exact: c.err == nil}
+	var broken *brokenError
+	if errors.As(c.err, &broken) {
+		m.size, m.err = m.size+1, c.err
+	}
+	if m.exact || m.err != nil {
+		s.note(file, m)
+	}
+	return m, c.err
 }
 
 // List implements storage.Storage.

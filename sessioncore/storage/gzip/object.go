@@ -12,8 +12,8 @@ import (
 // object is an open compressed file that reads as what is in it.
 type object struct {
 	storage.UnsupportedObject
-	content *content
 	storage *Storage
+	obj     storage.Object // the compressed file
 	file    string
 	known   measured // when it was opened
 	closed  atomic.Bool
@@ -26,48 +26,54 @@ func (o *object) Stat() (storage.Stat, error) {
 	if o.closed.Load() {
 		return storage.Stat{}, fs.ErrClosed
 	}
-	st, err := o.content.obj.Stat()
+	st, err := o.obj.Stat()
 	st.Size = o.known.size
 	return st, err
 }
 
-// ReadAt implements storage.Object. What reaches the end is read only once everything was unpacked and the checksum was
-// right. If the file has another size than it said, the error is storage.ErrStale, and who opens the file again gets the
-// right one.
+// beginning is what is unpacked of a file for who reads no further, in bytes: a listing reads so much of each.
+const beginning = 4 << 10
+
+// ReadAt implements storage.Object. What lies after the beginning is read only once everything was unpacked and the
+// checksum was right. If the file has another size than it said, the error is storage.ErrStale, and who opens the file
+// again gets the right one.
 func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	defer storage.RecoverTo(&err)
+	end := off + int64(len(p))
 	switch {
 	case o.closed.Load():
 		return 0, fs.ErrClosed
 	case off < 0:
 		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
-	case o.known.err != nil && off+int64(len(p)) >= o.known.size:
+	case len(p) == 0:
+		return 0, nil
+	case end <= beginning && end < o.known.size:
+		err = unpacking(o.obj, o.known.token, func(in io.Reader) error {
+			if _, err := io.CopyN(io.Discard, in, off); err != nil {
+				return err
+			}
+			_, err := io.ReadFull(in, p)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	case o.known.err != nil:
 		return 0, o.known.err
 	}
-	end := o.known.size
-	want := p[:max(0, min(int64(len(p)), end-off))]
-	to := off + int64(len(want))
-	if to >= end {
-		to = end + 1 // the checksum comes after the end
-	}
-	n, now, err := o.content.read(want, off, to)
-	if err == nil && to > end && !now.exact {
-		if now, err = o.content.settle(); err == nil { // it goes on after what it says is the end
-			err = now.err
+	o.storage.cache.with(o.known.token, o.obj, func(c *content) {
+		var now measured
+		if now, err = o.storage.learn(o.file, c); err != nil {
+			return
 		}
-	}
-	if now.exact && !o.known.exact || now.err != nil {
-		o.storage.note(o.file, now)
-	}
-	switch {
-	case err != nil:
-		return 0, err
-	case now.exact && now.size != o.known.size:
-		return 0, fmt.Errorf("%w: %s has %d bytes unpacked and not %d, as it says", storage.ErrStale, o.file, now.size, o.known.size)
-	case n < len(p):
-		return n, io.EOF
-	}
-	return n, nil
+		if now.size != o.known.size {
+			err = fmt.Errorf("%w: %s has %d bytes unpacked and not %d, as it says", storage.ErrStale, o.file, now.size, o.known.size)
+			return
+		}
+		n, err = c.ReadAt(p, off)
+	})
+	return n, err
 }
 
 // Close implements storage.Object.
@@ -75,5 +81,5 @@ func (o *object) Close() error {
 	if o.closed.Swap(true) {
 		return fs.ErrClosed
 	}
-	return o.content.release()
+	return o.obj.Close()
 }

@@ -2,6 +2,7 @@ package gzip
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,57 +37,52 @@ func limitOf(packed int64) int64 {
 type unpacker struct {
 	in    *bufio.Reader
 	gz    *gzip.Reader
-	began bool
+	began bool  // a member
+	end   error // io.EOF after the last one
 }
 
 // unpackers keeps unpackers that are not in use: one takes some 100 KB, and listing a directory needs one per file.
 var unpackers = sync.Pool{New: func() any { return &unpacker{in: bufio.NewReaderSize(nil, 64<<10), gz: new(gzip.Reader)} }}
 
-// unpack returns an unpacker of a file of size bytes. Callers must call done.
-func unpack(obj io.ReaderAt, size int64) *unpacker {
+// unpacking calls f with a reader of what is in a compressed file, which must not have been overwritten since it was in
+// the state of token. What follows the compressed data without being such data is ignored, as by zcat.
+func unpacking(obj storage.Object, token storage.Token, f func(io.Reader) error) error {
 	u := unpackers.Get().(*unpacker)
-	u.in.Reset(io.NewSectionReader(obj, 0, size))
-	u.began = false
-	return u
+	defer unpackers.Put(u)
+	u.in.Reset(io.NewSectionReader(obj, 0, token.Size))
+	defer u.in.Reset(nil)
+	u.began, u.end = false, nil
+	err := f(u)
+	st, changed := obj.Stat()
+	// The time of the last change is also that of a change of the name.
+	if changed == nil && (!st.SameObject(token) || st.Size != token.Size || st.Modified != token.Modified) {
+		changed = fmt.Errorf("%w: the archive was overwritten", storage.ErrStale)
+	}
+	return cmp.Or(changed, err)
 }
 
-func (u *unpacker) done() {
-	u.in.Reset(nil)
-	unpackers.Put(u)
-}
-
-// Read implements io.Reader. At the end of the file, when all checksums were right, the error is io.EOF. What follows the
-// compressed data without being such data is ignored, as by zcat.
+// Read implements io.Reader. At the end of the file, when all checksums were right, the error is io.EOF.
 func (u *unpacker) Read(p []byte) (n int, err error) {
-	for n == 0 && err == nil {
+	for err = u.end; n == 0 && err == nil; {
 		if !u.began {
-			if err := u.next(); err != nil {
-				return 0, err
+			if err := u.gz.Reset(u.in); err != nil {
+				return 0, damage(err)
 			}
+			u.gz.Multistream(false)
+			u.began = true
 		}
 		n, err = u.gz.Read(p)
 		if err == io.EOF { // the end of a member
 			u.began, err = false, nil
 			if magic, _ := u.in.Peek(len(member)); string(magic) != member {
-				return n, io.EOF
+				u.end, err = io.EOF, io.EOF
 			}
 		}
 	}
-	return n, damage(err)
-}
-
-// next begins a member.
-func (u *unpacker) next() error {
-	err := u.gz.Reset(u.in)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	if err != io.EOF {
+		err = damage(err)
 	}
-	if err != nil {
-		return damage(err)
-	}
-	u.gz.Multistream(false)
-	u.began = true
-	return nil
+	return n, err
 }
 
 // brokenError is an error that does not go away as long as the file is what it is.
