@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -179,6 +180,28 @@ func TestRecent(t *testing.T) {
 	require.Equal(t, "01-renamed", recent()[0])
 	require.NoError(t, os.Remove(a.path("s24.jsonl")))
 	require.Equal(t, "01-Title of s23", recent()[0])
+}
+
+// TestLinksAreListedAtOnce: `ls -l` of a directory of links looks at the sessions once, not for each link.
+func TestLinksAreListedAtOnce(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		missing(t, "strace is not installed")
+	}
+	const sessions = 40
+	a := newAgent(t)
+	for n := range sessions {
+		name := fmt.Sprintf("s%02d", n)
+		a.write(name, sessionOf(name, "/w", "Title of "+name))
+		a.age(name, 10*n+10)
+	}
+	w := &writing{a, mountForTest(t, a.dir)}
+	for dir, links := range map[string]int{"recent": 20, "by-id": sessions, "by-cwd/w": sessions} {
+		run(t, "ls", w.m.path(dir))
+		calls := w.traced(t, "newfstatat", func() { run(t, "ls", "-l", w.m.path(dir)) })
+		looked := strings.Count(calls, ".jsonl")
+		require.GreaterOrEqual(t, looked, links, dir)
+		require.Less(t, looked, 4*sessions+4*links, dir)
+	}
 }
 
 // TestIndex: index.jsonl is valid JSON with all keys in each line, newest first; one version a handle.

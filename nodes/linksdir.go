@@ -2,7 +2,9 @@ package nodes
 
 import (
 	"context"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -19,7 +21,13 @@ type LinksDir struct {
 	layout layout.Directory
 	// noted is what last-error calls a look-up that fails; "" if such look-ups are not noted.
 	noted string
+	// lookedAt is when all sessions were looked at, for a listing or for look-ups that followed it, ns since the epoch.
+	lookedAt atomic.Int64
 }
+
+// sharedLook is for how long one look at all sessions serves all look-ups that follow a listing. Each link is looked up
+// several times when its directory is listed, and to look at ten thousand directories takes a tenth of a second.
+const sharedLook = time.Second
 
 // NewLinksDir returns a directory of links. noted is what last-error calls a look-up in it that fails, "" for a
 // directory whose names nobody makes up.
@@ -46,7 +54,7 @@ func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	if err := d.view.Access.ownerOnly(ctx); err != nil {
 		return nil, d.view.fail("lookup", d.path(), err)
 	}
-	e, err := d.layout.Find(ctx, name)
+	e, err := d.entry(ctx, name)
 	switch {
 	case err != nil && (d.noted == "" || name[0] == '.'): // .git and the like
 		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
@@ -69,12 +77,29 @@ func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	}), 0
 }
 
+// entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
+// tell, and once a second, at all of them.
+func (d *LinksDir) entry(ctx context.Context, name string) (layout.Entry, error) {
+	now := time.Now()
+	age := now.Sub(time.Unix(0, d.lookedAt.Load()))
+	if age >= 0 && age < sharedLook {
+		if e, err := d.layout.Find(ctx, name, true); err == nil {
+			return e, nil
+		}
+	}
+	e, err := d.layout.Find(ctx, name, false)
+	if err == nil && age >= 0 && age < 2*sharedLook { // the names of a long listing are being gone through
+		d.lookedAt.Store(now.UnixNano())
+	}
+	return e, err
+}
+
 // find finds what a link leads to.
 func (d *LinksDir) find(ctx context.Context, name string) (target, error) {
 	if err := d.view.Access.ownerOnly(ctx); err != nil {
 		return target{}, err
 	}
-	e, err := d.layout.Find(ctx, name)
+	e, err := d.entry(ctx, name)
 	if err == nil && e.Sub != nil {
 		err = sessioncore.ErrNotFound
 	}
@@ -89,10 +114,12 @@ func (d *LinksDir) target(e layout.Entry) target {
 }
 
 func (d *LinksDir) list(ctx context.Context) ([]item, error) {
+	now := time.Now()
 	entries, err := d.layout.List(ctx)
 	if err != nil {
 		return nil, err
 	}
+	d.lookedAt.Store(now.UnixNano())
 	items := make([]item, len(entries))
 	for i, e := range entries {
 		if e.Sub != nil {

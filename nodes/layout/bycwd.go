@@ -43,8 +43,8 @@ func (d ByCwd) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find finds a subdirectory, a session's link or latest.
-func (d ByCwd) Find(ctx context.Context, name string) (Entry, error) {
-	e, err := d.Listing.CwdFind(ctx, d.Cwd, name)
+func (d ByCwd) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	e, err := d.Listing.CwdFind(ctx, d.Cwd, name, known)
 	switch {
 	case err != nil:
 		return Entry{}, err

@@ -49,9 +49,9 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find resolves a key as --resume does.
-func (d ByID) Find(ctx context.Context, name string) (Entry, error) {
-	info, err := d.Listing.Resume(ctx, name)
-	if errors.Is(err, sessioncore.ErrNotFound) {
+func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	info, err := d.Listing.Resume(ctx, name, known)
+	if errors.Is(err, sessioncore.ErrNotFound) && !known {
 		return d.findArchived(ctx, name)
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (d ByID) findArchived(ctx context.Context, name string) (Entry, error) {
 	if d.Archive == nil {
 		return Entry{}, errNoKey
 	}
-	info, err := d.Archive.Resume(ctx, name)
+	info, err := d.Archive.Resume(ctx, name, false)
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = errNoKey
 	}

@@ -36,7 +36,7 @@ func (d Continue) List(ctx context.Context) ([]Entry, error) {
 		if crumb.Kind != storage.KindFile {
 			continue
 		}
-		if e, err := d.Find(ctx, crumb.Name); err == nil {
+		if e, err := d.Find(ctx, crumb.Name, false); err == nil {
 			entries = append(entries, e)
 		}
 	}
@@ -44,7 +44,7 @@ func (d Continue) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find follows the breadcrumb of a terminal. The link has its owner and times.
-func (d Continue) Find(ctx context.Context, terminal string) (Entry, error) {
+func (d Continue) Find(ctx context.Context, terminal string, _ bool) (Entry, error) {
 	if terminal[0] == '.' {
 		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}

@@ -18,8 +18,9 @@ type Directory interface {
 	// List returns its names in the order of a listing, without what only Find sets.
 	List(ctx context.Context) ([]Entry, error)
 	// Find returns what a name stands for, or an error that wraps ErrNotFound or fs.ErrNotExist. It can find more than
-	// List lists.
-	Find(ctx context.Context, name string) (Entry, error)
+	// List lists. If known is set, it looks at the file of the session alone, and takes all else to be as it was when
+	// somebody looked last; then it can find less.
+	Find(ctx context.Context, name string, known bool) (Entry, error)
 }
 
 // Entry is a name in a Directory.
@@ -49,7 +50,7 @@ func LinkTarget(d Directory, session string) string {
 // The error is that of Find, or ErrLeadsNowhere.
 func Follow(ctx context.Context, d Directory, parts []string) ([]string, error) {
 	for i, name := range parts {
-		e, err := d.Find(ctx, name)
+		e, err := d.Find(ctx, name, false)
 		if err != nil {
 			return nil, err
 		}

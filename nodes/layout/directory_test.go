@@ -90,7 +90,7 @@ func TestDirectories(t *testing.T) {
 			require.Len(t, listed, len(c.listed))
 			check := func(want string) {
 				at := strings.LastIndexByte(want, ' ')
-				e, err := c.dir.Find(context.Background(), want[:at])
+				e, err := c.dir.Find(context.Background(), want[:at], false)
 				require.NoError(t, err, want)
 				require.Equal(t, want[at+1:], place(c.dir, e), want)
 				if e.Sub == nil {
@@ -110,7 +110,7 @@ func TestDirectories(t *testing.T) {
 				check(want)
 			}
 			for _, name := range c.none {
-				_, err := c.dir.Find(context.Background(), name)
+				_, err := c.dir.Find(context.Background(), name, false)
 				require.Error(t, err, name)
 				require.True(t, errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
 			}

@@ -39,7 +39,7 @@ func (k keys) Depth() int                                   { return 1 }
 func (k keys) Stat(_ context.Context) (storage.Stat, error) { return storage.Stat{}, nil }
 func (k keys) List(_ context.Context) ([]Entry, error)      { return nil, nil }
 
-func (k keys) Find(_ context.Context, name string) (Entry, error) {
+func (k keys) Find(_ context.Context, name string, _ bool) (Entry, error) {
 	dir, ok := k[name]
 	if !ok {
 		return Entry{}, sessioncore.ErrNotFound

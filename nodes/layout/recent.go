@@ -32,28 +32,44 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	var entries []Entry
-	for _, info := range sessions.All() {
-		if len(entries) == recentCount {
-			break
-		}
-		if d.Listing.HasDirectory(info) {
-			name := fmt.Sprintf("%02d-%s", len(entries)+1, info.DisplayName())
-			entries = append(entries, linkTo(names.FileName(name), info))
-		}
-	}
+	d.each(sessions, func(name string, info *listing.Info) bool {
+		entries = append(entries, linkTo(name, info))
+		return true
+	})
 	return entries, nil
 }
 
 // Find finds a link by its whole name.
-func (d Recent) Find(ctx context.Context, name string) (Entry, error) {
-	entries, err := d.List(ctx)
-	if err != nil {
-		return Entry{}, err
-	}
-	for _, e := range entries {
-		if e.Name == name {
-			return e, nil
+func (d Recent) Find(ctx context.Context, name string, known bool) (e Entry, err error) {
+	sessions := d.Listing.Known()
+	if !known {
+		if sessions, err = d.Listing.Look(ctx); err != nil {
+			return Entry{}, err
 		}
 	}
-	return Entry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+	err = fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+	d.each(sessions, func(called string, info *listing.Info) bool {
+		if called == name && (!known || d.Listing.IsCurrent(info)) {
+			e, err = linkTo(name, info), nil
+		}
+		return called != name
+	})
+	return e, err
+}
+
+// each calls f with the names of the links, by rank, until f returns false.
+func (d Recent) each(sessions *listing.Sessions, f func(name string, info *listing.Info) bool) {
+	rank := 0
+	for _, info := range sessions.All() {
+		if rank == recentCount {
+			return
+		}
+		if !d.Listing.HasDirectory(info) {
+			continue
+		}
+		rank++
+		if !f(names.FileName(fmt.Sprintf("%02d-%s", rank, info.DisplayName())), info) {
+			return
+		}
+	}
 }

@@ -51,17 +51,17 @@ func TestCwdNames(t *testing.T) {
 		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
 		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
 		for _, name := range []string{real, shown} {
-			e, err := l.CwdFind(context.Background(), "/w", name)
+			e, err := l.CwdFind(context.Background(), "/w", name, false)
 			require.NoError(t, err, "%q", name)
 			require.Equal(t, "/w/"+real, e.Dir)
 		}
 		require.Equal(t, []string{"below/", "latest", "s0"}, cwdNames(t, l, "/w/"+real))
-		_, err := l.CwdFind(context.Background(), "/w", "latest")
+		_, err := l.CwdFind(context.Background(), "/w", "latest", false)
 		if real != "latest" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", real)
 		}
 		for _, name := range []string{shown + "x", "s0", "", "%70lain"} {
-			_, err := l.CwdFind(context.Background(), "/w", name)
+			_, err := l.CwdFind(context.Background(), "/w", name, false)
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
 		}
 	}
@@ -79,7 +79,7 @@ func TestCwdPaths(t *testing.T) {
 			require.Empty(t, cwdNames(t, l, "/"), "%.60q", cwd)
 			continue
 		}
-		e, err := l.CwdFind(context.Background(), dir, "latest")
+		e, err := l.CwdFind(context.Background(), dir, "latest", false)
 		require.NoError(t, err, "%.60q", cwd)
 		require.Equal(t, "id0", e.Session.ID)
 		_, err = l.CwdStat(context.Background(), dir)
@@ -110,26 +110,26 @@ func TestCwdCollisions(t *testing.T) {
 	require.Subset(t, names, []string{"latest", "%6Catest/", "sub/", "%0A/", "own"})
 	sessions := map[string]string{}
 	for _, name := range names {
-		e, err := l.CwdFind(context.Background(), "/w", strings.TrimSuffix(name, "/"))
+		e, err := l.CwdFind(context.Background(), "/w", strings.TrimSuffix(name, "/"), false)
 		require.NoError(t, err, name)
 		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
 		if e.Dir == "" && name != "latest" {
 			require.Empty(t, sessions[e.Session.Name])
 			sessions[e.Session.Name] = name
-			again, err := l.CwdFind(context.Background(), "/w", name)
+			again, err := l.CwdFind(context.Background(), "/w", name, false)
 			require.NoError(t, err)
 			require.Equal(t, e.Session.Name, again.Session.Name)
 		}
 	}
 	require.Len(t, sessions, 6)
 	require.Equal(t, []string{"%0A/"}, cwdNames(t, l, "/v"), "listed once")
-	e, err := l.CwdFind(context.Background(), "/v", "%0A")
+	e, err := l.CwdFind(context.Background(), "/v", "%0A", false)
 	require.NoError(t, err)
 	require.Equal(t, "/v/%0A", e.Dir, "the one that is really called so")
-	e, err = l.CwdFind(context.Background(), "/v", "\n")
+	e, err = l.CwdFind(context.Background(), "/v", "\n", false)
 	require.NoError(t, err)
 	require.Equal(t, "/v/\n", e.Dir)
-	e, err = l.CwdFind(context.Background(), "/w/latest", "x")
+	e, err = l.CwdFind(context.Background(), "/w/latest", "x", false)
 	require.NoError(t, err)
 	require.Equal(t, "/w/latest/x", e.Dir)
 }
@@ -155,7 +155,7 @@ func TestCwdDepth(t *testing.T) {
 		require.Greater(t, levels, 8)
 		require.LessOrEqual(t, levels, maxListedLevels)
 		require.LessOrEqual(t, length, maxListedPath+names.MaxName+1)
-		e, err := l.CwdFind(context.Background(), cwd, "latest")
+		e, err := l.CwdFind(context.Background(), cwd, "latest", false)
 		require.NoError(t, err)
 		require.Equal(t, cwd, e.Session.CWD)
 	}
@@ -173,7 +173,7 @@ func checkCwds(t *testing.T, l *Listing) {
 			require.NotContains(t, []string{"", ".", ".."}, e.Name)
 			require.False(t, strings.ContainsAny(e.Name, "/\x00"), "%q", e.Name)
 			require.LessOrEqual(t, len(e.Name), 255)
-			found, err := l.CwdFind(context.Background(), dirs[0], e.Name)
+			found, err := l.CwdFind(context.Background(), dirs[0], e.Name, false)
 			require.NoError(t, err)
 			require.Equal(t, e.Dir, found.Dir, "%q", e.Name)
 			if e.Dir != "" {

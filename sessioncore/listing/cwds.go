@@ -35,18 +35,22 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 }
 
 // CwdFind returns the entry name of the directory of by-cwd/ that stands for dir. The error wraps ErrNotFound if
-// there is none.
-func (l *Listing) CwdFind(ctx context.Context, dir, name string) (CwdEntry, error) {
+// there is none. If known is set, it finds what was there when somebody looked last; but the link latest leads
+// to the latest session.
+func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	known = known && name != latestName
 	for _, all := range [...]bool{false, true} {
-		if err := l.look(ctx, all); err != nil {
-			return CwdEntry{}, err
+		if !known {
+			if err := l.look(ctx, all); err != nil {
+				return CwdEntry{}, err
+			}
 		}
 		if e, ok := l.directories().find(dir, name); ok {
 			var err error
 			if e.Stat = l.newest; e.Dir == "" {
-				e.Session, err = l.choose(ctx, l.cwdLink(dir, name))
+				e.Session, err = l.choose(ctx, known, l.cwdLink(dir, name))
 			}
 			return e, err
 		}

@@ -146,9 +146,9 @@ func TestListingWork(t *testing.T) {
 	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, files.work())
 
 	for find, from := range map[string]func() (*Info, error){
-		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042") },
+		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042", false) },
 		"cwd": func() (*Info, error) {
-			e, err := l.CwdFind(context.Background(), "/home/42", "2026_00042")
+			e, err := l.CwdFind(context.Background(), "/home/42", "2026_00042", false)
 			return e.Session, err
 		},
 	} {
@@ -160,16 +160,16 @@ func TestListingWork(t *testing.T) {
 		got.stats = 0
 		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
 	}
-	latest, err := l.CwdFind(context.Background(), "/home/42", "latest")
+	latest, err := l.CwdFind(context.Background(), "/home/42", "latest", false)
 	require.NoError(t, err)
 	require.Equal(t, "09942", latest.Session.ID)
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
-	_, err = l.Resume(context.Background(), "no such id")
+	_, err = l.Resume(context.Background(), "no such id", false)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Equal(t, int64(dirs), files.work().named, "before it says no, it looks at all")
 
 	l = newListing(t, files)
-	_, err = l.Resume(context.Background(), "00042") // the first question of all
+	_, err = l.Resume(context.Background(), "00042", false) // the first question of all
 	require.NoError(t, err)
 	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
 }
@@ -208,7 +208,7 @@ func TestListingIsTrue(t *testing.T) {
 	}
 	l := listDir(t, dir)
 	resumes := func(key, want string) {
-		info, err := l.Resume(context.Background(), key)
+		info, err := l.Resume(context.Background(), key, false)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, key)
 			return
@@ -239,11 +239,11 @@ func TestListingIsTrue(t *testing.T) {
 		old(d + "b.jsonl")
 		resumes(id, d+"a.jsonl")
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
-		latest, err := l.CwdFind(context.Background(), "/a", "latest")
+		latest, err := l.CwdFind(context.Background(), "/a", "latest", false)
 		require.NoError(t, err)
 		require.Equal(t, d+"a.jsonl", latest.Session.Name)
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
-		latest, err = l.CwdFind(context.Background(), "/a", "latest")
+		latest, err = l.CwdFind(context.Background(), "/a", "latest", false)
 		require.NoError(t, err)
 		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
@@ -257,7 +257,7 @@ func TestListingIsTrue(t *testing.T) {
 		resumes(id+"x", d+"c.jsonl")
 		require.NoError(t, os.RemoveAll(path("new"+id)))
 		require.NoError(t, os.RemoveAll(path(d)))
-		_, err = l.CwdFind(context.Background(), "/", "a")
+		_, err = l.CwdFind(context.Background(), "/", "a", false)
 		require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	}
 }
@@ -291,7 +291,7 @@ func TestListingOfPending(t *testing.T) {
 	require.Equal(t, "one", ids(t, l))
 	require.NoError(t, files.CreatePending("p/t.jsonl", false, storagetest.Content(headerLine("two", "/a"))))
 	for _, key := range []string{"two", "TWO", "tw"} {
-		info, err := l.Resume(context.Background(), key)
+		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)
 		require.Equal(t, "p/t.jsonl", info.Name)
 	}

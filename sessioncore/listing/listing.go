@@ -110,10 +110,28 @@ func (l *Listing) Look(ctx context.Context) (*Sessions, error) {
 	if err := l.look(ctx, true); err != nil {
 		return nil, err
 	}
+	return l.collected(), nil
+}
+
+// Known returns the sessions as they were when somebody looked last.
+func (l *Listing) Known() *Sessions {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.collected()
+}
+
+// collected returns the sorted list of the known sessions, which is made anew if it changed.
+func (l *Listing) collected() *Sessions {
 	if l.sessions == nil {
 		l.sessions = l.collect()
 	}
-	return l.sessions, nil
+	return l.sessions
+}
+
+// IsCurrent reports whether the file of a session is as it was when the Info was made.
+func (l *Listing) IsCurrent(i *Info) bool {
+	st, err := l.store.Storage().Stat(i.Name)
+	return err == nil && st.Token == i.Stat.Token
 }
 
 // collect returns the list of the known sessions. Callers of it and of the methods below must hold l.mu.

@@ -155,10 +155,10 @@ func TestListingTogether(t *testing.T) {
 				if err != nil || len(found.All()) == 0 {
 					t.Error(err)
 				}
-				if info, err := l.Resume(context.Background(), "steady"); err != nil || info.ID != "steady" {
+				if info, err := l.Resume(context.Background(), "steady", false); err != nil || info.ID != "steady" {
 					t.Error(err)
 				}
-				if e, err := l.CwdFind(context.Background(), "/w", "steady"); err != nil || e.Session.ID != "steady" {
+				if e, err := l.CwdFind(context.Background(), "/w", "steady", false); err != nil || e.Session.ID != "steady" {
 					t.Error(err)
 				}
 				if doc := found.Index(); doc.Size() != found.IndexSize() {

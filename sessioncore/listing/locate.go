@@ -71,7 +71,7 @@ func (l *Listing) HasDirectory(i *Info) bool {
 // ErrNotFound if there is none.
 func (l *Listing) named(ctx context.Context, text, except string) (*sessioncore.Session, error) {
 	if strings.IndexByte(text, '/') < 0 {
-		info, err := l.byID(ctx, text, except)
+		info, err := l.byID(ctx, text, except, false)
 		if err != nil {
 			return nil, err
 		}

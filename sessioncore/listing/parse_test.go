@@ -166,7 +166,7 @@ func FuzzListPrefix(f *testing.F) {
 		require.LessOrEqual(t, total, 5*3*prefixSize, "bounded memory")
 		l := newListing(t, memory.New())
 		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name, prefix))
-		found, err := l.Resume(context.Background(), names.FileName(info.ID))
+		found, err := l.Resume(context.Background(), names.FileName(info.ID), false)
 		if l.HasDirectory(info) {
 			require.NoError(t, err)
 			require.Equal(t, info.ID, found.ID)

@@ -142,7 +142,7 @@ func TestPiResume(t *testing.T) {
 	l, files := startPi(t, program.Pi, map[string]string{"d/1_job.jsonl": withID("job")})
 	require.NoError(t, files.WriteFile("d/2_job-2.jsonl", []byte(withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))))
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {
-		info, err := l.Resume(context.Background(), key)
+		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)
 		require.Equal(t, want, info.Name, key)
 	}

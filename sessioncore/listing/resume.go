@@ -103,9 +103,11 @@ func (i *Info) resumes(key string) bool {
 // Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
 // there are several. name is the key as a file name (docs/design.md section 1, Names); a text that is not such a name
 // is the key itself. In pi, a whole id goes before the beginning of one. The error wraps ErrNotFound if there is none.
-func (l *Listing) Resume(ctx context.Context, name string) (*Info, error) {
+//
+// If known is set, only whole ids are found, among the sessions that were there when somebody looked last.
+func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
 	whole := ""
-	info, err := l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
+	info, err := l.pick(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
 		key, ok := names.DecodeName(name)
 		if !ok {
@@ -120,7 +122,7 @@ func (l *Listing) Resume(ctx context.Context, name string) (*Info, error) {
 	})
 	if err == nil && info.flags&infoPi != 0 && info.ID != whole {
 		// pi takes a session with that very id first: ids that users choose can begin others.
-		if exact, err := l.byID(ctx, whole, ""); err == nil {
+		if exact, err := l.byID(ctx, whole, "", known); err == nil {
 			return exact, nil
 		}
 	}
@@ -128,8 +130,8 @@ func (l *Listing) Resume(ctx context.Context, name string) (*Info, error) {
 }
 
 // byID returns the session with exactly this id, ignoring the file except.
-func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
-	return l.pick(ctx, func() ([]*sessionFile, bool, func(*Info) bool) {
+func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
+	return l.pick(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
 		for _, k := range startingWith(l.resumable().ids, strings.ToLower(id)) {
 			if k.file.info.ID == id {
@@ -140,14 +142,17 @@ func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
 	})
 }
 
-// pick returns the most recently modified session that matches. The error wraps ErrNotFound if there is none.
-func (l *Listing) pick(ctx context.Context, find finder) (*Info, error) {
+// pick returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
+// is set, it looks at the files in question alone.
+func (l *Listing) pick(ctx context.Context, known bool, find finder) (*Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(ctx, false); err != nil {
-		return nil, err
+	if !known {
+		if err := l.look(ctx, false); err != nil {
+			return nil, err
+		}
 	}
-	return l.choose(ctx, find)
+	return l.choose(ctx, known, find)
 }
 
 // A finder returns the files that may be the wanted session, whether no other file can be, and a function that
@@ -155,9 +160,9 @@ func (l *Listing) pick(ctx context.Context, find finder) (*Info, error) {
 type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
 // choose is pick for callers that hold l.mu and have called look.
-func (l *Listing) choose(ctx context.Context, find finder) (*Info, error) {
+func (l *Listing) choose(ctx context.Context, known bool, find finder) (*Info, error) {
 	files, only, fits := find()
-	if only && singleCost*len(files) <= l.count() {
+	if only && (known || singleCost*len(files) <= l.count()) {
 		for _, f := range files {
 			if err := l.again(ctx, f); err != nil {
 				return nil, err
@@ -167,12 +172,14 @@ func (l *Listing) choose(ctx context.Context, find finder) (*Info, error) {
 			return best, nil
 		}
 	}
-	if err := l.look(ctx, true); err != nil {
-		return nil, err
-	}
-	files, _, fits = find()
-	if best := l.newestOf(files, fits); best != nil {
-		return best, nil
+	if !known {
+		if err := l.look(ctx, true); err != nil {
+			return nil, err
+		}
+		files, _, fits = find()
+		if best := l.newestOf(files, fits); best != nil {
+			return best, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
 }

@@ -54,7 +54,7 @@ func TestResume(t *testing.T) {
 		"%2Drf %2F": "-rf /", "-rf": "-rf /", "%2Drf": "-rf /", "%2drf": "",
 		"%": "h", "_": "", "x": "", ".": "", "h_": "h", "\xfe": "h", "\uFFFD": "h",
 	} {
-		info, err := l.Resume(context.Background(), name)
+		info, err := l.Resume(context.Background(), name, false)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
 			continue
@@ -72,7 +72,7 @@ func TestResumeSessionsOnly(t *testing.T) {
 		[2]string{"p/c.jsonl", `{"type":"session","id":"long","cwd":"/w","pad":"` + strings.Repeat("x", 2*prefixSize) + `"}`},
 	)
 	for key, want := range map[string]string{"abc": "abc", "ab": "abc", "abcd": "", "lo": "long", "long": "long"} {
-		info, err := l.Resume(context.Background(), key)
+		info, err := l.Resume(context.Background(), key, false)
 		if want == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound)
 			continue
@@ -80,10 +80,10 @@ func TestResumeSessionsOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, info.ID)
 	}
-	e, err := l.CwdFind(context.Background(), "/w", "latest")
+	e, err := l.CwdFind(context.Background(), "/w", "latest", false)
 	require.NoError(t, err)
 	require.Equal(t, "long", e.Session.ID)
-	_, err = l.CwdFind(context.Background(), "/w", "b")
+	_, err = l.CwdFind(context.Background(), "/w", "b", false)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Equal(t, "long abcd abc", ids(t, l), "index.jsonl has what the client lists")
 }

@@ -1,0 +1,102 @@
+package nodes
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/memory"
+)
+
+// countedStats counts how many files and directories it was asked for.
+type countedStats struct {
+	*memory.Storage
+	n atomic.Int64
+}
+
+func (c *countedStats) Stat(name string) (storage.Stat, error) {
+	c.n.Add(1)
+	return c.Storage.Stat(name)
+}
+
+// TestLinksShareALook: all sessions are looked at once for a listing and for all the look-ups that follow it, and what
+// changes meanwhile is seen where a link leads to it.
+func TestLinksShareALook(t *testing.T) {
+	const sessions, dirs = 300, 200
+	files := &countedStats{Storage: memory.New()}
+	at := time.Now().Add(-time.Hour)
+	file := func(n int) string { return fmt.Sprintf("p%d/2026-01-01_%03d.jsonl", n%dirs, n) }
+	write := func(name string, n int) {
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":"id%03d","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w/%d","title":"title %d"}`+"\n", n, n%2, n)
+		require.NoError(t, files.WriteFile(name, []byte(text)))
+	}
+	for n := range sessions {
+		write(file(n), n)
+		require.NoError(t, files.Chtimes(file(n), at.Add(time.Duration(n)*time.Second)))
+	}
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	list := listing.New(store, "/agent/sessions")
+	_, err := list.Look(t.Context())
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		dir   layout.Directory
+		links int
+		of    string // the link of the session that was modified last, and of the one before
+		next  string
+	}{
+		"recent": {layout.Recent{Listing: list}, 20, "01-title 299", "02-title 298"},
+		"by-id":  {layout.ByID{Listing: list}, 300, "id299", "id298"},
+		"by-cwd": {layout.ByCwd{Listing: list, Cwd: "/w/1"}, 151, "2026-01-01_299", "2026-01-01_297"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := NewLinksDir(&View{}, c.dir, "")
+			files.n.Store(0)
+			items, err := d.list(t.Context())
+			require.NoError(t, err)
+			require.Len(t, items, c.links)
+			for range 3 {
+				for _, it := range items {
+					if it.name != "latest" {
+						_, err := d.find(t.Context(), it.name)
+						require.NoError(t, err, it.name)
+					}
+				}
+			}
+			require.LessOrEqual(t, files.n.Load(), int64(sessions+dirs+1+3*c.links), "files and directories looked at")
+
+			last, err := d.find(t.Context(), c.of)
+			require.NoError(t, err)
+			require.NoError(t, files.Remove(file(299)))
+			write("p0/2026-01-01_299.jsonl", 299)
+			moved, err := d.find(t.Context(), c.of)
+			require.NoError(t, err)
+			require.NotEqual(t, last.path, moved.path)
+			require.NoError(t, files.Remove("p0/2026-01-01_299.jsonl"))
+			write(file(299), 299)
+
+			d.lookedAt.Store(time.Now().Add(-sharedLook).UnixNano())
+			files.n.Store(0)
+			for range 3 {
+				_, err = d.find(t.Context(), c.next)
+				require.NoError(t, err)
+			}
+			require.Greater(t, files.n.Load(), int64(dirs), "after a second they are looked at again")
+			require.Less(t, files.n.Load(), int64(2*dirs+sessions), "once")
+			d.lookedAt.Store(0)
+			files.n.Store(0)
+			for range 3 {
+				_, err = d.find(t.Context(), c.next)
+				require.NoError(t, err)
+			}
+			require.Greater(t, files.n.Load(), int64(3*dirs), "where nothing was listed, each time")
+		})
+	}
+}
