@@ -34,5 +34,6 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 // everything. The error is that of Server.End.
 func (u *Unmounted) Close() error {
 	defer u.tree.close()
+	u.FS.Close()
 	return u.tree.end(u.log)
 }

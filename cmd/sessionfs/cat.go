@@ -14,12 +14,8 @@ func catCommand() *cobra.Command {
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		paths, err := src.expand(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		return eachPath(cmd, paths, func(path string) error {
-			f, err := src.Open(cmd.Context(), path)
+		return src.eachPath(cmd, args, func(path string) error {
+			f, err := src.Open(path)
 			if err != nil {
 				return err
 			}

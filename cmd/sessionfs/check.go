@@ -2,18 +2,16 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"sessionfs/fs/direct"
 )
 
 // The statuses of sessionfs check. Scripts test for them.
@@ -35,11 +33,11 @@ func checkCommand() *cobra.Command {
 		if len(args) == 0 {
 			args = []string{"sessions"}
 		}
-		c := &checker{out: bufio.NewWriter(cmd.OutOrStdout()), cmd: cmd}
-		paths, err := src.expand(cmd.Context(), args)
-		for _, path := range paths {
+		c := &checker{out: bufio.NewWriter(cmd.OutOrStdout()), cmd: cmd, src: src}
+		paths, err := src.expand(args...)
+		for _, name := range paths {
 			if err == nil {
-				err = c.start(cmd.Context(), src, path)
+				err = c.start(name)
 			}
 		}
 		if err != nil {
@@ -61,6 +59,7 @@ func checkCommand() *cobra.Command {
 // checker looks at sessions one after the other.
 type checker struct {
 	cmd              *cobra.Command
+	src              *source
 	out              *bufio.Writer
 	sessions, broken int
 	unseen           bool // something could not be looked at
@@ -77,20 +76,18 @@ func (c *checker) status() int {
 }
 
 // start looks at what is below a path.
-func (c *checker) start(ctx context.Context, src *source, name string) error {
-	n, err := src.Find(ctx, name, true)
+func (c *checker) start(name string) error {
+	dir, err := c.src.Resolve(name)
 	if err != nil {
-		return &iofs.PathError{Op: "check", Path: name, Err: err}
+		return err
 	}
-	defer n.Forget()
-	if !n.Info().IsDir() {
+	if info, err := c.src.Stat(dir); err == nil && !info.IsDir() {
 		return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; check takes that of a session, or one that holds sessions")}
 	}
-	if problems, err := n.Lookup(ctx, problemsFile); err == nil {
-		problems.Forget()
-		return c.session(ctx, n)
+	if _, err := c.src.Lstat(path.Join(dir, problemsFile)); err == nil {
+		return c.session(dir)
 	}
-	return c.dir(ctx, n)
+	return c.dir(dir)
 }
 
 const (
@@ -101,45 +98,32 @@ const (
 )
 
 // dir looks at the sessions in a directory and below it. Its error is that of an interrupt.
-func (c *checker) dir(ctx context.Context, dir *direct.Node) error {
-	names, err := dir.List(ctx)
+func (c *checker) dir(dir string) error {
+	items, err := c.src.ReadDir(dir)
 	if err != nil {
-		return c.cannot(ctx, dir.Path(), err)
+		return c.cannot(dir, err)
 	}
-	slices.SortFunc(names, func(a, b direct.Name) int { return strings.Compare(a.Name, b.Name) })
-	kinds := make(map[string]iofs.FileMode, len(names))
-	for _, item := range names {
-		kinds[item.Name] = item.Type
+	kinds := make(map[string]iofs.FileMode, len(items))
+	for _, it := range items {
+		kinds[it.Name()] = it.Type()
 	}
-	for _, item := range names {
-		_, isSession := kinds[item.Name+sessionSuffix]
-		base, named := strings.CutSuffix(item.Name, sessionSuffix)
+	for _, it := range items {
+		name := path.Join(dir, it.Name())
+		_, isSession := kinds[it.Name()+sessionSuffix]
+		base, named := strings.CutSuffix(it.Name(), sessionSuffix)
 		switch {
-		case item.Type.IsDir():
-			err = c.below(ctx, dir, item.Name, isSession)
-		case named && item.Type.IsRegular() && !kinds[base].IsDir():
-			c.file(dir.Path() + "/" + item.Name)
+		case it.IsDir() && isSession:
+			err = c.session(name)
+		case it.IsDir():
+			err = c.dir(name)
+		case named && it.Type().IsRegular() && !kinds[base].IsDir():
+			c.file(name)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// below looks at a directory, which is that of a session or holds some.
-func (c *checker) below(ctx context.Context, dir *direct.Node, name string, isSession bool) error {
-	n, err := dir.Lookup(ctx, name)
-	if isGone(err) {
-		return nil
-	} else if err != nil {
-		return c.cannot(ctx, dir.Path()+"/"+name, err)
-	}
-	defer n.Forget()
-	if isSession {
-		return c.session(ctx, n)
-	}
-	return c.dir(ctx, n)
 }
 
 // file reports a file that is named like a session and is none.
@@ -151,36 +135,36 @@ func (c *checker) file(name string) {
 }
 
 // session looks at a session and at those of its subagents.
-func (c *checker) session(ctx context.Context, dir *direct.Node) error {
+func (c *checker) session(dir string) error {
+	kinds, err := readProblems(c.src, dir)
+	if isGone(err) {
+		return nil
+	}
 	c.sessions++
-	kinds, err := readProblems(ctx, dir)
 	if err != nil {
-		if err := c.cannot(ctx, dir.Path(), err); err != nil {
+		if err := c.cannot(dir, err); err != nil {
 			return err
 		}
 	}
 	if len(kinds) > 0 {
 		c.broken++
-		fmt.Fprintln(c.out, visible(dir.Path()+sessionSuffix))
+		fmt.Fprintln(c.out, visible(dir+sessionSuffix))
 		for _, k := range kinds {
 			k.print(c.out)
 		}
 	}
-	artifacts, err := dir.Lookup(ctx, artifactsDir)
-	if err != nil {
-		return ctx.Err() // most have none
-	}
-	defer artifacts.Forget()
-	return c.dir(ctx, artifacts)
+	return c.dir(path.Join(dir, artifactsDir)) // most have none
 }
 
-// cannot reports what could not be looked at, and returns the error of an interrupt.
-func (c *checker) cannot(ctx context.Context, name string, err error) error {
-	if ctx.Err() != nil {
+// cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.
+func (c *checker) cannot(name string, err error) error {
+	if c.cmd.Context().Err() != nil {
 		return errors.New("interrupted")
 	}
-	sayError(c.cmd, &iofs.PathError{Op: "check", Path: name, Err: err})
-	c.unseen = true
+	if !isGone(err) {
+		sayError(c.cmd, err)
+		c.unseen = true
+	}
 	return nil
 }
 
@@ -223,13 +207,8 @@ func (p *problems) print(out io.Writer) {
 const maxProblemLine = 64 << 10
 
 // readProblems reads problems.jsonl of a session, by kind, in the order of the first of each.
-func readProblems(ctx context.Context, dir *direct.Node) ([]*problems, error) {
-	n, err := dir.Lookup(ctx, problemsFile)
-	if err != nil {
-		return nil, err
-	}
-	defer n.Forget()
-	f, err := n.Open(ctx, 0)
+func readProblems(src *source, dir string) ([]*problems, error) {
+	f, err := src.Open(path.Join(dir, problemsFile))
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -129,16 +128,4 @@ func TestBrokenPipe(t *testing.T) {
 	r := s.exec("bash", "-c", `"$0" cat -s "$1" 'sessions/*/*/entries/*' | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}`, program, s.source)
 	require.Equal(t, "", r.stderr)
 	require.Contains(t, []string{"141\n", "0\n"}, r.stdout)
-}
-
-func TestColumns(t *testing.T) {
-	for width, want := range map[int]string{
-		80: "a  bbb  cc  d\n", 9: "a    cc\nbbb  d\n", 3: "a\nbbb\ncc\nd\n",
-	} {
-		var out bytes.Buffer
-		w := bufio.NewWriter(&out)
-		printColumns(w, []string{"a", "bbb", "cc", "d"}, width)
-		w.Flush()
-		require.Equal(t, want, out.String())
-	}
 }

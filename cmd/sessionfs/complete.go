@@ -62,20 +62,21 @@ func (f *sourceFlags) complete(cmd *cobra.Command, _ []string, typed string) ([]
 	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
 		dir, begun = typed[:at+1], typed[at+1:]
 	}
-	names, err := src.ReadDir(ctx, dir)
+	src.FS = src.With(ctx)
+	names, err := src.ReadDir(clean(dir))
 	if err != nil {
 		return nil, nothing
 	}
 	var offers []cobra.Completion
 	directive := nothing
 	for _, n := range names {
-		if !strings.HasPrefix(n.Name, begun) || n.Name[0] == '.' && begun == "" || len(offers) == maxCompletions {
+		if !strings.HasPrefix(n.Name(), begun) || n.Name()[0] == '.' && begun == "" || len(offers) == maxCompletions {
 			continue
 		}
-		offer := dir + n.Name
-		isDir := n.Type.IsDir()
-		if n.Type == iofs.ModeSymlink {
-			info, err := src.Stat(ctx, offer)
+		offer := dir + n.Name()
+		isDir := n.IsDir()
+		if n.Type() == iofs.ModeSymlink {
+			info, err := src.Stat(clean(offer))
 			isDir = err == nil && info.IsDir()
 		}
 		if isDir { // the path goes on

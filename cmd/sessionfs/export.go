@@ -1,15 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sessionfs/fs/direct"
 	"sessionfs/sessioncore/page"
 )
 
@@ -24,33 +23,32 @@ func exportCommand() *cobra.Command {
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		ctx := cmd.Context()
-		f, err := openTranscript(ctx, src, args[0])
+		f, err := openTranscript(src, args[0])
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		return page.Write(cmd.OutOrStdout(), f, func(hash string) (io.ReadCloser, error) {
-			return src.Open(ctx, path.Join("blobs", hash))
+			return src.Open(path.Join("blobs", hash))
 		})
 	})
 }
 
 // openTranscript opens the transcript of a session, of a branch, or of a session that is named as --resume names it.
-func openTranscript(ctx context.Context, src *source, session string) (*direct.File, error) {
+func openTranscript(src *source, session string) (iofs.File, error) {
 	candidates := []string{session}
 	if !strings.Contains(session, "/") {
 		candidates = append(candidates, path.Join("by-id", session))
 	}
 	var first error
 	for _, candidate := range candidates {
-		paths, err := src.Glob(ctx, candidate)
+		paths, err := src.expand(candidate)
 		if err == nil && len(paths) > 1 {
 			return nil, refuse(exitUsage, "export: %s stands for %d paths; one session is exported at a time", candidate, len(paths))
 		}
 		if err == nil {
-			var f *direct.File
-			if f, err = src.Open(ctx, path.Join(paths[0], "transcript.md")); err == nil {
+			var f iofs.File
+			if f, err = src.Open(path.Join(paths[0], "transcript.md")); err == nil {
 				return f, nil
 			}
 		}

@@ -28,7 +28,7 @@ type hitPrinter struct {
 
 func newHitPrinter(cmd *cobra.Command, spans func(line string) []search.Span) *hitPrinter {
 	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), spans: spans, columns: search.Columns, row: (*search.Hit).AppendLine}
-	p.isTerminal = terminalWidth(cmd.OutOrStdout()) > 0
+	p.isTerminal = isTerminal(cmd.OutOrStdout())
 	p.colours = p.isTerminal && wantsColours(os.Getenv)
 	return p
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"context"
+	"fmt"
+	"io"
 	iofs "io/fs"
+	osuser "os/user"
+	"path"
 	"slices"
 	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +19,7 @@ import (
 
 // lsFlags are those of ls(1) that are used with sessions.
 type lsFlags struct {
-	long, all, dir, byTime, reverse, single bool
+	long, all, dir, byTime, reverse bool
 }
 
 // lsCommand is sessionfs ls.
@@ -24,141 +29,84 @@ func lsCommand() *cobra.Command {
 		Use:     "ls [-ladtr1] [-s SOURCE] [PATH...]",
 		Short:   "List directories of what a mount would show",
 		Example: "  sessionfs ls -l recent",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		paths, err := src.expand(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		return f.run(cmd, src, paths)
-	})
+	}, func(cmd *cobra.Command, src *source, args []string) error { return f.run(cmd, src, args) })
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
 	flags.BoolVarP(&f.all, "all", "a", false, "names that begin with a dot too")
 	flags.BoolVarP(&f.dir, "directory", "d", false, "directories themselves, not what is in them")
 	flags.BoolVarP(&f.byTime, "time", "t", false, "newest first")
 	flags.BoolVarP(&f.reverse, "reverse", "r", false, "in reverse order")
-	flags.BoolVarP(&f.single, "one", "1", false, "a name a line, as when the output is no terminal")
+	flags.BoolP("one", "1", false, "a name a line, as in any case")
 	return cmd
 }
 
 // listed is a name to be shown.
 type listed struct {
-	name   string // as it is shown
-	info   iofs.FileInfo
-	target string // of a link, with -l
+	name, path string
+	info       iofs.FileInfo // nil if it is not needed
 }
 
-// run lists what is no directory first, then each directory, with its name if there are several.
-func (f *lsFlags) run(cmd *cobra.Command, src *source, paths []string) error {
-	out := bufio.NewWriter(cmd.OutOrStdout())
-	ctx := cmd.Context()
-	width := 0
-	if !f.single && !f.long {
-		width = terminalWidth(cmd.OutOrStdout())
-	}
-	var single []listed
-	var dirs []string
-	failed := eachPath(cmd, paths, func(path string) error {
-		it, err := f.look(ctx, src, path, path, !f.long)
-		switch {
-		case err != nil:
+// run lists what is no directory first, then each directory, with its name if there are several. A link to a directory is
+// the directory.
+func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
+	var single, dirs []listed
+	err := src.eachPath(cmd, args, func(name string) error {
+		info, err := src.Lstat(name)
+		if err != nil {
 			return err
-		case it.info.IsDir() && !f.dir:
-			dirs = append(dirs, path)
-		default:
+		}
+		it := listed{name, name, info}
+		if to, err := src.Stat(name); err == nil && to.IsDir() && !f.dir {
+			dirs = append(dirs, it)
+		} else {
 			single = append(single, it)
 		}
 		return nil
 	})
-	f.sort(single)
-	f.print(out, single, width)
-	err := eachPath(cmd, dirs, func(path string) error {
-		items, err := f.list(ctx, src, path)
-		if err != nil {
-			return err
-		}
-		if len(paths) > 1 {
-			if len(single) > 0 || path != dirs[0] {
-				out.WriteString("\n")
-			}
-			out.WriteString(path + ":\n")
-		}
-		f.print(out, items, width)
-		return out.Flush()
-	})
-	if flushed := out.Flush(); err == nil {
-		err = flushed
+	if failed := f.print(cmd.OutOrStdout(), src, single); failed != nil {
+		return failed
 	}
-	if err == nil {
-		err = failed
+	for i, dir := range dirs {
+		if len(single)+len(dirs) > 1 {
+			between := "\n"
+			if len(single)+i == 0 {
+				between = ""
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, dir.path)
+		}
+		items, failed := f.list(src, dir.path)
+		if failed == nil {
+			failed = f.print(cmd.OutOrStdout(), src, items)
+		}
+		if failed != nil {
+			return failed
+		}
 	}
 	return err
 }
 
-// look returns what a path stands for; follow says that of a link it is where that leads, if it leads anywhere, or with
-// a slash at its end in any case.
-func (f *lsFlags) look(ctx context.Context, src *source, path, name string, follow bool) (it listed, err error) {
-	it.name = name
-	if follow && !f.dir {
-		if it.info, err = src.Stat(ctx, path); err == nil {
-			return it, nil
-		}
-	}
-	if it.info, err = src.Lstat(ctx, path); err != nil {
-		return it, err
-	}
-	if f.long && it.info.Mode()&iofs.ModeSymlink != 0 {
-		it.target, err = src.Readlink(ctx, path)
-	}
-	return it, err
-}
-
 // list returns what is in a directory. Names are looked up only where that is needed: a listing costs nothing else.
-func (f *lsFlags) list(ctx context.Context, src *source, path string) ([]listed, error) {
-	dir, err := src.Find(ctx, path, true)
-	if err != nil {
-		return nil, &iofs.PathError{Op: "ls", Path: path, Err: err}
-	}
-	defer dir.Forget()
-	names, err := dir.List(ctx)
-	if err != nil {
-		return nil, &iofs.PathError{Op: "ls", Path: path, Err: err}
-	}
-	items := make([]listed, 0, len(names))
+func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
+	names, err := src.ReadDir(dir)
 	for _, n := range names {
-		if n.Name[0] == '.' && !f.all {
+		if n.Name()[0] == '.' && !f.all {
 			continue
 		}
-		it := listed{name: n.Name}
+		it := listed{name: n.Name(), path: path.Join(dir, n.Name())}
 		if f.long || f.byTime {
-			if it, err = f.lookIn(ctx, dir, n.Name); err != nil {
-				if isGone(err) {
-					continue // between the listing and the look
-				}
-				return nil, &iofs.PathError{Op: "ls", Path: path + "/" + n.Name, Err: err}
+			if it.info, err = n.Info(); isGone(err) { // between the listing and the look
+				continue
+			} else if err != nil {
+				return nil, err
 			}
 		}
 		items = append(items, it)
 	}
-	f.sort(items)
-	return items, nil
+	return items, err
 }
 
-func (f *lsFlags) lookIn(ctx context.Context, dir *direct.Node, name string) (it listed, err error) {
-	n, err := dir.Lookup(ctx, name)
-	if err != nil {
-		return it, err
-	}
-	defer n.Forget()
-	it = listed{name: name, info: n.Info()}
-	if f.long && it.info.Mode()&iofs.ModeSymlink != 0 {
-		it.target, err = n.Readlink(ctx)
-	}
-	return it, err
-}
-
-// sort sorts by name, or with -t by time.
-func (f *lsFlags) sort(items []listed) {
+// print prints names sorted, a name a line, or as ls -l.
+func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 	slices.SortStableFunc(items, func(a, b listed) int {
 		if f.byTime {
 			if order := b.info.ModTime().Compare(a.info.ModTime()); order != 0 {
@@ -170,4 +118,64 @@ func (f *lsFlags) sort(items []listed) {
 	if f.reverse {
 		slices.Reverse(items)
 	}
+	if !f.long {
+		var text strings.Builder
+		for _, it := range items {
+			name := it.name
+			if isTerminal(w) {
+				name = visible(name)
+			}
+			text.WriteString(name + "\n")
+		}
+		_, err := io.WriteString(w, text.String())
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	var o owner
+	for _, it := range items {
+		o = ownerOf(it.info, o)
+		name := visible(it.name)
+		if it.info.Mode()&iofs.ModeSymlink != 0 {
+			target, err := src.ReadLink(it.path)
+			if err != nil && !isGone(err) {
+				return err
+			}
+			name += " -> " + visible(target)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.Replace(it.info.Mode().String(), "L", "l", 1),
+			o.user, o.group, it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
+	}
+	return table.Flush()
+}
+
+// visible replaces what could change the state of a terminal.
+func visible(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// owner is who owns something.
+type owner struct {
+	uid, gid    uint32
+	user, group string // their names, or their numbers if they have none
+}
+
+// ownerOf returns the owner of what info is of. last is the one before, who is mostly the same.
+func ownerOf(info iofs.FileInfo, last owner) owner {
+	uid, gid := info.(direct.Info).Owner()
+	if last.user != "" && last.uid == uid && last.gid == gid {
+		return last
+	}
+	o := owner{uid, gid, fmt.Sprint(uid), fmt.Sprint(gid)}
+	if u, err := osuser.LookupId(o.user); err == nil {
+		o.user = u.Username
+	}
+	if g, err := osuser.LookupGroupId(o.group); err == nil {
+		o.group = g.Name
+	}
+	return o
 }

@@ -1,16 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -43,6 +45,7 @@ func onSource(cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args 
 		if err != nil {
 			return err
 		}
+		src.FS = src.With(cmd.Context())
 		err = do(cmd, src, args)
 		if closed := closeSource(); err == nil {
 			err = closed
@@ -131,17 +134,24 @@ func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, e
 	return &source{files, c.Options.Source}, nil
 }
 
-// expand returns the paths that arguments stand for: patterns that the shell could not expand are expanded in the tree.
-// Without arguments it is the root.
-func (src *source) expand(ctx context.Context, args []string) ([]string, error) {
+// clean returns the path in the tree for one that was typed.
+func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
+
+// expand returns the paths that arguments stand for; without arguments that is the root. Patterns that the shell could not
+// expand are expanded in the tree, if they are not themselves the path of something.
+func (src *source) expand(args ...string) (paths []string, err error) {
 	if len(args) == 0 {
 		return []string{"."}, nil
 	}
-	var paths []string
 	for _, arg := range args {
-		found, err := src.Glob(ctx, arg)
-		if err != nil {
-			return nil, err
+		found := []string{clean(arg)}
+		if _, err := src.Lstat(found[0]); err != nil && strings.ContainsAny(arg, "*?[") {
+			if found, err = src.Glob(found[0]); err == nil && len(found) == 0 {
+				err = syscall.ENOENT
+			}
+			if err != nil {
+				return nil, &iofs.PathError{Op: "glob", Path: arg, Err: err}
+			}
 		}
 		paths = append(paths, found...)
 	}
@@ -162,9 +172,13 @@ func reasonOf(err error) string {
 	return at.Path + ": " + at.Err.Error()
 }
 
-// eachPath calls do for each path. A path that fails is reported and the others are still done; the status is then 1. An
-// end of the output or an interrupt ends all.
-func eachPath(cmd *cobra.Command, paths []string, do func(path string) error) error {
+// eachPath calls do for each path that arguments stand for. One that fails is reported and the others are still done; the
+// status is then 1. An end of the output or an interrupt ends all.
+func (src *source) eachPath(cmd *cobra.Command, args []string, do func(path string) error) error {
+	paths, err := src.expand(args...)
+	if err != nil {
+		return err
+	}
 	failed := false
 	for _, path := range paths {
 		err := do(path)
@@ -183,6 +197,16 @@ func eachPath(cmd *cobra.Command, paths []string, do func(path string) error) er
 		return &exitError{exitFailure}
 	}
 	return nil
+}
+
+// isTerminal reports whether out is a terminal.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }
 
 // isGone reports whether an error means that a name that was listed is not there any more.

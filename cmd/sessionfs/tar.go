@@ -3,19 +3,14 @@ package main
 import (
 	"archive/tar"
 	"bufio"
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
 	"path"
-	"slices"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"sessionfs/fs/direct"
 )
 
 // tarCommand is sessionfs tar: it writes a tar archive of what tar finds in a mount.
@@ -26,21 +21,20 @@ func tarCommand() *cobra.Command {
 		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name.\nA PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		if terminalWidth(cmd.OutOrStdout()) > 0 {
+		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
 		}
-		paths, err := src.expand(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
-		a := &archiver{cmd: cmd, out: tar.NewWriter(out), owners: ownerNames{}, buf: make([]byte, copySize)}
-		err = eachPath(cmd, paths, func(path string) error { return a.addPath(cmd.Context(), src, path) })
-		if closed := a.out.Close(); closed != nil {
+		a := &archiver{cmd: cmd, src: src, out: tar.NewWriter(out), buf: make([]byte, copySize)}
+		err := src.eachPath(cmd, args, func(name string) error {
+			info, err := src.Stat(name)
+			if err != nil {
+				return err
+			}
+			return a.add(name, info)
+		})
+		if closed := cmp.Or(a.out.Close(), out.Flush()); closed != nil {
 			return closed
-		}
-		if flushed := out.Flush(); flushed != nil {
-			return flushed
 		}
 		if err == nil && a.failed {
 			err = &exitError{exitFailure}
@@ -49,121 +43,91 @@ func tarCommand() *cobra.Command {
 	})
 }
 
-// archiver writes an archive. What cannot be read is reported and left out, as tar does.
+// archiver writes an archive. Not tar.Writer.AddFS, which gives up at what cannot be read, or grows meanwhile: that is
+// reported here, and the archive goes on, as that of tar does.
 type archiver struct {
 	cmd    *cobra.Command
+	src    *source
 	out    *tar.Writer
-	owners ownerNames
+	owner  owner
 	buf    []byte
 	failed bool
 }
 
-// addPath adds what a path stands for, under that name.
-func (a *archiver) addPath(ctx context.Context, src *source, name string) error {
-	n, err := src.Find(ctx, name, true)
-	if err != nil {
-		return &iofs.PathError{Op: "tar", Path: name, Err: err}
-	}
-	defer n.Forget()
-	name = strings.Trim(path.Clean("/"+name), "/")
-	if name == "" {
-		name = "."
-	}
-	return a.add(ctx, n, name)
-}
-
-// add adds a node and what is below it. Its error ends the archive.
-func (a *archiver) add(ctx context.Context, n *direct.Node, name string) error {
-	switch info := n.Info(); {
+// add adds what info is of and what is below it, which are named in the archive as tar would do it. Its error ends the
+// archive.
+func (a *archiver) add(name string, info iofs.FileInfo) error {
+	place := path.Clean(name) // without ./
+	switch {
 	case info.IsDir():
-		return a.addDir(ctx, n, name)
-	case info.Mode()&iofs.ModeSymlink != 0:
-		target, err := n.Readlink(ctx)
+		items, err := a.src.ReadDir(place)
 		if err != nil {
-			return a.leaveOut(ctx, name, err)
+			return a.leaveOut(name, err)
 		}
-		return a.out.WriteHeader(a.header(info, name, tar.TypeSymlink, target))
-	default:
-		return a.addFile(ctx, n, name)
-	}
-}
-
-func (a *archiver) addDir(ctx context.Context, n *direct.Node, name string) error {
-	names, err := n.List(ctx)
-	if err != nil {
-		return a.leaveOut(ctx, name, err)
-	}
-	if err := a.out.WriteHeader(a.header(n.Info(), name+"/", tar.TypeDir, "")); err != nil {
-		return err
-	}
-	slices.SortFunc(names, func(a, b direct.Name) int { return strings.Compare(a.Name, b.Name) })
-	for _, item := range names {
-		below := name + "/" + item.Name
-		if err := a.addName(ctx, n, item.Name, below); err != nil {
+		if err := a.header(info, name+"/", ""); err != nil {
 			return err
 		}
+		for _, it := range items {
+			below := name + "/" + it.Name()
+			info, err := it.Info()
+			if err != nil {
+				err = a.leaveOut(below, err)
+			} else {
+				err = a.add(below, info)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	case info.Mode()&iofs.ModeSymlink != 0:
+		target, err := a.src.ReadLink(place)
+		if err != nil {
+			return a.leaveOut(name, err)
+		}
+		return a.header(info, name, target)
 	}
-	return nil
-}
-
-// addName adds what has a name in a directory. What is gone since the listing, or changes while it is looked up, is
-// looked up again.
-func (a *archiver) addName(ctx context.Context, dir *direct.Node, item, name string) error {
-	for again := range 2 {
-		n, err := dir.Lookup(ctx, item)
-		if err == nil {
-			err = a.add(ctx, n, name)
-			n.Forget()
-		}
-		switch {
-		case errors.Is(err, errChanged) && again == 0:
-			continue
-		case errors.Is(err, errChanged):
-			return a.leaveOut(ctx, name, syscall.ESTALE)
-		case isGone(err):
-			return nil
-		}
-		var errno syscall.Errno
-		if errors.As(err, &errno) && !errors.Is(err, syscall.EPIPE) {
-			return a.leaveOut(ctx, name, err)
-		}
-		return err
-	}
-	return nil
-}
-
-// errChanged means that a file is not any more what was looked up.
-var errChanged = errors.New("changed")
-
-func (a *archiver) addFile(ctx context.Context, n *direct.Node, name string) error {
-	f, err := n.Open(ctx, syscall.O_RDONLY)
-	if errors.Is(err, syscall.ESTALE) {
-		return errChanged
-	} else if err != nil {
-		return a.leaveOut(ctx, name, err)
+	f, err := a.src.Open(place)
+	if err != nil {
+		return a.leaveOut(name, err)
 	}
 	defer f.Close()
-	info, err := f.Info() // of the version that is open
-	if err != nil {
-		return a.leaveOut(ctx, name, err)
+	if info, err = f.Stat(); err != nil { // of the version that is open
+		return a.leaveOut(name, err)
 	}
-	if err := a.out.WriteHeader(a.header(info, name, tar.TypeReg, "")); err != nil || info.Size() == 0 {
+	if err := a.header(info, name, ""); err != nil {
 		return err
 	}
-	content := &sized{from: f, left: info.Size()}
-	if _, err := io.CopyBuffer(struct{ io.Writer }{a.out}, content, a.buf); err != nil {
-		return err
-	}
-	if content.err != nil {
-		return a.leaveOut(ctx, name+" (the rest of it)", content.err)
-	}
-	return nil
+	return a.content(f, name, info.Size())
 }
 
-// leaveOut reports what is not in the archive; the archive goes on, unless the user has had enough.
-func (a *archiver) leaveOut(ctx context.Context, name string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// content adds as many bytes as the header of a file has promised: what is missing of them is NULs.
+func (a *archiver) content(f io.Reader, name string, size int64) error {
+	n, err := io.CopyBuffer(a.out, io.LimitReader(f, size), a.buf)
+	if n == size {
+		return err
+	}
+	if _, failed := io.CopyN(a.out, nuls{}, size-n); failed != nil {
+		return failed
+	}
+	return a.leaveOut(name+" (the rest of it)", cmp.Or(err, errors.New("it became shorter while it was read")))
+}
+
+type nuls struct{}
+
+func (nuls) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// leaveOut reports what is not in the archive, if it is not gone; the archive goes on, unless the user has had enough.
+func (a *archiver) leaveOut(name string, err error) error {
+	if a.cmd.Context().Err() != nil || isGone(err) {
+		return a.cmd.Context().Err()
+	}
+	var at *iofs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
 	}
 	sayError(a.cmd, fmt.Errorf("%s: %w", name, err))
 	a.failed = true
@@ -171,44 +135,13 @@ func (a *archiver) leaveOut(ctx context.Context, name string, err error) error {
 }
 
 // header describes a node as tar describes it in a mount.
-func (a *archiver) header(info direct.Info, name string, kind byte, target string) *tar.Header {
-	uid, gid := info.Owner()
-	h := &tar.Header{
-		Typeflag: kind, Name: name, Linkname: target, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(),
-		Uid: int(uid), Gid: int(gid), Uname: a.owners.user(uid), Gname: a.owners.group(gid), Format: tar.FormatPAX,
+func (a *archiver) header(info iofs.FileInfo, name, target string) error {
+	h, err := tar.FileInfoHeader(info, target)
+	if err != nil {
+		return err
 	}
-	if kind == tar.TypeReg {
-		h.Size = info.Size()
-	}
-	return h
-}
-
-// sized reads exactly as many bytes as an archive's header has promised: what is missing of them is NULs, and err says
-// why.
-type sized struct {
-	from io.Reader
-	left int64
-	err  error
-}
-
-func (s *sized) Read(p []byte) (int, error) {
-	if s.left == 0 {
-		return 0, io.EOF
-	}
-	p = p[:min(int64(len(p)), s.left)]
-	n := 0
-	if s.err == nil {
-		var err error
-		if n, err = s.from.Read(p); err == io.EOF {
-			s.err = errors.New("it became shorter while it was read")
-		} else if err != nil {
-			s.err = err
-		}
-	}
-	if n == 0 {
-		clear(p)
-		n = len(p)
-	}
-	s.left -= int64(n)
-	return n, nil
+	a.owner = ownerOf(info, a.owner)
+	h.Name, h.Format = name, tar.FormatPAX
+	h.Uid, h.Gid, h.Uname, h.Gname = int(a.owner.uid), int(a.owner.gid), a.owner.user, a.owner.group
+	return a.out.WriteHeader(h)
 }

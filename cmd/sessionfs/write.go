@@ -41,7 +41,7 @@ func writeCommand() *cobra.Command {
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		paths, err := src.Glob(cmd.Context(), args[0])
+		paths, err := src.expand(args[0])
 		switch {
 		case err != nil:
 			return err
@@ -67,16 +67,17 @@ type lineWriter struct {
 }
 
 func (w *lineWriter) write(ctx context.Context) error {
-	name := path.Base(path.Clean(w.path))
-	if info, err := w.src.Lstat(ctx, w.path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
-		return w.moveLeaf(ctx)
+	name := path.Base(w.path)
+	if info, err := w.src.Lstat(w.path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
+		return w.moveLeaf()
 	}
 	answers := slices.Contains(answering, name)
 	flag := os.O_WRONLY | os.O_APPEND
 	if answers {
 		flag = os.O_RDWR | os.O_APPEND
 	}
-	f, err := w.src.OpenFile(context.WithoutCancel(ctx), w.path, flag)
+	whole := w.src.With(context.WithoutCancel(ctx)) // an interrupt comes between lines
+	f, err := whole.OpenFile(w.path, flag)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (w *lineWriter) write(ctx context.Context) error {
 	if err == nil && answers {
 		err = w.answer(f, slices.Contains(making, name))
 	}
-	if kept := w.keep(context.WithoutCancel(ctx)); err == nil {
+	if kept := w.keep(whole); err == nil {
 		err = kept
 	}
 	if err == nil {
@@ -168,9 +169,9 @@ func (w *lineWriter) answer(f *direct.File, makes bool) error {
 }
 
 // keep puts the sessions that were made on disk: there is no mount in which one could be written to later.
-func (w *lineWriter) keep(ctx context.Context) error {
+func (w *lineWriter) keep(whole *direct.FS) error {
 	for _, session := range w.made {
-		f, err := w.src.Open(ctx, path.Join(session, "append"))
+		f, err := whole.OpenFile(path.Join(session, "append"), os.O_RDONLY)
 		if err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (w *lineWriter) keep(ctx context.Context) error {
 const maxTarget = 4096
 
 // moveLeaf makes the link leaf lead to the first line of the input.
-func (w *lineWriter) moveLeaf(ctx context.Context) error {
+func (w *lineWriter) moveLeaf() error {
 	text, err := io.ReadAll(io.LimitReader(w.in, maxTarget+1))
 	if err != nil {
 		return fmt.Errorf("reading the input: %w", err)
@@ -196,16 +197,7 @@ func (w *lineWriter) moveLeaf(ctx context.Context) error {
 	if target == "" || len(target) > maxTarget || strings.Contains(target, "\n") {
 		return refuse(exitFailure, "%s: one line is expected, the entry to which the conversation goes back: entries/ID.json", w.path)
 	}
-	clean := path.Clean(w.path)
-	dir, err := w.src.Find(ctx, path.Dir(clean), true)
-	if err != nil {
-		return &iofs.PathError{Op: "write", Path: w.path, Err: err}
-	}
-	defer dir.Forget()
-	if err := dir.ReplaceLink(ctx, target, leafLink, fmt.Sprintf(".leaf.%d", os.Getpid())); err != nil {
-		return &iofs.PathError{Op: "write", Path: w.path, Err: err}
-	}
-	return nil
+	return w.src.ReplaceLink(target, w.path, fmt.Sprintf(".leaf.%d", os.Getpid()))
 }
 
 // explain adds to a refusal the reason that last-error gives.
@@ -214,18 +206,12 @@ func (w *lineWriter) explain(err error) error {
 	if !errors.As(err, &at) {
 		return err
 	}
-	file := path.Join(path.Dir(path.Clean(w.path)), "last-error")
-	f, openErr := w.src.Open(context.Background(), file)
-	if openErr != nil {
-		return err
-	}
-	defer f.Close()
-	text, readErr := io.ReadAll(f)
+	text, readErr := iofs.ReadFile(w.src, path.Join(path.Dir(w.path), "last-error"))
 	_, reason, ok := strings.Cut(strings.TrimSpace(string(text)), " ") // the time
 	if readErr != nil || !ok {
 		return err
 	}
-	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(path.Clean(w.path)) {
+	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(w.path) {
 		reason = why
 	}
 	return fmt.Errorf("%s: %s", w.path, reason)

@@ -1,11 +1,11 @@
 // Package direct makes the requests to a FUSE file system that the kernel would make, in this process and without a
-// mount: it looks names up, follows links, lists directories, and reads and writes files.
+// mount. What it shows is an io/fs.FS, which fs.WalkDir and others take:
 //
-//	files := direct.New(raw, caller)
-//	f, err := files.Open(ctx, "recent/01-A title/transcript.md")
+//	files := direct.New(raw, caller, log)
+//	text, err := fs.ReadFile(files, "recent/01-A title/transcript.md")
 //
-// What it shows is what the file system answers, so that nothing can differ from a mount of it. A node is forgotten as
-// soon as nobody uses it: to walk a whole tree takes no more memory than its deepest path.
+// It shows what the file system answers, so that nothing can differ from a mount of it. A node is forgotten as soon as
+// nobody uses it, but for the directory of the last path: to walk a whole tree takes no more memory than its deepest path.
 //
-// It knows nothing of sessions, caches nothing, and never leaves the file system: a link that leads out is an error.
+// It knows nothing of sessions, and never leaves the file system: a link that leads out is an error.
 package direct

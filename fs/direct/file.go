@@ -3,22 +3,21 @@ package direct
 import (
 	"context"
 	"io"
+	iofs "io/fs"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// maxRead and maxWrite are how many bytes one request carries at most.
-const (
-	maxRead  = 128 << 10
-	maxWrite = 128 << 10
-)
+// maxRequest is how many bytes one request carries at most.
+const maxRequest = 128 << 10
 
 // File is an open file. It is read and written from its beginning on, each with an offset of its own. It is not safe
 // for concurrent use.
 type File struct {
-	ctx     context.Context
-	node    *Node
+	fs      *FS
+	node    node // its directories stay as long as it does
+	path    string
 	fh      uint64
 	flag    uint32
 	read    int64
@@ -27,33 +26,35 @@ type File struct {
 	closed  bool
 }
 
-var _ = (io.ReadWriteCloser)((*File)(nil))
+var (
+	_ = (iofs.File)((*File)(nil))
+	_ = (io.Writer)((*File)(nil))
+)
 
-// Open opens a file; flag is as in os.OpenFile. Callers must close it; the node may be forgotten before. What is asked
-// of the file ends when ctx is done.
-func (n *Node) Open(ctx context.Context, flag int) (*File, error) {
-	switch n.attr.Mode & syscall.S_IFMT {
+// open opens the file where w stands, and takes its node.
+func (w *walker) open(flag int) (*File, error) {
+	switch w.kind() {
 	case syscall.S_IFDIR:
 		return nil, syscall.EISDIR
 	case syscall.S_IFLNK:
 		return nil, syscall.ELOOP
 	}
-	in := &fuse.OpenIn{InHeader: n.fs.header(n.id), Flags: uint32(flag)}
+	in := &fuse.OpenIn{InHeader: w.fs.header(w.last().id), Flags: uint32(flag)}
 	var out fuse.OpenOut
-	err := n.fs.ask(ctx, func(gone <-chan struct{}) fuse.Status { return n.fs.raw.Open(gone, in, &out) })
-	if err != nil {
+	if err := w.fs.ask(func(gone <-chan struct{}) fuse.Status { return w.fs.raw.Open(gone, in, &out) }); err != nil {
 		return nil, err
 	}
-	n.users.Add(1)
-	return &File{ctx: ctx, node: n, fh: out.Fh, flag: uint32(flag)}, nil
+	f := &File{fs: w.fs, node: *w.last(), path: w.path(), fh: out.Fh, flag: uint32(flag)}
+	w.at = w.at[:len(w.at)-1]
+	return f, nil
 }
 
-// Info returns the file's attributes now.
-func (f *File) Info() (Info, error) {
-	in := &fuse.GetAttrIn{InHeader: f.node.fs.header(f.node.id), Flags_: fuse.FUSE_GETATTR_FH, Fh_: f.fh}
+// Stat returns the file's attributes now.
+func (f *File) Stat() (iofs.FileInfo, error) {
+	in := &fuse.GetAttrIn{InHeader: f.header(), Flags_: fuse.FUSE_GETATTR_FH, Fh_: f.fh}
 	var out fuse.AttrOut
-	err := f.ask(func(gone <-chan struct{}) fuse.Status { return f.node.fs.raw.GetAttr(gone, in, &out) })
-	return Info{f.node.Info().Name(), out.Attr}, err
+	err := f.ask("stat", func(gone <-chan struct{}) fuse.Status { return f.fs.raw.GetAttr(gone, in, &out) })
+	return Info{f.node.name, out.Attr}, err
 }
 
 // Read reads on.
@@ -61,14 +62,14 @@ func (f *File) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := f.ctx.Err(); err != nil {
-		return 0, context.Cause(f.ctx)
+	if f.fs.ctx.Err() != nil {
+		return 0, context.Cause(f.fs.ctx)
 	}
-	p = p[:min(len(p), maxRead)]
-	in := &fuse.ReadIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh, Offset: uint64(f.read), Size: uint32(len(p)), Flags: f.flag}
+	p = p[:min(len(p), maxRequest)]
+	in := &fuse.ReadIn{InHeader: f.header(), Fh: f.fh, Offset: uint64(f.read), Size: uint32(len(p)), Flags: f.flag}
 	var data []byte
-	err := f.ask(func(gone <-chan struct{}) fuse.Status {
-		result, status := f.node.fs.raw.Read(gone, in, p)
+	err := f.ask("read", func(gone <-chan struct{}) fuse.Status {
+		result, status := f.fs.raw.Read(gone, in, p)
 		if status.Ok() {
 			data, status = result.Bytes(p)
 			result.Done()
@@ -76,7 +77,7 @@ func (f *File) Read(p []byte) (int, error) {
 		return status
 	})
 	if err != nil {
-		return 0, pathError("read", f.node.Path(), err)
+		return 0, err
 	}
 	if len(data) == 0 {
 		return 0, io.EOF
@@ -89,17 +90,19 @@ func (f *File) Read(p []byte) (int, error) {
 // Write writes on. As with write(2), what was written before an error stays.
 func (f *File) Write(p []byte) (written int, err error) {
 	for len(p) > 0 {
-		in := &fuse.WriteIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh, Offset: uint64(f.written), Size: uint32(min(len(p), maxWrite)), Flags: f.flag}
+		in := &fuse.WriteIn{
+			InHeader: f.header(), Fh: f.fh, Offset: uint64(f.written), Size: uint32(min(len(p), maxRequest)), Flags: f.flag,
+		}
 		var n uint32
-		err := f.ask(func(gone <-chan struct{}) (status fuse.Status) {
-			n, status = f.node.fs.raw.Write(gone, in, p[:in.Size])
+		err := f.ask("write", func(gone <-chan struct{}) (status fuse.Status) {
+			n, status = f.fs.raw.Write(gone, in, p[:in.Size])
+			if status.Ok() && n == 0 {
+				status = fuse.EIO
+			}
 			return status
 		})
 		if err != nil {
-			return written, pathError("write", f.node.Path(), err)
-		}
-		if n == 0 {
-			return written, pathError("write", f.node.Path(), io.ErrShortWrite)
+			return written, err
 		}
 		f.written += int64(n)
 		written += int(n)
@@ -110,17 +113,15 @@ func (f *File) Write(p []byte) (written int, err error) {
 
 // Sync makes durable what was written.
 func (f *File) Sync() error {
-	in := &fuse.FsyncIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh}
-	err := f.ask(func(gone <-chan struct{}) fuse.Status { return f.node.fs.raw.Fsync(gone, in) })
-	return pathError("sync", f.node.Path(), err)
+	in := &fuse.FsyncIn{InHeader: f.header(), Fh: f.fh}
+	return f.ask("sync", func(gone <-chan struct{}) fuse.Status { return f.fs.raw.Fsync(gone, in) })
 }
 
 // Flush is what close(2) of a descriptor does: it carries out what was written and returns the error. The file stays
 // open.
 func (f *File) Flush() error {
-	in := &fuse.FlushIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh}
-	err := f.ask(func(gone <-chan struct{}) fuse.Status { return f.node.fs.raw.Flush(gone, in) })
-	return pathError("close", f.node.Path(), err)
+	in := &fuse.FlushIn{InHeader: f.header(), Fh: f.fh}
+	return f.ask("close", func(gone <-chan struct{}) fuse.Status { return f.fs.raw.Flush(gone, in) })
 }
 
 // Close closes the file; its error is that of Flush.
@@ -138,11 +139,16 @@ func (f *File) Abandon() {
 		return
 	}
 	f.closed = true
-	f.node.fs.raw.Release(nil, &fuse.ReleaseIn{InHeader: f.node.fs.header(f.node.id), Fh: f.fh, Flags: f.flag})
-	f.node.Forget()
+	f.fs.raw.Release(nil, &fuse.ReleaseIn{InHeader: f.header(), Fh: f.fh, Flags: f.flag})
+	f.fs.raw.Forget(f.node.id, 1)
 }
 
+func (f *File) header() fuse.InHeader { return f.fs.header(f.node.id) }
+
 // ask makes a request for the file.
-func (f *File) ask(request func(gone <-chan struct{}) fuse.Status) error {
-	return f.node.fs.ask(f.ctx, request)
+func (f *File) ask(op string, request func(gone <-chan struct{}) fuse.Status) error {
+	if err := f.fs.ask(request); err != nil {
+		return &iofs.PathError{Op: op, Path: f.path, Err: err}
+	}
+	return nil
 }

@@ -1,133 +1,208 @@
 package direct
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// FS is a file system. Paths are relative to its root, with or without a slash before them. It is safe for concurrent
-// use.
+// FS is a file system. It is safe for concurrent use.
 type FS struct {
+	ctx    context.Context
 	raw    fuse.RawFileSystem
 	caller fuse.Caller
 	log    *slog.Logger
+	kept   *kept
 }
+
+var (
+	_ = (iofs.ReadLinkFS)((*FS)(nil))
+	_ = (iofs.ReadDirFS)((*FS)(nil))
+	_ = (iofs.StatFS)((*FS)(nil))
+	_ = (iofs.GlobFS)((*FS)(nil))
+)
 
 // New returns a file system whose requests are made by caller.
 func New(raw fuse.RawFileSystem, caller fuse.Caller, log *slog.Logger) *FS {
-	return &FS{raw, caller, log}
+	return &FS{context.Background(), raw, caller, log, &kept{}}
+}
+
+// With returns the file system with requests that end when ctx is done.
+func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.raw, f.caller, f.log, f.kept} }
+
+// Close gives back what was kept. Open files stay open.
+func (f *FS) Close() {
+	w := &walker{fs: f}
+	f.kept.keep(w, "")
+	w.forget(0)
 }
 
 // header is the beginning of a request for a node.
 func (f *FS) header(id uint64) fuse.InHeader { return fuse.InHeader{NodeId: id, Caller: f.caller} }
 
 // Lstat returns what a path stands for.
-func (f *FS) Lstat(ctx context.Context, name string) (iofs.FileInfo, error) {
-	return f.stat(ctx, "lstat", name, false)
+func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
+	err = f.at("lstat", name, false, func(w *walker) error { info = w.info(); return nil })
+	return info, err
 }
 
 // Stat is Lstat, but follows a link.
-func (f *FS) Stat(ctx context.Context, name string) (iofs.FileInfo, error) {
-	return f.stat(ctx, "stat", name, true)
+func (f *FS) Stat(name string) (info iofs.FileInfo, err error) {
+	err = f.at("stat", name, true, func(w *walker) error { info = w.info(); return nil })
+	return info, err
 }
 
-func (f *FS) stat(ctx context.Context, op, name string, follow bool) (iofs.FileInfo, error) {
-	n, err := f.Find(ctx, name, follow)
-	if err != nil {
-		return nil, pathError(op, name, err)
-	}
-	defer n.Forget()
-	return n.Info(), nil
+// ReadLink returns the target of a link.
+func (f *FS) ReadLink(name string) (target string, err error) {
+	err = f.at("readlink", name, false, func(w *walker) error { target, err = w.readlink(); return err })
+	return target, err
 }
 
-// ReadDir lists a directory, a link to it included. The names are in the order in which a mount lists them.
-func (f *FS) ReadDir(ctx context.Context, name string) ([]Name, error) {
-	var names []Name
-	err := f.withNode(ctx, "readdir", name, func(n *Node) (err error) {
-		names, err = n.List(ctx)
-		return err
-	})
-	return names, err
+// Resolve returns the path without links to what a path leads to.
+func (f *FS) Resolve(name string) (resolved string, err error) {
+	err = f.at("resolve", name, true, func(w *walker) error { resolved = w.path(); return nil })
+	return resolved, err
 }
 
-// Readlink returns the target of a link.
-func (f *FS) Readlink(ctx context.Context, name string) (string, error) {
-	n, err := f.Find(ctx, name, false)
-	if err != nil {
-		return "", pathError("readlink", name, err)
-	}
-	defer n.Forget()
-	target, err := n.Readlink(ctx)
-	return target, pathError("readlink", name, err)
-}
-
-// Open opens a file for reading. Callers must close it.
-func (f *FS) Open(ctx context.Context, name string) (*File, error) {
-	return f.OpenFile(ctx, name, os.O_RDONLY)
-}
+// Open opens a file for reading.
+func (f *FS) Open(name string) (iofs.File, error) { return f.OpenFile(name, os.O_RDONLY) }
 
 // OpenFile opens a file that exists; flag is as in os.OpenFile. Callers must close the file.
-func (f *FS) OpenFile(ctx context.Context, name string, flag int) (*File, error) {
-	var file *File
-	err := f.withNode(ctx, "open", name, func(n *Node) (err error) {
-		file, err = n.Open(ctx, flag)
+func (f *FS) OpenFile(name string, flag int) (file *File, err error) {
+	err = f.at("open", name, true, func(w *walker) error { file, err = w.open(flag); return err })
+	return file, err
+}
+
+// ReadDir lists a directory, a link to it included.
+func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
+	err = f.at("readdir", name, true, func(w *walker) error {
+		items, err = w.list(name)
+		slices.SortFunc(items, func(a, b iofs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 		return err
 	})
-	return file, err
+	return items, err
+}
+
+// Glob returns the paths that a pattern stands for, sorted in each directory, as a shell expands it: names that begin with
+// a dot only if the pattern's part does. Parts without *, ? and [ ] are looked up, listed or not.
+func (f *FS) Glob(pattern string) ([]string, error) {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, err
+	}
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		if _, err := f.Lstat(pattern); err != nil {
+			return nil, f.ctx.Err()
+		}
+		return []string{pattern}, nil
+	}
+	dir, part := path.Split(pattern)
+	dirs, err := f.Glob(path.Clean(dir))
+	var found []string
+	for _, dir := range dirs {
+		if !strings.ContainsAny(part, `*?[\`) {
+			if _, err := f.Lstat(path.Join(dir, part)); err == nil {
+				found = append(found, path.Join(dir, part))
+			}
+			continue
+		}
+		items, _ := f.ReadDir(dir) // what is no directory has nothing in it
+		for _, it := range items {
+			if ok, _ := path.Match(part, it.Name()); ok && (it.Name()[0] != '.' || part[0] == '.') {
+				found = append(found, path.Join(dir, it.Name()))
+			}
+		}
+	}
+	return found, cmp.Or(err, f.ctx.Err())
+}
+
+// ReplaceLink makes a path, whose last part must not be a directory, a link to target, in the way of ln -sfn: it makes a
+// link of a temporary name, which must not exist, and renames it.
+func (f *FS) ReplaceLink(target, name, temporary string) error {
+	return f.at("link", path.Dir(name), true, func(w *walker) error {
+		header := f.header(w.last().id)
+		var out fuse.EntryOut
+		err := f.ask(func(gone <-chan struct{}) fuse.Status {
+			return f.raw.Symlink(gone, &header, target, temporary, &out)
+		})
+		if err != nil {
+			return err
+		}
+		defer f.raw.Forget(out.NodeId, 1)
+		in := &fuse.RenameIn{InHeader: header, Newdir: w.last().id}
+		err = f.ask(func(gone <-chan struct{}) fuse.Status { return f.raw.Rename(gone, in, temporary, path.Base(name)) })
+		if err != nil {
+			_ = f.ask(func(gone <-chan struct{}) fuse.Status { return f.raw.Unlink(gone, &header, temporary) })
+		}
+		return err
+	})
 }
 
 // maxStale is how often a path is looked up anew when what it led to has changed meanwhile. The kernel does so once.
 const maxStale = 4
 
-// withNode calls do with the node that a path leads to, and forgets that.
-func (f *FS) withNode(ctx context.Context, op, name string, do func(*Node) error) error {
+// at calls do where a path leads; follow says that a link at its end is followed. do may keep the last node.
+func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return &iofs.PathError{Op: op, Path: name, Err: ErrLeadsOut}
+	}
+	if !iofs.ValidPath(strings.ToValidUTF8(name, "?")) { // names are any bytes
+		return &iofs.PathError{Op: op, Path: name, Err: iofs.ErrInvalid}
+	}
 	var err error
+	dir := path.Dir(name)
 	for range maxStale {
-		var n *Node
-		if n, err = f.Find(ctx, name, true); err != nil {
-			break
+		w := &walker{fs: f, at: f.kept.take(dir)}
+		if len(w.at) == 0 {
+			err = w.walk(dir, true)
 		}
-		err = do(n)
-		n.Forget()
+		nodes, links := len(w.at), w.links
+		if err == nil {
+			err = w.step(path.Base(name), follow)
+		}
+		if err == nil {
+			err = do(w)
+		}
+		if err == nil && w.links == links {
+			w.forget(nodes)
+			f.kept.keep(w, dir)
+		}
+		w.forget(0)
 		if err != syscall.ESTALE {
 			break
 		}
 	}
-	return pathError(op, name, err)
-}
-
-// pathError adds the path to an error.
-func pathError(op, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, has := err.(*iofs.PathError); has {
+	var has *iofs.PathError
+	if err == nil || errors.As(err, &has) {
 		return err
 	}
 	return &iofs.PathError{Op: op, Path: name, Err: err}
 }
 
-// ask makes a request, which ends early when ctx is done, and returns its error. A panic is logged and becomes EIO, as
-// in a mount: one bad session ends no command that goes through all.
-func (f *FS) ask(ctx context.Context, request func(gone <-chan struct{}) fuse.Status) (err error) {
+// ask makes a request and returns its error. A panic is logged and becomes EIO, as in a mount: one bad session ends no
+// command that goes through all.
+func (f *FS) ask(request func(gone <-chan struct{}) fuse.Status) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 			err = syscall.EIO
 		}
 	}()
-	switch status := request(ctx.Done()); {
+	switch status := request(f.ctx.Done()); {
 	case status.Ok():
 		return nil
-	case status == fuse.EINTR && ctx.Err() != nil:
-		return context.Cause(ctx)
+	case status == fuse.EINTR && f.ctx.Err() != nil:
+		return context.Cause(f.ctx)
 	default:
 		return syscall.Errno(status)
 	}
