@@ -156,9 +156,9 @@ func (c *contextBuilder) modelNamed(e Entry) (string, error) {
 	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey(), nil
 }
 
-// eachName calls f for each value that a client's loop over a list of names visits: the elements of an array or the
+// EachName calls f for each value that a client's loop over a list of names visits: the elements of an array or the
 // characters of a string. Other values have none.
-func eachName(list rawjson.Value, f func(v rawjson.Value)) {
+func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 	if list.IsArray() {
 		list.EachElement(func(v rawjson.Value, _ int) bool {
 			f(v)
@@ -186,7 +186,7 @@ func (c *contextBuilder) writeRules() error {
 		if err != nil {
 			return err
 		}
-		eachName(text.Member("injectedRules"), func(v rawjson.Value) {
+		EachName(text.Member("injectedRules"), func(v rawjson.Value) {
 			name := string(v)
 			if v.IsString() {
 				decoded, _ := v.Text()
@@ -209,7 +209,7 @@ func (c *contextBuilder) writeTools() error {
 		return err
 	}
 	var tools []byte
-	eachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
+	EachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
 	has := "false"
 	if e != NoEntry {
 		has = "true"

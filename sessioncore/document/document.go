@@ -137,10 +137,13 @@ func (d *Document) add(p piece) {
 // isRange reports whether p is a range of the session file.
 func (p *piece) isRange() bool { return p.text == "" && p.made == 0 && p.blob == nil }
 
+// maxJoined is how long a text gets to which further texts are added, in bytes: each time it is copied.
+const maxJoined = 4 << 10
+
 // follows reports whether p can be a part of the piece before it.
 func (p *piece) follows(last *piece) bool {
 	if p.text != "" {
-		return last.text != ""
+		return last.text != "" && last.size < maxJoined
 	}
 	return p.isRange() && last.isRange() && p.off == last.off+last.size
 }

@@ -82,17 +82,6 @@ func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) 
 	return r.image(token, hash, at)
 }
 
-// ImageSize returns how long the base64 of the blob is that a string refers to. ok is false if it is no reference or the
-// blob is missing; if references stay, the size is that of the reference.
-func (r *Resolver) ImageSize(token rawjson.Value) (n int64, ok bool) {
-	hash, ok := BlobHash(token)
-	if !ok || r.blobs == nil {
-		return int64(len(token) - 2), ok
-	}
-	size, err := r.size(hash)
-	return (&rawjson.Blob{Base64: true, Bytes: size}).Size(), err == nil
-}
-
 // URL adds the edit that replaces the content of such a string by the blob as text, if it is a reference.
 func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
 	return r.stringEdits(edits, token, at, true)

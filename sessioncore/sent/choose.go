@@ -1,25 +1,15 @@
 package sent
 
 import (
+	"slices"
+
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-)
-
-// source says of what a message is made.
-type source uint8
-
-const (
-	ofMessage    source = iota // a message entry
-	ofCustom                   // a custom_message
-	ofBranch                   // a branch_summary
-	ofCompaction               // a compaction
-	ofNotes                    // the notebook of a custom entry
 )
 
 // message is one of the messages of the branch, with what later steps need to know of it.
 type message struct {
 	entry       sessioncore.Entry
-	of          source
 	role        string
 	calls       []string // keys of the tool calls of an answer
 	says        bool     // an answer has a block that is neither a tool call nor encrypted thinking
@@ -29,6 +19,7 @@ type message struct {
 	interrupted bool     // the note that follows an answer whose thinking was interrupted
 	strips      bool     // tool calls without a result are left out
 	demotes     bool     // thinking that was interrupted is left out
+	dropped     bool
 }
 
 // Types of custom messages that the client treats in its own way.
@@ -46,20 +37,14 @@ const (
 // choose collects the messages of the path that are sent, in order: what follows the last /clear, or the summary of the
 // last compaction, what that keeps, and what follows it.
 func (b *builder) choose() error {
-	reset, compaction := b.last(sessioncore.TypeResetBoundary), b.last(sessioncore.TypeCompaction)
-	var err error
-	switch {
-	case reset > compaction:
-		err = b.takeAll(b.path[reset+1:])
-	case compaction >= 0:
-		err = b.takeCompacted(compaction, reset)
-	default:
-		err = b.takeAll(b.path)
-	}
-	if err != nil {
+	if err := b.takeNotes(); err != nil {
 		return err
 	}
-	return b.takeNotes()
+	reset, compaction := b.last(sessioncore.TypeResetBoundary), b.last(sessioncore.TypeCompaction)
+	if compaction > reset {
+		return b.takeCompacted(compaction, reset)
+	}
+	return b.takeAll(b.path[reset+1:])
 }
 
 // last returns the index in the path of the last entry of a type, or -1.
@@ -75,19 +60,14 @@ func (b *builder) last(kind sessioncore.EntryType) int {
 // find returns the index in the path of the entry with the id that a value is, or -1.
 func (b *builder) find(id rawjson.Value) int {
 	text, ok := id.Text()
-	if !ok {
+	if !ok || text == "" {
 		return -1
 	}
 	e, err := b.s.Find(text)
 	if err != nil {
 		return -1
 	}
-	for i, p := range b.path {
-		if p == e {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(b.path, e)
 }
 
 func (b *builder) takeAll(entries []sessioncore.Entry) error {
@@ -97,14 +77,12 @@ func (b *builder) takeAll(entries []sessioncore.Entry) error {
 		}
 		switch b.s.Kind(e) {
 		case sessioncore.TypeMessage, sessioncore.TypeCustomMessage, sessioncore.TypeBranchSummary:
-		default:
-			continue
+			text, _, _, err := b.s.LoadedText(e)
+			if err != nil {
+				return err
+			}
+			b.take(e, text)
 		}
-		text, _, _, err := b.s.LoadedText(e)
-		if err != nil {
-			return err
-		}
-		b.take(e, text)
 	}
 	return nil
 }
@@ -122,12 +100,11 @@ func (b *builder) take(e sessioncore.Entry, text rawjson.Value) {
 		if custom.Is(prewalkPlan) || custom.Is(vibeModeContext) || !isContent(text.Member("content")) {
 			return
 		}
-		m.of, m.role, m.interrupted = ofCustom, "custom", custom.Is(interruptedThinking)
+		m.role, m.interrupted = "custom", custom.Is(interruptedThinking)
 	case sessioncore.TypeBranchSummary:
-		if !text.Member("summary").Truthy() {
+		if m.role = "branchSummary"; !text.Member("summary").Truthy() {
 			return
 		}
-		m.of, m.role = ofBranch, "branchSummary"
 	}
 	b.messages = append(b.messages, m)
 }
@@ -147,15 +124,14 @@ func (m *message) look(text rawjson.Value) bool {
 		}
 		details := text.Member("stopDetails").Member("type")
 		m.refused = stop.Is("error") && (details.Is("refusal") || details.Is("sensitive"))
-		text.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
+		for _, block := range elements(text.Member("content")) {
 			switch kind := block.Member("type"); {
 			case kind.Is("toolCall"):
 				m.calls = append(m.calls, callKey(block.Member("id")))
 			case !kind.Is("redactedThinking"):
 				m.says = true
 			}
-			return true
-		})
+		}
 	case "toolResult":
 		m.result = callKey(text.Member("toolCallId"))
 	case "custom":
@@ -172,30 +148,71 @@ func callKey(id rawjson.Value) string {
 	return string(id)
 }
 
+// sayings are the members of a block that make it say something if they are not blank. A block of another type does.
+var sayings = map[string][]string{"text": {"text"}, "thinking": {"thinking", "thinkingSignature"}, "redactedThinking": {"data"}, "fallback": nil}
+
 // saysAnything reports whether an answer that ended in an error has anything but empty blocks.
 func saysAnything(content rawjson.Value) bool {
-	says := false
-	notBlank := func(v rawjson.Value) bool {
-		text, _ := v.Text()
-		return rawjson.TrimSpace(text) != ""
-	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	return slices.ContainsFunc(elements(content), func(block rawjson.Value) bool {
 		kind, _ := block.Member("type").Text()
-		switch kind {
-		case "text":
-			says = notBlank(block.Member("text"))
-		case "thinking":
-			says = notBlank(block.Member("thinking")) || notBlank(block.Member("thinkingSignature"))
-		case "redactedThinking":
-			says = notBlank(block.Member("data"))
-		case "fallback":
-		default:
-			says = true
-		}
-		return !says
+		keys, known := sayings[kind]
+		return !known || slices.ContainsFunc(keys, func(key string) bool { return !isBlank(block.Member(key)) })
 	})
-	return says
+}
+
+func isBlank(v rawjson.Value) bool {
+	text, _ := v.Text()
+	return rawjson.TrimSpace(text) == ""
 }
 
 // isContent reports whether the content of a custom message can be sent.
 func isContent(content rawjson.Value) bool { return content.IsString() || content.IsArray() }
+
+const (
+	// maxNotes is the size in bytes of the longest notebook that the client reads.
+	maxNotes = 16_384
+	// maxNotesEntry is the size in bytes of the longest text of an entry that can have one: an escape takes six bytes.
+	maxNotesEntry = 6*maxNotes + 64<<10
+)
+
+// takeNotes adds the notebook of the branch, which comes before everything else, if it has one since the last /clear.
+func (b *builder) takeNotes() error {
+	for i := len(b.path) - 1; i >= 0; i-- {
+		e := b.path[i]
+		if b.s.Kind(e) == sessioncore.TypeResetBoundary {
+			return nil
+		}
+		if b.s.Kind(e) != sessioncore.TypeCustom {
+			continue
+		}
+		text, _, _, err := b.s.LoadedText(e)
+		if err != nil {
+			return err
+		}
+		if notes, ok := notesOf(text); ok {
+			if notes != "" {
+				b.messages = append(b.messages, message{entry: e, role: roleNotes})
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// roleNotes is our role for a notebook. It is no role in a message.
+const roleNotes = "notes\x00"
+
+// notesOf returns the notebook that a custom entry has.
+func notesOf(text rawjson.Value) (string, bool) {
+	data := text.Member("data")
+	if len(text) > maxNotesEntry || !text.Member("customType").Is(contextNotes) || string(data.Member("version")) != "1" {
+		return "", false
+	}
+	others := false
+	data.EachMember(func(m rawjson.Member) bool {
+		others = others || !m.KeyIs("version") && !m.KeyIs("text")
+		return true
+	})
+	notes, ok := data.Member("text").Text()
+	return notes, ok && !others && len(notes) <= maxNotes
+}

@@ -11,31 +11,20 @@ func (b *builder) takeCompacted(at, reset int) error {
 	if err != nil {
 		return err
 	}
-	if a, ok := archiveOf(text); ok {
-		b.slots = b.slotsOf(&a)
-	}
-	b.messages = append(b.messages, message{entry: b.path[at], of: ofCompaction, role: "compactionSummary"})
-	first, through := b.find(text.Member("firstKeptEntryId")), -1
-	if replayed := text.Member("providerReplayThroughEntryId"); replayed.Truthy() {
-		through = b.find(replayed)
-	}
+	b.messages = append(b.messages, message{entry: b.path[at], role: "compactionSummary"})
+	kept := text.Member("firstKeptEntryId")
+	first, through := b.find(kept), b.find(text.Member("providerReplayThroughEntryId"))
 	if text.Member("details").Member("kind").Is(rollover) {
 		if err := b.takeRequest(first, at, reset); err != nil {
 			return err
 		}
 	}
 	provider, kind := providerPayload(text)
-	switch {
-	case kind == remotePayload:
+	if kind == remotePayload || provider != nil && kept.Is("") && through >= 0 {
 		first = -1
 		if through >= 0 {
 			first = through + 1
 		}
-	case first >= 0 && first < at:
-	case provider != nil && text.Member("firstKeptEntryId").Is("") && through >= 0:
-		first = through + 1
-	default:
-		first = -1
 	}
 	if first >= 0 && first < at {
 		if err := b.takeAll(b.path[first:at]); err != nil {
@@ -57,13 +46,12 @@ func (b *builder) takeRequest(first, at, reset int) error {
 		if err != nil {
 			return err
 		}
-		if !b.isRequest(e, text) {
-			continue
+		if b.isRequest(e, text) {
+			if i < first {
+				b.take(e, text)
+			}
+			return nil
 		}
-		if i < first {
-			b.take(e, text)
-		}
-		return nil
 	}
 	return nil
 }
@@ -80,4 +68,41 @@ func (b *builder) isRequest(e sessioncore.Entry, text rawjson.Value) bool {
 	}
 	custom := text.Member("customType")
 	return (custom.Is(skillPrompt) || custom.Is(collabPrompt)) && text.Member("attribution").Is("user")
+}
+
+// Kinds of history that a provider keeps.
+const (
+	remotePayload    = "openaiResponsesHistory"
+	anthropicPayload = "anthropicCompaction"
+)
+
+// providerPayload returns the history that a provider keeps for a compaction, and its kind; nil if there is none.
+func providerPayload(text rawjson.Value) (rawjson.Value, string) {
+	preserved := text.Member("preserveData")
+	remote := preserved.Member("openaiRemoteCompaction")
+	provider, items := remote.Member("provider"), remote.Member("replacementHistory")
+	if provider.IsString() && provider.Truthy() && items.IsArray() && allObjects(items) {
+		return object("type", remotePayload, "provider", provider, "items", items), remotePayload
+	}
+	kept := preserved.Member(anthropicPayload)
+	filled := func(key string) rawjson.Value {
+		if v := kept.Member(key); v.IsString() && v.Truthy() {
+			return v
+		}
+		return nil
+	}
+	if filled("provider") == nil || filled("content") == nil {
+		return nil, ""
+	}
+	return object("type", anthropicPayload, "provider", filled("provider"), "content", filled("content"),
+		"encryptedContent", filled("encryptedContent"), "filesText", filled("filesText")), anthropicPayload
+}
+
+func allObjects(array rawjson.Value) bool {
+	all := true
+	array.EachElement(func(v rawjson.Value, _ int) bool {
+		all = all && v.IsObject()
+		return all
+	})
+	return all
 }

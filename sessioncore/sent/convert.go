@@ -2,39 +2,37 @@ package sent
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
+	"strings"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// object writes one JSON object.
-type object struct{ buf []byte }
-
-// raw adds a member with a JSON value, none if the value is absent.
-func (o *object) raw(key string, v rawjson.Value) {
-	if len(v) == 0 {
-		return
+// object returns a JSON object of keys and their values in turn: a string, or JSON, which is left out if it is absent.
+func object(members ...any) rawjson.Value {
+	out := []byte("{")
+	for i := 0; i < len(members); i += 2 {
+		json, ok := members[i+1].(rawjson.Value)
+		if !ok {
+			json = quoted(members[i+1].(string))
+		}
+		if len(json) == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted(members[i].(string))...), ':'), json...)
 	}
-	separator := byte(',')
-	if len(o.buf) == 0 {
-		separator = '{'
-	}
-	o.buf = append(append(append(o.buf, separator, '"'), key...), `":`...)
-	o.buf = append(o.buf, v...)
+	return append(out, '}')
 }
 
-// text adds a member with a string.
-func (o *object) text(key, text string) { o.raw(key, rawjson.AppendQuoted(nil, text)) }
+func quoted(text string) rawjson.Value { return rawjson.AppendQuoted(nil, text) }
 
-func (o *object) end() []byte { return append(o.buf, '}') }
-
-// textBlock returns a block of text.
-func textBlock(text string) rawjson.Value {
-	var o object
-	o.text("type", "text")
-	o.text("text", text)
-	return o.end()
-}
+func textBlock(text string) rawjson.Value { return object("type", "text", "text", text) }
 
 // list returns an array.
 func list(elements ...rawjson.Value) rawjson.Value {
@@ -45,18 +43,34 @@ func list(elements ...rawjson.Value) rawjson.Value {
 	return append(append([]byte("["), bytes.Join(parts, []byte(","))...), ']')
 }
 
-// written returns a message with a role, content, and where it is from.
-func written(role string, content, attribution, timestamp rawjson.Value) []byte {
-	var o object
-	o.text("role", role)
-	o.raw("content", content)
-	o.raw("attribution", attribution)
-	o.raw("timestamp", timestamp)
-	return o.end()
+// listed returns an array of a first element and others.
+func listed(first rawjson.Value, others []rawjson.Value) rawjson.Value {
+	return list(append([]rawjson.Value{first}, others...)...)
 }
 
-// attributed are the values of attribution.
-var byUser, byAgent = rawjson.Value(`"user"`), rawjson.Value(`"agent"`)
+func elements(array rawjson.Value) (all []rawjson.Value) {
+	array.EachElement(func(v rawjson.Value, _ int) bool {
+		all = append(all, v)
+		return true
+	})
+	return all
+}
+
+// written returns a message with a role, content, and where it is from.
+func written(role string, content, attribution, timestamp rawjson.Value) rawjson.Value {
+	return object("role", role, "content", content, "attribution", attribution, "timestamp", timestamp)
+}
+
+// byUser and byAgent are values of attribution.
+var byUser, byAgent = quoted("user"), quoted("agent")
+
+// replaced returns an object with a member replaced, and others removed.
+func replaced(text rawjson.Value, key string, value rawjson.Value, others ...string) rawjson.Value {
+	var edits rawjson.Edits
+	return edits.Object(text, 0, `"`+key+`":`+string(value), func(m rawjson.Member) bool {
+		return m.KeyIs(key) || slices.ContainsFunc(others, m.KeyIs)
+	}).Apply(text)
+}
 
 // isPlain reports whether a message is sent as it is, but for plainEdits.
 func (m *message) isPlain(text rawjson.Value) bool {
@@ -90,81 +104,66 @@ func plainEdits(text rawjson.Value) (edits rawjson.Edits) {
 }
 
 func copilotEdits(text rawjson.Value) (edits rawjson.Edits) {
-	if !text.Member("provider").Is("github-copilot") || !text.Member("providerPayload").Member("type").Is("openaiResponsesHistory") {
+	if !text.Member("provider").Is("github-copilot") || !text.Member("providerPayload").Member("type").Is(remotePayload) {
 		return nil
 	}
 	edits = edits.Object(text, 0, "", func(m rawjson.Member) bool { return m.KeyIs("providerPayload") })
-	content := text.Member("content")
-	content.EachElement(func(block rawjson.Value, at int) bool {
+	for _, block := range elements(text.Member("content")) {
 		if block.Member("type").Is("thinking") {
-			edits = edits.Object(block, content.OffsetIn(text)+at, "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") })
+			edits = edits.Object(block, block.OffsetIn(text), "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") })
 		}
-		return true
-	})
+	}
 	return edits
 }
 
 // compose returns what is sent for a message, none or several objects with commas between them. text is that of its
 // entry.
-func (b *builder) compose(m *message, text rawjson.Value) ([]byte, error) {
-	switch m.of {
-	case ofCustom:
-		return composeCustom(customEntry(text), b.time(m.entry)), nil
-	case ofBranch:
-		summary, _ := text.Member("summary").Text()
-		return summarized(list(textBlock(branchSummary(summary))), nil, b.time(m.entry)), nil
-	case ofCompaction:
-		payload, _ := providerPayload(text)
-		content := list(compactionBlock(text))
-		if a, ok := archiveOf(text); ok {
-			var err error
-			if content, err = b.archived(text, &a); err != nil {
-				return nil, err
-			}
-		}
-		return summarized(content, payload, b.time(m.entry)), nil
-	case ofNotes:
-		notes, _ := notesOf(text)
-		return written("developer", list(textBlock(contextNotesText(notes))), nil, b.time(m.entry)), nil
+func (b *builder) compose(m *message, text rawjson.Value) (rawjson.Value, error) {
+	isEntry, at := b.s.Kind(m.entry) != sessioncore.TypeMessage, rawjson.Value("null")
+	if t, ok := b.s.OwnTime(m.entry); ok {
+		at = strconv.AppendInt(nil, t.UnixMilli(), 10)
 	}
-	text = messageOf(text)
-	if m.isPlain(text) {
-		return plainEdits(text).Apply(text), nil
+	if !isEntry {
+		text = messageOf(text)
+		at = text.Member("timestamp")
 	}
-	at := text.Member("timestamp")
 	switch m.role {
-	case "user":
-		return steered(text), nil
-	case "assistant":
-		return b.repaired(m, plainEdits(text).Apply(text)), nil
-	case "toolResult":
-		return pruned(plainEdits(text).Apply(text)), nil
+	case "user", "developer", "assistant", "toolResult":
+		plain := rawjson.Value(plainEdits(text).Apply(text))
+		switch {
+		case m.isPlain(text):
+			return plain, nil
+		case m.role == "user":
+			return steered(plain), nil
+		case m.role == "assistant":
+			return b.repaired(m, plain), nil
+		}
+		return pruned(plain), nil
 	case "bashExecution", "pythonExecution":
 		return executed(text)
 	case "fileMention":
 		return mentioned(text), nil
 	case "custom", "hookMessage":
-		c := custom{customType: text.Member("customType"), content: text.Member("content"), attribution: text.Member("attribution")}
-		c.hook = m.role == "hookMessage"
-		return composeCustom(c, at), nil
+		return composeCustom(text, isEntry, m.role == "hookMessage", at), nil
 	case "branchSummary":
 		return summarized(list(textBlock(branchSummary(text.Member("summary").AsKey()))), nil, at), nil
 	case "compactionSummary":
-		return summarized(summaryContent(text), text.Member("providerPayload"), at), nil
+		if !isEntry {
+			return summarized(summaryContent(text), text.Member("providerPayload"), at), nil
+		}
+		payload, _ := providerPayload(text)
+		content, err := b.compacted(text)
+		return summarized(content, payload, at), err
+	case roleNotes:
+		notes, _ := notesOf(text)
+		return written("developer", list(textBlock(contextNotesText(notes))), nil, at), nil
 	}
 	return nil, nil // a role that the client does not send
 }
 
 // summarized returns the message of a summary.
-func summarized(content, payload, at rawjson.Value) []byte {
-	var o object
-	o.text("role", "user")
-	o.raw("content", content)
-	o.raw("attribution", byAgent)
-	o.raw("historyRewriteAt", at)
-	o.raw("providerPayload", payload)
-	o.raw("timestamp", at)
-	return o.end()
+func summarized(content, payload, at rawjson.Value) rawjson.Value {
+	return object("role", "user", "content", content, "attribution", byAgent, "historyRewriteAt", at, "providerPayload", payload, "timestamp", at)
 }
 
 // compactionBlock returns the text of the summary of a compaction, or of its message.
@@ -179,69 +178,71 @@ func compactionBlock(text rawjson.Value) rawjson.Value {
 // summaryContent returns the content of a message compactionSummary.
 func summaryContent(text rawjson.Value) rawjson.Value {
 	if blocks := text.Member("blocks"); blocks != nil {
-		return list(append([]rawjson.Value{textBlock(text.Member("summary").AsKey())}, elements(blocks)...)...)
+		return listed(textBlock(text.Member("summary").AsKey()), elements(blocks))
 	}
-	return list(append([]rawjson.Value{compactionBlock(text)}, elements(text.Member("images"))...)...)
+	return listed(compactionBlock(text), elements(text.Member("images")))
 }
 
-func elements(array rawjson.Value) (all []rawjson.Value) {
-	array.EachElement(func(v rawjson.Value, _ int) bool {
-		all = append(all, v)
-		return true
-	})
-	return all
+// pruned returns the result of a tool whose output was shortened later: one text in the place of several.
+func pruned(text rawjson.Value) rawjson.Value {
+	said, content, first := "", []rawjson.Value(nil), -1
+	for _, block := range elements(text.Member("content")) {
+		if !block.Member("type").Is("text") {
+			content = append(content, block)
+			continue
+		}
+		part, _ := block.Member("text").Text()
+		said += part
+		if first < 0 {
+			first = len(content)
+		}
+	}
+	block := textBlock(cmp.Or(said, "[Output truncated]"))
+	return replaced(text, "content", list(slices.Insert(content, max(first, 0), block)...))
 }
 
 // mentioned returns the messages of files that a user mentioned: those that are text, and those that are images.
-func mentioned(text rawjson.Value) []byte {
-	var plain, shown []byte
-	var images []rawjson.Value
+func mentioned(text rawjson.Value) rawjson.Value {
+	var plain, shown []string
+	var images, messages []rawjson.Value
 	for _, file := range elements(text.Member("files")) {
 		inner := "\n"
 		if content := file.Member("content"); content.Truthy() {
-			inner = "\n" + content.AsKey() + "\n"
+			inner += content.AsKey() + "\n"
 		}
-		one := `<file path="` + templated(file.Member("path")) + `">` + inner + "</file>"
-		to := &plain
+		one := `<file path="` + file.Member("path").AsKey() + `">` + inner + "</file>"
 		if image := file.Member("image"); image.Truthy() {
-			images, to = append(images, image), &shown
+			images, shown = append(images, image), append(shown, one)
+		} else {
+			plain = append(plain, one)
 		}
-		if len(*to) > 0 {
-			*to = append(*to, '\n')
-		}
-		*to = append(*to, one...)
 	}
-	var out []byte
 	at := text.Member("timestamp")
 	if len(plain) > 0 {
-		out = written("developer", list(textBlock(string(plain))), byUser, at)
+		messages = append(messages, written("developer", list(textBlock(strings.Join(plain, "\n"))), byUser, at))
 	}
 	if len(images) > 0 {
-		if len(out) > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, written("user", list(append([]rawjson.Value{textBlock(string(shown))}, images...)...), byUser, at)...)
+		messages = append(messages, written("user", listed(textBlock(strings.Join(shown, "\n")), images), byUser, at))
 	}
-	return out
+	return joined(messages)
 }
 
-// templated returns the text that a JavaScript template makes of a value.
-func templated(v rawjson.Value) string {
-	if v == nil {
-		return "undefined"
-	}
-	return v.AsKey()
+// joined returns messages with commas between them.
+func joined(messages []rawjson.Value) rawjson.Value {
+	array := list(messages...)
+	return array[1 : len(array)-1]
 }
 
 // executed returns the message of a command that the user ran.
-func executed(text rawjson.Value) ([]byte, error) {
+func executed(text rawjson.Value) (rawjson.Value, error) {
 	if text.Member("excludeFromContext").Truthy() {
 		return nil, nil
 	}
-	what, said := "command", "Ran `"+templated(text.Member("command"))+"`\n"
+	images := elements(text.Member("images"))
+	what, said := "command", "Ran `"+text.Member("command").AsKey()+"`\n"
 	output, failed := text.Member("output"), "Command exited"
 	if text.Member("role").Is("pythonExecution") {
-		what, said, failed = "execution", "Ran Python:\n```python\n"+templated(text.Member("code"))+"\n```\n", "Execution failed"
+		what, said, failed, images = "execution", "Ran Python:\n```python\n"+text.Member("code").AsKey()+"\n```\n", "Execution failed", nil
 		if output.Truthy() {
 			said += "Output:\n"
 		}
@@ -254,16 +255,9 @@ func executed(text rawjson.Value) ([]byte, error) {
 	code := text.Member("exitCode")
 	if text.Member("cancelled").Truthy() {
 		said += "\n\n(" + what + " cancelled)"
-	} else if n, err := strconv.ParseFloat(string(code), 64); !code.Missing() && (err != nil || n != 0) {
+	} else if !code.Missing() && number(code) != 0 {
 		said += "\n\n" + failed + " with code " + code.AsKey()
 	}
 	notice, err := outputNotice(text.Member("meta"))
-	if err != nil {
-		return nil, err
-	}
-	content := []rawjson.Value{textBlock(said + notice)}
-	if what == "command" {
-		content = append(content, elements(text.Member("images"))...)
-	}
-	return written("user", list(content...), byUser, text.Member("timestamp")), nil
+	return written("user", listed(textBlock(said+notice), images), byUser, text.Member("timestamp")), err
 }

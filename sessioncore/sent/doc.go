@@ -4,7 +4,7 @@
 //
 // Unlike sessioncore.Snapshot.Context it reads every entry of the branch, one at a time, as tool calls without a result
 // and turns that failed are left out. Like that it makes a document that consists of ranges of the session file where
-// a message is sent as it is; what is composed is composed again when it is read.
+// a message is sent as it is; what is composed is held, up to a bound.
 //
 // It never writes, and knows no provider.
 package sent

@@ -21,20 +21,14 @@ func outputNotice(meta rawjson.Value) (string, error) {
 	limits := meta.Member("limits")
 	for _, limit := range []struct{ key, of string }{{"matchLimit", "matches"}, {"resultLimit", "results"}, {"headLimit", "results"}} {
 		if l := limits.Member(limit.key); l.Truthy() {
-			parts = append(parts, fmt.Sprintf("%s %s limit reached. Use limit=%s for more",
-				templated(l.Member("reached")), limit.of, templated(l.Member("suggestion"))))
+			parts = append(parts, l.Member("reached").AsKey()+" "+limit.of+" limit reached. Use limit="+l.Member("suggestion").AsKey()+" for more")
 		}
 	}
 	if c := limits.Member("columnTruncated"); c.Truthy() {
-		unit := "chars"
-		if u := c.Member("unit"); !u.Missing() {
-			unit = u.AsKey()
-		}
-		notice := "Some lines truncated to " + templated(c.Member("maxColumn")) + " " + unit
+		parts = append(parts, "Some lines truncated to "+c.Member("maxColumn").AsKey()+" "+or(c.Member("unit"), "chars"))
 		if id := c.Member("artifactId"); !id.Missing() {
-			notice += ". " + artifactReference(id)
+			parts = append(parts, "Read artifact://"+id.AsKey()+" for full output")
 		}
-		parts = append(parts, notice)
 	}
 	if len(elements(meta.Member("diagnostics").Member("messages"))) > 0 {
 		return "", fmt.Errorf("%w: the diagnostics of a command", ErrUnsupported)
@@ -45,46 +39,46 @@ func outputNotice(meta rawjson.Value) (string, error) {
 	return "\n\n[" + strings.Join(parts, ". ") + "]", nil
 }
 
-func artifactReference(id rawjson.Value) string {
-	return "Read artifact://" + id.AsKey() + " for full output"
+// or is JavaScript's ?? in a template.
+func or(v rawjson.Value, other string) string {
+	if v.Missing() {
+		return other
+	}
+	return v.AsKey()
 }
 
-// truncationNotice returns which part of an output is shown.
+// truncationNotice returns which part of an output is shown, and where the rest is.
 func truncationNotice(t, source rawjson.Value) string {
-	var more string
-	if next := t.Member("nextOffset"); !next.Missing() {
-		more = ". Use :" + next.AsKey() + " to continue"
+	shown, middle := "", t.Member("direction").Is("middle")
+	partial := t.Member("partialLine").Truthy() && !middle
+	switch {
+	case middle:
+		shown = middleNotice(t)
+	case partial:
+		shown = fmt.Sprintf("Showing line %s (partial, %s of %s) of %s", or(t.Member("shownRange").Member("start"), "1"),
+			sizeText(number(t.Member("outputBytes"))), sizeText(number(t.Member("totalBytes"))), t.Member("totalLines").AsKey())
+	default:
+		shown = shownNotice(t)
+	}
+	if next := t.Member("nextOffset"); !next.Missing() && !partial {
+		shown += ". Use :" + next.AsKey() + " to continue"
 	}
 	if id := t.Member("artifactId"); !id.Missing() {
-		reference := artifactReference(id)
+		shown += ". Read artifact://" + id.AsKey() + " for full "
 		if source.Member("type").Is("report") {
-			reference = "Read artifact://" + id.AsKey() + " for full report (" + templated(source.Member("value")) + ")"
+			return shown + "report (" + source.Member("value").AsKey() + ")"
 		}
-		if t.Member("partialLine").Truthy() && !t.Member("direction").Is("middle") {
-			more = ""
-		}
-		more += ". " + reference
-	} else if t.Member("partialLine").Truthy() && !t.Member("direction").Is("middle") {
-		more = ""
+		shown += "output"
 	}
-	if t.Member("direction").Is("middle") {
-		return middleNotice(t) + more
-	}
-	total, shown := templated(t.Member("totalLines")), t.Member("shownRange")
-	start, end := shown.Member("start"), shown.Member("end")
-	if t.Member("partialLine").Truthy() {
-		line := "1"
-		if !start.Missing() {
-			line = start.AsKey()
-		}
-		return fmt.Sprintf("Showing line %s (partial, %s of %s) of %s", line, sizeText(number(t.Member("outputBytes"))),
-			sizeText(number(t.Member("totalBytes"))), total) + more
-	}
-	var notice string
-	if shown.Truthy() && number(end) >= number(start) {
-		notice = "Showing lines " + templated(start) + "-" + templated(end) + " of " + total
-	} else {
-		notice = "Showing " + templated(t.Member("outputLines")) + " of " + total + " lines"
+	return shown
+}
+
+// shownNotice is the notice of an output whose beginning or end is shown.
+func shownNotice(t rawjson.Value) string {
+	shown, total := t.Member("shownRange"), t.Member("totalLines").AsKey()
+	notice := "Showing " + t.Member("outputLines").AsKey() + " of " + total + " lines"
+	if shown.Truthy() && number(shown.Member("end")) >= number(shown.Member("start")) {
+		notice = "Showing lines " + rangeText(shown) + " of " + total
 	}
 	if t.Member("truncatedBy").Is("bytes") {
 		limit := t.Member("maxBytes")
@@ -93,7 +87,11 @@ func truncationNotice(t, source rawjson.Value) string {
 		}
 		notice += " (" + sizeText(number(limit)) + " limit)"
 	}
-	return notice + more
+	return notice
+}
+
+func rangeText(lines rawjson.Value) string {
+	return lines.Member("start").AsKey() + "-" + lines.Member("end").AsKey()
 }
 
 // middleNotice is the notice of an output whose middle is left out.
@@ -108,14 +106,13 @@ func middleNotice(t rawjson.Value) string {
 	bytes, lines := left("elidedBytes", "totalBytes", "outputBytes"), left("elidedLines", "totalLines", "outputLines")
 	switch {
 	case head.Truthy() && tail.Truthy():
-		return fmt.Sprintf("Showing lines %s-%s and %s-%s of %s; %s middle line%s (%s) elided",
-			templated(head.Member("start")), templated(head.Member("end")), templated(tail.Member("start")), templated(tail.Member("end")),
-			templated(total), grouped(lines), plural(lines), sizeText(bytes))
+		return fmt.Sprintf("Showing lines %s and %s of %s; %s middle line%s (%s) elided",
+			rangeText(head), rangeText(tail), total.AsKey(), grouped(lines), plural(lines), sizeText(bytes))
 	case bytes > 0:
 		return fmt.Sprintf("Showing head and tail bytes of %s line%s; %s elided", grouped(number(total)), plural(number(total)), sizeText(bytes))
 	}
 	shown := math.Min(number(t.Member("outputLines")), number(total))
-	return "Showing " + string(rawjson.AppendNumber(nil, shown)) + " of " + templated(total) + " lines; middle elided"
+	return "Showing " + string(rawjson.AppendNumber(nil, shown)) + " of " + total.AsKey() + " lines; middle elided"
 }
 
 func number(v rawjson.Value) float64 {
@@ -135,33 +132,24 @@ func plural(n float64) string {
 
 // sizeText returns a size in bytes for people to read.
 func sizeText(bytes float64) string {
-	for _, unit := range []struct {
-		below float64
-		name  string
-	}{{1 << 20, "KB"}, {1 << 30, "MB"}, {math.Inf(1), "GB"}} {
-		if bytes < 1024 {
-			return string(rawjson.AppendNumber(nil, bytes)) + "B"
-		}
-		if bytes < unit.below {
-			return strconv.FormatFloat(bytes/(unit.below/1024), 'f', 1, 64) + unit.name
-		}
+	if bytes < 1024 {
+		return string(rawjson.AppendNumber(nil, bytes)) + "B"
 	}
-	return strconv.FormatFloat(bytes/(1<<30), 'f', 1, 64) + "GB"
+	unit := "KB"
+	for bytes /= 1024; !(bytes < 1024) && unit != "GB"; bytes /= 1024 { // NaN too
+		unit = map[string]string{"KB": "MB", "MB": "GB"}[unit]
+	}
+	return strconv.FormatFloat(bytes, 'f', 1, 64) + unit
 }
 
 // grouped returns a number with commas between groups of three digits.
 func grouped(n float64) string {
-	digits := strconv.FormatFloat(n, 'f', -1, 64)
-	whole, fraction, _ := strings.Cut(digits, ".")
-	var out []byte
-	for i := range len(whole) {
-		if i > 0 && (len(whole)-i)%3 == 0 && whole[i-1] != '-' {
-			out = append(out, ',')
-		}
-		out = append(out, whole[i])
+	whole, fraction, found := strings.Cut(strconv.FormatFloat(n, 'f', -1, 64), ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
 	}
-	if fraction != "" {
-		return string(out) + "." + fraction
+	if found {
+		whole += "." + fraction
 	}
-	return string(out)
+	return whole
 }

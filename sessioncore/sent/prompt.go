@@ -1,6 +1,7 @@
 package sent
 
 import (
+	"regexp"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -34,47 +35,36 @@ func contextNotesText(notes string) string {
 	return rawjson.TrimSpace(tidied(notesLead + notes + notesEnd))
 }
 
+// closingTag matches a line that is a closing tag and nothing else.
+var closingTag = regexp.MustCompile(`^</[a-z_-]+>$`)
+
 // tidied returns a prompt as the client tidies it after it was put together: no blanks at the ends of lines, no two
 // blank lines in a row (and none in the place of several), none before a closing tag, and narrow tables. What is
 // between fences keeps its lines.
 func tidied(text string) string {
 	lines := strings.Split(text, "\n")
-	out := make([]string, 0, len(lines))
-	fenced := false
+	for i, line := range lines {
+		lines[i] = rawjson.TrimSpace("x" + line)[1:]
+	}
+	var out []string
 	dropBlank := func() {
 		for len(out) > 0 && out[len(out)-1] == "" {
 			out = out[:len(out)-1]
 		}
 	}
-	isBlank := func(i int) bool { return i >= len(lines) || trimRight(lines[i]) == "" }
-	for i := 0; i < len(lines); i++ {
-		line := trimRight(lines[i])
-		body := line[indent(line):]
-		if strings.HasPrefix(body, "```") || strings.HasPrefix(body, "~~~") {
+	fenced := false
+	for i, line := range lines {
+		body := rawjson.TrimSpace(line)
+		isFence := strings.HasPrefix(body, "```") || strings.HasPrefix(body, "~~~")
+		switch {
+		case isFence:
 			fenced = !fenced
-			out = append(out, line)
+		case fenced:
+		case line == "" && (i == 0 || lines[i-1] == "" || i+1 == len(lines) || lines[i+1] == ""):
 			continue
-		}
-		if fenced {
-			out = append(out, line)
-			continue
-		}
-		if body == "" {
-			if isBlank(i + 1) {
-				dropBlank()
-				for i+1 < len(lines) && isBlank(i+1) {
-					i++
-				}
-				continue
-			}
-			if len(out) == 0 || out[len(out)-1] == "" {
-				continue
-			}
-		}
-		if isClosingTag(body) {
+		case closingTag.MatchString(body):
 			dropBlank()
-		}
-		if strings.HasPrefix(body, "|") {
+		case strings.HasPrefix(body, "|"):
 			line = line[:len(line)-len(body)] + narrowRow(body)
 		}
 		out = append(out, line)
@@ -83,76 +73,33 @@ func tidied(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// trimRight trims what JavaScript's trimEnd does.
-func trimRight(s string) string {
-	trimmed := rawjson.TrimSpace("x" + s)
-	return trimmed[1:]
-}
-
-// indent returns the length of the white space at the beginning of a line.
-func indent(line string) int {
-	n := len(line) - len(strings.TrimLeft(line, " \t"))
-	if n < len(line) && line[n] >= 0x80 {
-		return len(line) - len(rawjson.TrimSpace(line+"x")) + 1
-	}
-	return n
-}
-
-// isClosingTag reports whether a line is a closing tag and nothing else.
-func isClosingTag(line string) bool {
-	name, ok := strings.CutPrefix(line, "</")
-	if !ok {
-		return false
-	}
-	name, ok = strings.CutSuffix(name, ">")
-	return ok && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-_") == ""
-}
-
-// narrowRow returns the row of a table without blanks around its cells.
+// narrowRow returns the row of a table without blanks around its cells, and the row below a table's head with three
+// hyphens a cell.
 func narrowRow(row string) string {
 	if len(row) < 2 || !strings.HasSuffix(row, "|") {
 		return row
 	}
 	inner := row[1 : len(row)-1]
-	cells := strings.Split(row, "|")
-	if inner != "" && isRule(inner) {
-		return narrowRule(cells)
-	}
-	if strings.ContainsAny(inner, "\r\u2028\u2029") {
+	isRule := inner != "" && strings.IndexFunc(inner, func(r rune) bool { return !strings.ContainsRune("-:|", r) && rawjson.TrimSpace(string(r)) != "" }) < 0
+	if !isRule && strings.ContainsAny(inner, "\r\u2028\u2029") {
 		return row
 	}
-	for i := range cells {
-		cells[i] = rawjson.TrimSpace(cells[i])
-	}
-	return strings.Join(cells, "|")
-}
-
-// isRule reports whether a row consists of what the row below a table's head does.
-func isRule(inner string) bool {
-	for _, r := range inner {
-		if !strings.ContainsRune("-:|", r) && rawjson.TrimSpace(string(r)) != "" {
-			return false
-		}
-	}
-	return true
-}
-
-// narrowRule returns the row below a table's head with three hyphens a cell.
-func narrowRule(cells []string) string {
-	var out []string
-	for _, cell := range cells {
+	var cells []string
+	for cell := range strings.SplitSeq(inner, "|") {
 		cell = rawjson.TrimSpace(cell)
-		if cell == "" {
+		if isRule && cell == "" {
 			continue
 		}
-		rule := "---"
-		if strings.HasPrefix(cell, ":") {
-			rule = ":" + rule
+		if isRule {
+			left, right := strings.HasPrefix(cell, ":"), strings.HasSuffix(cell, ":")
+			if cell = "---"; left {
+				cell = ":" + cell
+			}
+			if right {
+				cell += ":"
+			}
 		}
-		if strings.HasSuffix(cell, ":") {
-			rule += ":"
-		}
-		out = append(out, rule)
+		cells = append(cells, cell)
 	}
-	return "|" + strings.Join(out, "|") + "|"
+	return "|" + strings.Join(cells, "|") + "|"
 }

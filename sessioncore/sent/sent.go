@@ -2,7 +2,11 @@ package sent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
@@ -16,19 +20,13 @@ var ErrUnsupported = errors.New("not supported with -o context=sent")
 // a newline. References to blobs are resolved through blobs; if blobs is nil, they are left as they are. In other
 // dialects it is what Snapshot.Context returns. The document holds a reference to the snapshot until it is closed.
 func Context(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs document.Blobs) (*document.Document, error) {
-	return contextWithin(ctx, s, at, blobs, maxComposed)
-}
-
-// contextWithin is Context with another value for maxComposed.
-func contextWithin(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, blobs document.Blobs, room int) (*document.Document, error) {
 	if s.Dialect() != sessioncore.OMP {
 		return s.Context(ctx, at, blobs)
 	}
-	b := &builder{ctx: ctx, s: s, resolver: document.NewResolver(ctx, blobs), room: room}
+	b := &builder{ctx: ctx, s: s, blobs: blobs, resolver: document.NewResolver(ctx, blobs), doc: document.New(s, blobs, nil)}
 	if at != sessioncore.NoEntry {
 		b.path = s.Path(at)
 	}
-	b.doc = document.New(s, blobs, b)
 	if err := b.build(); err != nil {
 		b.doc.Close()
 		return nil, err
@@ -37,116 +35,129 @@ func contextWithin(ctx context.Context, s *sessioncore.Snapshot, at sessioncore.
 	return b.doc, nil
 }
 
-// builder makes a document, and is then the Maker of its pieces.
+// builder makes a document.
 type builder struct {
 	ctx      context.Context
 	s        *sessioncore.Snapshot
+	blobs    document.Blobs
 	doc      *document.Document
 	resolver *document.Resolver
 	path     []sessioncore.Entry
 	messages []message
-	paired   map[string]bool // the ids of the tool calls that have a result
-	slots    []slot          // what is sent for the frames of the compaction's archive
+	paired   map[string]bool // the tool calls that have a result
 	refs     bool            // a message has a reference to a blob
-	room     int             // how many bytes of composed messages may still be held for the blobs in them
-	made     []int           // index in messages of each made piece
+	wrote    bool            // a message was written
+	held     int             // bytes of composed messages in the document
+	marks    rawjson.Edits   // what the marks in the message that is being composed stand for
 }
 
-const (
-	// maxHeld is the size in bytes of the longest composed message that the document holds. A longer one is composed
-	// again when it is read.
-	maxHeld = 4 << 10
-	// maxComposed is how many bytes of longer messages a document holds since they have images that are blobs. In
-	// further ones the references stay.
-	maxComposed = 16 << 20
-)
+// maxHeld is how many bytes of composed messages a context may have: the document holds them. A model takes less.
+const maxHeld = 16 << 20
 
 func (b *builder) build() error {
 	if err := b.choose(); err != nil {
 		return err
 	}
-	b.dropDangling()
-	b.dropFailed()
+	b.repair()
 	b.doc.AddText(`{"messages":[`)
-	first := true
 	for i := range b.messages {
+		m := &b.messages[i]
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
-		separator := ","
-		if first {
-			separator = ""
+		if m.dropped || m.refused {
+			continue
 		}
-		wrote, err := b.write(i, separator)
-		if err != nil {
+		if err := b.write(m); err != nil {
 			return err
 		}
-		first = first && !wrote
 	}
-	b.doc.AddText(`]`)
 	settings, err := b.settings()
+	b.doc.AddText("]" + string(settings) + "}\n")
+	return err
+}
+
+// write adds what is sent for a message to the document.
+func (b *builder) write(m *message) error {
+	text, same, refs, err := b.s.LoadedText(m.entry)
 	if err != nil {
 		return err
 	}
-	b.doc.AddText(string(settings) + "}\n")
+	b.refs = b.refs || refs
+	part := messageOf(text)
+	plain := same && m.isPlain(part)
+	if !plain {
+		part = text
+	}
+	var edits rawjson.Edits
+	if refs {
+		if edits, err = b.refEdits(part); err != nil {
+			return err
+		}
+	}
+	if plain {
+		b.separate()
+		b.doc.AddEdited(b.s.TextOffset(m.entry)+int64(part.OffsetIn(text)), part, append(edits, plainEdits(part)...))
+		return nil
+	}
+	composed, err := b.compose(m, b.marked(text, edits))
+	if err != nil || len(composed) == 0 {
+		return err
+	}
+	if b.held += len(composed); b.held > maxHeld {
+		return fmt.Errorf("%w: more than %d MiB of messages that are not sent as they are", ErrUnsupported, maxHeld>>20)
+	}
+	b.separate()
+	b.addMarked(composed)
 	return nil
 }
 
-// write adds a message to the document, after a separator. It reports false if nothing is sent for it.
-func (b *builder) write(i int, separator string) (bool, error) {
-	m := &b.messages[i]
-	text, same, refs, err := b.s.LoadedText(m.entry)
-	if err != nil {
-		return false, err
+// separate begins a further message.
+func (b *builder) separate() {
+	if b.wrote {
+		b.doc.AddText(",")
 	}
-	var known rawjson.Edits
-	if refs {
-		if known, err = b.refEdits(text); err != nil {
-			return false, err
-		}
-		if m.of == ofCompaction && b.slots != nil {
-			known = b.frameEdits(known, text)
-		}
-		b.refs = true
-	}
-	if part := messageOf(text); m.of == ofMessage && same && m.isPlain(part) {
-		edits := plainEdits(part)
-		b.doc.AddText(separator)
-		b.doc.AddEdited(b.s.TextOffset(m.entry)+int64(part.OffsetIn(text)), part, append(edits, within(known, text, part)...))
-		return true, nil
-	}
-	marked := text
-	if len(known) > 0 && len(text) <= b.room {
-		b.room -= len(text)
-		known = known.InOrder()
-		marked = mark(text, known)
-	} else {
-		known = nil
-	}
-	composed, err := b.compose(m, marked)
-	if err != nil || len(composed) == 0 {
-		return false, err
-	}
-	b.doc.AddText(separator)
-	if len(composed) <= maxHeld || known != nil {
-		b.addMarked(composed, known)
-		return true, nil
-	}
-	b.made = append(b.made, i)
-	b.doc.AddMade(int32(len(b.made)), int64(len(composed)))
-	return true, nil
+	b.wrote = true
 }
 
-// Make implements document.Maker: it composes a message again.
-func (b *builder) Make(dst []byte, piece int32) ([]byte, error) {
-	m := &b.messages[b.made[piece-1]]
-	text, _, _, err := b.s.LoadedText(m.entry)
-	if err != nil {
-		return nil, err
-	}
-	composed, err := b.compose(m, text)
-	return append(dst, composed...), err
+// marker begins the text that stands for a blob while a message is composed. No session file can have it.
+var marker = "blob:" + rand.Text() + ":"
+
+// mark returns the text that stands for what an edit inserts.
+func (b *builder) mark(e rawjson.Edit) string {
+	b.marks = append(b.marks, e)
+	return marker + strconv.Itoa(len(b.marks)-1) + ";"
 }
 
-// Continues implements document.Maker. Contexts do not continue one another: they end in the settings.
-func (b *builder) Continues(document.Maker) bool { return false }
+// marked returns a text with marks in the place of the edits.
+func (b *builder) marked(text rawjson.Value, edits rawjson.Edits) rawjson.Value {
+	b.marks = b.marks[:0]
+	if len(edits) == 0 {
+		return text
+	}
+	marks := make(rawjson.Edits, 0, len(edits))
+	for _, e := range edits.InOrder() {
+		marks = append(marks, rawjson.Edit{Start: e.Start, End: e.End, Text: b.mark(e)})
+	}
+	return marks.Apply(text)
+}
+
+// addMarked adds a composed message to the document, with what its marks stand for.
+func (b *builder) addMarked(composed []byte) {
+	for i, part := range strings.Split(string(composed), marker) {
+		if i > 0 {
+			number, rest, _ := strings.Cut(part, ";")
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				panic(fmt.Sprintf("sent: mark %q", number))
+			}
+			if e := b.marks[n]; e.Blob != nil {
+				b.doc.AddBlob(e.Blob)
+			} else {
+				b.doc.AddText(e.Text)
+			}
+			part = rest
+		}
+		b.doc.AddText(part)
+	}
+}

@@ -84,37 +84,38 @@ func TestNothing(t *testing.T) {
 	require.Equal(t, `{"messages":[],"thinkingLevel":"off","models":{},"injectedTtsrRules":[],"mode":"none"}`+"\n", string(sessiontest.ReadExactly(t, doc, err)))
 }
 
-// TestLong: what is composed and long is composed when it is read, and is not held.
+// TestLong: long messages are composed, up to what a document may hold.
 func TestLong(t *testing.T) {
-	output := strings.Repeat("line\n", 5_000)
-	quoted, err := json.Marshal(output)
+	output := strings.Repeat("line\n", maxHeld/5/4)
+	text, err := json.Marshal(output)
 	require.NoError(t, err)
-	s := snapshotOf(t,
-		`"type":"message","message":{"role":"bashExecution","command":"ls","output":`+string(quoted)+`,"exitCode":2}`,
-		`"type":"message","message":{"role":"user","content":"x","attribution":"user"}`)
-	doc, err := Context(t.Context(), s, sessiontest.Leaf(t, s), nil)
-	require.NoError(t, err)
+	run := `"type":"message","message":{"role":"bashExecution","command":"ls","output":` + string(text) + `,"exitCode":2}`
+	s := snapshotOf(t, run, `"type":"message","message":{"role":"user","content":"x","attribution":"user"}`)
 	var got struct {
 		Messages []struct{ Content json.RawMessage }
 	}
-	require.NoError(t, json.Unmarshal(sessiontest.ReadExactly(t, doc, nil), &got))
+	require.NoError(t, json.Unmarshal(contextOf(t, s, nil), &got))
 	var blocks []struct{ Text string }
 	require.NoError(t, json.Unmarshal(got.Messages[0].Content, &blocks))
 	require.Equal(t, "Ran `ls`\n```\n"+output+"\n```\n\nCommand exited with code 2", blocks[0].Text)
+	s = snapshotOf(t, run, run, run, run)
+	_, err = Context(t.Context(), s, sessiontest.Leaf(t, s), nil)
+	require.ErrorIs(t, err, ErrUnsupported)
 }
 
-// TestRoom: images in composed messages are resolved as long as there is room, further ones stay references.
-func TestRoom(t *testing.T) {
-	blobs, hash := testBlobs()
+// TestComposedBlobs: images in composed messages are resolved and not held, however large they are.
+func TestComposedBlobs(t *testing.T) {
+	hash := strings.Repeat("0123", 16)
+	blobs := sessiontest.Blobs{hash: make([]byte, maxHeld)}
 	image := `{"type":"image","data":"blob:sha256:` + hash + `","mimeType":"image/png"}`
-	entry := `"type":"custom_message","customType":"x","content":[` + image + `,{"type":"text","text":"` + strings.Repeat("x", 6<<10) + `"}]`
-	s := snapshotOf(t, entry, entry, entry)
-	doc, err := contextWithin(t.Context(), s, sessiontest.Leaf(t, s), blobs, 16<<10)
+	s := snapshotOf(t, `"type":"custom_message","customType":"x","content":[`+image+`,{"type":"text","text":"x"}]`)
+	doc, err := Context(t.Context(), s, sessiontest.Leaf(t, s), blobs)
 	require.NoError(t, err)
+	require.Less(t, doc.Memory(), int64(4<<10))
 	text := sessiontest.ReadObject(t, doc)
-	require.Equal(t, 1, strings.Count(string(text), "blob:sha256:"+hash), "there is room for two")
-	require.NotContains(t, string(text), marker)
-	require.Equal(t, 3, strings.Count(string(contextOf(t, s, nil)), "blob:sha256:"+hash))
+	require.Greater(t, len(text), maxHeld*4/3)
+	require.NotContains(t, string(text), "blob:")
+	require.Equal(t, 1, strings.Count(string(contextOf(t, s, nil)), "blob:sha256:"+hash))
 }
 
 // TestCopiedBlob: a blob that is copied into the text, as JSON escapes some of it, is one that the document shows: who

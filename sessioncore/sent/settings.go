@@ -1,19 +1,30 @@
 package sent
 
 import (
+	"slices"
+
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
+// settings is what the settings entries of a path come to.
+type settings struct {
+	level, configured, tier, mode, modeData rawjson.Value
+	models                                  []any // roles and their models in turn
+	explicit                                bool  // a model change has named the model of the role default
+	rules                                   []rawjson.Value
+	seen                                    map[string]bool // the rules
+}
+
 // settings returns the members after the messages: the state that results from the settings of the path.
 func (b *builder) settings() ([]byte, error) {
-	found := settings{level: rawjson.Value(`"off"`), mode: rawjson.Value(`"none"`), seen: map[string]bool{}}
+	s := settings{level: quoted("off"), mode: quoted("none"), seen: map[string]bool{}}
 	for _, e := range b.path {
 		if err := b.ctx.Err(); err != nil {
 			return nil, err
 		}
 		kind := b.s.Kind(e)
-		answer := kind == sessioncore.TypeMessage && b.s.Role(e) == sessioncore.RoleAssistant && !found.explicit
+		answer := kind == sessioncore.TypeMessage && b.s.Role(e) == sessioncore.RoleAssistant && !s.explicit
 		switch kind {
 		case sessioncore.TypeThinkingLevelChange, sessioncore.TypeModelChange, sessioncore.TypeServiceTierChange,
 			sessioncore.TypeTTSRInjection, sessioncore.TypeModeChange:
@@ -28,29 +39,22 @@ func (b *builder) settings() ([]byte, error) {
 		}
 		if answer {
 			message := messageOf(text)
-			found.setModel("default", rawjson.AppendQuoted(nil, templated(message.Member("provider"))+"/"+templated(message.Member("model"))))
+			s.setModel("default", quoted(message.Member("provider").AsKey()+"/"+message.Member("model").AsKey()))
 			continue
 		}
-		found.take(kind, text)
+		s.take(kind, text)
 	}
-	return found.members(), nil
-}
-
-// settings is what the settings entries of a path come to.
-type settings struct {
-	level, configured, tier, mode, modeData rawjson.Value
-	roles                                   []string
-	models                                  []rawjson.Value
-	explicit                                bool // a model change has named the model of the role default
-	rules                                   []rawjson.Value
-	seen                                    map[string]bool // the rules
+	all := object("thinkingLevel", s.level, "configuredThinkingLevel", s.configured, "serviceTier", s.tier, "models", object(s.models...),
+		"injectedTtsrRules", list(s.rules...), "mode", s.mode, "modeData", s.modeData)
+	all[0] = ',' // the object has begun with the messages
+	return all[:len(all)-1], nil
 }
 
 func (s *settings) take(kind sessioncore.EntryType, text rawjson.Value) {
 	switch kind {
 	case sessioncore.TypeThinkingLevelChange:
 		level := text.Member("thinkingLevel")
-		s.level, s.configured = rawjson.Value(`"off"`), nil
+		s.level, s.configured = quoted("off"), nil
 		if !level.Missing() {
 			s.level, s.configured = level, level
 		}
@@ -69,7 +73,12 @@ func (s *settings) take(kind sessioncore.EntryType, text rawjson.Value) {
 	case sessioncore.TypeServiceTierChange:
 		s.tier = tiers(text.Member("serviceTier"))
 	case sessioncore.TypeTTSRInjection:
-		s.addRules(text.Member("injectedRules"))
+		sessioncore.EachName(text.Member("injectedRules"), func(name rawjson.Value) {
+			if key := callKey(name); !s.seen[key] || name.IsObject() || name.IsArray() {
+				s.seen[key] = true
+				s.rules = append(s.rules, name)
+			}
+		})
 	case sessioncore.TypeModeChange:
 		s.mode, s.modeData = text.Member("mode"), text.Member("data")
 	}
@@ -79,52 +88,13 @@ func (s *settings) setModel(role string, model rawjson.Value) {
 	if role == "__proto__" {
 		return // setting an object's prototype to a string does nothing in the client
 	}
-	for i, known := range s.roles {
-		if known == role {
-			s.models[i] = model
+	for i := 0; i < len(s.models); i += 2 {
+		if s.models[i] == role {
+			s.models[i+1] = model
 			return
 		}
 	}
-	s.roles, s.models = append(s.roles, role), append(s.models, model)
-}
-
-// addRules adds the names of rules, each once; of a string its characters, as the client's loop does.
-func (s *settings) addRules(names rawjson.Value) {
-	all := elements(names)
-	text, _ := names.Text()
-	for b := []byte(text); len(b) > 0; {
-		_, n := rawjson.DecodeRune(b)
-		all = append(all, rawjson.AppendQuoted(nil, string(b[:n])))
-		b = b[n:]
-	}
-	for _, name := range all {
-		if key := callKey(name); !s.seen[key] || name.IsObject() || name.IsArray() {
-			s.seen[key] = true
-			s.rules = append(s.rules, name)
-		}
-	}
-}
-
-// members returns the settings as members of an object, with a comma before them.
-func (s *settings) members() []byte {
-	var o object
-	o.raw("thinkingLevel", s.level)
-	o.raw("configuredThinkingLevel", s.configured)
-	o.raw("serviceTier", s.tier)
-	var models object
-	for i, role := range s.roles {
-		key := rawjson.AppendQuoted(nil, role)
-		models.raw(string(key[1:len(key)-1]), s.models[i])
-	}
-	if len(s.roles) == 0 {
-		models.buf = []byte("{")
-	}
-	o.raw("models", models.end())
-	o.raw("injectedTtsrRules", list(s.rules...))
-	o.raw("mode", s.mode)
-	o.raw("modeData", s.modeData)
-	o.buf[0] = ',' // the object has begun with the messages
-	return o.buf
+	s.models = append(s.models, role, model)
 }
 
 // familyTiers are the names of tiers that stand for those of some families of providers.
@@ -143,16 +113,14 @@ func tiers(v rawjson.Value) rawjson.Value {
 	if text, ok := v.Text(); ok {
 		return rawjson.Value(familyTiers[text])
 	}
-	var o object
+	var found []any
 	for _, family := range []string{"openai", "anthropic", "google"} {
-		tier := v.Member(family)
-		switch text, _ := tier.Text(); text {
-		case "auto", "default", "flex", "scale", "priority":
-			o.raw(family, tier)
+		if text, _ := v.Member(family).Text(); slices.Contains([]string{"auto", "default", "flex", "scale", "priority"}, text) {
+			found = append(found, family, text)
 		}
 	}
-	if len(o.buf) == 0 {
+	if found == nil {
 		return nil
 	}
-	return o.end()
+	return object(found...)
 }
