@@ -47,13 +47,6 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 		Sessions:    a.store,
 		Live:        live,
 	}
-	if live.Access != nil {
-		view.Access = &nodes.Access{
-			User: live.Access.User, Source: live.Access.Source, SourceDir: live.Access.SourceDir, BlobsDir: live.Access.BlobsDir,
-			Sessions: a.unpacked, SessionsDir: onDisk.Path(), File: a.unpacked.File,
-		}
-		a.store.SetGuard(view.Access.Guard)
-	}
 	view.Search = newSearcher(view, a.unpacked, layout.Archive)
 	return view, nil
 }

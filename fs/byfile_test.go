@@ -69,34 +69,3 @@ func TestByFile(t *testing.T) {
 	require.ErrorIs(t, os.Remove(m.path("by-file/x/y")), syscall.EPERM)
 	require.Empty(t, m.touchedRows(strings.Repeat("\xff\n", 60)+"/"+strings.Repeat("z", 255)))
 }
-
-// TestByFileOfOthers: other users find what is in sessions that they may read themselves.
-func TestByFileOfOthers(t *testing.T) {
-	s := newSharedStore(t)
-	for _, name := range []string{"p/s", "p/child", "q/other"} {
-		f, err := os.OpenFile(filepath.Join(s.dir, "sessions", name+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = f.WriteString(call(9, "call-"+filepath.Base(name), "", "edit", "/src/main.go"))
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-	}
-	s.share("sessions/p/child.jsonl", 0o640)
-	s.chmod("sessions/q/other.jsonl", 0o600)
-	m := s.mount()
-	for uid, want := range map[int]string{owner: "child other s", friend: "child s", stranger: "s"} {
-		as(t, uid, func() {
-			text, err := os.ReadFile(m.path("by-file/src/main.go/results.tsv"))
-			require.NoError(t, err)
-			for _, name := range []string{"child", "other", "s"} {
-				require.Equal(t, strings.Contains(" "+want+" ", " "+name+" "), strings.Contains(string(text), "/entries/call-"+name+".json"), "user %d: %s", uid, text)
-			}
-			links, err := os.ReadDir(m.path("by-file/src/entries"))
-			require.NoError(t, err)
-			require.Len(t, links, len(strings.Fields(want)))
-			for _, l := range links {
-				_, err := os.ReadFile(m.path("by-file/src/entries", l.Name()))
-				require.NoError(t, err)
-			}
-		})
-	}
-}

@@ -33,7 +33,7 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	if err := o.CheckSource(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
-	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
+	memory := budget.New(cmp.Or(o.Memory, budget.Default))
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	rows, err := openRows(o, log, memory)
 	if err != nil {
@@ -47,40 +47,34 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
 	t.openRowsView(o, log, rows, blobs, memory, at)
-	names := t.names(rows, at, layout.ByID{Listing: t.view.Listing})
-	if blobs.storage != nil {
-		names = append(names, blobsDir(t.view, blobs.storage, blobs.at))
+	names := t.names(rows, layout.ByID{Listing: t.view.Listing})
+	if blobs != nil {
+		names = append(names, blobsDir(t.view, blobs))
 	}
 	t.setRoot(rows, names)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }
 
-// blobPlace is where the blobs are: none if storage is nil.
-type blobPlace struct {
-	storage storage.Storage
-	at      string
-}
-
-// openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there.
-func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (blobPlace, error) {
+// openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there. nil means none.
+func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (storage.Storage, error) {
 	switch o.Blobs {
 	case "":
-		return blobPlace{}, nil
+		return nil, nil
 	case mountopts.BlobsInDatabase:
 		blobs, err := rows.OpenBlobs(context.Background(), !o.ReadOnly)
 		if err != nil {
-			return blobPlace{}, err
+			return nil, err
 		}
 		t.rows = both{blobs, t.rows}
-		return blobPlace{blobs, "/" + postgres.BlobsTable}, nil
+		return blobs, nil
 	}
 	blobs, err := dir.Open(o.Blobs)
 	if err != nil {
-		return blobPlace{}, err
+		return nil, err
 	}
 	t.subs = append(t.subs, blobs)
-	return blobPlace{blobs, blobs.Path()}, nil
+	return blobs, nil
 }
 
 func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*postgres.Storage, error) {
@@ -93,7 +87,7 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 
 // openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay
 // what they are.
-func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.Storage, blobs blobPlace, memory *budget.Budget, at string) {
+func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.Storage, blobs storage.Storage, memory *budget.Budget, at string) {
 	shown := rows
 	if o.Redact {
 		shown = redact.New(rows)
@@ -107,12 +101,12 @@ func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.
 	}
 	t.view = &nodes.View{
 		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
-		BlobRefs: o.ContextBlobsRef || o.Redact || blobs.storage == nil, Memory: memory, Statfs: statfsOfDatabase,
+		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory, Statfs: statfsOfDatabase,
 	}
-	if blobs.storage != nil {
-		store := blobfs.New(blobs.storage)
-		options.Blobs, options.BlobsDir, t.view.Blobs = store, blobs.at, store
-		if onDisk, ok := blobs.storage.(*dir.Storage); ok {
+	if blobs != nil {
+		store := blobfs.New(blobs)
+		options.Blobs, t.view.Blobs = store, store
+		if onDisk, ok := blobs.(*dir.Storage); ok {
 			onDisk.OnNoDescriptor(t.store.Close)
 		}
 	}

@@ -58,24 +58,6 @@ func TestLastLineAtExecve(t *testing.T) {
 	require.Equal(t, "late\n", w.read("title"))
 }
 
-// TestOthersAtExecve is the same for another user, whose groups the daemon asks for. He also starts a program that is in
-// the mount.
-func TestOthersAtExecve(t *testing.T) {
-	s := newSharedStore(t)
-	program, err := os.ReadFile("/bin/true")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(s.path("sessions/p/s/program"), program, 0o755))
-	s.chmod("sessions/p/s/program", 0o755)
-	s.chmod("sessions/p/s.jsonl", 0o666)
-	m := s.mount()
-	for file, line := range map[string]string{"append": `{"type":"custom","customType":"late"}`, "labels": "e0 late"} {
-		as(t, friend, func() { accompany(t, becoming, m.path("sessions/p/s", file), line).become() })
-	}
-	require.Contains(t, string(read(t, s.path("sessions/p/s.jsonl"))), `"customType":"late"`)
-	require.Equal(t, "e0\tlate\n", string(read(t, m.path("sessions/p/s/labels"))))
-	as(t, friend, func() { run(t, m.path("sessions/p/s/program")) })
-}
-
 // TestLooksAtExecve: a program that stays in the middle of execve, since another file system does not answer, keeps nobody
 // waiting: neither what looks among all processes, nor who waits for a lock that the program is said to hold.
 func TestLooksAtExecve(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,32 +52,4 @@ func TestOwner(t *testing.T) {
 
 	w.remount(func(c *mountConfig) { c.options.Redact = true })
 	require.NoFileExists(t, w.in("owner"))
-}
-
-// TestOwnerForOthers: others who may read the session are not told who has it open, and the owner of SOURCE is told of
-// processes that are his.
-func TestOwnerForOthers(t *testing.T) {
-	s := newSharedStore(t)
-	m := s.mount()
-	file := m.path("sessions/p/s/owner")
-	accompany(t, client, s.path("sessions/p/s.jsonl"))
-	var text []byte
-	var err error
-	for uid, want := range map[int]string{stranger: "", owner: `{"seen":"descriptor"}` + "\n"} {
-		as(t, uid, func() { text, err = os.ReadFile(file) })
-		require.Equal(t, want, string(text))
-		if uid == stranger {
-			require.ErrorIs(t, err, syscall.EACCES)
-			as(t, uid, func() {
-				info, err := os.Stat(file)
-				require.NoError(t, err)
-				require.Zero(t, info.Size())
-				_, err = os.ReadFile(m.path("sessions/p/s/usage.json"))
-				require.NoError(t, err)
-			})
-		}
-	}
-	text, err = os.ReadFile(file) // as root
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"pid":`)
 }

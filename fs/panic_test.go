@@ -73,7 +73,7 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	store := sessioncore.NewStore(storage)
 	view := &nodes.View{Log: log}
 	root := nodes.NewRootDir(view, sessions, nodes.Name{Name: "sessions", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-		return nodes.NewSourceDir(view, storage, "", store)
+		return nodes.NewSourceDir(view, storage, store)
 	}})
 	return fs.MountRoot(root, o, log)
 }

@@ -104,7 +104,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if o.Redact {
 		shown = redact.New(onDisk)
 	}
-	memory := budget.New(cmp.Or(o.Memory, budget.Default), o.AllowOther)
+	memory := budget.New(cmp.Or(o.Memory, budget.Default))
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	sessions := pending.New(shown, memory)
 	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
@@ -129,7 +129,6 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Root:       onDisk.Path(),
 			Scope:      list.Scope,
 			Blobs:      blobStore,
-			BlobsDir:   blobs.Path(),
 			Crumbs:     terminals,
 			Clients:    t.clients,
 			Leases:     t.leases,
@@ -144,13 +143,6 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Memory:      memory,
 		Statfs:      statfsOf(source),
 	}
-	if o.AllowOther {
-		view.Access = &nodes.Access{
-			User: uint32(os.Geteuid()), Source: source, SourceDir: source.Path(),
-			Sessions: sessions, SessionsDir: onDisk.Path(), BlobsDir: blobs.Path(),
-		}
-		t.store.SetGuard(view.Access.Guard)
-	}
 	t.view = view
 	view.Search = newSearcher(view, sessions, layout.Sessions)
 	byID := layout.ByID{Listing: list}
@@ -162,23 +154,23 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		byID.Archive = view.Archive.Listing
 	}
 	prompts := history.New(source)
-	names := append(t.names(source, onDisk.Path(), byID),
+	names := append(t.names(source, byID),
 		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.onDisk.Path(), t.archive.store)
+			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.store)
 		}},
-		blobsDir(view, blobs, blobs.Path()),
+		blobsDir(view, blobs),
 		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
 		}},
 		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
-		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, terminals.Path(), nil) }},
+		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)
 	t.setRoot(source, names)
 	return t, nil
 }
 
-// names are the names in the root that every mount has, whose sessions are in t.sessions, at an absolute path.
-func (t *tree) names(source storage.Storage, at string, byID layout.ByID) []nodes.Name {
+// names are the names in the root that every mount has, whose sessions are in t.sessions.
+func (t *tree) names(source storage.Storage, byID layout.ByID) []nodes.Name {
 	view, all := t.view, costs.New(t.store)
 	return []nodes.Name{
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
@@ -191,14 +183,14 @@ func (t *tree) names(source storage.Storage, at string, byID layout.ByID) []node
 		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.sessions, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.sessions, at, t.store) }},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.sessions, t.store) }},
 		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Listed: nodes.Never},
 	}
 }
 
-// blobsDir is the directory of blobs, which are at an absolute path.
-func blobsDir(view *nodes.View, blobs storage.Storage, at string) nodes.Name {
-	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, at, nil) }}
+// blobsDir is the directory of blobs.
+func blobsDir(view *nodes.View, blobs storage.Storage) nodes.Name {
+	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }}
 }
 
 // setRoot makes the root directory, without the names that a redacted mount has not.

@@ -166,34 +166,6 @@ func TestInterruptedSearch(t *testing.T) {
 	require.Less(t, read, files)
 }
 
-// TestSearchOfOthers: other users find what they may read themselves.
-func TestSearchOfOthers(t *testing.T) {
-	s := newSharedStore(t)
-	s.share("sessions/p/child.jsonl", 0o640)
-	s.chmod("sessions/q/other.jsonl", 0o600)
-	m := s.mount()
-	for uid, want := range map[int]string{owner: "child other s t", friend: "child s t", stranger: "s t"} {
-		as(t, uid, func() {
-			for range 2 {
-				text, err := os.ReadFile(m.path("search/x role:user/results.tsv"))
-				require.NoError(t, err)
-				for id, name := range map[string]string{"c0": "child", "o0": "other", "e0": "s", "t0": "t"} {
-					require.Equal(t, strings.Contains(" "+want+" ", " "+name+" "), strings.Contains(string(text), "/entries/"+id+".json"), "user %d, %s: %s", uid, name, text)
-				}
-				links, err := os.ReadDir(m.path("search/x role:user/entries"))
-				require.NoError(t, err)
-				require.Len(t, links, len(strings.Fields(want)))
-				for _, l := range links {
-					_, err := os.ReadFile(m.path("search/x role:user/entries", l.Name()))
-					require.NoError(t, err)
-				}
-			}
-			_, err := os.ReadFile(m.path("sessions/q/other/search/x/results.tsv"))
-			require.Equal(t, uid == owner, err == nil)
-		})
-	}
-}
-
 // TestSearchRedacted: a redacted mount neither shows nor confirms a secret.
 func TestSearchRedacted(t *testing.T) {
 	m := mountForTest(t, plantedStore(t), func(c *mountConfig) { c.options.Redact, c.options.ReadOnly = true, true })

@@ -45,6 +45,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 }
 
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
+	t.root.Closed = o.AllowRoot
 	calls := newCalls(log)
 	server, device, missing, err := newServer(&interruptible{t.serve(), calls}, o.Mountpoint, kernelOptions(o, log))
 	if err != nil {
@@ -72,7 +73,7 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	options, flags := o.KernelOptions(os.Geteuid() == 0)
 	return &fuse.MountOptions{
-		AllowOther: o.AllowOther,
+		AllowOther: o.AllowRoot, // the kernel has nothing closer: see nodes.RootDir
 		Name:       mountopts.Subtype,
 		FsName:     o.TableSource(),
 		Options:    options,

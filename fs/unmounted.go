@@ -21,7 +21,6 @@ type Unmounted struct {
 // Open opens o.Source as Mount does, and mounts nothing. Callers must close it.
 func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact
-	o.AllowOther = false // the requests are this user's, and the system checks what he may open
 	t, err := openTree(o, log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)

@@ -44,7 +44,7 @@ var refused = map[string]string{
 	"umask":           "files have the mode of the file behind them; leave it out",
 	"fmask":           "files have the mode of the file behind them; leave it out",
 	"dmask":           "files have the mode of the file behind them; leave it out",
-	"allow_root":      "use allow_other; the modes of the files still protect them",
+	"allow_other":     "each user mounts SOURCE for himself, so that the system checks what he may read there; for root alone there is allow_root",
 	"remount":         "unmount (sessionfs -u) and mount again",
 	"bind":            "use mount --bind on the mounted directory",
 	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",

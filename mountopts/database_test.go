@@ -8,8 +8,7 @@ import (
 
 func TestCheckSource(t *testing.T) {
 	for _, o := range []Options{
-		{Source: "/agent", AllowOther: true},
-		{Source: "./postgres://me:secret@h/d", AllowOther: true}, // a directory
+		{Source: "./postgres://me:secret@h/d"}, // a directory
 		{Source: "postgres://me@h/d?table=t&prefix=/p/", Blobs: "/blobs", ReadOnly: true},
 		{Source: "postgresql:///d?host=/run/postgresql"},
 	} {
@@ -17,7 +16,6 @@ func TestCheckSource(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"blobs=":         {Source: "/agent", Blobs: "/blobs"},
-		"allow_other":    {Source: "postgres://me@h/d", AllowOther: true},
 		"~/.pgpass":      {Source: "postgres://me:secret@h/d"},
 		"PGPASSWORD":     {Source: "postgres://me@h/d?password=secret"},
 		"a service file": {Source: "postgres://me@h/d?x=1&sslpassword=secret"},

@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 // (as strings they are EINVAL), fusermount3 only as strings, and an option that either does not know fails the mount.
 //
 // nosuid and nodev are always on: nothing in the mount needs the opposite. So is
-// default_permissions, since the modes and owners of the files are the access rule (allow_other!).
+// default_permissions: with allow_root the mode of the root directory keeps all others out.
 func (o Options) KernelOptions(privileged bool) (options []string, directFlags uintptr) {
 	options = []string{"default_permissions", "nosuid", "nodev"}
 	directFlags = unix.MS_NOSUID | unix.MS_NODEV

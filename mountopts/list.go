@@ -51,7 +51,7 @@ var obeyed = []option{
 	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
 	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
-	{name: "allow_other", help: "let other users in, as far as file modes allow", set: on(func(o *Options) { o.AllowOther = true })},
+	{name: "allow_root", help: "let root in too, for backups", set: on(func(o *Options) { o.AllowRoot = true })},
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
 	{name: "idle", value: "TIME", help: "unmount when nothing was asked for so long, as 10m", set: setIdle},

@@ -35,7 +35,7 @@ func TestParseList(t *testing.T) {
 		{"context=sent,context=stored", Options{}},
 		{"context-blobs=ref", Options{ContextBlobsRef: true}},
 		{"context-blobs=base64", Options{}},
-		{"allow_other,debug", Options{AllowOther: true, Debug: true}},
+		{"allow_root,debug", Options{AllowRoot: true, Debug: true}},
 		{"idle=10m", Options{Idle: 10 * time.Minute}},
 		{"idle=1h,idle=2s", Options{Idle: 2 * time.Second}},
 		{"log-file=/a/b c", Options{LogFile: "/a/b c"}},
@@ -103,7 +103,7 @@ func TestParseListErrors(t *testing.T) {
 		"subtype=other":    {FSType},
 		"uid=1000":         {"uid", "owner"},
 		"umask=077":        {"mode"},
-		"allow_root":       {"allow_other"},
+		"allow_other":      {"each user", "allow_root"},
 		"remount,ro":       {"sessionfs -u"},
 	} {
 		err := parseList(&Options{}, list, false)

@@ -33,8 +33,8 @@ type Options struct {
 	Foreground bool
 	// NonEmpty mounts over what is in Mountpoint.
 	NonEmpty bool
-	// AllowOther lets other users access the mount, as far as the modes of the files allow.
-	AllowOther bool
+	// AllowRoot lets root in too.
+	AllowRoot bool
 	// Redact shows sessions with the secrets in them masked. It implies ReadOnly.
 	Redact bool
 	// ReadOnly refuses every write with EROFS.

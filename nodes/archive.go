@@ -19,11 +19,10 @@ type ArchiveDir struct {
 	index Name
 }
 
-// NewArchiveDir returns the directory that shows the root of a storage, which is at an absolute path without links.
-// sessions are those of the same files uncompressed.
-func NewArchiveDir(view *View, files storage.Storage, root string, sessions *sessioncore.Store) *ArchiveDir {
+// NewArchiveDir returns the directory that shows the root of a storage. sessions are those of the same files uncompressed.
+func NewArchiveDir(view *View, files storage.Storage, sessions *sessioncore.Store) *ArchiveDir {
 	return &ArchiveDir{
-		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, root: root, sessions: sessions},
+		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, sessions: sessions},
 		index:     IndexName(view),
 	}
 }

@@ -56,8 +56,7 @@ func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 }
 
 // fillPrivate sets the attributes of a generated directory or file that shows parts of all sessions or what somebody
-// typed. Only the owner of what is behind it may access it: the session files may be less open than that. Where other
-// users are let in, it is the owner of SOURCE.
+// typed. Only the owner of what is behind it may access it: the session files may be less open than that.
 func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size int64) {
 	if kind == syscall.S_IFDIR {
 		n.fillDir(out, st)
@@ -65,11 +64,6 @@ func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size in
 		fillFile(out, st, size)
 	}
 	out.Mode &^= 0o077
-	if a := n.view.Access; a != nil {
-		if source, err := a.Source.Stat(""); err == nil {
-			fillOwner(out, source)
-		}
-	}
 }
 
 func fillOwner(out *fuse.Attr, st storage.Stat) {

@@ -62,14 +62,14 @@ func (n *node) enter(ctx context.Context, child *fusefs.Inode, out *fuse.EntryOu
 	if err := a.fillAttr(ctx, &out.Attr); err != nil {
 		return nil, n.view.fail("lookup", n.path(), err)
 	}
-	setTimeouts(out, n.view.Access.cacheOf(a))
+	setTimeouts(out, a.cache())
 	return child, 0
 }
 
 // setTimeoutsOf is setTimeouts for a directory.
 func (n *node) setTimeoutsOf(dir *fusefs.Inode, out *fuse.EntryOut) {
 	if a, ok := dir.Operations().(attributer); ok {
-		setTimeouts(out, n.view.Access.cacheOf(a))
+		setTimeouts(out, a.cache())
 	}
 }
 
@@ -89,12 +89,7 @@ func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrO
 	if err := a.fillAttr(ctx, &out.Attr); err != nil {
 		return n.view.fail("stat", n.path(), staleIfGone(err))
 	}
-	if d, ok := a.(admitter); ok {
-		if err := n.view.Access.mayStat(ctx, d, &out.Attr); err != nil {
-			return n.view.fail("stat", n.path(), err)
-		}
-	}
-	out.SetTimeout(n.view.Access.cacheOf(a).attr)
+	out.SetTimeout(a.cache().attr)
 	return 0
 }
 

@@ -36,14 +36,9 @@ func (d *ChildrenDir) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	}), 0
 }
 
-// find finds where the link to a child leads. It has the owner and the times of the child. As with parent, who may not
-// read the child is not told of it.
+// find finds where the link to a child leads. It has the owner and the times of the child.
 func (d *ChildrenDir) find(ctx context.Context, name string) (target, error) {
-	views, family := d.view.views()
-	child, err := family.Child(ctx, d.member(), name)
-	if err == nil && mayMember(ctx, views, child.Member) != nil {
-		err = sessioncore.ErrNotFound
-	}
+	child, err := d.view.family().Child(ctx, d.member(), name)
 	if err != nil {
 		return target{}, err
 	}
@@ -52,16 +47,13 @@ func (d *ChildrenDir) find(ctx context.Context, name string) (target, error) {
 }
 
 func (d *ChildrenDir) list(ctx context.Context) ([]item, error) {
-	views, family := d.view.views()
-	children, err := family.Children(ctx, d.member())
+	children, err := d.view.family().Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = nil
 	}
 	items := make([]item, 0, len(children))
 	for _, child := range children {
-		if mayMember(ctx, views, child.Member) == nil {
-			items = append(items, d.newItem(kindSessionLink, child.Name, syscall.S_IFLNK))
-		}
+		items = append(items, d.newItem(kindSessionLink, child.Name, syscall.S_IFLNK))
 	}
 	return items, err
 }

@@ -52,9 +52,6 @@ type controlHandle struct {
 	// mute says that the handle cannot be read, so that results are not kept.
 	mute   bool
 	memory *budget.Budget
-	// as returns the context of what is done for who opened the file, whoever writes to it: a program may be made to
-	// write to a file that others gave it. It is nil where users are not told apart.
-	as func(context.Context) context.Context
 
 	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
@@ -66,14 +63,6 @@ type controlHandle struct {
 	hold    budget.Hold // pending and results
 
 	shown *documentHandle // what reads return; nil for results
-}
-
-// context returns the context in which lines are carried out.
-func (h *controlHandle) context(ctx context.Context) context.Context {
-	if ctx = uninterrupted(ctx); h.as != nil {
-		ctx = h.as(ctx)
-	}
-	return ctx
 }
 
 var _ = (fusefs.FileWriter)((*controlHandle)(nil))
@@ -92,7 +81,7 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 	}
 	defer h.account()
 	goesOn := len(h.pending) > 0
-	n, errno := h.write(h.context(ctx), data, goesOn)
+	n, errno := h.write(uninterrupted(ctx), data, goesOn)
 	if errno != 0 && goesOn {
 		h.broken.hidden(errno, data)
 	}
@@ -213,7 +202,7 @@ var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
 // Flush is called for each close(2) of a descriptor. A last line without a newline takes effect then. An incomplete
 // one fails the close, but is kept: the rest may be written through another descriptor.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
-	ctx = h.context(uninterrupted(ctx))
+	ctx = uninterrupted(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pending) == 0 {
@@ -255,7 +244,7 @@ var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
 
 // Fsync makes durable what was written.
 func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
-	if err := h.file.sync(h.context(ctx)); err != nil {
+	if err := h.file.sync(uninterrupted(ctx)); err != nil {
 		return h.file.refused(err)
 	}
 	return 0

@@ -9,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 )
 
 // applyLines carries out lines that were written to a control file of a session; see controller.
@@ -77,15 +76,10 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) {
-		if f.view.Archived() {
-			return nil, 0, f.denyWrite("open", f.path())
-		}
-		if err := f.view.maySession(ctx, f.session.Name(), access.Write); err != nil {
-			return nil, 0, f.refused(err)
-		}
+	if writes(flags) && f.view.Archived() {
+		return nil, 0, f.denyWrite("open", f.path())
 	}
-	h := f.controlHandle(ctx, f, flags)
+	h := f.controlHandle(f, flags)
 	h.empty, h.single = f.empty, f.single
 	if f.render == nil {
 		return h, fuse.FOPEN_DIRECT_IO, 0
@@ -104,16 +98,11 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 }
 
 // controlHandle returns a handle of a control file that was opened with these flags.
-func (n *node) controlHandle(ctx context.Context, file controller, flags uint32) *controlHandle {
-	h := &controlHandle{
+func (n *node) controlHandle(file controller, flags uint32) *controlHandle {
+	return &controlHandle{
 		file: file, node: n, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0,
-		memory: n.view.Memory, hold: n.view.Memory.For(userOf(ctx)),
+		memory: n.view.Memory, hold: n.view.Memory.Hold(),
 	}
-	if n.view.Access != nil {
-		c := n.view.Access.caller(ctx)
-		h.as = func(ctx context.Context) context.Context { return access.With(ctx, c) }
-	}
-	return h
 }
 
 // writeOnly reports whether what is opened with these flags cannot be read.

@@ -12,13 +12,13 @@ import (
 
 // openControl returns an open control file of a user.
 func openControl(b *budget.Budget, user uint32, f *fakeFile) *controlHandle {
-	return &controlHandle{file: f, memory: b, hold: b.For(user)}
+	return &controlHandle{file: f, memory: b, hold: b.Hold()}
 }
 
 // TestPendingLinesAreBounded: whoever asks for more than there is gets ENOMEM, with a reason, and the rest of that line
 // fails too; the others go on. When all are closed nothing is held.
 func TestPendingLinesAreBounded(t *testing.T) {
-	b := budget.New(budget.Min, false)
+	b := budget.New(budget.Min)
 	part := strings.Repeat("x", 1<<20)
 	var files []*controlHandle
 	f := &fakeFile{}
@@ -53,7 +53,7 @@ func TestPendingLinesAreBounded(t *testing.T) {
 // TestAnswersAreBounded: a program that reads no answers is refused before a line takes effect, and can go on after
 // it has read them.
 func TestAnswersAreBounded(t *testing.T) {
-	b := budget.New(budget.Min, false)
+	b := budget.New(budget.Min)
 	f := &fakeFile{}
 	h := openControl(b, 1, f)
 	line := strings.Repeat("y", 1<<20) + "\n"
@@ -84,7 +84,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // TestMutedHandleHoldsNothing: what is written in whole lines to a file that is not read costs nothing.
 func TestMutedHandleHoldsNothing(t *testing.T) {
-	b := budget.New(budget.Min, false)
+	b := budget.New(budget.Min)
 	h := openControl(b, 1, &fakeFile{})
 	h.mute = true
 	for range 100 {

@@ -17,7 +17,7 @@ var imports = map[string][]string{
 	},
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
+		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/sent", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/document", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"fs/direct": {"github.com/hanwen/go-fuse/v2/fuse"},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/access", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/program", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/pending", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact",
 		"sessionfs/fs/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/writer",
 	},

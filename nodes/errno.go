@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"syscall"
 
 	"sessionfs/sessioncore"
@@ -72,12 +71,6 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 	errno := errnoOf(err)
 	switch errno {
 	case 0, syscall.ENOENT, syscall.EINTR:
-	case syscall.EACCES:
-		level := slog.LevelWarn
-		if v.Access != nil {
-			level = slog.LevelDebug // another user, who could otherwise fill the log
-		}
-		v.Log.Log(context.Background(), level, "refused", "op", op, "path", path, "errno", errno, "err", err)
 	case syscall.EIO:
 		v.Log.Error("backing I/O failed", "op", op, "path", path, "err", err)
 	default:

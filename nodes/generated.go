@@ -146,12 +146,12 @@ func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (
 		return s, err
 	}
 	f.fill(&s.attr, snap, size.bytes)
-	return s, f.hold(ctx, s.version)
+	return s, f.hold(s.version)
 }
 
 // hold counts what a document takes until it is closed. If there is no room, it is closed at once.
-func (f *GeneratedFile) hold(ctx context.Context, doc *document.Document) error {
-	hold := f.view.Memory.For(userOf(ctx))
+func (f *GeneratedFile) hold(doc *document.Document) error {
+	hold := f.view.Memory.Hold()
 	err := hold.ResizeShown(doc.Memory())
 	doc.OnClose(hold.Close)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) 
 			return s, err
 		}
 		f.fill(&s.attr, snap, s.version.Size())
-		return s, f.hold(ctx, s.version)
+		return s, f.hold(s.version)
 	})
 }
 
@@ -200,10 +200,6 @@ func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 	h, errno := f.handle(ctx)
 	if errno != 0 {
 		return nil, 0, errno
-	}
-	if err := h.line.withVersion(func(doc *document.Document) error { return f.view.Access.mayBlobs(ctx, doc) }); err != nil {
-		h.line.release()
-		return nil, 0, f.view.fail("open", f.path(), err)
 	}
 	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
 }

@@ -9,7 +9,6 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
 )
@@ -45,9 +44,6 @@ func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
 	return nil
 }
-
-// admits lets in the owner of SOURCE.
-func (d *HistoryDir) admits(c *access.Caller, _ access.Rights) error { return d.view.Access.owns(c) }
 
 func (d *HistoryDir) list(ctx context.Context) ([]item, error) {
 	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {

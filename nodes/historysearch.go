@@ -8,7 +8,6 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/history"
 )
 
@@ -28,11 +27,6 @@ func (d *HistorySearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	return nil
 }
 
-// admits lets in the owner of SOURCE.
-func (d *HistorySearchDir) admits(c *access.Caller, _ access.Rights) error {
-	return d.view.Access.owns(c)
-}
-
 var _ = (fusefs.NodeLookuper)((*HistorySearchDir)(nil))
 
 // Lookup runs the query to find the size of its result. A name that is not a query is EINVAL, with the reason in the
@@ -41,9 +35,6 @@ var _ = (fusefs.NodeLookuper)((*HistorySearchDir)(nil))
 func (d *HistorySearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if strings.HasPrefix(name, ".") {
 		return nil, syscall.ENOENT
-	}
-	if err := d.view.Access.ownerOnly(ctx); err != nil {
-		return nil, d.view.fail("lookup", d.path(), err)
 	}
 	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })

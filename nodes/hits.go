@@ -14,7 +14,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/search"
 )
 
@@ -36,7 +35,7 @@ func newHitsDir(view *View, m search.Matcher, session *sessioncore.Session, up s
 	return &HitsDir{hits{aboutSessions{directory{node{view: view}}, session}, view.Search, m, path.Join("..", up)}}
 }
 
-// find searches the sessions, for the caller of the request.
+// find searches the sessions.
 func (h *hits) find(ctx context.Context) (_ *search.Result, err error) {
 	before := h.searcher.FilesRead()
 	defer func() {
@@ -46,9 +45,6 @@ func (h *hits) find(ctx context.Context) (_ *search.Result, err error) {
 	}()
 	if h.session == nil {
 		return h.searcher.Look(ctx, h.matcher)
-	}
-	if err := h.view.maySession(ctx, h.session.Name(), access.Read); err != nil {
-		return nil, err
 	}
 	return h.searcher.LookIn(ctx, h.matcher, h.session.Name())
 }
@@ -109,10 +105,6 @@ type HitsTable struct {
 	of hits // whose node stands for nothing
 }
 
-func (f *HitsTable) behind() (name, root string) { return f.of.behind() }
-
-func (f *HitsTable) admits(c *access.Caller, want access.Rights) error { return f.of.admits(c, want) }
-
 func (f *HitsTable) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	result, err := f.of.find(ctx)
 	if err != nil {
@@ -137,15 +129,12 @@ func (f *HitsTable) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	if writes(flags) {
 		return nil, 0, f.denyWrite("open", f.path())
 	}
-	if err := f.view.Access.admit(ctx, f, access.Search); err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
-	}
 	result, err := f.of.find(ctx)
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	table := result.Table()
-	hold := f.view.Memory.For(userOf(ctx))
+	hold := f.view.Memory.Hold()
 	if err := hold.Resize(int64(len(table))); err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
@@ -209,7 +198,7 @@ func (d *HitLinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 		return nil, syscall.ENOENT
 	}
 	link, ok := d.at(d.last(), int(n)-1, name)
-	if !ok || d.view.maySession(ctx, link.hit.File, access.Read) != nil {
+	if !ok {
 		result, err := d.find(ctx)
 		if err != nil {
 			return nil, d.view.fail("lookup", d.path()+"/"+name, err)
@@ -241,11 +230,7 @@ func (d *HitLinksDir) enterLink(ctx context.Context, link hitLink, out *fuse.Ent
 		return nil, d.view.fail("lookup", d.path()+"/"+link.name, err)
 	}
 	id := stableAttr(d.StableAttr(), kindPathLink, link.name, syscall.S_IFLNK)
-	child, errno := d.enterFixedLink(ctx, session, id, link.name, target{link.target, st, link.hit.Time}, out)
-	if d.view.Access != nil {
-		setTimeouts(out, cacheNever) // another user may have other hits
-	}
-	return child, errno
+	return d.enterFixedLink(ctx, session, id, link.name, target{link.target, st, link.hit.Time}, out)
 }
 
 func (d *HitLinksDir) list(ctx context.Context) ([]item, error) {

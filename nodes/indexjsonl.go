@@ -44,9 +44,6 @@ func (f *IndexFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	if writes(flags) {
 		return nil, 0, f.denyWrite("open", f.path())
 	}
-	if err := f.view.Access.ownerOnly(ctx); err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
-	}
 	sessions, err := f.view.Listing.Look(ctx)
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)

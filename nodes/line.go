@@ -73,18 +73,12 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func
 	if err != nil {
 		return // the handles keep their version
 	}
-	if !s.version.Continues(l.version) || !sameAccess(&s.attr, &l.attr) {
+	if !s.version.Continues(l.version) {
 		s.version.Close()
 		return
 	}
 	l.version.Close()
 	l.version, l.attr, l.current = s.version, s.attr, !s.beyond
-}
-
-// sameAccess reports whether the same users may read two versions, as far as modes tell: who has opened the one must not
-// go on in the other otherwise.
-func sameAccess(a, b *fuse.Attr) bool {
-	return a.Mode == b.Mode && a.Owner == b.Owner
 }
 
 // isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.
@@ -103,13 +97,6 @@ func (l *line) openAttr(out *fuse.Attr) bool {
 		*out = l.attr
 	}
 	return l.handles > 0
-}
-
-// withVersion calls f with what the handles show.
-func (l *line) withVersion(f func(*document.Document) error) error {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return f(l.version)
 }
 
 // read reads a part of the version. Before a read that reaches the end it calls atEnd, which may update.

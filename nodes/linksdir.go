@@ -11,7 +11,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 )
 
 // LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/ and what is below it, continue/,
@@ -44,16 +43,10 @@ func (d *LinksDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	return nil
 }
 
-// admits lets in the owner of SOURCE.
-func (d *LinksDir) admits(c *access.Caller, _ access.Rights) error { return d.view.Access.owns(c) }
-
 var _ = (fusefs.NodeLookuper)((*LinksDir)(nil))
 
 // Lookup finds a link to a session or a subdirectory.
 func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if err := d.view.Access.ownerOnly(ctx); err != nil {
-		return nil, d.view.fail("lookup", d.path(), err)
-	}
 	e, err := d.entry(ctx, name)
 	switch {
 	case err != nil && (d.noted == "" || name[0] == '.'): // .git and the like
@@ -96,9 +89,6 @@ func (d *LinksDir) entry(ctx context.Context, name string) (layout.Entry, error)
 
 // find finds what a link leads to.
 func (d *LinksDir) find(ctx context.Context, name string) (target, error) {
-	if err := d.view.Access.ownerOnly(ctx); err != nil {
-		return target{}, err
-	}
 	e, err := d.entry(ctx, name)
 	if err == nil && e.Sub != nil {
 		err = sessioncore.ErrNotFound
@@ -141,9 +131,6 @@ func (d *LinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) 
 }
 
 func (d *LinksDir) follow(ctx context.Context, parts []string) ([]string, error) {
-	if d.view.Access.ownerOnly(ctx) != nil {
-		return nil, layout.ErrLeadsNowhere
-	}
 	return layout.Follow(ctx, d.layout, parts)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
 )
 
@@ -21,15 +20,9 @@ type item struct {
 	number int32
 }
 
-// listed is what a lister and a snapshotLister have in common.
-type listed interface {
-	attributer
-	admitter
-}
-
 // lister is a directory that can be listed.
 type lister interface {
-	listed
+	attributer
 	// list returns what is in the directory now.
 	list(ctx context.Context) ([]item, error)
 	// lookupItem looks up a listed item, without searching for it again.
@@ -38,7 +31,7 @@ type lister interface {
 
 // snapshotLister is a directory whose items are all found in a snapshot of one session.
 type snapshotLister interface {
-	listed
+	attributer
 	// acquire returns the current snapshot; the caller must release it.
 	acquire(ctx context.Context) (*sessioncore.Snapshot, error)
 	// listIn is list in a snapshot.
@@ -65,7 +58,7 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 // dirHandle is an open directory: a sorted list of its names, made when reading begins, and made again when
 // the reader rewinds it.
 type dirHandle struct {
-	dir    listed
+	dir    attributer
 	node   *node
 	list   func(context.Context) ([]item, error)
 	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
@@ -109,9 +102,6 @@ func (n *node) openSnapshotListing(ctx context.Context, dir snapshotLister) (fus
 func (n *node) openListed(ctx context.Context, l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
 	var attr fuse.Attr
 	err := l.dir.fillAttr(ctx, &attr)
-	if err == nil {
-		err = n.view.Access.admit(ctx, l.dir, access.Read)
-	}
 	if err != nil {
 		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
 	}
@@ -126,7 +116,7 @@ func (l *dirHandle) take(ctx context.Context) syscall.Errno {
 	if err != nil {
 		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
 	}
-	l.hold = l.node.view.Memory.For(userOf(ctx))
+	l.hold = l.node.view.Memory.Hold()
 	if err := l.hold.ResizeShown(memoryOf(items)); err != nil {
 		return l.node.view.fail("readdir", l.node.path(), err)
 	}

@@ -50,7 +50,7 @@ var _ = (fusefs.NodeOpener)((*NewSessionFile)(nil))
 
 // Open returns a handle that accepts lines.
 func (f *NewSessionFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return f.controlHandle(ctx, f, flags), fuse.FOPEN_DIRECT_IO, 0
+	return f.controlHandle(f, flags), fuse.FOPEN_DIRECT_IO, 0
 }
 
 func (f *NewSessionFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {

@@ -2,12 +2,12 @@ package nodes
 
 import (
 	"context"
+	"os"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -15,12 +15,14 @@ import (
 type RootDir struct {
 	namesDir
 	source storage.Storage
+	// Closed lets nobody in but the user who mounts, and root. The kernel knows only everybody (-o allow_root).
+	Closed bool
 }
 
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Storage, names ...Name) *RootDir {
 	view.crowd.init(maxNodes)
-	return &RootDir{newNamesDir(view, names), source}
+	return &RootDir{namesDir: newNamesDir(view, names), source: source}
 }
 
 func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -29,17 +31,11 @@ func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 		return err
 	}
 	d.fillDir(out, st)
+	if d.Closed {
+		out.Mode &^= 0o077
+		out.Uid, out.Gid = uint32(os.Geteuid()), uint32(os.Getegid())
+	}
 	return nil
-}
-
-// admits lets in who may search SOURCE.
-func (d *RootDir) admits(c *access.Caller, want access.Rights) error {
-	_, err := c.May(d.view.Access.SourceDir, want)
-	return err
-}
-
-func (d *RootDir) behind() (name, root string) {
-	return d.view.Access.SourceDir, d.view.Access.SourceDir
 }
 
 // pathFollower is a directory in the root through which paths lead to sessions.

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 	"syscall"
 
@@ -12,7 +11,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 )
@@ -38,24 +36,6 @@ func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	d.fillDir(out, st)
 	return nil
-}
-
-func (d *aboutSessions) behind() (name, root string) {
-	root = d.view.Access.SessionsDir
-	if d.session == nil {
-		return root, root
-	}
-	return path.Join(root, d.session.Name()), root
-}
-
-// admits lets in who may read the session, or do the same with the directory of all: of what is in it, everybody gets
-// what he may read.
-func (d *aboutSessions) admits(c *access.Caller, want access.Rights) error {
-	if d.session != nil {
-		return d.view.Access.maySession(c, d.session.Name(), nil, access.Read)
-	}
-	_, err := c.May(d.view.Access.SessionsDir, want)
-	return err
 }
 
 // SearchDir is search/, and that of a session: looking up a query finds the directory of its hits, and reads nothing. It

@@ -13,7 +13,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -112,15 +111,7 @@ func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 	if ok, err := d.hasArtifacts(ctx); err != nil || !ok {
 		return nil, syscall.ENOENT
 	}
-	artifacts := d.artifacts()
-	if d.view.Access.admit(ctx, artifacts, access.Search) != nil {
-		return nil, syscall.ENOENT // the kernel does not see that the path leads through artifacts/
-	}
-	child, errno := artifacts.lookupIn(ctx, &d.node, name, out)
-	if d.view.Access != nil {
-		setTimeouts(out, cacheNever)
-	}
-	return child, errno
+	return d.artifacts().lookupIn(ctx, &d.node, name, out)
 }
 
 func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {

@@ -2,14 +2,12 @@ package nodes
 
 import (
 	"context"
-	"path"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/listing"
 )
 
@@ -32,16 +30,6 @@ func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	}
 	d.fillDir(out, st)
 	return nil
-}
-
-func (d *snapshotDir) behind() (name, root string) {
-	root = d.view.Access.SessionsDir
-	return path.Join(root, d.view.Access.file(d.session.Name())), root
-}
-
-// admits lets in who may read the session.
-func (d *snapshotDir) admits(c *access.Caller, _ access.Rights) error {
-	return d.view.Access.maySession(c, d.session.Name(), nil, access.Read)
 }
 
 func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {

@@ -15,7 +15,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -26,7 +25,6 @@ type SourceDir struct {
 	directory
 	lookupCount
 	storage storage.Storage
-	root    string // the absolute path of the storage's root, without links
 	dir     string // path in storage, "" for the root
 	// sessions are those of storage; nil if all files are shown as they are.
 	sessions *sessioncore.Store
@@ -34,32 +32,15 @@ type SourceDir struct {
 	plain bool
 }
 
-// NewSourceDir returns the directory that shows the root of a storage, which is at an absolute path without links.
+// NewSourceDir returns the directory that shows the root of a storage.
 // sessions is nil where it holds no sessions.
-func NewSourceDir(view *View, storage storage.Storage, root string, sessions *sessioncore.Store) *SourceDir {
-	return &SourceDir{directory: directory{node{view: view}}, storage: storage, root: root, sessions: sessions}
+func NewSourceDir(view *View, storage storage.Storage, sessions *sessioncore.Store) *SourceDir {
+	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
 }
 
 // at returns another directory of the same storage.
 func (d *SourceDir) at(dir string) *SourceDir {
-	return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, root: d.root, dir: dir, sessions: d.sessions}
-}
-
-func (d *SourceDir) behind() (name, root string) { return path.Join(d.root, d.dir), d.root }
-
-// admits lets in who may do the same with the directory itself. One that is not there shows new sessions that are in
-// memory only, or nothing.
-func (d *SourceDir) admits(c *access.Caller, want access.Rights) error {
-	dir := path.Join(d.root, d.dir)
-	_, err := c.May(dir, want)
-	if storage.IsMissing(err) {
-		st, err := d.storage.Stat(d.dir)
-		if err != nil {
-			return err
-		}
-		return c.MayAs(dir, st, want)
-	}
-	return err
+	return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: dir, sessions: d.sessions}
 }
 
 func (d *SourceDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -174,7 +155,7 @@ func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st
 			return &Link{node: node{view: d.view}, find: d.sourceTarget(path)}
 		}
 		return &SourceFile{
-			node: node{view: d.view}, storage: d.storage, root: d.root, file: path,
+			node: node{view: d.view}, storage: d.storage, file: path,
 			object: storage.Token{Device: st.Device, Inode: st.Inode},
 		}
 	}), out)

@@ -9,8 +9,6 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/sessioncore/access"
 )
 
 // longDir is a directory of many names.
@@ -19,8 +17,6 @@ type longDir struct {
 	lookupCount
 	names int
 }
-
-func (d *longDir) admits(*access.Caller, access.Rights) error { return nil }
 
 func (d *longDir) fillAttr(context.Context, *fuse.Attr) error { return nil }
 

@@ -1,13 +1,11 @@
 package nodes
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
@@ -40,8 +38,6 @@ type View struct {
 	ContextSent bool
 	// Memory bounds what is held for open files; nil has no limits.
 	Memory *budget.Budget
-	// Access checks other users; nil if none are let in.
-	Access *Access
 	// Archive shows the archived sessions; nil where there are none to show.
 	Archive *View
 	// Live is set in Archive, and shows the sessions that are not archived.
@@ -56,25 +52,15 @@ type View struct {
 // Archived reports whether v shows the archived sessions.
 func (v *View) Archived() bool { return v.Live != nil }
 
-// views returns the views in the order in which a parent is looked for, and their listings.
-func (v *View) views() ([]*View, listing.Family) {
+// family returns the listings in the order in which a parent is looked for.
+func (v *View) family() listing.Family {
 	if v.Archived() {
 		v = v.Live
 	}
 	if v.Archive == nil {
-		return []*View{v}, listing.Family{v.Listing}
+		return listing.Family{v.Listing}
 	}
-	return []*View{v, v.Archive}, listing.Family{v.Listing, v.Archive.Listing}
-}
-
-// mayMember is maySession for a session of the family.
-func mayMember(ctx context.Context, views []*View, m listing.Member) error {
-	for _, v := range views {
-		if v.Listing == m.Listing {
-			return v.maySession(ctx, m.Session.Name(), access.Read)
-		}
-	}
-	return sessioncore.ErrNotFound
+	return listing.Family{v.Listing, v.Archive.Listing}
 }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
@@ -96,20 +82,4 @@ func (v *View) blobsState() *storage.Token {
 		return nil
 	}
 	return &state
-}
-
-// maySession asks whether the caller of a request has rights to a session file.
-func (v *View) maySession(ctx context.Context, name string, want access.Rights) error {
-	if c := v.Access.caller(ctx); c != nil {
-		return v.Access.maySession(c, name, nil, want)
-	}
-	return nil
-}
-
-// userOf returns the user who made a request: whatever is held for him counts as his.
-func userOf(ctx context.Context) uint32 {
-	if caller, ok := fuse.FromContext(ctx); ok {
-		return caller.Uid
-	}
-	return 0
 }

@@ -17,8 +17,6 @@ import (
 // sessionfs/sessioncore. Imports go one way, and none leads to FUSE.
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
-	"/access":                         {"/internal/procfs", "/storage"},
-	"/access/accesstest":              {},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
 	"/internal/filelock":              {"/internal/procfs"},
 	"/internal/procfs":                {"/storage"},
@@ -54,7 +52,7 @@ var ownImports = map[string][]string{
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/names", "/storage"},
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson"},
-	"/writer":                         {"/document", "", "/access", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
+	"/writer":                         {"/document", "", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

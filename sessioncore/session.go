@@ -44,7 +44,7 @@ const (
 func (s *Session) Name() string { return s.name }
 
 // Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
-// ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, an error of the store's Guard, or another error of the storage.
+// ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 //
 // When ctx is done, reading goes on only if other callers wait for it, and the error is that of ctx.
 func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
@@ -59,24 +59,11 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 		s.Drop()
 		return nil, storage.ErrNotRegular
 	}
-	guard := s.store.guard
-	if guard != nil {
-		if err := guard(ctx, s.name, st); err != nil {
-			return nil, err
-		}
-	}
 	s.lastUsed.Store(s.store.clock.Add(1))
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	snap, err := s.refresh(ctx, cur, st, lookedAt)
-	if err == nil && guard != nil && !snap.stat.SameObject(st.Token) {
-		if err = guard(ctx, s.name, snap.stat); err != nil {
-			snap.Release()
-			return nil, err
-		}
-	}
-	return snap, err
+	return s.refresh(ctx, cur, st, lookedAt)
 }
 
 // isOf reports whether the snapshot shows the state st of the file.

@@ -16,7 +16,6 @@ import (
 // concurrent use.
 type Store struct {
 	storage givingBack
-	guard   Guard
 	program func() program.Program
 	keep    int          // maximum number of sessions that keep a snapshot
 	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
@@ -42,13 +41,6 @@ func NewStore(files storage.Storage) *Store {
 	st.storage, st.program = givingBack{files, st}, func() program.Program { return program.Unknown }
 	return st
 }
-
-// Guard returns an error if what is done in a context may not read a file; st is its state. It is called before anything
-// of the file is handed out.
-type Guard func(ctx context.Context, name string, st storage.Stat) error
-
-// SetGuard sets who is asked about each Acquire. It must be called before the store is used.
-func (st *Store) SetGuard(guard Guard) { st.guard = guard }
 
 // Keep sets how many sessions keep a snapshot at most. It must be called before the store is used.
 func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }

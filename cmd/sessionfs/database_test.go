@@ -24,7 +24,6 @@ func TestDatabasePassword(t *testing.T) {
 			require.NotContains(t, r.stdout+r.stderr, secret)
 		}
 	}
-	requireStatus(t, exitUsage, s.run("-o", "allow_other", "postgres://me@h/d", s.mountpoint), "allow_other")
 	requireStatus(t, exitUsage, s.run("-o", "blobs=/b", s.source, s.mountpoint), "blobs=")
 	requireStatus(t, exitSource, s.run("postgres://me@/d?host=/nowhere", s.mountpoint), "cannot be reached")
 }

@@ -57,8 +57,8 @@ func fuseProblem(o mountopts.Options) string {
 	if info, err := os.Stat(bin); err == nil && info.Mode()&iofs.ModeSetuid == 0 {
 		return bin + " is not set-uid root, so users other than root may not be able to mount: reinstall the package fuse3."
 	}
-	if o.AllowOther && !userAllowOther() {
-		return "-o allow_other needs the line 'user_allow_other' in " + fuseConf + ", which root must write there; or leave allow_other out."
+	if o.AllowRoot && !userAllowOther() {
+		return "-o allow_root needs the line 'user_allow_other' in " + fuseConf + ", which root must write there; or leave allow_root out."
 	}
 	return ""
 }
@@ -91,7 +91,8 @@ func mayMount() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// userAllowOther reports whether fuse.conf lets ordinary users use allow_other.
+// userAllowOther reports whether fuse.conf lets ordinary users use allow_root, which is allow_other to the
+// kernel.
 func userAllowOther() bool {
 	f, err := os.Open(fuseConf)
 	if err != nil {

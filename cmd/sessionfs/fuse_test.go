@@ -4,6 +4,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +50,7 @@ func TestFuseProblems(t *testing.T) {
 			[]string{"/dev/fuse may not be opened", "0666"},
 		},
 		{"no fusermount3", nobody, noFusermount + `run "$@"`, nil, []string{"package fuse3"}},
-		{"allow_other", nobody, `mount --bind /dev/null /etc/fuse.conf; run "$@"`, []string{"-o", "allow_other"}, []string{"user_allow_other", "/etc/fuse.conf"}},
+		{"allow_root", nobody, `mount --bind /dev/null /etc/fuse.conf; run "$@"`, []string{"-o", "allow_root"}, []string{"user_allow_other", "/etc/fuse.conf"}},
 		{"no_new_privs", nobody, `run setpriv --no-new-privs "$@"`, nil, []string{"no_new_privs"}},
 		{"no CAP_SYS_ADMIN", 0, `run setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$@"`, nil, []string{"CAP_SYS_ADMIN"}},
 	} {
@@ -73,22 +75,35 @@ func TestRootWithoutFusermount(t *testing.T) {
 	require.Contains(t, r.stdout, "ro,nosuid,nodev,noatime")
 }
 
-// allow_other shows other users what the modes allow.
-func TestAllowOther(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs two users, so root")
+// TestOtherUsers: nobody but the user who mounts gets in, and root only with allow_root, whatever the modes allow.
+func TestOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 || !mayMount() {
+		t.Skip("needs several users and a mount namespace, so root")
 	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
-	s.mount()
-	other := *s
-	other.user.uid = nobody
-	require.NotZero(t, other.exec("ls", s.mountpoint).code)
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
-	s.mount("-o", "allow_other")
-	r := s.exec("grep", " "+s.mountpoint+" ", "/proc/self/mountinfo")
-	require.Contains(t, r.stdout, "allow_other")
-	require.Contains(t, r.stdout, "default_permissions")
-	require.NotZero(t, other.exec("cat", s.mountpoint+"/"+sessionPath).code, "a 0600 file")
+	conf := filepath.Join(t.TempDir(), "fuse.conf")
+	require.NoError(t, os.WriteFile(conf, []byte("user_allow_other\n"), 0o644))
+	for options, who := range map[string]string{"rw": "65534", "allow_root": "0 65534"} {
+		t.Run(options, func(t *testing.T) {
+			s := newStore(t, user{"user", nobody})
+			requireFuse(t, s.user)
+			r := s.inNamespace(`mount --bind `+conf+` /etc/fuse.conf
+				chmod -R a+rX "$2"; chmod 755 "$3"
+				(run "$1" -o $4 "$2" "$3")
+				for uid in 0 2001 65534; do
+					for path in "" sessions "$5"; do
+						as="setpriv --reuid $uid --regid 65534 --clear-groups"
+						if $as ls "$3/$path" > /dev/null 2>&1; then echo "$uid:$path"; fi
+					done
+				done
+				(run "$1" -u "$3")`, s.source, s.mountpoint, options, sessionPath)
+			require.Zero(t, r.code, r)
+			want := ""
+			for _, uid := range strings.Fields(who) {
+				want += uid + ":\n" + uid + ":sessions\n" + uid + ":" + sessionPath + "\n"
+			}
+			require.Equal(t, want, r.stdout, r)
+		})
+	}
+	s := newStore(t, user{"user", nobody})
+	requireStatus(t, exitUsage, s.run("-o", "allow_other", s.source, s.mountpoint), "each user mounts SOURCE for himself", "allow_root")
 }

@@ -22,37 +22,27 @@ const (
 	overhead = 32 << 20
 )
 
-// Everybody is the user of what is kept for all users. It may hold a quarter at most: it stays for long, and must leave
-// room for what users open.
-const Everybody = ^uint32(0)
-
 // Budget bounds memory. It is safe for concurrent use; a nil Budget has no limits.
 type Budget struct {
 	size  int64
 	limit int64 // of everything that is held
-	share int64 // of what one user may hold
 
 	mu      sync.Mutex // guards the fields below, and the fields of every Hold
 	held    int64
 	working int64
-	peak    int64            // the most that was given at once since the last takePeak
-	users   map[uint32]int64 // what each user holds; users who hold nothing are not in it
+	peak    int64 // the most that was given at once since the last takePeak
 
 	work work
 }
 
-// New returns a Budget of size bytes in all. If there are several users, none of them may hold more than half.
+// New returns a Budget of size bytes in all.
 //
 // A quarter of the size is left to the garbage collector: the closer it is kept to what is in use, the more often it
 // runs. The rest is divided between what is held and the work on it.
-func New(size int64, several bool) *Budget {
+func New(size int64) *Budget {
 	usable := (max(size, Min) - overhead) / 4 * 3
 	working := usable * 2 / 5
-	b := &Budget{size: size, limit: usable - working, users: map[uint32]int64{}}
-	b.share = b.limit
-	if several {
-		b.share = b.limit / 2
-	}
+	b := &Budget{size: size, limit: usable - working}
 	b.work = work{limit: working, room: semaphore.NewWeighted(working)}
 	return b
 }
@@ -92,12 +82,21 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Budget, and a nil *Hold, have no limits.
 type Hold struct {
 	b     *Budget
-	user  uint32
 	bytes int64
+	most  int64 // 0 if the Budget alone bounds it
 }
 
-// For returns a Hold for a user, which holds nothing yet.
-func (b *Budget) For(user uint32) Hold { return Hold{b: b, user: user} }
+// Hold returns a Hold that holds nothing yet.
+func (b *Budget) Hold() Hold { return Hold{b: b} }
+
+// Kept is Hold for what is kept beyond the request that made it. It may hold a quarter at most: it stays for long, and
+// must leave room for what is opened.
+func (b *Budget) Kept() Hold {
+	if b == nil {
+		return Hold{}
+	}
+	return Hold{b: b, most: b.limit / 4}
+}
 
 // Resize makes it hold n bytes. If that is more than there is room for, it holds what it did, and the error wraps
 // ErrNoMemory. Making it smaller never fails.
@@ -108,7 +107,7 @@ func (h *Hold) Resize(n int64) error {
 	h.b.mu.Lock()
 	defer h.b.mu.Unlock()
 	if more := n - h.bytes; more > 0 {
-		if err := h.b.check(h.user, more); err != nil {
+		if err := h.check(more); err != nil {
 			return err
 		}
 	}
@@ -141,12 +140,12 @@ func (h *Hold) Set(n int64) {
 	h.set(n)
 }
 
-// Another returns a Hold for the same user, which holds nothing yet.
+// Another returns a Hold of the same Budget, which holds nothing yet.
 func (h *Hold) Another() Hold {
 	if h == nil {
 		return Hold{}
 	}
-	return h.b.For(h.user)
+	return h.b.Hold()
 }
 
 // Close gives back what it holds. It can be called again, and the Hold used again.
@@ -158,26 +157,19 @@ func (h *Hold) set(n int64) {
 	h.bytes = n
 	b.held += more
 	b.peak = max(b.peak, b.held+b.working)
-	if b.users[h.user] += more; b.users[h.user] == 0 {
-		delete(b.users, h.user)
-	}
 }
 
-// check returns an error if a user may not hold more bytes than he does. Callers must hold b.mu.
-func (b *Budget) check(user uint32, more int64) error {
-	share := b.share
-	if user == Everybody {
-		share = b.limit / 4
+// check returns an error if the Hold may not hold more bytes than it does. Callers must hold b.mu.
+func (h *Hold) check(more int64) error {
+	held, limit := h.b.held, h.b.limit
+	if h.most > 0 && h.bytes+more > h.most {
+		held, limit = h.bytes, h.most
 	}
-	switch has := b.users[user]; {
-	case b.held+more > b.limit:
-		return fmt.Errorf("%w: %s more are asked for, and %s of %s are held for open files: close some, or mount with -o memory= and more than %s",
-			ErrNoMemory, megabytes(more), megabytes(b.held), megabytes(b.limit), megabytes(b.size))
-	case has+more > share:
-		return fmt.Errorf("%w: %s more are asked for, and user %d holds %s in open files, of %s that one user may: close some, or mount with -o memory= and more than %s",
-			ErrNoMemory, megabytes(more), user, megabytes(has), megabytes(share), megabytes(b.size))
+	if held+more <= limit {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s more are asked for, and %s of %s are held for open files: close some, or mount with -o memory= and more than %s",
+		ErrNoMemory, megabytes(more), megabytes(held), megabytes(limit), megabytes(h.b.size))
 }
 
 // megabytes formats a size for a reason.

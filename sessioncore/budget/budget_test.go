@@ -13,8 +13,8 @@ import (
 // TestHold: what is held never exceeds the limit, whoever asks for more is refused and keeps what he has, and after
 // all are closed nothing is held.
 func TestHold(t *testing.T) {
-	b := New(Default, false)
-	first, second := b.For(1), b.For(2)
+	b := New(Default)
+	first, second := b.Hold(), b.Hold()
 	require.NoError(t, first.Resize(b.Limit()-10))
 	require.NoError(t, second.Resize(10))
 	require.Equal(t, b.Limit(), b.Held())
@@ -31,47 +31,28 @@ func TestHold(t *testing.T) {
 	first.Close()
 	second.Close()
 	require.Zero(t, b.Held())
-	require.Empty(t, b.users)
 }
 
-// TestHalf: of several users none holds more than half, and the others always get the rest.
-func TestHalf(t *testing.T) {
-	b := New(Default, true)
-	var files []*Hold
-	open := func(user uint32, n int64) error {
-		h := b.For(user)
-		err := h.Resize(n)
-		if err == nil {
-			files = append(files, &h)
-		}
-		return err
-	}
-	const file = 1 << 20
-	opened := int64(0)
-	for open(1, file) == nil {
-		opened++
-	}
-	require.Equal(t, b.Limit()/2/file, opened)
-	require.ErrorContains(t, open(1, file), "user 1 holds")
-	for range opened {
-		require.NoError(t, open(2, file))
-	}
-	for _, h := range files {
-		h.Close()
-	}
+// TestKept: what is kept leaves room for what is opened.
+func TestKept(t *testing.T) {
+	b := New(Default)
+	kept := b.Kept()
+	require.NoError(t, kept.Resize(b.Limit()/4))
+	require.ErrorIs(t, kept.Resize(b.Limit()/4+1), ErrNoMemory)
+	opened := b.Hold()
+	require.NoError(t, opened.Resize(b.Limit()-b.Limit()/4))
+	kept.Close()
+	require.ErrorIs(t, opened.Resize(b.Limit()+1), ErrNoMemory)
+	opened.Close()
 	require.Zero(t, b.Held())
-	require.Empty(t, b.users)
-	all := b.For(Everybody)
-	require.NoError(t, all.Resize(b.Limit()/4))
-	require.ErrorIs(t, all.Resize(b.Limit()/4+1), ErrNoMemory)
 }
 
 // TestShown: what is small can always be seen, what is large by some at once.
 func TestShown(t *testing.T) {
-	b := New(Default, false)
+	b := New(Default)
 	var open []*Hold
 	for {
-		h := b.For(1)
+		h := b.Hold()
 		if err := h.ResizeShown(1 << 40); err != nil {
 			require.ErrorIs(t, err, ErrNoMemory)
 			break
@@ -79,7 +60,7 @@ func TestShown(t *testing.T) {
 		open = append(open, &h)
 	}
 	require.Len(t, open, 8)
-	small := b.For(1)
+	small := b.Hold()
 	require.NoError(t, small.ResizeShown(freeShown))
 	require.Error(t, small.ResizeShown(b.limit/8))
 	for _, h := range open {
@@ -91,7 +72,7 @@ func TestShown(t *testing.T) {
 // TestNil: without a budget nothing is refused.
 func TestNil(t *testing.T) {
 	var b *Budget
-	h := b.For(1)
+	h := b.Hold()
 	require.NoError(t, h.Resize(1<<60))
 	require.NoError(t, h.ResizeShown(1<<60))
 	h.Close()
@@ -105,7 +86,7 @@ func TestNil(t *testing.T) {
 // TestWork: work that does not fit waits for other work, that of a caller who gives up is skipped, and what can never
 // fit is refused at once.
 func TestWork(t *testing.T) {
-	b := New(Default, false)
+	b := New(Default)
 	_, err := b.Work(t.Context(), b.MaxWork()+1)
 	require.ErrorIs(t, err, ErrNoMemory)
 	done, err := b.Work(t.Context(), b.MaxWork())
@@ -148,7 +129,7 @@ func TestWork(t *testing.T) {
 
 // TestTooManyWait: waiting takes memory too, so only so many may.
 func TestTooManyWait(t *testing.T) {
-	b := New(Default, false)
+	b := New(Default)
 	done, err := b.Work(t.Context(), b.MaxWork())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,14 +156,14 @@ func TestCollector(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	t.Setenv("GOMEMLIMIT", "")
-	b := New(Default, false)
+	b := New(Default)
 	c := &collector{b: b, others: func() int64 { return 0 }}
 	index := make([]byte, 100<<20)
 	runtime.GC()
 	c.adjust()
 	with := debug.SetMemoryLimit(-1)
 	require.GreaterOrEqual(t, with, int64(Default+len(index)-program-ordinary))
-	h := b.For(1)
+	h := b.Hold()
 	h.Set(int64(len(index))) // now it is a part of the budget
 	c.adjust()
 	require.Less(t, debug.SetMemoryLimit(-1), with-int64(len(index))+2*step)

@@ -156,7 +156,7 @@ func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	sessions, err := s.list.Look(context.Background())
 	require.NoError(s.t, err)
 	clear(s.files.names)
-	hold := budget.New(budget.Default, false).For(1)
+	hold := budget.New(budget.Default).Hold()
 	return c.Lines(ctx, sessions.All(), &hold)
 }
 
@@ -321,8 +321,8 @@ func TestNoRoom(t *testing.T) {
 	s.grow(20)
 	sessions, err := s.list.Look(context.Background())
 	require.NoError(t, err)
-	memory := budget.New(budget.Min, false)
-	others, hold := memory.For(1), memory.For(1)
+	memory := budget.New(budget.Min)
+	others, hold := memory.Hold(), memory.Hold()
 	require.NoError(t, others.Resize(memory.Limit()-100))
 	_, err = New(s.store).Lines(context.Background(), sessions.All(), &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)

@@ -4,14 +4,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"strings"
 )
 
 // Document is a generated file: a list of pieces, most of which are ranges of the session file, blobs, or texts
@@ -25,8 +24,7 @@ type Document struct {
 
 	closed     func() // see OnClose; nil for nothing
 	hasBlobs   bool
-	copied     []string // hashes of the blobs whose content is literal text
-	unresolved int      // number of references to blobs that there was no room for
+	unresolved int // number of references to blobs that there was no room for
 
 	maker  Maker
 	making sync.Mutex // guards the fields below
@@ -109,7 +107,7 @@ func (d *Document) Like(of Source, maker Maker) *Document {
 // SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
 func (d *Document) SetResolved(r *Resolver, any bool) {
 	d.hasBlobs = d.blobs != nil && any
-	d.unresolved, d.copied = r.left, r.copied
+	d.unresolved = r.left
 	d.pieces = slices.Clip(d.pieces)
 }
 
@@ -185,20 +183,6 @@ func (d *Document) Pieces() int { return len(d.pieces) }
 
 // HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }
-
-// BlobHashes returns the hashes of the blobs that the document shows, each once.
-func (d *Document) BlobHashes() []string {
-	seen := map[string]bool{}
-	for _, hash := range d.copied {
-		seen[hash] = true
-	}
-	for _, p := range d.pieces {
-		if p.blob != nil {
-			seen[p.blob.Hash] = true
-		}
-	}
-	return slices.Collect(maps.Keys(seen))
-}
 
 // Memory returns how many bytes the document takes besides its snapshot, roughly.
 func (d *Document) Memory() int64 {

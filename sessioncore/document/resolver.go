@@ -39,13 +39,12 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 // ill-formed bytes become U+FFFD, and numbers that overflow a double become null. It keeps the bounds of one document. It
 // is not safe for concurrent use. The zero Resolver leaves references as they are.
 type Resolver struct {
-	ctx    context.Context // when it is done, the edits are not complete
-	blobs  Blobs           // nil leaves references as they are
-	room   int64           // how many bytes of blobs may be added
-	text   int64           // how many of them may be held as text
-	copied []string        // hashes of the blobs that were copied into the text
-	left   int             // number of references that were left for want of room
-	known  map[string]knownBlob
+	ctx   context.Context // when it is done, the edits are not complete
+	blobs Blobs           // nil leaves references as they are
+	room  int64           // how many bytes of blobs may be added
+	text  int64           // how many of them may be held as text
+	left  int             // number of references that were left for want of room
+	known map[string]knownBlob
 }
 
 // knownBlob is what is known of a blob while one document is made: a session may refer to one many times.
@@ -254,7 +253,6 @@ func (r *Resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 			return edits, nil
 		}
 		r.text -= int64(len(e.Text))
-		r.copied = append(r.copied, hash)
 	default:
 		r.left++
 		return edits, nil

@@ -146,8 +146,8 @@ func TestLostConnection(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	h := open(t, database(t, schema18, fill(20_000))) // 12 MB
-	b := budget.New(budget.Min, false)
-	hold := b.For(1)
+	b := budget.New(budget.Min)
+	hold := b.Hold()
 	_, _, err := h.Render(t.Context(), "", 0, &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	require.Zero(t, b.Held())
@@ -157,9 +157,9 @@ func TestNoRoom(t *testing.T) {
 	text, _, err := h.Render(t.Context(), "1999*", 0, &hold)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, b.Held(), int64(len(text)))
-	other := b.For(2)
+	other := b.Hold()
 	require.NoError(t, other.Resize(b.Limit()-b.Held()))
-	third := b.For(3)
+	third := b.Hold()
 	_, _, err = h.Render(t.Context(), "word", 0, &third)
 	require.ErrorIs(t, err, budget.ErrNoMemory, "not even a connection")
 	hold.Close()

@@ -13,7 +13,7 @@ type run struct {
 	*Searcher
 	ctx   context.Context
 	m     Matcher
-	files []file // those that the caller may read, in order
+	files []file // in order
 	limit int
 	each  func(*Found) error // called under mu in the order of files; may be nil
 
@@ -25,19 +25,11 @@ type run struct {
 	err   error
 }
 
-// newRun returns a run over the files that the caller may read.
+// newRun returns a run over the files.
 func (s *Searcher) newRun(ctx context.Context, m Matcher, files []file) *run {
 	r := &run{Searcher: s, ctx: ctx, m: m, files: files, limit: s.Limit}
 	if r.limit == 0 {
 		r.limit = math.MaxInt
-	}
-	if s.Guard != nil {
-		r.files = nil
-		for _, f := range files {
-			if s.Guard(ctx, f.name, f.Stat) == nil {
-				r.files = append(r.files, f)
-			}
-		}
 	}
 	r.found = make([]*Found, len(r.files))
 	return r

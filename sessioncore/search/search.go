@@ -31,8 +31,6 @@ type Sessions struct {
 	Files storage.Storage
 	// Tree is where the sessions are in a mount; "" for sessions.
 	Tree string
-	// Guard is asked about each file; files that it refuses are passed over. nil allows all.
-	Guard sessioncore.Guard
 	// Memory counts what is remembered; nil has no limits.
 	Memory *budget.Budget
 	// Limit is how many hits are looked for; 0 for all.
@@ -58,7 +56,7 @@ func New(s Sessions) *Searcher {
 	s.Tree = cmp.Or(s.Tree, "sessions")
 	return &Searcher{
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: make(chan struct{}, maxRunning),
-		held: s.Memory.For(budget.Everybody),
+		held: s.Memory.Kept(),
 	}
 }
 

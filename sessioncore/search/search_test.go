@@ -179,28 +179,6 @@ func TestUnreadableFiles(t *testing.T) {
 	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\n")
 }
 
-// TestGuard: files that the caller may not read are not even opened, whatever is remembered for others.
-func TestGuard(t *testing.T) {
-	files := &watched{Storage: manyFiles(t, 3)}
-	type user struct{}
-	s := New(Sessions{Files: files, Guard: func(ctx context.Context, name string, _ storage.Stat) error {
-		if ctx.Value(user{}) != nil && name != "p/001.jsonl" {
-			return fs.ErrPermission
-		}
-		return nil
-	}})
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
-	other := context.WithValue(context.Background(), user{}, true)
-	for range 2 {
-		r, err := s.Look(other, q)
-		require.NoError(t, err)
-		require.Len(t, r.Hits, 2)
-		require.Equal(t, "p/001.jsonl", r.Hits[0].File)
-		require.Len(t, look(t, s, "common"), 6)
-	}
-}
-
 // TestInterrupted: a search whose caller is gone ends, and leaves nothing behind that is not so.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -255,14 +233,14 @@ func (b *blocking) Open(name string) (storage.Object, error) {
 
 // TestRememberedIsBounded: by number, and by the budget of the mount.
 func TestRememberedIsBounded(t *testing.T) {
-	memory := budget.New(budget.Min, false)
+	memory := budget.New(budget.Min)
 	s := New(Sessions{Files: manyFiles(t, 100), Memory: memory})
 	for i := range 3 * maxRemembered {
 		look(t, s, fmt.Sprintf("n%03d", i))
 		require.LessOrEqual(t, len(s.remembered), maxRemembered)
 	}
 	require.Positive(t, memory.Held())
-	other := memory.For(7)
+	other := memory.Hold()
 	require.NoError(t, other.Resize(memory.Limit()-memory.Held()))
 	require.Len(t, look(t, s, "common"), 200)
 	require.LessOrEqual(t, memory.Held(), memory.Limit())

@@ -77,11 +77,6 @@ func (w *worker) try(ctx context.Context, found *Found, whole bool) error {
 	if !whole && snap.Stat().Token != token {
 		return storage.ErrStale
 	}
-	if w.Guard != nil {
-		if err := w.Guard(ctx, found.File, snap.Stat()); err != nil {
-			return nil // it was replaced by one that the caller may not read
-		}
-	}
 	found.token = snap.Stat().Token
 	if !w.hasDirectory(found.File) {
 		return nil

@@ -153,9 +153,6 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessio
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
-	if err := errors.Join(w.mayWrite(ctx, s), w.mayStore(ctx)); err != nil {
-		return nil, err
-	}
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err

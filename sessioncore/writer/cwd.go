@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
@@ -55,7 +54,7 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	if err != nil || !changed {
 		return err
 	}
-	if w.opts.Crumbs != nil && !w.isForOther(ctx) {
+	if w.opts.Crumbs != nil {
 		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), to, cwd)
 	}
 	if to == s.Name() {
@@ -105,17 +104,11 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 	if cwd == old {
 		return cwd, nil
 	}
-	return cwd, w.isDirectory(ctx, cwd)
+	return cwd, isDirectory(cwd)
 }
 
-// isDirectory fails unless there is a directory, for which the caller in the context may look. As the client, it follows
-// links and keeps the path as it was given.
-func (w *Writer) isDirectory(ctx context.Context, dir string) error {
-	if c, _ := access.From(ctx); c != nil {
-		if _, err := c.May(dir, access.Search); err != nil {
-			return noDirectory(dir, err)
-		}
-	}
+// isDirectory fails unless there is a directory. As the client, it follows links and keeps the path as it was given.
+func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
@@ -217,9 +210,6 @@ func (c *change) placeFor(cwd string) (string, error) {
 func (c *change) makePlace(to string) error {
 	files, name, dir := c.w.store.Storage(), c.s.Name(), storage.Dir(to)
 	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
-	if err := c.mayMakePlace(dir, beside); err != nil {
-		return err
-	}
 	if err := files.MkdirAll(dir); errors.Is(err, storage.ErrNotRegular) || storage.IsMissing(err) {
 		return fmt.Errorf("%w: %v", unix.ENOTDIR, err) // missing: behind a link
 	} else if err != nil {
@@ -239,24 +229,6 @@ func (c *change) makePlace(to string) error {
 	}
 	if err := files.CheckWritable(dir); !errors.Is(err, storage.ErrUnsupported) {
 		return err
-	}
-	return nil
-}
-
-// mayMakePlace asks whether he for whom the session is moved may do that with its directories.
-func (c *change) mayMakePlace(dir, beside string) error {
-	files := c.w.store.Storage()
-	if _, err := files.Stat(dir); storage.IsMissing(err) {
-		dir = "" // where it is to be made
-	}
-	change := []string{storage.Dir(c.s.Name()), dir}
-	if _, err := files.Stat(beside); err == nil {
-		change = append(change, beside, storage.Dir(beside))
-	}
-	for _, dir := range change {
-		if err := c.w.mayMake(c.ctx, dir); err != nil {
-			return err
-		}
 	}
 	return nil
 }

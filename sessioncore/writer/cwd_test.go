@@ -244,3 +244,17 @@ func TestCWDBreadcrumbs(t *testing.T) {
 	}
 	require.EqualValues(t, 0o640, fileStat(t, crumbs, "pts-1").Mode)
 }
+
+// snapshotOf lists all files below a directory, with the text of the sessions.
+func snapshotOf(t *testing.T, top string) (files map[string]string) {
+	files = map[string]string{}
+	require.NoError(t, filepath.WalkDir(top, func(path string, item fs.DirEntry, err error) error {
+		if err == nil && item.Type().IsRegular() {
+			var text []byte
+			text, err = os.ReadFile(path)
+			files[path] = string(text)
+		}
+		return err
+	}))
+	return files
+}

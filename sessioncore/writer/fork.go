@@ -188,14 +188,7 @@ const createTries = 3
 
 // create creates a session file in a directory and returns its name. If wait is set and the storage supports it, the
 // session is pending.
-//
-// A session for another user does not wait: the room is for those of the owner and of the one who mounted, who cannot
-// be kept out.
 func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
-	if err := w.mayMake(ctx, dir); err != nil {
-		return "", err
-	}
-	wait = wait && !w.isForOther(ctx)
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)

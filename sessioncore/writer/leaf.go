@@ -78,9 +78,6 @@ func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, targe
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	if err := w.mayWrite(ctx, s); err != nil {
-		return err
-	}
 	for range staleTries {
 		if done, err := s.TryMove(ctx, target); done || err != nil {
 			return err

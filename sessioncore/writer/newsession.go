@@ -81,9 +81,6 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err := n.check(); err != nil {
 		return "", err
 	}
-	if err := w.mayMake(ctx, ""); err != nil {
-		return "", err
-	}
 	n.CWD = path.Clean(n.CWD)
 	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
@@ -147,7 +144,7 @@ func scopeName(cwd string) string {
 // scopeDir returns the directory below the storage's root for a session of a working directory: the one that has such
 // sessions other than the file except, or else the one with the documented name.
 func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
-	if w.opts.Scope != nil && !w.isForOther(ctx) { // another user is not told where the sessions of a working directory are
+	if w.opts.Scope != nil {
 		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
 			return "", err
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/access"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/clienttest"
@@ -56,15 +55,6 @@ func TestOwner(t *testing.T) {
 	is(&Owner{Seen: "descriptor", PID: holder})
 	lessee, endLessee := childtest.Start(t, "lease", lease)
 	is(&Owner{Seen: "lease", PID: lessee})
-
-	other := access.With(t.Context(), &access.Caller{UID: uint32(childtest.Nobody)})
-	got, err := w.Owner(other, s)
-	require.NoError(t, err)
-	require.Equal(t, &Owner{Seen: "lease"}, got, "a process of another user")
-	self := access.With(t.Context(), &access.Caller{UID: uint32(os.Geteuid())})
-	got, err = w.Owner(self, s)
-	require.NoError(t, err)
-	require.Equal(t, lessee, got.PID)
 
 	endLessee()
 	is(&Owner{Seen: "descriptor", PID: holder})

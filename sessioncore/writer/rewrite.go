@@ -34,9 +34,6 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 // they append then is carried over if
 // tail is set, and otherwise the error wraps storage.ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) (storage.Stat, error) {
-	if err := c.w.mayMake(c.ctx, storage.Dir(c.s.Name())); err != nil {
-		return storage.Stat{}, err
-	}
 	files, token := c.w.store.Storage(), c.snap.Stat().Token
 	if !c.keepLock {
 		c.unlock()

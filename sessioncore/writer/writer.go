@@ -29,8 +29,6 @@ type Options struct {
 	LeafMemory bool
 	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
 	Root string
-	// BlobsDir is the absolute path of the directory in which Blobs keeps them.
-	BlobsDir string
 	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
 	// has. If it is nil, a new session goes into the directory with the documented name.
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
@@ -120,9 +118,6 @@ func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*cha
 }
 
 func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLock bool, f func(*change) error) error {
-	if err := w.mayWrite(ctx, s); err != nil {
-		return err
-	}
 	snap, unlock, err := w.lock(ctx, s)
 	if err != nil {
 		return err
@@ -206,9 +201,6 @@ func (c *change) commit(lines []byte, answered bool) error {
 
 // Sync makes earlier writes to the session durable. It puts a pending session on disk.
 func (w *Writer) Sync(ctx context.Context, s *sessioncore.Session) error {
-	if err := w.mayWrite(ctx, s); err != nil {
-		return err
-	}
 	files := w.store.Storage()
 	if files.Pending(s.Name()) {
 		if err := w.keep(ctx, s); err != nil {
@@ -235,9 +227,6 @@ func (w *Writer) keep(ctx context.Context, s *sessioncore.Session) error {
 // SyncAll puts all pending sessions on disk to which something was added. If it fails for some, the error is that of
 // the first one and says how many more there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	if w.isForOther(ctx) {
-		return nil // his are on disk, and the others' are not his
-	}
 	failed := w.store.Storage().KeepAll(ctx)
 	switch n := len(failed); n {
 	case 0:

@@ -89,11 +89,6 @@ func FindOther(proc string, file storage.Stat) (state storage.WriterState, pid i
 	return find(proc, file, os.Getpid())
 }
 
-// OwnedBy reports whether a process belongs to a user. It returns false if there is no such process.
-func OwnedBy(proc string, pid int, uid uint32) bool {
-	return pid != 0 && ownedBy(filepath.Join(proc, strconv.Itoa(pid)), uid)
-}
-
 // find is Find for the processes other than skip.
 func find(proc string, file storage.Stat, skip int) (state storage.WriterState, pid int) {
 	processes, err := os.ReadDir(proc)

@@ -25,9 +25,6 @@ const (
 	atOnce = 2
 )
 
-// user is whose share of the budget is used: nobody's, as the files are kept for all.
-const user = budget.Everybody - 1
-
 // cache keeps what was unpacked, within limits.
 type cache struct {
 	temporary string            // directory of temporary files
@@ -57,7 +54,7 @@ type content struct {
 func newCache(limit *budget.Budget, temporary string) *cache {
 	k := &cache{
 		temporary: temporary, limitOf: limitOf, maxMemory: maxMemory, inMemory: maxInMemory,
-		turns: make(chan struct{}, atOnce), contents: map[storage.Token]*content{}, hold: limit.For(user),
+		turns: make(chan struct{}, atOnce), contents: map[storage.Token]*content{}, hold: limit.Hold(),
 	}
 	if limit != nil {
 		k.maxMemory = min(maxMemory, limit.Limit()/memoryShare)

@@ -56,14 +56,6 @@ func New(files storage.Storage, limit *budget.Budget, temporary string) *Storage
 // Close gives back what was unpacked.
 func (s *Storage) Close() { s.cache.forgetUnused(0) }
 
-// File returns the name of the file behind a name: itself, or the compressed one.
-func (s *Storage) File(name string) string {
-	if _, _, packed, err := s.find(name); err == nil && packed {
-		return name + Ending
-	}
-	return name
-}
-
 // find returns the state of what a name stands for, the name of the file behind it, and whether that is compressed.
 func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, err error) {
 	st, err = s.files.Stat(name)

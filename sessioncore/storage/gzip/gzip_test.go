@@ -186,9 +186,6 @@ func TestNames(t *testing.T) {
 	}
 	_, err = a.Open("p/not.jsonl")
 	require.ErrorIs(t, err, storage.ErrNotRegular)
-	require.Equal(t, "p/one.jsonl.gz", a.File("p/one.jsonl"))
-	require.Equal(t, "p/both.jsonl", a.File("p/both.jsonl"))
-	require.Equal(t, "p/none.jsonl", a.File("p/none.jsonl"))
 }
 
 // TestLies reads files that are not what they say, or damaged.
@@ -308,7 +305,7 @@ func TestChanges(t *testing.T) {
 
 // TestBounds opens more than may be kept, and reads all of it twice.
 func TestBounds(t *testing.T) {
-	limit := budget.New(budget.Min, false)
+	limit := budget.New(budget.Min)
 	a := newArchive(t, limit)
 	text := lines(step)
 	a.cache.maxMemory = 2 * step

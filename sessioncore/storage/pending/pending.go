@@ -53,7 +53,7 @@ var _ storage.Storage = (*Storage)(nil)
 func New(disk storage.Storage, limit *budget.Budget) *Storage {
 	return &Storage{
 		Storage: disk, memory: memory.New(), files: map[string]*waitingFile{}, below: map[string]int{},
-		hold: limit.For(budget.Everybody),
+		hold: limit.Kept(),
 	}
 }
 

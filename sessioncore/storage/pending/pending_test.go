@@ -28,7 +28,7 @@ func write(data []byte) func(io.Writer) error {
 // counted that is not there.
 func TestManyAtOnce(t *testing.T) {
 	const files, size = 58, 2 << 20
-	limit := budget.New(budget.Default, false)
+	limit := budget.New(budget.Default)
 	p := New(memory.New(), limit)
 	line := bytes.Repeat([]byte("x"), size)
 	var fit atomic.Int64

@@ -105,7 +105,7 @@ func TestTitleColumns(t *testing.T) {
 // TestContentIsBounded: what is kept is a part of the budget; what finds no room is read in windows, and what was taken
 // away is read again.
 func TestContentIsBounded(t *testing.T) {
-	memory := budget.New(budget.Min, false) // of which 3.6 MB are for what is kept
+	memory := budget.New(budget.Min) // of which 3.6 MB are for what is kept
 	table, s := openTable(t, Options{Memory: memory})
 	small := lines(10_000)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
