@@ -55,7 +55,7 @@ func sound(t testing.TB) memoryFiles {
 	defer conn.Close()
 	run(t, conn, "PRAGMA wal_autocheckpoint=0; INSERT INTO history(prompt) VALUES ('fix what is in the log'); INSERT INTO history(prompt) VALUES ('fix it')")
 	files := memoryFiles{}
-	for _, name := range []string{databaseName, walName, shmName} {
+	for _, name := range []string{databaseName, walName} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		files[name] = content
@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 func damaged(files memoryFiles, seed int64) memoryFiles {
 	r := rand.New(rand.NewSource(seed))
 	files = maps.Clone(files)
-	for _, name := range [][]string{{databaseName}, {walName}, {databaseName, walName, shmName}}[r.Intn(3)] {
+	for _, name := range [][]string{{databaseName}, {walName}, {databaseName, walName}}[r.Intn(3)] {
 		b := bytes.Clone(files[name])
 		for range 1 + r.Intn(30) {
 			at := r.Intn(len(b))

@@ -9,11 +9,11 @@
 //   - keeps nothing open and nothing in memory between two reads;
 //   - bounds time, memory and size of each read, and survives a panic in the library.
 //
-// Reading beside a writer. The files are pinned at their current sizes. SQLite reads them through our own file system
-// (vfs.go), which has no shared memory, with locking_mode=EXCLUSIVE. So it builds its index of the log in its own
-// memory, from the log alone, as after a crash, and finds what is committed. A log is only written from its start
-// again under a new header, and the database file only changes when frames of the log are copied into it, which
-// writers announce in history.db-shm. So if the log still has its header afterwards, and no frame beyond the pinned
-// ones was copied, then one committed state was read (pinned.go); otherwise the read is repeated. If there is no
-// history.db-shm, the times of the database file show whether it changed.
+// Reading beside a writer. The files are copied into memory, the database file first and its log after that, and SQLite
+// reads the copies through our own file system (vfs.go), which has no shared memory, with locking_mode=EXCLUSIVE. So it
+// builds its index of the log in its own memory, from the log alone, as after a crash, and finds what is committed. A
+// page that was copied while a writer put it there comes from a frame of the log, which is in the copy of the log too,
+// and pages that are in the log are read from the log: unless the log was written from its start again meanwhile. Then
+// it has another header, and the files are copied again, as they are if a name stands for another file. Where there is
+// no log, the times of the database file show whether it changed.
 package history

@@ -5,7 +5,7 @@ import "errors"
 var (
 	// ErrQuery: the query contains no word and is not a valid FTS5 query.
 	ErrQuery = errors.New("not a search query")
-	// ErrTooBig: a value is longer than maxValue, or the answer is longer than maxRendering.
+	// ErrTooBig: a value is longer than maxValue, the answer longer than maxRendering, or the files than maxCopied.
 	ErrTooBig = errors.New("the prompt history is too big")
 	// ErrTooSlow: the answer took more than maxTime.
 	ErrTooSlow = errors.New("reading the prompt history takes too long")

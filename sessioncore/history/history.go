@@ -15,12 +15,11 @@ import (
 const (
 	databaseName = "history.db"
 	walName      = databaseName + "-wal"
-	shmName      = databaseName + "-shm"
 	journalName  = databaseName + "-journal"
 )
 
 const (
-	// maxReads bounds the concurrent reads: each takes up to maxMemory.
+	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxCopied for the files.
 	maxReads = 2
 	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
@@ -29,12 +28,7 @@ const (
 	// grace is how long a read may take to notice that its time is over. The library checks often, but not in every
 	// loop. A read that never ends keeps its slot, so that there are never more than maxReads.
 	grace = 2 * time.Second
-	// patientAttempts is the number of failed attempts after which the files are copied before they are read. Copying
-	// takes less time than reading, and a busy writer changes them every few milliseconds.
-	patientAttempts = 3
-	// maxHeld is the size in bytes up to which the files are copied.
-	maxHeld = 32 << 20
-	// pause is how long to wait between two attempts, so that a writer can proceed.
+	// pause is how long to wait between two attempts to copy the files, so that a writer can proceed.
 	pause = time.Millisecond
 )
 
@@ -48,13 +42,12 @@ type Files interface {
 type History struct {
 	files Files
 	limit time.Duration // maxTime, or less in tests
-	tries int           // patientAttempts, or less in tests
 	reads chan struct{} // a slot for each read in progress
 }
 
 // New returns the history in files, which need not exist.
 func New(files Files) *History {
-	return &History{files: files, limit: maxTime, tries: patientAttempts, reads: make(chan struct{}, maxReads)}
+	return &History{files: files, limit: maxTime, reads: make(chan struct{}, maxReads)}
 }
 
 // State identifies a state of the database: if a Measure is settled, equal States mean equal content.
@@ -163,64 +156,36 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 	}
 }
 
-// repeat reads until nothing changed during a read.
-func (h *History) repeat(request context.Context, match string, out *lines) (Measure, error) {
+// repeat copies the files until they are of one state, and runs the query on that.
+func (h *History) repeat(request context.Context, match string, out *lines) (m Measure, err error) {
 	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
-	for n := 0; ; n++ {
-		m, changed, err := h.attempt(ctx, match, out, n >= h.tries)
-		switch {
-		case isLost(err):
-			return m, err
-		case request.Err() != nil:
-			return m, request.Err()
-		case ctx.Err() != nil && changed:
-			return m, fmt.Errorf("%w: the database changed all the time, for %v", ErrTooSlow, h.limit)
-		case ctx.Err() != nil:
-			return m, fmt.Errorf("%w: more than %v", ErrTooSlow, h.limit)
-		case !changed:
+	room := out.hold.Another()
+	defer room.Close()
+	var c *copied
+	for err = errChanged; errors.Is(err, errChanged) && ctx.Err() == nil; {
+		if _, err := h.State(); err != nil {
 			return m, err
 		}
-		time.Sleep(pause)
-	}
-}
-
-// attempt reads once, from a copy if hurry is set. changed reports that the database changed meanwhile, so that the
-// result is invalid.
-func (h *History) attempt(
-	ctx context.Context, match string, out *lines, hurry bool,
-) (m Measure, changed bool, err error) {
-	if _, err := h.State(); err != nil {
-		return m, false, err
-	}
-	p, err := h.pin(ctx)
-	if errors.Is(err, errChanged) {
-		return m, true, nil
-	} else if err != nil {
-		return m, false, err
-	}
-	defer p.close()
-	if wait := p.wait(); wait > 0 {
-		time.Sleep(wait)
-		return m, true, nil
-	}
-	m.State = p.state
-	m.Settled = p.state.Stat().Token.Settling(p.at) == 0
-	held := false
-	if hurry {
-		copied := out.hold.Another()
-		defer copied.Close()
-		held, err = p.hold(&copied)
-		if (held || err != nil) && p.changed() {
-			return m, true, nil
-		} else if err != nil {
-			return m, false, err
+		if c, err = h.copy(ctx, &room); errors.Is(err, errChanged) {
+			time.Sleep(pause)
 		}
 	}
-	out.reset()
-	if err = queryWithin(ctx, p, match, out); err != nil && p.journal != nil {
-		err = fmt.Errorf("%w (%s has a transaction that was cut off or is under way)", err, journalName)
+	if err == nil {
+		m.State, m.Settled = c.state, c.settled
+		if err = queryWithin(ctx, c, match, out); err != nil && c.content[journalName] != nil {
+			err = fmt.Errorf("%w (%s has a transaction that was cut off or is under way)", err, journalName)
+		}
+		m.Size = out.size
 	}
-	m.Size = out.size
-	return m, !held && p.changed(), err
+	switch {
+	case isLost(err):
+	case request.Err() != nil:
+		err = request.Err()
+	case errors.Is(err, errChanged):
+		err = fmt.Errorf("%w: the database changed all the time, for %v", ErrTooSlow, h.limit)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: more than %v", ErrTooSlow, h.limit)
+	}
+	return m, err
 }

@@ -49,7 +49,7 @@ func TestHostileSchema(t *testing.T) {
 		"too much": {[]string{table + fullText + "CREATE INDEX idx_history_created_at ON history(created_at DESC)", numbers(12) +
 			"INSERT INTO history SELECT i, 'fix', i, replace(hex(zeroblob(500000)), '0', char(1)) FROM n"}, ErrTooBig, ErrTooBig},
 		"in no order": {[]string{"CREATE TABLE history(id, prompt, created_at, cwd);" + fullText, // sorted in memory
-			numbers(5) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, budget.ErrNoMemory, budget.ErrNoMemory},
+			numbers(4) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, budget.ErrNoMemory, budget.ErrNoMemory},
 		"deep expressions": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd DEFAULT (1" +
 			strings.Repeat("+1", 500) + "));" + fullText}, ErrUnreadable, ErrUnreadable},
 	} {
@@ -91,17 +91,16 @@ func TestTooSlow(t *testing.T) {
 	require.ErrorIs(t, err, ErrBusy)
 }
 
-// TestEndlessLog: the library does not ask for the time while it looks through a log, but it reads.
-func TestEndlessLog(t *testing.T) {
-	dir := database(t, schema18, rows)
-	conn := connect(t, dir)
-	run(t, conn, "PRAGMA wal_autocheckpoint=0; INSERT INTO history(prompt) VALUES ('x')")
-	defer conn.Close()
-	age(t, dir)
-	h := New(slowFiles{open(t, dir).files})
-	h.limit = 100 * time.Millisecond
-	_, err := h.Measure(context.Background(), "", nil)
-	require.ErrorIs(t, err, ErrTooSlow)
+// TestTooLarge: files that are not copied are refused with a reason.
+func TestTooLarge(t *testing.T) {
+	for _, name := range []string{databaseName, walName} {
+		dir := database(t, schema18, rows)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, walName), nil, 0o644))
+		require.NoError(t, os.Truncate(filepath.Join(dir, name), maxCopied+1))
+		_, err := open(t, dir).Measure(t.Context(), "", nil)
+		require.ErrorIs(t, err, ErrTooBig, name)
+		require.ErrorContains(t, err, "64 MiB", name)
+	}
 }
 
 // slowFiles takes a while for each read.
@@ -145,19 +144,25 @@ func TestLostConnection(t *testing.T) {
 // TestNoRoom: an answer that does not fit into the budget is refused, and so is a connection; nothing stays counted.
 func TestNoRoom(t *testing.T) {
 	sessiontest.NotUnderRace(t)
-	h := open(t, database(t, schema18, fill(20_000))) // 12 MB
-	b := budget.New(budget.Min)
-	hold := b.Hold()
-	_, _, err := h.Render(t.Context(), "", 0, &hold)
+	dir := database(t, schema18, fill(5000))
+	h := open(t, dir)
+	info, err := os.Stat(filepath.Join(dir, databaseName))
+	require.NoError(t, err)
+	b := budget.New(2 * budget.Min)
+	hold, other := b.Hold(), b.Hold()
+	require.NoError(t, other.Resize(b.Limit()-info.Size()-firstMemory-1<<20))
+	before := b.Held()
+	_, _, err = h.Render(t.Context(), "", 0, &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
-	require.Zero(t, b.Held())
+	require.Equal(t, before, b.Held())
 	m, err := h.Measure(t.Context(), "", &hold)
 	require.NoError(t, err, "it takes no memory to count")
-	require.Greater(t, m.Size, b.Limit()/2)
+	require.Greater(t, m.Size, int64(2<<20))
+	require.Equal(t, before, b.Held())
 	text, _, err := h.Render(t.Context(), "1999*", 0, &hold)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, b.Held(), int64(len(text)))
-	other := b.Hold()
+	require.GreaterOrEqual(t, b.Held(), before+int64(len(text)))
+	other.Close()
 	require.NoError(t, other.Resize(b.Limit()-b.Held()))
 	third := b.Hold()
 	_, _, err = h.Render(t.Context(), "word", 0, &third)

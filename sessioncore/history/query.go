@@ -56,9 +56,9 @@ var settings = map[sqlite3.DBConfig]bool{
 // connections counts the connections; the number names the file system of each.
 var connections atomic.Int64
 
-// queryWithin writes the result of a query on a pinned database to out, with a connection that takes as little memory as
+// queryWithin writes the result of a query on a copied database to out, with a connection that takes as little memory as
 // it can do with.
-func queryWithin(ctx context.Context, p *pinned, match string, out *lines) error {
+func queryWithin(ctx context.Context, c *copied, match string, out *lines) error {
 	hold := out.hold.Another()
 	for size := int64(firstMemory); ; size *= 2 {
 		if err := hold.Resize(size); err != nil {
@@ -66,7 +66,7 @@ func queryWithin(ctx context.Context, p *pinned, match string, out *lines) error
 			return err
 		}
 		out.reset()
-		err := query(ctx, p, match, out, size)
+		err := query(ctx, c, match, out, size)
 		if isLost(err) {
 			return err // and its memory stays
 		}
@@ -84,8 +84,8 @@ var outOfMemory = func() (reason any) {
 	return nil
 }()
 
-// query writes the result of a query on a pinned database to out, with a connection of that much memory.
-func query(ctx context.Context, p *pinned, match string, out *lines, memory int64) (err error) {
+// query writes the result of a query on a copied database to out, with a connection of that much memory.
+func query(ctx context.Context, c *copied, match string, out *lines, memory int64) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
 		if r := recover(); r != nil {
@@ -99,7 +99,7 @@ func query(ctx context.Context, p *pinned, match string, out *lines, memory int6
 		}
 	}()
 	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
-	vfs.Register(name, pinnedVFS{p})
+	vfs.Register(name, copiedVFS{c})
 	defer vfs.Unregister(name)
 	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file:"+databaseName+"?mode=ro&vfs="+name)
 	if err != nil {

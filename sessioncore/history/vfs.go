@@ -1,81 +1,56 @@
 package history
 
 import (
-	"io"
+	"bytes"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// pinnedVFS is the file system that SQLite sees: only the pinned files. Nothing in it can be written, created, locked
+// copiedVFS is the file system that SQLite sees: only the copied files. Nothing in it can be written, created, locked
 // or shared.
-type pinnedVFS struct{ *pinned }
+type copiedVFS struct{ *copied }
 
-var _ vfs.VFS = pinnedVFS{}
+var _ vfs.VFS = copiedVFS{}
 
 // Open implements vfs.VFS.
-func (v pinnedVFS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
-	f := v.file(name)
+func (v copiedVFS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	content, ok := v.content[name]
 	kind := flags & (vfs.OPEN_MAIN_DB | vfs.OPEN_MAIN_JOURNAL | vfs.OPEN_WAL)
-	if kind == 0 || f == nil && kind != vfs.OPEN_WAL { // no temporary files
+	if kind == 0 || !ok && kind != vfs.OPEN_WAL { // no temporary files
 		return nil, 0, sqlite3.CANTOPEN
 	}
 	// A missing log is an empty one: SQLite wants to create it for a database in WAL mode.
-	return readOnlyFile{f}, kind | vfs.OPEN_READONLY, nil
-}
-
-func (v pinnedVFS) file(name string) *pinnedFile {
-	switch name {
-	case databaseName:
-		return v.database
-	case walName:
-		return v.wal
-	case journalName:
-		return v.journal
-	}
-	return nil
+	return copiedFile{bytes.NewReader(content)}, kind | vfs.OPEN_READONLY, nil
 }
 
 // Delete implements vfs.VFS.
-func (v pinnedVFS) Delete(string, bool) error { return sqlite3.IOERR_DELETE }
+func (v copiedVFS) Delete(string, bool) error { return sqlite3.IOERR_DELETE }
 
 // Access implements vfs.VFS.
-func (v pinnedVFS) Access(name string, _ vfs.AccessFlag) (bool, error) {
-	return v.file(name) != nil, nil
+func (v copiedVFS) Access(name string, _ vfs.AccessFlag) (bool, error) {
+	return v.content[name] != nil, nil
 }
 
 // FullPathname implements vfs.VFS.
-func (v pinnedVFS) FullPathname(name string) (string, error) { return name, nil }
+func (v copiedVFS) FullPathname(name string) (string, error) { return name, nil }
 
-// readOnlyFile is a pinned file as SQLite sees it; if it is nil, an empty file.
-type readOnlyFile struct{ *pinnedFile }
+// copiedFile is a copied file as SQLite sees it.
+type copiedFile struct{ *bytes.Reader }
 
-var _ vfs.File = readOnlyFile{}
-
-// ReadAt implements vfs.File.
-func (f readOnlyFile) ReadAt(p []byte, off int64) (int, error) {
-	if f.pinnedFile == nil {
-		return 0, io.EOF
-	}
-	return f.pinnedFile.ReadAt(p, off)
-}
+var _ vfs.File = copiedFile{}
 
 // Size implements vfs.File.
-func (f readOnlyFile) Size() (int64, error) {
-	if f.pinnedFile == nil {
-		return 0, nil
-	}
-	return f.stat.Size, nil
-}
+func (f copiedFile) Size() (int64, error) { return f.Reader.Size(), nil }
 
 // The other methods of vfs.File. Locks are granted, since nobody else sees these files.
 
-func (f readOnlyFile) Close() error                                    { return nil } // pinned.close does it
-func (f readOnlyFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }
-func (f readOnlyFile) Truncate(int64) error                            { return sqlite3.READONLY }
-func (f readOnlyFile) Sync(vfs.SyncFlag) error                         { return nil }
-func (f readOnlyFile) Lock(vfs.LockLevel) error                        { return nil }
-func (f readOnlyFile) Unlock(vfs.LockLevel) error                      { return nil }
-func (f readOnlyFile) CheckReservedLock() (bool, error)                { return false, nil }
-func (f readOnlyFile) SectorSize() int                                 { return 0 }
-func (f readOnlyFile) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
+func (f copiedFile) Close() error                                    { return nil }
+func (f copiedFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }
+func (f copiedFile) Truncate(int64) error                            { return sqlite3.READONLY }
+func (f copiedFile) Sync(vfs.SyncFlag) error                         { return nil }
+func (f copiedFile) Lock(vfs.LockLevel) error                        { return nil }
+func (f copiedFile) Unlock(vfs.LockLevel) error                      { return nil }
+func (f copiedFile) CheckReservedLock() (bool, error)                { return false, nil }
+func (f copiedFile) SectorSize() int                                 { return 0 }
+func (f copiedFile) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
