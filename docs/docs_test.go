@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -435,4 +436,17 @@ func TestSections(t *testing.T) {
 	for i, n := range readDocuments(t)["design"].sections {
 		require.Equal(t, strconv.Itoa(i+1), n)
 	}
+}
+
+// TestPicture: the picture of README.md shows the transcript. If it does not, run scripts/picture.
+func TestPicture(t *testing.T) {
+	drawn := filepath.Join(t.TempDir(), "picture.svg")
+	out, err := exec.Command("../scripts/picture", drawn).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	want, err := os.ReadFile(drawn)
+	require.NoError(t, err)
+	require.Greater(t, strings.Count(string(want), "<text"), 20)
+	picture, err := os.ReadFile("picture.svg")
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(picture))
 }
