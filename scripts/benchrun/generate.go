@@ -64,8 +64,8 @@ func newGenerator(salt uint64) *generator {
 // generate writes a session into dir/<name>, and its plain files into dir/<name>-plain.
 func generate(dir string, sp spec) (*session, error) {
 	s := &session{spec: sp, agent: filepath.Join(dir, sp.name)}
-	stem := "2026-02-16T10-20-30-000Z_019c6f0e-7a11-7000-8000-000000000001"
-	s.dir = filepath.Join("sessions", scopeDir, stem)
+	const id = "019c6f0e-7a11-7000-8000-000000000001"
+	s.dir = filepath.Join("sessions", scopeDir, "2026-02-16T10-20-30-000Z_"+id)
 	s.raw = s.dir + ".jsonl"
 	s.file = filepath.Join(s.agent, s.raw)
 	if sp.plain {
@@ -75,10 +75,8 @@ func generate(dir string, sp spec) (*session, error) {
 		}
 	}
 	g := newGenerator(uint64(sp.entries))
-	err := g.writeNamed(s, "019c6f0e-7a11-7000-8000-000000000001", "/home/dev/project")
-	if len(g.ids) > 0 {
-		s.lastID = g.ids[len(g.ids)-1]
-	}
+	err := g.writeNamed(s, id, "/home/dev/project")
+	s.lastID = g.ids[len(g.ids)-1]
 	return s, err
 }
 
@@ -91,41 +89,24 @@ func (g *generator) writeNamed(s *session, id, cwd string) (err error) {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(f, 1<<20)
+	w := bufio.NewWriterSize(f, 1<<20) // it keeps the first error
 	defer func() { err = errors.Join(err, w.Flush(), f.Close()) }()
-	if _, err := w.Write(g.header(id, cwd)); err != nil {
-		return err
-	}
+	_, _ = w.Write(g.header(id, cwd))
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-		if s.plain != "" {
-			if err := writePlain(filepath.Join(s.plain, "entries", g.ids[i]+".json"), line, g.now); err != nil {
+		_, _ = w.Write(line)
+		if s.plain != "" { // what the mount shows of it, with its time and mode, so that long listings of both agree
+			name := filepath.Join(s.plain, "entries", g.ids[i]+".json")
+			if err := errors.Join(os.WriteFile(name, line, 0o400), os.Chtimes(name, g.now, g.now)); err != nil {
 				return err
 			}
 		}
-		if s.bad > 0 && i%(s.entries/s.bad) == 1 {
-			if _, err := w.Write(torn(line)); err != nil {
-				return err
-			}
+		if s.bad > 0 && i%(s.entries/s.bad) == 1 { // cut in its middle: what a crash leaves behind
+			_, _ = w.Write(append(line[:len(line)/2], '\n'))
 		}
 	}
 	return nil
 }
-
-// writePlain writes what the mount shows of an entry: the same bytes, time and mode (a file of the session's 0600 that
-// refuses writing), so that long listings of both agree.
-func writePlain(name string, line []byte, t time.Time) error {
-	if err := os.WriteFile(name, line, 0o400); err != nil {
-		return err
-	}
-	return os.Chtimes(name, t, t)
-}
-
-// torn cuts a line in its middle: what a crash leaves behind.
-func torn(line []byte) []byte { return append(line[:len(line)/2:len(line)/2], '\n') }
 
 func (g *generator) header(id, cwd string) []byte {
 	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", id, stamp(g.now), cwd)
@@ -145,12 +126,9 @@ func (g *generator) entry(size int) []byte {
 		parent = `"` + g.ids[at] + `"`
 	}
 	id := g.newID()
-	b := append(g.line[:0], `{"type":"`...)
-	what := g.kind()
-	b = append(b, what.entryType...)
-	b = append(b, `","id":"`+id+`","parentId":`+parent+`,"timestamp":"`+stamp(g.now)+`",`...)
-	b = what.write(g, b, size)
-	g.line = append(b, "}\n"...)
+	entryType, write := g.kind()
+	b := append(g.line[:0], `{"type":"`+entryType+`","id":"`+id+`","parentId":`+parent+`,"timestamp":"`+stamp(g.now)+`",`...)
+	g.line = append(write(g, b, size), "}\n"...)
 	return g.line
 }
 
@@ -165,26 +143,20 @@ func (g *generator) newID() string {
 	return id
 }
 
-// kindOfEntry is one kind of entry: its type, and what writes the rest of its members.
-type kindOfEntry struct {
-	entryType string
-	write     func(g *generator, b []byte, size int) []byte
-}
-
-// kind chooses what comes next: a user's message, then answers and tool results in turn; now and then
-// another model.
-func (g *generator) kind() kindOfEntry {
+// kind chooses the type of what comes next and what writes the rest of its members: a user's message, then answers and tool
+// results in turn; now and then another model.
+func (g *generator) kind() (entryType string, write func(g *generator, b []byte, size int) []byte) {
 	g.turn++
 	switch {
 	case len(g.ids) == 1 || g.turn > 12 && g.rng.IntN(8) == 0:
 		g.turn = 0
-		return kindOfEntry{"message", (*generator).user}
+		return "message", (*generator).user
 	case g.rng.IntN(500) == 0:
-		return kindOfEntry{"model_change", (*generator).model}
+		return "model_change", (*generator).model
 	case g.turn%2 == 1:
-		return kindOfEntry{"message", (*generator).assistant}
+		return "message", (*generator).assistant
 	}
-	return kindOfEntry{"message", (*generator).toolResult}
+	return "message", (*generator).toolResult
 }
 
 // fill appends text until b has size bytes, tail of them being still to come.

@@ -22,7 +22,6 @@ type bench struct {
 	daemon   []string // command line up to SOURCE MOUNTPOINT
 	loopback string
 	small    bool
-	large    bool
 	runs     int // of each row that counts; one more comes before them, to warm up
 	client   *client
 	sessions map[string]*session
@@ -60,7 +59,6 @@ func run() error {
 	daemon := flag.String("daemon", "", "command line of the daemon, up to SOURCE MOUNTPOINT")
 	flag.StringVar(&b.loopback, "loopback", "", "go-fuse's loopback example")
 	flag.BoolVar(&b.small, "small", false, "small stores, to try the script")
-	flag.BoolVar(&b.large, "large", false, "row i and j with 2.5 GB instead of 250 MB")
 	flag.IntVar(&b.runs, "runs", 5, "how often each row is run")
 	installed := flag.String("client", "", "directory with the client's node_modules")
 	bun := flag.String("bun", "", "the client's runtime")
@@ -83,7 +81,7 @@ func run() error {
 			return err
 		}
 	}
-	about := aboutMachine(b.dir)
+	about := b.aboutMachine()
 	var results []result
 	var failed error
 	for _, r := range rows {

@@ -73,7 +73,6 @@ type goal struct {
 	ratio   float64
 	seconds float64
 	bytes   float64
-	root    bool // it is meant for root
 }
 
 // result is a line of the table: ours and the peer's figures in turn, one a run.

@@ -102,14 +102,11 @@ func (m *mount) close() error {
 
 func (m *mount) unmount() (err error) {
 	for range 50 { // a process that just ended may still hold something open
-		if os.Geteuid() == 0 {
-			err = unix.Unmount(m.dir, 0)
-		} else if out, failed := exec.Command("fusermount3", "-u", m.dir).CombinedOutput(); failed != nil {
-			err = fmt.Errorf("fusermount3: %w: %s", failed, bytes.TrimSpace(out))
-		}
-		if err == nil || !isFUSE(m.dir) {
+		out, failed := exec.Command("fusermount3", "-u", m.dir).CombinedOutput()
+		if failed == nil || !isFUSE(m.dir) {
 			return nil
 		}
+		err = fmt.Errorf("fusermount3: %w: %s", failed, out)
 		time.Sleep(20 * time.Millisecond)
 	}
 	return err

@@ -4,14 +4,10 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 func (s *session) describe() string {
@@ -19,11 +15,10 @@ func (s *session) describe() string {
 }
 
 // render makes the page from what was measured in this run.
-func (b *bench) render(about machine, results []result, now time.Time) string {
+func (b *bench) render(about string, results []result, now time.Time) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmarks\n\nWritten by `scripts/bench` on %s; every figure is from that run.\n\n", now.UTC().Format("2006-01-02"))
-	fmt.Fprintf(&out, "- Machine: %s, %d cores, %.0f GB memory; load average %s at the start\n", about.processor, about.cores, float64(about.memory)/1e9, about.load)
-	fmt.Fprintf(&out, "- Linux %s, %s, temporary files on %s, %s\n", about.kernel, runtime.Version(), about.disk, about.user)
+	fmt.Fprintf(&out, "%s- %s\n", about, runtime.Version())
 	if b.client != nil && b.client.version != "" {
 		fmt.Fprintf(&out, "- Client: @oh-my-pi/pi-coding-agent %s, bun %s; its time is that of the call alone, without the start of bun\n", b.client.version, b.client.runtime)
 	}
@@ -71,8 +66,6 @@ func (r *result) line() string {
 
 func (g goal) String() string {
 	switch {
-	case g.root:
-		return fmt.Sprintf("≤ %g as root", g.ratio)
 	case g.ratio > 0:
 		return fmt.Sprintf("≤ %g", g.ratio)
 	case g.seconds > 0:
@@ -90,7 +83,7 @@ func (r *result) reached() string {
 		figures, limit = r.ratios(), r.goal.ratio
 	}
 	switch {
-	case limit == 0, len(figures) == 0, r.goal.root && os.Geteuid() != 0:
+	case limit == 0, len(figures) == 0:
 		return ""
 	case median(figures) <= limit:
 		return "yes"
@@ -98,44 +91,10 @@ func (r *result) reached() string {
 	return "**no**"
 }
 
-// machine is what the figures were taken on: no names, no paths.
-type machine struct {
-	processor, kernel, disk, load, user string
-	cores                               int
-	memory                              uint64
-}
-
-func aboutMachine(dir string) machine {
-	m := machine{cores: runtime.NumCPU(), processor: "unknown processor", load: "unknown", user: "as a user"}
-	if os.Geteuid() == 0 {
-		m.user = "as root"
-	}
-	var uts unix.Utsname
-	if unix.Uname(&uts) == nil {
-		m.kernel = unix.ByteSliceToString(uts.Release[:])
-	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		m.memory = info.Totalram * uint64(info.Unit)
-	}
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		m.load, _, _ = strings.Cut(string(load), " ")
-	}
-	if cpus, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(cpus)) {
-			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-				m.processor = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	m.disk = diskKind(dir)
-	return m
-}
-
-// diskKind names the file system that the temporary files are on.
-func diskKind(dir string) string {
-	out, _ := exec.Command("df", "--output=fstype", dir).Output()
-	_, kind, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return cmp.Or(kind, "an unknown file system")
+// aboutMachine is what the figures were taken on: no names, no paths.
+func (b *bench) aboutMachine() string {
+	about, _ := b.output(b.dir, `
+		echo "- Machine: $(grep -m1 "model name" /proc/cpuinfo | cut -d: -f2 | xargs), $(nproc) cores, $(awk "/^MemTotal/ { printf \"%.0f\", \$2 / 1e6 }" /proc/meminfo) GB memory; load average $(cut -d" " -f1 /proc/loadavg) at the start"
+		echo "- Linux $(uname -r), temporary files on $(df --output=fstype . | tail -n 1), as $(id -un | sed "/^root$/!s/.*/a user/")"`)
+	return about
 }

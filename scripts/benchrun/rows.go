@@ -20,7 +20,6 @@ var allRows = []row{
 	{"h", rowIndex},
 	{"i", rowForeignAppend},
 	{"j", rowMemory},
-	{"k", rowBlob},
 	{"m", rowCosts},
 	{"n", rowSearch},
 	{"o", rowArchive},
@@ -187,20 +186,6 @@ func appendLine(file, line string) error {
 	defer f.Close()
 	_, err = f.WriteString(line)
 	return err
-}
-
-// rowBlob: one large file that never changes.
-func rowBlob(b *bench) []result {
-	size := b.shrink(500 * megabyte)
-	agent, name := b.blob(size)
-	res := []result{{what: fmt.Sprintf("`cat` of a blob, %d MB, first time", size/megabyte), peer: peerPlain, goal: goal{ratio: 1.2, root: true}}}
-	b.withOurs(agent, &res[0], func(mt *mount) { b.same(mt.dir, agent, "sha256sum blobs/"+name) })
-	return b.repeat(res, func() {
-		b.withOurs(agent, &res[0], func(mt *mount) {
-			line := "cat blobs/" + name + " >/dev/null"
-			res[0].add(b.time(mt.dir, line), b.time(agent, line))
-		})
-	})
 }
 
 // rowArchive: the first listing of a compressed session unpacks it.

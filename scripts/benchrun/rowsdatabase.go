@@ -83,14 +83,11 @@ func (d *database) firstListing() []result {
 		what: "PostgreSQL: first `ls -U entries \\| wc -l` after a mount, a row of " + s.describe(),
 		peer: "`psql -c 'SELECT content …'`", goal: goal{ratio: 2},
 	}}
-	d.repeat(res, func() {
+	return d.repeat(res, func() {
 		d.withOurs(d.source(table), &res[0], func(mt *mount) {
 			res[0].add(d.expect(mt.path(s.dir), line, s.entries), d.psql(`SELECT content FROM `+table))
 		})
 	})
-	added := strings.Replace(appendLines(1)[0], `"data"`, `"id":"bench001","parentId":null,"data"`, 1)
-	res[0].what += d.transferred(table, added, func(mt *mount, appended int) { d.expect(mt.path(s.dir), line, s.entries+appended) })
-	return res
 }
 
 // appends: our writes and the same number of statements by which a client appends, each to a row of its own.
@@ -132,7 +129,7 @@ func (d *database) index() []result {
 	d.table(table, d.manySessions(n, 4, int64(n)*4000))
 	const list = `SELECT path, mtime_ms, octet_length(content), title, title_source, title_updated_at,
 		substring(convert_to(content, 'UTF8') FROM 1 FOR 4096) FROM ` + table
-	d.repeat(res, func() {
+	return d.repeat(res, func() {
 		d.withOurs(d.source(table), &res[0], func(mt *mount) {
 			first := d.expect(mt.dir, line, n)
 			peer := d.psql(list)
@@ -140,29 +137,4 @@ func (d *database) index() []result {
 			res[1].add(d.expect(mt.dir, line, n), peer)
 		})
 	})
-	res[1].what += d.transferred(table, appendLines(1)[0], func(mt *mount, _ int) { d.expect(mt.dir, line, n) })
-	return res
-}
-
-// transferred mounts a table through a socket that counts, and tells what the server sent when read was called, and when it
-// was called again after another client had appended a line to a row.
-func (d *database) transferred(table, line string, read func(mt *mount, appended int)) string {
-	at, err := os.MkdirTemp("", "pg") // a socket's path has little room
-	d.must(err)
-	defer os.RemoveAll(at)
-	c, err := countAt(filepath.Join(at, postgrestest.SocketName), d.server.Socket())
-	d.must(err)
-	defer c.Close()
-	var sent [2]float64
-	source := strings.Replace(d.source(table), filepath.Dir(d.server.Socket()), at, 1)
-	d.withOurs(source, &result{}, func(mt *mount) {
-		read(mt, 0)
-		sent[0] = float64(c.sent.Load())
-		d.exec(`UPDATE `+table+` SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = (SELECT min(path) FROM `+table+`)`, line)
-		time.Sleep(kernelForgets)
-		read(mt, 1)
-		sent[1] = float64(c.sent.Load()) - sent[0]
-	})
-	return fmt.Sprintf(" (the server sends %.1f MB first, and %.1f KB after another client appended %d bytes)",
-		sent[0]/megabyte, sent[1]/1000, len(line))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,11 +48,7 @@ func (b *bench) middleSession() *session {
 	return b.session(spec{name: "middle", entries: 3_816, bytes: 25 * megabyte, plain: true})
 }
 
-// hugeSession is 2.5 GB with -large.
 func (b *bench) hugeSession() *session {
-	if b.large {
-		return b.session(spec{name: "huge", entries: 150_000, bytes: 2500 * megabyte})
-	}
 	return b.session(spec{name: "large", entries: 15_000, bytes: 250 * megabyte})
 }
 
@@ -105,16 +100,4 @@ func (b *bench) store() (agent string, files []string, what string) {
 		b.fail("%d sessions instead of %d", len(files), n)
 	}
 	return agent, files, fmt.Sprintf("%d sessions, %d MB", n, bytes/megabyte)
-}
-
-// blob makes an agent directory with one blob of that many bytes, named as the client does.
-func (b *bench) blob(size int) (agent, name string) {
-	agent = filepath.Join(b.dir, "blob")
-	b.log("making a blob of %d MB", size/megabyte)
-	b.must(os.MkdirAll(filepath.Join(agent, "blobs"), 0o755))
-	b.time(agent, fmt.Sprintf("head -c %d /dev/urandom >blobs/new", size))
-	sum, _ := b.output(agent, "sha256sum <blobs/new")
-	name = strings.Fields(sum)[0]
-	b.time(agent, "mv blobs/new blobs/"+name+" && sync")
-	return agent, name
 }
