@@ -4,184 +4,268 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
+const (
+	// memoryLimit is how much a daemon may have, in MiB.
+	memoryLimit = 250
+	// restingGoroutines is how many a daemon may have at rest: most are readers of the kernel's requests.
+	restingGoroutines = 80
+)
+
+// check is all that is looked at when the programs have ended.
+func (r *run) check() {
+	start := time.Now()
+	for _, step := range []struct {
+		what  string
+		check func(*run)
+	}{
+		{"the files", (*run).checkFiles}, {"the mounts", (*run).checkMounts}, {"with the real client", (*run).checkRealClient},
+		{"crawls", (*run).checkCrawls}, {"what is left", (*run).checkLeft},
+	} {
+		fmt.Printf("%4.0f s  checking %s\n", time.Since(start).Seconds(), step.what)
+		step.check(r)
+	}
+	for _, what := range slices.Sorted(maps.Keys(r.counts)) {
+		fmt.Printf("%9d  %s\n", r.counts[what], what)
+	}
+	for _, name := range mounts {
+		r.checkDaemon(r.daemons[name])
+	}
+}
+
+// names are those of the sessions.
+func (m *model) names() []string { return slices.Sorted(maps.Keys(m.sessions)) }
+
 // checkFiles compares all session files with the model.
-func (m *model) checkFiles(o *options) {
-	for _, s := range m.sorted() {
-		file, err := readSession(filepath.Join(o.source(), s.name+".jsonl"))
-		if errors.Is(err, fs.ErrNotExist) && !s.durable {
-			m.counts["new sessions that a kill of the daemon took, before their first answer"]++
-			delete(m.sessions, s.name)
-			continue
-		}
-		if err != nil {
-			m.problem("%v", err)
-			delete(m.sessions, s.name)
-			continue
-		}
-		m.checkFile(o, s, file)
-		for _, f := range s.forks {
-			m.checkFork(o, file, s.name, f)
+func (r *run) checkFiles() {
+	for _, name := range r.names() {
+		file, err := readSession(r.file(name))
+		switch s := r.sessions[name]; {
+		case errors.Is(err, fs.ErrNotExist) && isOwn(name) && !s.durable:
+			r.count("new sessions that a kill of the daemon took, before their first answer")
+			delete(r.sessions, name)
+		case err != nil:
+			r.problem("%v", err)
+			delete(r.sessions, name)
+		default:
+			r.checkFile(name, s, file)
 		}
 	}
-}
-
-func (m *model) problem(format string, args ...any) {
-	m.problems = append(m.problems, fmt.Sprintf(format, args...))
-}
-
-func (m *model) sorted() []*expected {
-	var names []string
-	for name := range m.sessions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var list []*expected
-	for _, name := range names {
-		list = append(list, m.sessions[name])
-	}
-	return list
 }
 
 // checkFile compares one session file with what it must contain.
-func (m *model) checkFile(o *options, s *expected, file *session) {
+func (r *run) checkFile(name string, s *expected, file *session) {
 	owner := ""
 	for who := range s.lines {
 		owner = who
 	}
-	ids, seen := map[string]int{}, map[string][]string{}
+	ids, seen := map[string]bool{}, map[string][]string{}
 	for i := range file.lines {
 		l := &file.lines[i]
-		if ids[l.ID]++; ids[l.ID] > 1 {
-			m.problem("%s: the id %s is there %d times", s.name, l.ID, ids[l.ID])
+		if ids[l.ID] {
+			r.problem("%s: the id %s is there twice", name, l.ID)
 		}
-		if s.refused[l.ID] {
-			m.problem("%s: %s was refused and is there", s.name, l.ID)
-		}
-		if problem := l.blobProblem(o); problem != "" {
-			m.problem("%s: %s", s.name, problem)
+		if ids[l.ID] = true; s.refused[l.ID] {
+			r.problem("%s: %s was refused and is there", name, l.ID)
 		}
 		if i < 2 && (l.ID == rootID || l.ID == answerID) {
 			continue
 		}
-		who, summary, problem := l.summary(s.name)
+		who, summary, problem := l.summary(name)
 		if problem != "" {
-			m.problem("%s: %s", s.name, problem)
+			r.problem("%s: %s", name, problem)
 		}
 		if who == "" {
 			who = owner
 		}
 		seen[who] = append(seen[who], summary)
-		m.counts["lines checked"]++
+		r.count("lines checked")
 	}
 	for who := range seen {
-		if _, known := s.lines[who]; !known {
-			s.lines[who] = nil
-		}
+		s.lines[who] = append(s.lines[who], []wanted{}...) // also of whom nothing is known
 	}
 	for who, wants := range s.lines {
-		if problem := match(forFile(wants, seen[who]), seen[who]); problem != "" {
-			m.problem("%s, what %s wrote: %s", s.name, who, problem)
+		if problem := match(wants, seen[who]); problem != "" {
+			r.problem("%s, what %s wrote: %s", name, who, problem)
 		}
 	}
-	m.checkTorn(s, file)
-	m.checkTitle(s, file)
+	r.counts["torn lines that kills left"] += len(file.torn)
+	if len(file.torn) > s.maybes { // a kill leaves at most one for each write that it interrupted
+		r.problem("%s: %d torn lines, and only %d writes were interrupted: %.200q", name, len(file.torn), s.maybes, file.torn)
+	}
+	if !slices.ContainsFunc(s.titles, func(t string) bool { return t == file.title() }) {
+		r.problem("%s: the title is %q, not one of %q", name, file.title(), s.titles)
+	}
 }
 
-// forFile makes the ids of the real client's lines that may be there those that are there: it was killed before it
-// told them.
-func forFile(wants []wanted, seen []string) []wanted {
-	wants = slices.Clone(wants)
-	for i, w := range wants {
-		if w.certain || !strings.HasPrefix(w.summary, "turn ") {
+// checkMounts compares what both mounts show of each session with its file, after another write through one of them,
+// which a lock or a torn end that a kill left must not hinder.
+func (r *run) checkMounts() {
+	for n, name := range r.names() {
+		mount, last := mounts[n%len(mounts)], entry{fmt.Sprintf("last-%d", n), "user", 30}.line("", false)
+		if done, _, err := r.control(r.mounted(mount, name, "append"), last); done != 1 {
+			r.problem("the last append to %s in %s: %v: %s", name, mount, err, readText(r.mounted(mount, name, "last-error")))
+		}
+		file, err := readSession(r.file(name))
+		if err != nil {
+			r.problem("%v", err)
 			continue
 		}
-		for _, line := range seen {
-			if strings.HasPrefix(line, w.summary+" ") {
-				wants[i].summary = line
-			}
+		for _, mount := range mounts {
+			r.compareMount(mount, name, file)
 		}
-	}
-	return wants
-}
-
-// checkTorn: a kill leaves at most one torn line for each write that it interrupted.
-func (m *model) checkTorn(s *expected, file *session) {
-	torn := 0
-	for _, text := range file.torn {
-		if text != "" && text != "# the line above is cut off" {
-			torn++
-		}
-	}
-	m.counts["torn lines that kills left"] += torn
-	if torn > s.maybes {
-		m.problem("%s: %d torn lines, and only %d writes were interrupted: %.200q", s.name, torn, s.maybes, file.torn)
+		r.count("sessions compared")
 	}
 }
 
-// checkTitle: the title is the last that was set, or one of those where several set it.
-func (m *model) checkTitle(s *expected, file *session) {
-	last := 0
-	for i, t := range s.titles {
-		if t.certain && isOwn(s.name) {
-			last = i
-		}
+// compareMount compares what a mount shows of a session with its file.
+func (r *run) compareMount(mount, name string, file *session) {
+	in := func(view string) string { return readText(r.mounted(mount, name, view)) }
+	at, err := r.leafOf(mount, name)
+	if want := file.leaf(); err != nil || textOf(at) != textOf(want) {
+		r.problem("%s in %s: the leaf is %s, %v, not %s", name, mount, textOf(at), err, textOf(want))
 	}
-	ok := len(s.titles) == 0
-	certain := false
-	for _, t := range s.titles[min(last, len(s.titles)):] {
-		ok = ok || t.summary == file.title()
-		certain = certain || t.certain
+	if title := strings.TrimSuffix(in("title"), "\n"); title != file.title() {
+		r.problem("%s in %s: the title is %q, not %q", name, mount, title, file.title())
 	}
-	if old := file.title() == "" || file.title() == "new"; !ok && (certain || !old) {
-		m.problem("%s: the title is %q, not one of %v", s.name, file.title(), s.titles[last:])
+	labels := map[string]string{}
+	for text := range strings.Lines(in("labels")) {
+		id, label, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\t")
+		labels[id] = label
+	}
+	if want := file.labels(); !maps.Equal(labels, want) {
+		r.problem("%s in %s: the labels are %v, not %v", name, mount, labels, want)
+	}
+	entries, err := os.ReadDir(r.mounted(mount, name, "entries"))
+	if err != nil || len(entries) != len(file.lines) {
+		r.problem("%s in %s: %d entries, %v, not %d", name, mount, len(entries), err, len(file.lines))
 	}
 }
 
-// checkFork: a fork has the bytes of the path to its entry.
-func (m *model) checkFork(o *options, source *session, name string, f fork) {
-	file, err := readSession(filepath.Join(o.source(), f.place+".jsonl"))
+func readText(file string) string {
+	data, err := os.ReadFile(file)
 	if err != nil {
-		m.problem("a fork of %s at %s: %v", name, f.id, err)
+		return err.Error()
+	}
+	return string(data)
+}
+
+// checkRealClient compares how the real client loads each session with its file.
+func (r *run) checkRealClient() {
+	if r.bun == "" {
 		return
 	}
-	if path.Dir(f.place) != path.Dir(name) {
-		m.problem("a fork of %s is at %s", name, f.place)
-	}
-	byID := map[string]*line{}
-	for i := range source.lines {
-		byID[source.lines[i].ID] = &source.lines[i]
-	}
-	var want []*line
-	for l := byID[f.id]; l != nil; {
-		if l.Type != "label" {
-			want = append(want, l)
-		}
-		if l.ParentID == nil {
-			break
-		}
-		l = byID[*l.ParentID]
-	}
-	slices.Reverse(want)
-	var got []line
-	for _, l := range file.lines {
-		if l.Type != "label" {
-			got = append(got, l)
-		}
-	}
-	m.counts["forks checked"]++
-	if len(got) != len(want) {
-		m.problem("the fork %s of %s has %d entries, not %d", f.place, name, len(got), len(want))
+	real, err := r.startReal()
+	if err != nil {
+		r.problem("the real client: %v", err)
 		return
 	}
-	for i := range got {
-		if got[i].ID != want[i].ID || got[i].words() != want[i].words() {
-			m.problem("the fork %s of %s has %.100q, not %.100q", f.place, name, got[i].text, want[i].text)
+	defer func() { _ = real.Process.Kill() }()
+	for name := range r.sessions {
+		file, err := readSession(r.file(name))
+		if err != nil {
+			continue // was said before
 		}
+		a, err := real.ask("look", r.file(name), "")
+		if err != nil || a.Error != "" {
+			r.problem("the real client cannot open %s: %v %s", name, err, a.Error)
+			if err != nil {
+				return
+			}
+			continue
+		}
+		var ids []string
+		for _, l := range file.lines {
+			ids = append(ids, l.ID)
+		}
+		if !slices.Equal(a.Entries, ids) || !maps.Equal(a.Labels, file.labels()) || a.Title != file.title() {
+			r.problem("the real client has %d entries, %v and %q of %s, not %d, %v and %q",
+				len(a.Entries), a.Labels, a.Title, name, len(ids), file.labels(), file.title())
+		}
+		r.count("sessions opened by the real client")
+	}
+}
+
+// checkCrawls: at rest, programs that walk everything end without a complaint.
+func (r *run) checkCrawls() {
+	for n, script := range []string{`find "$1" -ls | wc -c`, `grep -ra first-question "$1" | wc -c`, `tar -cPf - "$1" | wc -c`} {
+		if text, err := runScript(script, filepath.Join(r.dir, mounts[n%len(mounts)]), 3*r.limit); err != nil || text != "" {
+			r.problem("%s on all: %v: %.500s", script, err, text)
+		}
+	}
+}
+
+// checkLeft: nothing is left behind, in the daemons or on disk.
+func (r *run) checkLeft() {
+	kills := 0
+	for _, d := range r.daemons {
+		d.sample()
+		rss := d.rss
+		n := strings.Count("\n"+d.dump(), "\ngoroutine ")
+		if n > restingGoroutines {
+			r.problem("daemon %s has %d goroutines at rest", d.name, n)
+		}
+		fmt.Printf("goroutines of daemon %s: %d\n", d.name, n)
+		if err := d.start(); err != nil {
+			r.problem("%v", err)
+		} else if err := d.unmount(); err != nil {
+			r.problem("%v", err)
+		}
+		d.rss = rss
+		kills += d.kills
+	}
+	_ = filepath.WalkDir(r.source(), func(file string, _ fs.DirEntry, _ error) error {
+		if strings.HasSuffix(file, ".tmp") {
+			r.count("temporary files left after kills")
+		}
+		return nil
+	})
+	if n := r.counts["temporary files left after kills"]; n > kills*(r.clients+1) {
+		r.problem("%d temporary files are left after %d kills", n, kills)
+	}
+	for _, name := range r.names() { // to which the check has written
+		lock := filepath.Join(filepath.Dir(r.file(name)), "."+filepath.Base(name)+".jsonl.lock")
+		if _, err := os.Lstat(lock); err == nil {
+			r.problem("a lock is left: %s: %q", lock, readText(lock))
+		}
+	}
+	for _, none := range []string{filepath.Join(r.away(), "*"), filepath.Join(r.dir, "state", "sessionfs", "unsaved", "*")} {
+		if left, _ := filepath.Glob(none); len(left) > 0 {
+			r.problem("left: %q", left)
+		}
+	}
+	if strings.Contains(readText("/proc/self/mountinfo"), " "+r.dir+"/") {
+		r.problem("a mount is left")
+	}
+}
+
+// checkDaemon: how much memory it had; and what it logs as an error is one, and a panic too. Dumps of goroutines are not
+// meant.
+func (r *run) checkDaemon(d *daemon) {
+	peak := slices.Max(append(d.rss, 0))
+	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %d, %d in the end\n", d.name, d.kills, peak, d.rss[max(len(d.rss)-1, 0):])
+	if peak > memoryLimit {
+		r.problem("daemon %s had %d MiB of memory", d.name, peak)
+	}
+	log := readText(d.log)
+	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {
+		r.problem("a race in daemon %s: %.3000s", d.name, race)
+	}
+	said := map[string]int{}
+	for text := range strings.Lines(log) {
+		if strings.Contains(text, "level=ERROR") || strings.Contains(text, "panic") && strings.Contains(text, "level=") {
+			_, text, _ = strings.Cut(text, "msg=")
+			said[strings.TrimSpace(text)]++
+		}
+	}
+	for text, n := range said {
+		r.problem("daemon %s logged %d times: %.500s", d.name, n, text)
 	}
 }

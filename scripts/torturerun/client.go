@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -12,173 +15,132 @@ import (
 
 // client is a program that uses the mounts.
 type client struct {
-	*process
+	*program
 	own []*own
-	did int // commands
+	did uint64 // commands
 }
 
 // The errors that a call may end with. Files are moved away and back, and the daemons killed, all the time.
 var (
-	readErrors    = []syscall.Errno{syscall.ENOENT, syscall.ESTALE, syscall.EBUSY}
-	historyErrors = append(readErrors, syscall.EIO) // whose reason checkLog looks at
-	writeErrors   = []syscall.Errno{syscall.ENOENT, syscall.ESTALE, syscall.EBUSY}
-	damagedErrors = []syscall.Errno{
-		syscall.ENOENT, syscall.ESTALE, syscall.EBUSY, syscall.EINVAL, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP,
-		syscall.ENXIO, syscall.EPERM, syscall.EACCES, syscall.EEXIST, syscall.EFBIG,
-	}
+	mayEnd        = []syscall.Errno{syscall.ENOENT, syscall.ESTALE, syscall.EBUSY}
+	mayEndDamaged = append(mayEnd, syscall.EINVAL, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, syscall.EPERM,
+		syscall.EACCES, syscall.EEXIST, syscall.EFBIG)
 )
 
 var clientCommands = []weighted[func(*client, draw)]{
-	{18, (*client).appendOwn}, {4, (*client).batchOwn}, {2, (*client).imageOwn}, {6, (*client).moveOwn}, {6, (*client).labelOwn},
-	{2, (*client).titleOwn}, {2, (*client).forkOwn}, {2, (*client).newOwn}, {2, (*client).syncOwn}, {8, (*client).checkOwn},
-	{16, (*client).appendShared}, {3, (*client).labelShared}, {5, (*client).appendRewritten}, {1, (*client).titleRewritten},
-	{4, (*client).appendTurns}, {6, (*client).writeDamaged},
-	{12, (*client).read}, {6, (*client).readEntry}, {4, (*client).find}, {3, (*client).search}, {2, (*client).refused},
-	{2, (*client).crawl}, {1, (*client).crawlKilled},
+	{18, (*client).appendOwn}, {4, (*client).batchOwn}, {6, (*client).moveOwn}, {6, (*client).labelOwn},
+	{2, (*client).titleOwn}, {2, (*client).newOwn}, {2, (*client).syncOwn}, {8, (*client).checkOwn},
+	{25, (*client).appendOthers}, {3, (*client).labelShared}, {6, (*client).writeDamaged},
+	{16, (*client).read}, {6, (*client).readEntry}, {3, (*client).crawl},
 }
 
-func runClient(o *options) error {
-	p, err := start(o)
-	if err != nil {
-		return err
-	}
-	c := &client{process: p}
+func newClient(p *program) *client {
+	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
-		c.own = append(c.own, &own{
-			path: path.Join(ownProject(o.number), name), ids: []string{rootID, answerID}, at: ref(answerID), known: true, durable: true,
+		s := &own{
+			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: ref(answerID), known: true, durable: true,
 			slot: name == "slot",
-		})
+		}
+		c.own = append(c.own, s)
+		c.isDurable(s.path)
 	}
-	for d := newDrawer(o); !p.stopped.Load(); c.did++ {
-		command := d.next()
-		choose(clientCommands, command.kind)(c, command)
-	}
-	return p.end()
+	return c
+}
+
+func (c *client) next() {
+	d := c.draw()
+	choose(clientCommands, d.kind)(c, d)
+	c.did++
 }
 
 func ref(id string) *string { return &id }
 
-// id makes the id of a new entry.
-func (c *client) id() string {
-	c.process.mu.Lock()
-	defer c.process.mu.Unlock()
-	c.process.n++
-	return fmt.Sprintf("c%d-%d", c.number, c.process.n)
-}
-
 // control writes text to a control file in one write(2), and returns how many lines took effect, and what can be read
 // back.
-func (c *client) control(file, text string) (lines int, answer string, err error) {
+func (o *options) control(file, text string) (lines int, answer string, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
 		return 0, "", err
 	}
 	defer f.Close()
 	n, err := f.WriteString(text)
-	lines = strings.Count(text[:n], "\n")
-	if lines == 0 {
+	if lines = strings.Count(text[:n], "\n"); lines == 0 {
 		return 0, "", err
 	}
 	buf := make([]byte, 4096)
 	got, _ := f.Read(buf) // io.EOF for files that answer nothing
-	return lines, string(buf[:got]), err
+	return lines, strings.TrimSuffix(string(buf[:got]), "\n"), err
 }
 
-// acked writes to a control file, with a note before and after it. done reports whether all took effect.
-func (c *client) acked(mount string, before note, file, text string, allowed []syscall.Errno) (done int, answer string, err error) {
-	n := c.write(before)
-	err = c.attempt(before.Do, mount, before.Session, allowed, func() (err error) {
-		done, answer, err = c.control(c.mounted(mount, path.Join(before.Session, file)), text)
+// written writes to a control file of a session.
+func (c *client) written(what, mount, session, file, text string, allowed []syscall.Errno) (out outcome, answer string, err error) {
+	err = c.attempt(what, mount, session, allowed, func() (err error) {
+		out.acked, answer, err = c.control(c.mounted(mount, session, file), text)
 		return err
 	})
-	after := note{Of: n, Acked: done, Maybe: isUnclear(err)}
-	if err != nil {
-		after.Error = err.Error()
-	}
-	if before.Do == "fork" {
-		after.Text = strings.TrimSuffix(answer, "\n")
-	}
-	c.write(after)
-	return done, answer, err
+	out.maybe = isUnclear(err)
+	return out, answer, err
 }
 
-// appended appends entries to a session, and looks at what is read back.
-func (c *client) appended(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (done int, err error) {
-	before := note{Do: "append", Session: session, Under: under}
-	text := ""
+// append appends entries to a session, and looks at what is read back.
+func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (done int, err error) {
+	var ids []string
+	text, from := "", time.Now()
 	for _, e := range entries {
-		before.IDs, before.Sizes = append(before.IDs, e.id), append(before.Sizes, e.size)
-		before.Answer = before.Answer || e.what == "assistant"
-		text += e.line("", false)
+		ids, text = append(ids, e.id), text+e.line("", false)
 	}
-	done, answer, err := c.acked(mount, before, "append", text, allowed)
-	if want := strings.Join(before.IDs[:done], "\n"); err == nil && strings.TrimSuffix(answer, "\n") != want {
-		c.write(note{
-			Problem: fmt.Sprintf("append to %s in %s gave back %.200q, not %q", session, mount, answer, want), Mount: mount,
-			From: time.Now().Add(-time.Second).UnixMilli(), To: time.Now().UnixMilli(),
-		})
+	out, answer, err := c.written("append", mount, session, "append", text, allowed)
+	c.appended(c.name, session, entries, under, out)
+	if want := strings.Join(ids[:out.acked], "\n"); err == nil && answer != want {
+		c.problemOf(mount, from, "append to %s gave back %.200q, not %q", session, answer, want)
 	}
-	return done, err
+	return out.acked, err
 }
 
 // leafOf reads where a session's leaf is: nil before the first entry.
-func (c *client) leafOf(mount, session string) (*string, error) {
-	target, err := os.Readlink(c.mounted(mount, path.Join(session, "leaf")))
-	if err != nil {
+func (o *options) leafOf(mount, session string) (*string, error) {
+	target, err := os.Readlink(o.mounted(mount, session, "leaf"))
+	if err != nil || target == "tree" {
 		return nil, err
-	}
-	if target == "tree" {
-		return nil, nil
 	}
 	return ref(strings.TrimSuffix(filepath.Base(target), ".json")), nil
 }
 
 func (c *client) sharedNow(d draw) string {
-	set := min(c.did/sharedFor, sharedSets-1)
-	return sharedSession(set*sharedAtOnce + int(d.session%sharedAtOnce))
+	return sharedSession(min(c.did/sharedFor, sharedSets-1)*sharedAtOnce + d.session%sharedAtOnce)
 }
 
-func (c *client) oneEntry(d draw) []entry {
-	return []entry{newEntry(c.id(), pick([]string{"custom", "user", "assistant"}, d.target), d.sizeOf(), 0)}
-}
-
-func (c *client) appendShared(d draw) {
-	_, _ = c.appended(d.mountOf(), c.sharedNow(d), c.oneEntry(d), nil, writeErrors)
-}
-
-func (c *client) appendRewritten(d draw) {
-	_, _ = c.appended(d.mountOf(), rewrittenSession(int(d.session%rewrittenMany)), c.oneEntry(d), nil, writeErrors)
-}
-
-func (c *client) appendTurns(d draw) {
-	_, _ = c.appended(d.mountOf(), turnsSession(int(d.session%turnsMany)), c.oneEntry(d), nil, writeErrors)
+// appendOthers appends to a session to which others write too.
+func (c *client) appendOthers(d draw) {
+	session := c.sharedNow(d)
+	switch n := d.kind >> 16 % 25; {
+	case n < 5:
+		session = rewrittenSession(d.session)
+	case n < 9:
+		session = turnsSession(d.session)
+	}
+	_, _ = c.append(d.mountOf(), session, []entry{c.entry(d)}, nil, mayEnd)
 }
 
 // labelShared labels an entry that all sessions have, with a label that nobody else sets.
 func (c *client) labelShared(d draw) {
-	label := c.id()
-	_, _, _ = c.acked(d.mountOf(), note{Do: "label", Session: c.sharedNow(d), IDs: []string{rootID}, Text: label}, "labels",
-		rootID+" "+label+"\n", writeErrors)
-}
-
-func (c *client) titleRewritten(d draw) {
-	title := "title " + c.id()
-	_, _, _ = c.acked(d.mountOf(), note{Do: "title", Session: rewrittenSession(int(d.session % rewrittenMany)), Text: title}, "title",
-		title+"\n", writeErrors)
+	session, label := c.sharedNow(d), c.id()
+	out, _, _ := c.written("label", d.mountOf(), session, "labels", rootID+" "+label+"\n", mayEnd)
+	c.wants(c.name, session, out, fmt.Sprintf("label %s of %s", label, rootID))
 }
 
 // writeDamaged writes in any way to a session that others damage.
 func (c *client) writeDamaged(d draw) {
-	session, mount := damagedSession(int(d.session%damagedMany)), d.mountOf()
+	session, mount := damagedSession(d.session), d.mountOf()
 	switch d.target % 5 {
 	case 0:
-		_, _, _ = c.acked(mount, note{Do: "title", Session: session, Text: "t"}, "title", "title "+c.id()+"\n", damagedErrors)
+		_, _, _ = c.written("title", mount, session, "title", "title "+c.id()+"\n", mayEndDamaged)
 	case 1:
-		_, _, _ = c.acked(mount, note{Do: "label", Session: session}, "labels", rootID+" "+c.id()+"\n", damagedErrors)
+		_, _, _ = c.written("label", mount, session, "labels", rootID+" "+c.id()+"\n", mayEndDamaged)
 	case 2:
-		_ = c.attempt("leaf", mount, session, damagedErrors, func() error { return c.link(mount, session, "entries/"+rootID+".json") })
+		_ = c.attempt("leaf", mount, session, mayEndDamaged, func() error { return c.link(mount, session, "entries/"+rootID+".json") })
 	default:
-		_, _ = c.appended(mount, session, c.oneEntry(d), nil, damagedErrors)
+		_, _ = c.append(mount, session, []entry{c.entry(d)}, nil, mayEndDamaged)
 	}
 }
 
@@ -190,4 +152,93 @@ func (c *client) link(mount, session, target string) error {
 		return err
 	}
 	return os.Rename(temporary, filepath.Join(dir, "leaf"))
+}
+
+// any returns any session.
+func (c *client) any(d draw) string {
+	if d.session%8 < 2 {
+		return ownSession(int(d.target%uint64(c.clients)), pick([]string{"first", "slot"}, d.target>>16))
+	}
+	return pick([]func(uint64) string{damagedSession, rewrittenSession, turnsSession, sharedSession, sharedSession}, d.session)(d.target)
+}
+
+// views are the generated files of a session, and places are ways to find sessions.
+var (
+	views = []string{
+		"context.json", "header.json", "usage.json", "transcript.md", "title", "labels", "problems.jsonl", "branches.tsv",
+		"last-error", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
+	}
+	places = []string{"index.jsonl", "recent", "by-id", "by-cwd/torture", "continue", "last-error", "sessions/--torture-shared--", "search/first-answer/sessions", "."}
+)
+
+func (c *client) read(d draw) {
+	name := path.Join(c.any(d), pick(views, d.size))
+	if d.kind>>16%4 == 0 {
+		name = pick(places, d.size)
+	}
+	mount := d.mountOf()
+	_ = c.attempt("read", mount, name, mayEndDamaged, func() error { return c.readFile(mount, name) })
+}
+
+// readFile reads a file, or lists a directory. JSON must be whole.
+func (c *client) readFile(mount, name string) error {
+	data, err := os.ReadFile(c.mounted(mount, name))
+	if errors.Is(err, syscall.EISDIR) {
+		_, err = os.ReadDir(c.mounted(mount, name)) // which stats, too
+	} else if err == nil && strings.HasSuffix(name, ".json") && !json.Valid(data) {
+		c.problem("%s in %s is no JSON: %d bytes: %.80q", name, mount, len(data), data)
+	}
+	return err
+}
+
+// readEntry lists the entries of a session and reads some of them.
+func (c *client) readEntry(d draw) {
+	dir, mount := path.Join(c.any(d), "entries"), d.mountOf()
+	_ = c.attempt("entries", mount, dir, mayEndDamaged, func() error {
+		f, err := os.Open(c.mounted(mount, dir))
+		if err != nil {
+			return err
+		}
+		names, err := f.Readdirnames(-1)
+		f.Close()
+		for i := 0; i < 5 && err == nil && len(names) > 0; i++ {
+			err = c.readFile(mount, path.Join(dir, pick(names, d.size>>(i*8))))
+		}
+		return err
+	})
+}
+
+// crawls are programs that walk whatever they can list; $1 is where.
+var crawls = []string{
+	`find "$1" -ls`, `grep -r first-question "$1"`, `tar -cf - "$1"`, `rg -uuu --no-messages first-answer "$1"`, `du -a "$1"`,
+	`rsync -an "$1/" /nowhere/`, `cat "$1"/entries/*`,
+}
+
+// crawl runs such a program until it ends, or, often, is killed in the middle: then it must be gone soon. While sessions
+// change, it may complain.
+func (c *client) crawl(d draw) {
+	mount, at, script, until := d.mountOf(), c.any(d), pick(crawls, d.size), c.limit/2
+	if d.kind>>16%3 == 0 {
+		until = time.Duration(d.size>>8%50) * time.Millisecond
+	}
+	_ = c.during(fmt.Sprintf("%s in %s on %s", script, mount, at), func() error {
+		_, _ = runScript(script, c.mounted(mount, at), until)
+		return nil
+	})
+	c.count("crawl")
+}
+
+// runScript runs a script on a path, until it ends or is killed after a while, and returns what it complains of.
+func runScript(script, at string, until time.Duration) (complaints string, err error) {
+	cmd := exec.Command("sh", "-c", script, "sh", at)
+	var out strings.Builder
+	cmd.Stderr = &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	timer := time.AfterFunc(until, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer timer.Stop()
+	err = cmd.Wait()
+	return out.String(), err
 }

@@ -14,9 +14,10 @@ const assistant = (text: string) => ({
 async function turn(file: string, text: string) {
 	const manager = await SessionManager.open(file);
 	try {
-		const IDs = [manager.appendMessage(user(text)), manager.appendMessage(assistant(text))];
+		manager.appendMessage(user(text));
+		manager.appendMessage(assistant(text));
 		await manager.flush();
-		return { IDs };
+		return {};
 	} finally {
 		await manager.close();
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,31 +16,24 @@ import (
 
 // daemon serves one of the mounts, killed and started again and again.
 type daemon struct {
-	o     *options
+	*options
 	name  string // of the mount
 	log   string // file
-	mu    sync.Mutex
 	cmd   *exec.Cmd
 	ended chan struct{}
-	downs []interval // while it was not there
 	kills int
-	rss   []int64 // samples since it was started last, in bytes
-}
+	rss   []int64 // samples since it was started last, in MiB
 
-// interval is a time in milliseconds since the epoch.
-type interval struct{ from, to int64 }
-
-func newDaemon(o *options, name string) *daemon {
-	return &daemon{o: o, name: name, log: filepath.Join(o.dir, "log-"+name)}
+	mu   sync.Mutex // guards those below
+	down bool
+	back time.Time // when it was there again
 }
 
 // start mounts, also where a dead mount is. Where the mount of a daemon that was just killed does not answer yet, as
 // happens when this machine has too much to do, it tries again, as the message says.
 func (d *daemon) start() error {
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		err := d.startOnce()
-		var ended *endedError
-		if !errors.As(err, &ended) || ended.status != noMountpoint || time.Since(start) > d.o.limit {
+		if status, err := d.startOnce(); status != noMountpoint || time.Since(start) > d.limit {
 			return err
 		}
 	}
@@ -51,45 +42,34 @@ func (d *daemon) start() error {
 // noMountpoint is the exit status of a daemon whose mount point cannot be used (docs/design.md, The command).
 const noMountpoint = 3
 
-// endedError says that a daemon ended while it mounted.
-type endedError struct {
-	mount  string
-	status int
-}
-
-func (e *endedError) Error() string {
-	return fmt.Sprintf("the daemon of %s ended while it mounted, with status %d", e.mount, e.status)
-}
-
-func (d *daemon) startOnce() error {
+func (d *daemon) startOnce() (status int, err error) {
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer log.Close()
-	at := filepath.Join(d.o.dir, d.name)
-	cmd := exec.Command(d.o.daemon, "-f", d.o.source(), at)
+	at := filepath.Join(d.dir, d.name)
+	cmd := exec.Command(d.binary, "-f", d.source(), at)
 	cmd.Stderr, cmd.Dir = log, "/"
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(d.o.dir, "state"))
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	d.mu.Lock()
 	d.cmd, d.ended, d.rss = cmd, ended, nil
-	d.mu.Unlock()
-	for start := time.Now(); time.Since(start) < d.o.limit; time.Sleep(5 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < d.limit; time.Sleep(5 * time.Millisecond) {
 		if d.serves(at) {
-			return nil
+			return 0, nil
 		}
 		select {
 		case <-ended:
-			return &endedError{d.name, cmd.ProcessState.ExitCode()}
+			status = cmd.ProcessState.ExitCode()
+			return status, fmt.Errorf("the daemon of %s ended while it mounted, with status %d", d.name, status)
 		default:
 		}
 	}
-	return fmt.Errorf("the daemon of %s did not mount within %v", d.name, d.o.limit)
+	return 0, fmt.Errorf("the daemon of %s did not mount within %v", d.name, d.limit)
 }
 
 // serves reports whether the mount answers. The call is made in a goroutine, since it may hang.
@@ -103,36 +83,39 @@ func (d *daemon) serves(at string) bool {
 	select {
 	case ok := <-answer:
 		return ok
-	case <-time.After(d.o.limit):
+	case <-time.After(d.limit):
 		return false
 	}
 }
 
 // killAndStart kills the daemon without warning and starts it again after a pause.
 func (d *daemon) killAndStart(pause time.Duration) error {
-	down := interval{from: time.Now().UnixMilli()}
+	d.setDown(true)
+	defer d.setDown(false)
 	if !d.signal(syscall.SIGKILL) {
 		return fmt.Errorf("the daemon of %s had ended by itself: %v", d.name, d.cmd.ProcessState)
 	}
 	select {
 	case <-d.ended:
-	case <-time.After(d.o.limit):
+	case <-time.After(d.limit):
 		return fmt.Errorf("the daemon of %s cannot be killed: a thread of it waits in the kernel", d.name)
 	}
 	d.kills++
 	time.Sleep(pause)
-	err := d.start()
-	down.to = time.Now().UnixMilli()
-	d.downs = append(d.downs, down)
-	return err
+	return d.start()
 }
 
-// suspend stops the daemon for a while.
-func (d *daemon) suspend(pause time.Duration) {
-	if d.signal(syscall.SIGSTOP) {
-		time.Sleep(pause)
-		d.signal(syscall.SIGCONT)
-	}
+func (d *daemon) setDown(down bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.down, d.back = down, time.Now()
+}
+
+// wasDownSince reports whether the daemon was not there at some moment since then. Calls notice it a little later.
+func (d *daemon) wasDownSince(then time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.down || then.Before(d.back.Add(2*time.Second))
 }
 
 // signal reports whether the daemon still ran.
@@ -145,38 +128,14 @@ func (d *daemon) signal(s syscall.Signal) bool {
 	}
 }
 
-// wasDown reports whether the daemon was not there at some moment of a time. Calls notice it a little later.
-func (d *daemon) wasDown(from, to int64) bool {
-	const later = 2000
-	for _, i := range d.downs {
-		if from <= i.to+later && to >= i.from {
-			return true
-		}
-	}
-	return false
-}
-
 // sample notes how much memory the daemon has.
 func (d *daemon) sample() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if rss, err := residentMemory(d.cmd.Process.Pid); err == nil {
-		d.rss = append(d.rss, rss)
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	text, _, _ := strings.Cut(rest, " kB")
+	if kib, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+		d.rss = append(d.rss, kib>>10)
 	}
-}
-
-func residentMemory(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
 }
 
 // dump ends the daemon with a list of its goroutines in its log, and returns it.
@@ -196,26 +155,15 @@ func (d *daemon) dump() string {
 	return string(text)
 }
 
-// goroutines counts those of a dump.
-func goroutines(dump string) int { return strings.Count("\n"+dump, "\ngoroutine ") }
-
 // unmount is sessionfs -u.
 func (d *daemon) unmount() error {
-	cmd := exec.Command(d.o.daemon, "-u", filepath.Join(d.o.dir, d.name))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	timer := time.AfterFunc(d.o.limit, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("sessionfs -u %s: %w: %s", d.name, err, bytes.TrimSpace(out.Bytes()))
+	if out, err := exec.Command(d.binary, "-u", filepath.Join(d.dir, d.name)).CombinedOutput(); err != nil {
+		return fmt.Errorf("sessionfs -u %s: %w: %s", d.name, err, out)
 	}
 	select {
 	case <-d.ended:
 		return nil
-	case <-time.After(d.o.limit):
+	case <-time.After(d.limit):
 		return fmt.Errorf("the daemon of %s is still there after -u", d.name)
 	}
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -19,17 +16,16 @@ type line struct {
 	Data                                  json.RawMessage
 	Message                               *struct {
 		Role    string
-		Content []struct{ Type, Text, Data string }
+		Content []struct{ Text string }
 	}
 	text []byte
 }
 
 // session is a session file, read without the program under test.
 type session struct {
-	lines   []line
-	titles  []string // of slot and header
-	torn    []string // lines that cannot be read
-	unended bool
+	lines  []line
+	titles []string // of slot and header
+	torn   []string // lines that cannot be read
 }
 
 // readSession reads a session file.
@@ -38,10 +34,11 @@ func readSession(file string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{unended: len(data) > 0 && data[len(data)-1] != '\n'}
+	s := &session{}
 	for text := range bytes.Lines(data) {
 		l := line{text: bytes.TrimSuffix(text, []byte("\n"))}
 		switch err := json.Unmarshal(l.text, &l); {
+		case len(l.text) == 0, string(l.text) == "# the line above is cut off":
 		case err != nil:
 			s.torn = append(s.torn, string(l.text))
 		case l.Type == "session", l.Type == "title":
@@ -124,7 +121,7 @@ func (l *line) summary(name string) (who, summary, problem string) {
 	case l.Type == "title_change":
 		return "", "title " + l.Title, ""
 	case strings.HasPrefix(l.words(), "turn-") && l.Message != nil:
-		return "r0", "turn " + l.Message.Role + " " + l.words() + " " + l.ID, ""
+		return "r0", "turn " + l.Message.Role + " " + l.words(), ""
 	}
 	text := l.words()
 	if text != payload(l.ID, len(text)) {
@@ -132,25 +129,4 @@ func (l *line) summary(name string) (who, summary, problem string) {
 	}
 	who, _, _ = strings.Cut(l.ID, "-")
 	return who, fmt.Sprintf("entry %s of %d%s", l.ID, len(text), under(name, l.ParentID)), problem
-}
-
-// blobProblem checks the images of a line: each must be in blobs/.
-func (l *line) blobProblem(o *options) string {
-	if l.Message == nil {
-		return ""
-	}
-	for _, block := range l.Message.Content {
-		hash, ok := strings.CutPrefix(block.Data, "blob:sha256:")
-		if !ok {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(o.source(), "blobs", hash))
-		if err != nil {
-			return fmt.Sprintf("the image of %s: %v", l.ID, err)
-		}
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-			return fmt.Sprintf("the image of %s is not whole: %d bytes", l.ID, len(data))
-		}
-	}
-	return ""
 }

@@ -2,86 +2,191 @@
 // checks in the end that what was acknowledged is there, once and whole. scripts/torture builds what it needs and
 // calls it.
 //
-// The programs are processes of this command. Each draws its commands from the seed and its own name, so that the same
-// seed gives the same commands; how they meet each other is up to the machine. What a program is about to write, and
-// what was acknowledged of it, goes into its record (record.go), from which the model of the check is made
-// (model.go).
+// The programs are goroutines; each draws its commands from the seed and its own name, so that the same seed gives the same
+// commands. How they meet each other is up to the machine. What a program writes, and how that ended, makes the model
+// (model.go) with which the check compares.
 package main
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 )
 
-// options are the same for all processes of a run.
+// options are those of the command.
 type options struct {
 	dir     string // for all that is made; the caller removes it
-	daemon  string // the command sessionfs
+	binary  string // the command sessionfs
 	bun     string // the real client's runtime; "" for no real client
-	client  string // where the real client is installed
+	modules string // where the real client is installed
 	seed    uint64
 	minutes float64
 	clients int
 	limit   time.Duration // for a call: one that takes longer hangs
-	role    string        // of this process, "" for the one that starts the others
-	number  int           // of this process among those of its role
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.dir, "dir", "", "directory for stores, mounts and records")
-	flag.StringVar(&o.daemon, "daemon", "", "the command sessionfs")
+	flag.StringVar(&o.dir, "dir", "", "directory for stores and mounts")
+	flag.StringVar(&o.binary, "daemon", "", "the command sessionfs")
 	flag.StringVar(&o.bun, "bun", "", "the real client's runtime")
-	flag.StringVar(&o.client, "client", "", "where the real client is installed")
-	flag.Uint64Var(&o.seed, "seed", 0, "of the commands; 0 for a new one")
+	flag.StringVar(&o.modules, "client", "", "where the real client is installed")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the commands")
 	flag.Float64Var(&o.minutes, "minutes", 5, "how long the programs run")
 	flag.IntVar(&o.clients, "clients", 24, "how many programs use the mounts")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "a call that takes longer hangs")
-	flag.StringVar(&o.role, "role", "", "what a process of this command does for another")
-	flag.IntVar(&o.number, "number", 0, "of this process in its role")
 	flag.Parse()
-	if o.seed == 0 {
-		o.seed = uint64(time.Now().UnixNano()) % 1_000_000
-	}
-	if err := run(&o); err != nil {
+	if err := torture(&o); err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		os.Exit(1)
 	}
 }
 
-func run(o *options) error {
-	if o.dir == "" {
-		return errors.New("-dir is missing")
-	}
-	switch o.role {
-	case "":
-		return torture(o)
-	case "client":
-		return runClient(o)
-	case "other":
-		return runOther(o)
-	case "history":
-		return runHistory(o)
-	case "real":
-		return runReal(o)
-	}
-	return fmt.Errorf("no role %q", o.role)
-}
-
-// source is the agent directory.
-func (o *options) source() string { return filepath.Join(o.dir, "agent") }
+// source is the agent directory, and file a session file in it.
+func (o *options) source() string             { return filepath.Join(o.dir, "agent") }
+func (o *options) file(session string) string { return filepath.Join(o.source(), session+".jsonl") }
 
 // mounts are the names of the two mounts; each has a daemon of its own.
 var mounts = []string{"a", "b"}
 
 // mounted is a path in a mount.
-func (o *options) mounted(mount, name string) string { return filepath.Join(o.dir, mount, name) }
+func (o *options) mounted(mount string, name ...string) string {
+	return filepath.Join(append([]string{o.dir, mount}, name...)...)
+}
 
-// record is the path of the record of a process.
-func (o *options) record(role string, number int) string {
-	return filepath.Join(o.dir, "records", fmt.Sprintf("%s-%d.jsonl", role, number))
+// away is where files are moved, and outside a file that links in the store lead to: all that damages files follows them.
+func (o *options) away() string    { return filepath.Join(o.dir, "away") }
+func (o *options) outside() string { return filepath.Join(o.dir, "outside") }
+
+// run is one run: two daemons, many programs, and what is known of the sessions.
+type run struct {
+	*options
+	*model
+	daemons  map[string]*daemon
+	programs []*program
+}
+
+func torture(o *options) error {
+	fmt.Printf("seed %d, %d clients, %v minutes, real client: %v\n", o.seed, o.clients, o.minutes, o.bun != "")
+	r := &run{options: o, model: newModel(), daemons: map[string]*daemon{}}
+	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(r.makeStore(), os.WriteFile(o.outside(), []byte("outside\n"), 0o600)); err != nil {
+		return err
+	}
+	defer r.endDaemons()
+	for _, name := range mounts {
+		r.daemons[name] = &daemon{options: o, name: name, log: filepath.Join(o.dir, "log-"+name)}
+		if err := r.daemons[name].start(); err != nil {
+			return err
+		}
+	}
+	var running sync.WaitGroup
+	start := func(role string, many int, loop func(p *program)) {
+		for n := range many {
+			name := fmt.Sprintf("%s%d", role, n)
+			p := &program{run: r, name: name, number: n, drawer: newDrawer(o.seed, name)}
+			r.programs = append(r.programs, p)
+			running.Go(func() { loop(p) })
+		}
+	}
+	end := time.Now().Add(time.Duration(o.minutes * float64(time.Minute)))
+	until := func(do func()) {
+		for time.Now().Before(end) {
+			do()
+		}
+	}
+	start("c", o.clients, func(p *program) { c := newClient(p); until(c.next) })
+	start("o", manyOthers, func(p *program) { x := &other{p}; until(x.next) })
+	if o.bun != "" {
+		start("r", 1, func(p *program) { r := &realUser{program: p}; until(r.next); r.kill() })
+	}
+	ended := make(chan struct{})
+	go func() { running.Wait(); close(ended) }()
+	if r.disturb(end, ended) {
+		r.check()
+	}
+	return r.report()
+}
+
+// disturb kills and suspends daemons until the end, and waits until all programs end. It returns false if a call hangs.
+// Daemon a lives through the second half, so that its memory can be seen.
+func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
+	rnd := rand.New(rand.NewPCG(r.seed, 1))
+	half := time.Now().Add(time.Until(end) / 2)
+	next := time.Now().Add(time.Second)
+	for {
+		select {
+		case <-ended:
+			return true
+		case <-time.After(time.Second):
+		}
+		for _, d := range r.daemons {
+			d.sample()
+		}
+		for _, p := range r.programs {
+			if what := p.hangs(); what != "" {
+				r.hang(what)
+				return false
+			}
+		}
+		if time.Now().Before(next) || time.Now().After(end) {
+			continue
+		}
+		kind, pause := rnd.IntN(10), time.Duration(rnd.IntN(500))*time.Millisecond
+		next = time.Now().Add(time.Duration(1000+rnd.IntN(7000)) * time.Millisecond)
+		d := r.daemons["b"]
+		if kind < 3 && time.Now().Before(half) {
+			d = r.daemons["a"]
+		}
+		if kind == 9 {
+			d.signal(syscall.SIGSTOP)
+			time.Sleep(pause)
+			d.signal(syscall.SIGCONT)
+		} else if err := d.killAndStart(pause); err != nil {
+			r.hang(err.Error())
+			return false
+		}
+	}
+}
+
+// hang reports a call that does not end, with what the daemons are doing.
+func (r *run) hang(what string) {
+	r.problem("%s", what)
+	for name, d := range r.daemons {
+		file := filepath.Join(r.dir, "goroutines-"+name)
+		_ = os.WriteFile(file, []byte(d.dump()), 0o600)
+		r.problem("the goroutines of daemon %s are in %s", name, file)
+	}
+}
+
+func (r *run) endDaemons() {
+	for _, d := range r.daemons {
+		if d.cmd != nil {
+			d.signal(syscall.SIGKILL)
+		}
+		_ = syscall.Unmount(r.mounted(d.name), syscall.MNT_DETACH)
+	}
+}
+
+// report prints what was found.
+func (r *run) report() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	fmt.Printf("\n%d problems:\n", len(r.problems))
+	for _, p := range r.problems[:min(len(r.problems), 40)] {
+		fmt.Printf("  %.1000s\n", p)
+	}
+	fmt.Printf("\nFiles are in %s. Again: scripts/torture --seed %d --minutes %v\n", r.dir, r.seed, r.minutes)
+	return errors.New("there are problems")
 }

@@ -3,10 +3,27 @@ package main
 import (
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// model is what is known of all sessions, and of the run.
+type model struct {
+	guard    sync.Mutex // guards those below
+	sessions map[string]*expected
+	problems []string
+	counts   map[string]int
+}
+
+// expected is what a session must contain.
+type expected struct {
+	lines   map[string][]wanted // by program, in its order
+	refused map[string]bool     // ids of entries that were refused
+	titles  []string            // what it may be: the last that was acknowledged, and those that may be after it
+	durable bool                // its file must be there
+	maybes  int
+}
 
 // wanted is a line that a program wrote to a session, as a summary.
 type wanted struct {
@@ -14,171 +31,86 @@ type wanted struct {
 	certain bool // acknowledged; else it may be there: the daemon was killed meanwhile
 }
 
-// expected is what a session must contain.
-type expected struct {
-	name    string
-	lines   map[string][]wanted // by program, in its order
-	refused map[string]bool     // ids of entries that were refused
-	titles  []wanted            // what it may be
-	forks   []fork
-	durable bool // its file must be there
-	maybes  int
+// outcome is how a write ended: how many lines were acknowledged, and whether the others may be there.
+type outcome struct {
+	acked int
+	maybe bool
 }
 
-type fork struct{ place, id string }
-
-// model is what the records say of all sessions.
-type model struct {
-	sessions map[string]*expected
-	problems []string
-	counts   map[string]int
-	excused  int // problems that a kill explains
+func newModel() *model {
+	return &model{sessions: map[string]*expected{}, counts: map[string]int{}}
 }
 
-func (m *model) session(name string) *expected {
-	if m.sessions[name] == nil {
-		m.sessions[name] = &expected{name: name, lines: map[string][]wanted{}, refused: map[string]bool{}}
+func (m *model) problem(format string, args ...any) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	m.problems = append(m.problems, fmt.Sprintf(format, args...))
+}
+
+func (m *model) count(what string) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	m.counts[what]++
+}
+
+// expect has change note something of a session. Of damaged ones nothing is expected.
+func (m *model) expect(name string, change func(s *expected)) {
+	if isDamaged(name) {
+		return
 	}
-	return m.sessions[name]
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	if m.sessions[name] == nil {
+		m.sessions[name] = &expected{lines: map[string][]wanted{}, refused: map[string]bool{}, titles: []string{"", "new"}}
+	}
+	change(m.sessions[name])
+}
+
+func (m *model) isDurable(name string) { m.expect(name, func(s *expected) { s.durable = true }) }
+
+// wants notes lines that a program wrote to a session, of which some were acknowledged.
+func (m *model) wants(who, name string, out outcome, summaries ...string) {
+	m.expect(name, func(s *expected) {
+		for i, summary := range summaries {
+			if certain := i < out.acked; certain || out.maybe {
+				s.lines[who] = append(s.lines[who], wanted{summary, certain})
+			}
+		}
+		if out.maybe {
+			s.maybes++
+		}
+	})
+}
+
+// appended notes entries that a program appended. The first one's parent is known of own sessions.
+func (m *model) appended(who, name string, entries []entry, parent *string, out outcome) {
+	var summaries []string
+	for i, e := range entries {
+		summaries = append(summaries, fmt.Sprintf("entry %s of %d%s", e.id, e.size, under(name, parent)))
+		parent = ref(e.id)
+		if i >= out.acked && !out.maybe {
+			m.expect(name, func(s *expected) { s.refused[e.id] = true })
+		}
+	}
+	m.wants(who, name, out, summaries...)
+}
+
+// titled notes a title that was set.
+func (m *model) titled(name, title string, out outcome) {
+	m.expect(name, func(s *expected) {
+		if out.acked > 0 {
+			s.titles = nil
+		}
+		if out.acked > 0 || out.maybe {
+			s.titles = append(s.titles, title)
+		}
+	})
 }
 
 // isOwn reports whether one program alone writes to a session.
 func isOwn(name string) bool { return strings.HasPrefix(path.Dir(name), "sessions/--torture-own-") }
 
 func isDamaged(name string) bool { return strings.HasPrefix(name, "sessions/--torture-damaged--/") }
-
-// readModel reads the records.
-func readModel(o *options, daemons map[string]*daemon) (*model, error) {
-	m := &model{sessions: map[string]*expected{}, counts: map[string]int{}}
-	files, err := filepath.Glob(filepath.Join(o.dir, "records", "*.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		notes, err := readRecord(file)
-		if err != nil {
-			return nil, err
-		}
-		role, number, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "-")
-		m.add(role[:1]+number, notes, daemons)
-	}
-	for c := range o.clients {
-		for _, name := range []string{"first", "slot"} {
-			m.session(path.Join(ownProject(c), name)).durable = true
-		}
-	}
-	return m, nil
-}
-
-// add adds the record of a program.
-func (m *model) add(who string, notes []note, daemons map[string]*daemon) {
-	results := map[int]note{}
-	for _, n := range notes {
-		if n.Of > 0 {
-			results[n.Of] = n
-		}
-		for what, count := range n.Counts {
-			m.counts[what] += count
-		}
-		switch d := daemons[n.Mount]; {
-		case n.Problem == "":
-		case d != nil && d.wasDown(n.From, n.To):
-			m.excused++
-		default:
-			m.problems = append(m.problems, who+": "+n.Problem)
-		}
-	}
-	for _, n := range notes {
-		if n.Do == "" || isDamaged(n.Session) {
-			continue
-		}
-		result, known := results[n.N]
-		if !known {
-			result.Maybe = true // the program was killed
-		}
-		m.write(who, n, result)
-	}
-}
-
-// write adds one write to the model.
-func (m *model) write(who string, n, result note) {
-	switch n.Do {
-	case "new":
-		if result.Acked > 0 {
-			m.session(result.Text)
-		}
-		return
-	case "gone":
-		return // if its file is there, or was to be, the check says so
-	}
-	s := m.session(n.Session)
-	if !isOwn(n.Session) {
-		s.durable = true
-	}
-	switch n.Do {
-	case "sync":
-		s.durable = s.durable || result.Acked > 0
-	case "fork":
-		if result.Acked > 0 && result.Text != "" {
-			s.forks = append(s.forks, fork{result.Text, n.IDs[0]})
-		}
-	case "append":
-		s.durable = s.durable || n.Answer && result.Acked == len(n.IDs)
-		s.appends(who, n, result)
-	case "turn":
-		s.turn(who, n, result)
-	case "label":
-		s.want(who, fmt.Sprintf("label %s of %s%s", n.Text, n.IDs[0], under(n.Session, n.Under)), result)
-	case "leaf":
-		target := "none"
-		if len(n.IDs) > 0 {
-			target = n.IDs[0]
-		}
-		s.want(who, "leaf "+target, result)
-	case "title":
-		if result.Acked > 0 || result.Maybe {
-			s.titles = append(s.titles, wanted{n.Text, result.Acked > 0})
-		}
-		if path.Base(n.Session) == "slot" {
-			s.want(who, "title "+n.Text, result)
-		}
-	}
-}
-
-// want adds a line, if it was not refused.
-func (s *expected) want(who, summary string, result note) {
-	if result.Acked > 0 || result.Maybe {
-		s.lines[who] = append(s.lines[who], wanted{summary, result.Acked > 0})
-	}
-	if result.Acked == 0 && result.Maybe {
-		s.maybes++
-	}
-}
-
-func (s *expected) appends(who string, n, result note) {
-	parent := n.Under
-	for i, id := range n.IDs {
-		one := note{Maybe: result.Maybe}
-		if i < result.Acked {
-			one.Acked = 1
-		} else if !result.Maybe {
-			s.refused[id] = true
-		}
-		s.want(who, fmt.Sprintf("entry %s of %d%s", id, n.Sizes[i], under(s.name, parent)), one)
-		parent = ref(id)
-	}
-}
-
-// turn is one of the real client's: a question and an answer.
-func (s *expected) turn(who string, n, result note) {
-	for i, role := range []string{"user", "assistant"} {
-		id := ""
-		if i < len(result.IDs) {
-			id = " " + result.IDs[i]
-		}
-		s.want(who, "turn "+role+" "+n.Text+id, note{Acked: min(len(result.IDs), 1), Maybe: result.Maybe})
-	}
-}
 
 // under is the parent in a summary: known only of sessions to which one program writes.
 func under(session string, parent *string) string {
@@ -205,34 +137,18 @@ func match(wants []wanted, seen []string) string {
 			}
 		}
 		if len(next) == 0 {
-			return describe(wants, at, seen, n)
+			what := "unexpected"
+			if slices.Contains(seen[:n], line) && !strings.HasPrefix(line, "leaf ") {
+				what = "doubled"
+			}
+			return fmt.Sprintf("%s: %q, after %q, where %v was expected", what, line, seen[max(n-1, 0):n], wants[at[0]:min(at[0]+1, len(wants))])
 		}
 		at = next
 	}
-	for _, i := range at {
-		if !slices.ContainsFunc(wants[i:], func(w wanted) bool { return w.certain }) {
-			return ""
-		}
+	isCertain := func(w wanted) bool { return w.certain }
+	if slices.ContainsFunc(at, func(i int) bool { return !slices.ContainsFunc(wants[i:], isCertain) }) {
+		return ""
 	}
-	i := at[0]
-	for !wants[i].certain {
-		i++
-	}
-	return fmt.Sprintf("%q was acknowledged and is not there: after it come %d more, the last is %q", wants[i].summary, len(wants)-i-1, wants[len(wants)-1].summary)
-}
-
-func describe(wants []wanted, at []int, seen []string, n int) string {
-	what := "unexpected"
-	if slices.Contains(seen[:n], seen[n]) && !strings.HasPrefix(seen[n], "leaf ") {
-		what = "doubled"
-	}
-	want := "nothing"
-	if at[0] < len(wants) {
-		want = fmt.Sprintf("%q (certain: %v)", wants[at[0]].summary, wants[at[0]].certain)
-	}
-	before := "nothing"
-	if n > 0 {
-		before = seen[n-1]
-	}
-	return fmt.Sprintf("%s: %q, after %q, where %s was expected", what, seen[n], before, want)
+	i := at[0] + slices.IndexFunc(wants[at[0]:], isCertain)
+	return fmt.Sprintf("%q was acknowledged and is not there, nor are %d after it", wants[i].summary, len(wants)-i-1)
 }

@@ -49,36 +49,37 @@ func fields(text string) []string {
 	return list
 }
 
-// TestModel: what a record says of a write, by how it ended.
+// TestModel: what is expected after a write, by how it ended.
 func TestModel(t *testing.T) {
 	const own = "sessions/--torture-own-1--/first"
-	m := &model{sessions: map[string]*expected{}, counts: map[string]int{}}
-	m.add("c1", []note{
-		{N: 1, Do: "append", Session: own, IDs: []string{"c1-1"}, Sizes: []int{5}, Under: ref("x")}, {Of: 1, Acked: 1},
-		{N: 2, Do: "append", Session: own, IDs: []string{"c1-2", "c1-3"}, Sizes: []int{5, 6}, Under: ref("c1-1")}, {Of: 2, Acked: 1},
-		{N: 3, Do: "append", Session: own, IDs: []string{"c1-4"}, Sizes: []int{5}}, {Of: 3, Maybe: true},
-		{N: 4, Do: "leaf", Session: own}, {Of: 4},
-		{N: 5, Do: "leaf", Session: own, IDs: []string{"c1-1"}}, {Of: 5, Acked: 1},
-		{N: 6, Do: "label", Session: own, IDs: []string{"c1-1"}, Text: "c1-7", Under: ref("c1-1")}, // the program was killed
-	}, nil)
+	m := newModel()
+	m.appended("c1", own, []entry{{id: "c1-1", size: 5}}, ref("x"), outcome{acked: 1})
+	m.appended("c1", own, []entry{{id: "c1-2", size: 5}, {id: "c1-3", size: 6}}, ref("c1-1"), outcome{acked: 1})
+	m.appended("c1", own, []entry{{id: "c1-4", size: 5}}, nil, outcome{maybe: true})
+	m.wants("c1", own, outcome{}, "leaf none")
+	m.wants("c1", own, outcome{acked: 1}, "leaf c1-1")
+	m.titled(own, "one", outcome{acked: 1})
+	m.titled(own, "two", outcome{})
+	m.titled(own, "three", outcome{maybe: true})
 	s := m.sessions[own]
 	require.Equal(t, []wanted{
 		{"entry c1-1 of 5 under x", true},
 		{"entry c1-2 of 5 under c1-1", true},
 		{"entry c1-4 of 5 under none", false},
 		{"leaf c1-1", true},
-		{"label c1-7 of c1-1 under c1-1", false},
 	}, s.lines["c1"])
 	require.Equal(t, map[string]bool{"c1-3": true}, s.refused)
-	require.Equal(t, 2, s.maybes)
+	require.Equal(t, []string{"one", "three"}, s.titles)
+	require.Equal(t, 1, s.maybes)
 }
 
 // TestSummary: lines as the mount and others write them.
 func TestSummary(t *testing.T) {
 	const own = "sessions/--torture-own-1--/first"
-	for _, e := range []entry{newEntry("c1-1", "user", 40, 0), newEntry("c1-1", "custom", 40, 0), newEntry("c1-1", "assistant", 40, 900)} {
-		file := t.TempDir() + "/s.jsonl"
-		require.NoError(t, writeSession(file, own))
+	for _, e := range []entry{{"c1-1", "user", 40}, {"c1-1", "custom", 40}, {"c1-1", "assistant", 40}} {
+		o := &options{dir: t.TempDir()}
+		require.NoError(t, o.makeSession(own))
+		file := o.file(own)
 		require.NoError(t, added(file, e.line(answerID, true)))
 		s, err := readSession(file)
 		require.NoError(t, err)
@@ -96,13 +97,13 @@ func TestSummary(t *testing.T) {
 
 // TestSameCommands: the same seed gives a program the same commands.
 func TestSameCommands(t *testing.T) {
-	of := func(seed uint64, number int) (list []draw) {
-		for d := newDrawer(&options{role: "client", seed: seed, number: number}); len(list) < 100; {
-			list = append(list, d.next())
+	of := func(seed uint64, name string) (list []draw) {
+		for p := (&program{drawer: newDrawer(seed, name)}); len(list) < 100; {
+			list = append(list, p.draw())
 		}
 		return list
 	}
-	require.Equal(t, of(1, 2), of(1, 2))
-	require.NotEqual(t, of(1, 2), of(1, 3))
-	require.NotEqual(t, of(1, 2), of(2, 2))
+	require.Equal(t, of(1, "c2"), of(1, "c2"))
+	require.NotEqual(t, of(1, "c2"), of(1, "c3"))
+	require.NotEqual(t, of(1, "c2"), of(2, "c2"))
 }

@@ -1,239 +1,176 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
 
 // other is a program beside the mounts: it works on the files themselves.
-type other struct {
-	*process
-	dead int // the number of a process that has ended
-}
+type other struct{ *program }
 
 var otherCommands = []weighted[func(*other, draw)]{
 	{10, (*other).appendLocked}, {4, (*other).appendUnlocked}, {3, (*other).replaceLocked}, {1, (*other).leaveLock},
-	{12, (*other).damage}, {2, (*other).moveFile}, {1, (*other).moveDir}, {1, (*other).moveSessions},
-	{2, (*other).copyIn}, {1, (*other).removeCopy},
+	{12, (*other).damage}, {3, (*other).moveFile},
 }
 
 // otherPause is between two commands of such a program: several act while a client does one.
 const otherPause = 5 * time.Millisecond
 
-func runOther(o *options) error {
-	p, err := start(o)
-	if err != nil {
-		return err
-	}
-	x := &other{process: p}
-	if x.dead, err = deadProcess(); err != nil {
-		return err
-	}
-	for d := newDrawer(o); !p.stopped.Load(); time.Sleep(otherPause) {
-		command := d.next()
-		choose(otherCommands, command.kind)(x, command)
-	}
-	return p.end()
+func (x *other) next() {
+	d := x.draw()
+	choose(otherCommands, d.kind)(x, d)
+	time.Sleep(otherPause)
 }
 
-// deadProcess returns the number of a process that has ended.
-func deadProcess() (int, error) {
-	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
-	if err != nil {
-		return 0, err
-	}
-	_, err = p.Wait()
-	return p.Pid, err
-}
-
-func (x *other) file(session string) string { return filepath.Join(x.source(), session+".jsonl") }
-
-// own returns an own session of a client. Each program moves those of other clients.
-func (x *other) own(d draw) (client int) {
-	share := max(x.clients/manyOthers, 1)
-	return (int(d.session%uint64(share))*manyOthers + x.number) % x.clients
-}
-
-// put appends or replaces, with a note before and after it.
+// put appends or replaces.
 func (x *other) put(what, session string, d draw, change func(line string) (written bool, err error)) {
-	e := newEntry(fmt.Sprintf("o%d-%d", x.number, x.next()), pick([]string{"custom", "user", "assistant"}, d.target), d.sizeOf(), 0)
-	n := x.write(note{Do: "append", Session: session, IDs: []string{e.id}, Sizes: []int{e.size}})
-	written := false
+	e, written := x.entry(d), false
 	err := x.during(what+" to "+session, func() (err error) { written, err = change(e.line(rootID, true)); return err })
-	after := note{Of: n}
-	switch {
-	case err == nil:
-		after.Acked = 1
+	out := outcome{maybe: err != nil && written}
+	if err == nil {
+		out.acked = 1
 		x.count(what)
-	case errors.Is(err, errBusy):
-		x.count(what + " EBUSY")
-	default:
-		x.count(fmt.Sprintf("%s: %v", what, errors.Unwrap(err)))
-		after.Maybe, after.Error = written, err.Error()
 	}
-	x.write(after)
+	x.appended(x.name, session, []entry{e}, nil, out)
 }
 
-func (x *other) next() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.n++
-	return x.n
+// underLock has change add a line to a session under its lock. A lock that another breaks meanwhile must not be: its holder
+// lives.
+func (x *other) underLock(what, session string, d draw, change func(file, line string) (bool, error)) {
+	x.put(what, session, d, func(line string) (changed bool, err error) {
+		l, err := lockFile(x.file(session))
+		if err != nil {
+			return false, err
+		}
+		if changed, err = change(x.file(session), line); !l.release() {
+			x.problem("the lock of %s was broken while we held it", session)
+		}
+		return changed, err
+	})
 }
 
 // lockedSession chooses one of those to which others append under the lock.
 func lockedSession(d draw) string {
-	switch d.session % 4 {
-	case 0:
-		return turnsSession(int(d.session >> 8 % turnsMany))
-	case 1, 2:
-		return rewrittenSession(int(d.session >> 8 % rewrittenMany))
-	}
-	return sharedSession(int(d.session >> 8 % (sharedAtOnce * sharedSets)))
-}
-
-// underLock calls change under the lock of a session. A lock that another breaks meanwhile must not be: its holder lives.
-func (x *other) underLock(session string, change func(l *locked) (bool, error)) (written bool, err error) {
-	l, err := lockFile(x.file(session))
-	if err != nil {
-		return false, err
-	}
-	written, err = change(l)
-	if !l.release() {
-		x.count("lock broken")
-		x.problem("the lock of %s was broken while we held it", session)
-	}
-	return written, err
+	return pick([]func(uint64) string{turnsSession, rewrittenSession, rewrittenSession, sharedSession}, d.session)(d.session >> 8)
 }
 
 func (x *other) appendLocked(d draw) {
-	session := lockedSession(d)
-	x.put("append under the lock", session, d, func(line string) (bool, error) {
-		return x.underLock(session, func(l *locked) (bool, error) { return l.add(line) })
-	})
+	x.underLock("append under the lock", lockedSession(d), d, addedTo)
 }
 
 func (x *other) replaceLocked(d draw) {
-	session := rewrittenSession(int(d.session % rewrittenMany))
-	x.put("replace under the lock", session, d, func(line string) (bool, error) {
-		return x.underLock(session, func(l *locked) (bool, error) { return l.replace(line) })
-	})
+	x.underLock("replace under the lock", rewrittenSession(d.session), d, replaced)
 }
 
 // appendUnlocked appends as pi and older clients do.
 func (x *other) appendUnlocked(d draw) {
-	session := sharedSession(int(d.session % (sharedAtOnce * sharedSets)))
-	x.put("append without the lock", session, d, func(line string) (bool, error) {
-		f, err := os.OpenFile(x.file(session), os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			return false, err
-		}
-		defer f.Close()
-		n, err := f.WriteString(line)
-		return n > 0, err
-	})
+	session := sharedSession(d.session)
+	x.put("append without the lock", session, d, func(line string) (bool, error) { return true, added(x.file(session), line) })
 }
 
 // leaveLock leaves the lock of a process that died; not where the real client may meet it, which breaks such locks in
 // a way that can hit the next one.
 func (x *other) leaveLock(d draw) {
 	d.session |= 2
-	l, err := lockFile(x.file(lockedSession(d)))
-	if err != nil {
-		return
-	}
-	defer l.dir.Close()
-	if f, err := l.open(l.lock, os.O_WRONLY|os.O_TRUNC); err == nil {
-		_, _ = fmt.Fprintf(f, "%d:%d\n", x.dead, time.Now().UnixMilli())
-		f.Close()
+	if l, err := lockFile(x.file(lockedSession(d))); err == nil {
+		_ = os.WriteFile(l.path, fmt.Appendf(nil, "%d:%d\n", math.MaxInt32, time.Now().UnixMilli()), 0o600)
 		x.count("lock left behind")
 	}
 }
 
-// away moves a file or directory away and soon back. Where it is meanwhile, no mount finds it and makes sessions there.
-func (x *other) away(what, at string, d draw) {
-	aside := filepath.Join(x.awayDir(), fmt.Sprintf("%d-%s", x.number, filepath.Base(at)))
+// moveFile moves an own session of a client away and soon back. Each program moves those of other clients.
+func (x *other) moveFile(d draw) {
+	share := max(x.clients/manyOthers, 1)
+	client := (int(d.session%uint64(share))*manyOthers + x.number) % x.clients
+	at := x.file(ownSession(client, pick([]string{"first", "slot"}, d.target)))
+	aside := filepath.Join(x.away(), fmt.Sprintf("%d-%s", x.number, filepath.Base(at)))
 	if os.Rename(at, aside) != nil {
-		x.count(what + " not there")
 		return
 	}
 	time.Sleep(time.Duration(d.size%30) * time.Millisecond)
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		err := os.Rename(aside, at)
-		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) { // the daemon made it anew
-			err = x.merge(aside, at)
-		}
-		if err == nil {
-			x.count(what)
-			return
-		}
-		if time.Since(start) > x.limit {
-			x.problem("%s: %v", what, err)
-			return
-		}
+	if err := os.Link(aside, at); err != nil { // not over what was made there meanwhile
+		x.problem("%s was made while it was away: %v", at, err)
+	}
+	if err := os.Remove(aside); err != nil {
+		x.problem("%v", err)
+	}
+	x.count("file moved away and back")
+}
+
+// damages is what happens to the files of damaged sessions.
+var damages = []func(x *other, session string, rnd *rand.Rand) error{
+	restored, restored,
+	func(x *other, session string, rnd *rand.Rand) error {
+		return os.Truncate(x.file(session), rnd.Int64N(20_000))
+	},
+	func(x *other, session string, rnd *rand.Rand) error { return os.Remove(x.file(session)) },
+	func(x *other, session string, rnd *rand.Rand) error {
+		return renamedOver(x.file(session), garbage(rnd, 50_000))
+	},
+	overwritten,
+	func(x *other, session string, _ *rand.Rand) error {
+		return added(x.file(session), `{"type":"custom","id":"half`)
+	},
+	func(x *other, session string, rnd *rand.Rand) error {
+		return added(x.file(session), string(garbage(rnd, 3000))+"\n")
+	},
+	func(x *other, session string, _ *rand.Rand) error {
+		return added(x.file(session), strings.Repeat("[", 100_000)+"\n"+strings.Repeat(`{"type":"label","targetId":"first-question","label":"a\u0000b"}`+"\n", 100))
+	},
+	func(x *other, session string, _ *rand.Rand) error {
+		return added(x.file(session), `{"type":"custom","id":"long","data":"`+strings.Repeat("x", 3<<20)+"\"}\n")
+	},
+	// Something that is no file where the session was.
+	func(x *other, session string, _ *rand.Rand) error {
+		return errors.Join(os.Remove(x.file(session)), syscall.Mkfifo(x.file(session), 0o600))
+	},
+	func(x *other, session string, _ *rand.Rand) error {
+		return errors.Join(os.Remove(x.file(session)), os.Symlink(x.outside(), x.file(session)))
+	},
+	func(x *other, session string, _ *rand.Rand) error {
+		return errors.Join(os.Remove(x.file(session)), os.Mkdir(x.file(session), 0o700))
+	},
+}
+
+func (x *other) damage(d draw) {
+	session := damagedSession(d.session)
+	if info, err := os.Lstat(x.file(session)); err == nil && (!info.Mode().IsRegular() || info.Size() > 20<<20) {
+		_ = os.RemoveAll(x.file(session)) // what another damage left
+	}
+	if pick(damages, d.target)(x, session, rand.New(rand.NewPCG(d.size, d.mount))) == nil {
+		x.count("damage")
 	}
 }
 
-func (o *options) awayDir() string { return filepath.Join(o.dir, "away") }
+func restored(x *other, session string, _ *rand.Rand) error {
+	return renamedOver(x.file(session), []byte(firstText(session)))
+}
 
-// merge moves what is in a directory into another.
-func (x *other) merge(from, to string) error {
-	x.count("directory made anew")
-	items, err := os.ReadDir(from)
+// garbage is text that looks like a session here and there.
+func garbage(rnd *rand.Rand, size int) []byte {
+	words := []string{`{"type":"session","version":1,"id":"x"}` + "\n", `{"type":"message"`, "\n", "\x00", `"id":`, `[`, `}`, "\xff\xfe", `{"a":1}` + "\n", ` `}
+	var out bytes.Buffer
+	for n := rnd.IntN(size); out.Len() < n; {
+		out.WriteString(pick(words, rnd.Uint64()))
+	}
+	return out.Bytes()
+}
+
+// overwritten changes bytes in place.
+func overwritten(x *other, session string, rnd *rand.Rand) error {
+	f, err := os.OpenFile(x.file(session), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	for _, item := range items {
-		source, target := filepath.Join(from, item.Name()), filepath.Join(to, item.Name())
-		_, err := os.Lstat(target)
-		switch {
-		case err == nil && item.IsDir():
-			err = x.merge(source, target)
-		case err == nil && filepath.Ext(target) == ".jsonl":
-			return fmt.Errorf("%s was made while %s was away", target, to)
-		default:
-			err = os.Rename(source, target)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return os.Remove(from)
-}
-
-func (x *other) moveFile(d draw) {
-	x.away("file moved away and back", x.file(path.Join(ownProject(x.own(d)), pick([]string{"first", "slot"}, d.target))), d)
-}
-
-func (x *other) moveDir(d draw) {
-	x.away("project moved away and back", filepath.Join(x.source(), ownProject(x.own(d))), d)
-}
-
-// moveSessions moves all sessions; one program does, and not often. It waits for the real client's turn to end, which
-// would make the file anew that it was told to open.
-func (x *other) moveSessions(d draw) {
-	if x.number != 0 || d.target%4 != 0 {
-		return
-	}
-	unlock, err := x.exclude("turns")
-	if err != nil {
-		x.problem("%v", err)
-		return
-	}
-	defer unlock()
-	x.away("sessions moved away and back", filepath.Join(x.source(), "sessions"), d)
-}
-
-// exclude keeps out all other programs that exclude the same.
-func (o *options) exclude(what string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(o.dir, "exclude-"+what), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return f.Close, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	defer f.Close()
+	_, err = f.WriteAt(garbage(rnd, 200), rnd.Int64N(5000))
+	return err
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -39,14 +37,10 @@ func (c *client) use(d draw) (*own, string) {
 		mount = s.mount
 	}
 	if !s.known && !c.lookUp(s, mount) {
-		c.write(note{Do: "gone", Session: s.path})
 		if s.durable {
 			c.problem("%s is gone", s.path)
 		}
 		c.own = append(c.own[:n], c.own[n+1:]...)
-		if len(c.own) == 0 {
-			c.stopped.Store(true)
-		}
 		return nil, ""
 	}
 	return s, mount
@@ -67,9 +61,9 @@ func (c *client) lookUp(s *own, mount string) bool {
 	}
 }
 
-// after records what became of a write.
+// after records what became of a write: whether the leaf is known.
 func (s *own) after(err error) {
-	if isUnclear(err) {
+	if isUnclear(err) || errors.Is(err, syscall.ENOENT) && !s.durable {
 		s.known = false
 	}
 }
@@ -79,30 +73,26 @@ func (c *client) putOwn(d draw, entries ...entry) {
 	if s == nil {
 		return
 	}
-	done, err := c.appended(mount, s.path, entries, s.at, writeErrors)
+	done, err := c.append(mount, s.path, entries, s.at, mayEnd)
 	for _, e := range entries[:done] {
 		s.ids, s.at = append(s.ids, e.id), ref(e.id)
-		s.durable = s.durable || e.what == "assistant"
+		if e.what == "assistant" && !s.durable {
+			s.durable = true
+			c.isDurable(s.path)
+		}
 	}
 	s.entries += len(entries)
-	if errors.Is(err, syscall.ENOENT) && !s.durable {
-		s.known = false
-	}
 	s.after(err)
 }
 
-func (c *client) appendOwn(d draw) { c.putOwn(d, c.oneEntry(d)...) }
+func (c *client) appendOwn(d draw) { c.putOwn(d, c.entry(d)) }
 
 func (c *client) batchOwn(d draw) {
 	entries := make([]entry, 4)
 	for i := range entries {
-		entries[i] = newEntry(c.id(), pick([]string{"custom", "user", "assistant"}, d.target>>i), d.sizeOf()/4, 0)
+		entries[i] = c.entry(draw{target: d.target >> i, size: d.size})
 	}
 	c.putOwn(d, entries...)
-}
-
-func (c *client) imageOwn(d draw) {
-	c.putOwn(d, newEntry(c.id(), "user", 20, 800+int(d.size%5000)))
 }
 
 // moveOwn makes another entry the leaf, or none.
@@ -116,20 +106,15 @@ func (c *client) moveOwn(d draw) {
 		id = ref(pick(s.ids, d.target>>3))
 		target = "entries/" + *id + ".json"
 	}
-	if s.at == id || s.at != nil && id != nil && *s.at == *id {
+	if textOf(s.at) == textOf(id) {
 		return // would write nothing
 	}
-	before := note{Do: "leaf", Session: s.path}
-	if id != nil {
-		before.IDs = []string{*id}
-	}
-	n := c.write(before)
-	err := c.attempt("leaf", mount, s.path, writeErrors, func() error { return c.link(mount, s.path, target) })
-	after := note{Of: n, Maybe: isUnclear(err)}
+	err := c.attempt("leaf", mount, s.path, mayEnd, func() error { return c.link(mount, s.path, target) })
+	out := outcome{maybe: isUnclear(err)}
 	if err == nil {
-		after.Acked, s.at = 1, id
+		out.acked, s.at = 1, id
 	}
-	c.write(after)
+	c.wants(c.name, s.path, out, "leaf "+textOf(id))
 	s.after(err)
 }
 
@@ -139,10 +124,9 @@ func (c *client) labelOwn(d draw) {
 		return
 	}
 	id, label := pick(s.ids, d.target), c.id()
-	done, _, err := c.acked(mount, note{Do: "label", Session: s.path, IDs: []string{id}, Text: label, Under: s.at}, "labels", id+" "+label+"\n", writeErrors)
-	if done > 0 {
-		s.known = false // at the label's entry, whose id nobody knows
-	}
+	out, _, err := c.written("label", mount, s.path, "labels", id+" "+label+"\n", mayEnd)
+	c.wants(c.name, s.path, out, fmt.Sprintf("label %s of %s under %s", label, id, textOf(s.at)))
+	s.known = out.acked == 0 // else at the label's entry, whose id nobody knows
 	s.after(err)
 }
 
@@ -152,42 +136,21 @@ func (c *client) titleOwn(d draw) {
 		return
 	}
 	title := "title " + c.id()
-	done, _, err := c.acked(mount, note{Do: "title", Session: s.path, Text: title}, "title", title+"\n", writeErrors)
-	if done > 0 && s.slot {
-		s.known = false
+	out, _, err := c.written("title", mount, s.path, "title", title+"\n", mayEnd)
+	c.titled(s.path, title, out)
+	if s.slot { // then a line says so, too
+		c.wants(c.name, s.path, out, "title "+title)
+		s.known = out.acked == 0
 	}
 	s.after(err)
 }
 
-func (c *client) forkOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil || !s.durable || len(s.ids) == 0 {
-		return
-	}
-	id := pick(s.ids, d.target)
-	done, answer, err := c.acked(mount, note{Do: "fork", Session: s.path, IDs: []string{id}}, "fork", id+"\n", writeErrors)
-	// Where the daemon was killed before it told where the fork is, it is there nevertheless.
-	if place := strings.TrimSuffix(answer, "\n"); done > 0 && err == nil && place != "" && path.Dir(place) != path.Dir(s.path) {
-		c.problem("a fork of %s is at %q", s.path, place)
-	}
-}
-
 // newOwn makes a session and goes on with it.
 func (c *client) newOwn(d draw) {
-	mount := d.mountOf()
-	n := c.write(note{Do: "new"})
-	answer := ""
-	err := c.attempt("new-session", mount, "", writeErrors, func() (err error) {
-		_, answer, err = c.control(c.mounted(mount, "new-session"), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new"}`+"\n", c.number))
-		return err
-	})
-	place := strings.TrimSuffix(answer, "\n")
-	if err != nil || place == "" {
-		c.write(note{Of: n, Maybe: isUnclear(err)})
-		return
+	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new"}`+"\n", c.number)
+	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
+		c.own = append(c.own, &own{path: place, known: true, mount: mount})
 	}
-	c.write(note{Of: n, Acked: 1, Text: place})
-	c.own = append(c.own, &own{path: place, known: true, mount: mount})
 }
 
 // syncOwn makes a session durable.
@@ -196,9 +159,8 @@ func (c *client) syncOwn(d draw) {
 	if s == nil {
 		return
 	}
-	n := c.write(note{Do: "sync", Session: s.path})
-	err := c.attempt("sync", mount, s.path, writeErrors, func() error {
-		f, err := os.OpenFile(c.mounted(mount, path.Join(s.path, "append")), os.O_RDWR, 0)
+	err := c.attempt("sync", mount, s.path, mayEnd, func() error {
+		f, err := os.OpenFile(c.mounted(mount, s.path, "append"), os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
@@ -207,9 +169,7 @@ func (c *client) syncOwn(d draw) {
 	})
 	if err == nil {
 		s.durable = true
-		c.write(note{Of: n, Acked: 1})
-	} else if !s.durable {
-		s.known = false
+		c.isDurable(s.path)
 	}
 	s.after(err)
 }
@@ -221,18 +181,15 @@ func (c *client) checkOwn(d draw) {
 		return
 	}
 	var at *string
-	err := c.attempt("check", mount, s.path, readErrors, func() (err error) { at, err = c.leafOf(mount, s.path); return err })
-	if err == nil && (at == nil) != (s.at == nil) || err == nil && at != nil && *at != *s.at {
+	err := c.attempt("check", mount, s.path, mayEnd, func() (err error) { at, err = c.leafOf(mount, s.path); return err })
+	if err == nil && textOf(at) != textOf(s.at) {
 		c.problem("the leaf of %s in %s is at %s, not at %s", s.path, mount, textOf(at), textOf(s.at))
 	}
-	if s.at == nil || len(s.ids) == 0 || s.ids[len(s.ids)-1] != *s.at {
-		return
+	if err == nil && s.at != nil {
+		name := path.Join(s.path, "entries", *s.at+".json")
+		err = c.attempt("check", mount, name, mayEnd, func() error { return c.readFile(mount, name) })
 	}
-	file := filepath.Join(s.path, "entries", *s.at+".json")
-	err = c.attempt("check", mount, file, readErrors, func() error { _, err := os.ReadFile(c.mounted(mount, file)); return err })
-	if !s.durable && err != nil {
-		s.known = false
-	}
+	s.after(err)
 }
 
 func textOf(id *string) string {

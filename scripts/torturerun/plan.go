@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -14,16 +14,16 @@ import (
 
 // The sessions of a run, and what may happen to each: so that the check knows what must be in it.
 //
-//   - own sessions, some for each client: it alone writes to them; others move them, and their directories, away and
-//     back.
+//   - own sessions, some for each client: it alone writes to them; others move their files away and back.
 //   - shared ones: all clients append and label, others append beside the mounts, with the client's lock and without.
-//   - rewritten ones: clients append and set the title, others append and replace the file, all under the lock.
+//   - rewritten ones: clients append, others append and replace the file, all under the lock.
 //   - turns: clients and the real client append in turns, others under the lock.
 //   - damaged ones: others do what they like. Here only crashes, hangs and unexpected errors count.
 const (
 	sharedAtOnce  = 6
 	sharedSets    = 10  // a client goes to the next ones after sharedFor commands
 	sharedFor     = 250 // so that none grows too long
+	sharedMany    = sharedAtOnce * sharedSets
 	rewrittenMany = 4
 	turnsMany     = 3
 	damagedMany   = 8
@@ -32,52 +32,36 @@ const (
 	ownEntries = 1200
 )
 
-func ownProject(client int) string { return fmt.Sprintf("sessions/--torture-own-%d--", client) }
-
-func sharedSession(n int) string { return fmt.Sprintf("sessions/--torture-shared--/shared-%d", n) }
-func rewrittenSession(n int) string {
-	return fmt.Sprintf("sessions/--torture-rewritten--/rewritten-%d", n)
+func ownSession(client int, name string) string {
+	return fmt.Sprintf("sessions/--torture-own-%d--/%s", client, name)
 }
-func turnsSession(n int) string   { return fmt.Sprintf("sessions/--torture-turns--/turns-%d", n) }
-func damagedSession(n int) string { return fmt.Sprintf("sessions/--torture-damaged--/damaged-%d", n) }
 
-// makeStore makes the agent directory.
-func makeStore(o *options) error {
-	var sessions []string
+func sharedSession(n uint64) string    { return sessionOf("shared", n%sharedMany) }
+func rewrittenSession(n uint64) string { return sessionOf("rewritten", n%rewrittenMany) }
+func turnsSession(n uint64) string     { return sessionOf("turns", n%turnsMany) }
+func damagedSession(n uint64) string   { return sessionOf("damaged", n%damagedMany) }
+
+func sessionOf(kind string, n uint64) string {
+	return fmt.Sprintf("sessions/--torture-%s--/%s-%d", kind, kind, n)
+}
+
+// makeStore makes the sessions of the agent directory.
+func (o *options) makeStore() error {
+	var err error
 	for c := range o.clients {
-		sessions = append(sessions, path.Join(ownProject(c), "first"), path.Join(ownProject(c), "slot"))
+		err = errors.Join(err, o.makeSession(ownSession(c, "first")), o.makeSession(ownSession(c, "slot")))
 	}
-	for n := range sharedAtOnce * sharedSets {
-		sessions = append(sessions, sharedSession(n))
-	}
-	for n := range rewrittenMany {
-		sessions = append(sessions, rewrittenSession(n))
-	}
-	for n := range turnsMany {
-		sessions = append(sessions, turnsSession(n))
-	}
-	for n := range damagedMany {
-		sessions = append(sessions, damagedSession(n))
-	}
-	for _, dir := range []string{"blobs", "terminal-sessions", "archive/sessions"} {
-		if err := os.MkdirAll(filepath.Join(o.source(), dir), 0o700); err != nil {
-			return err
+	for n := range uint64(sharedMany) { // more than there are of any other kind
+		for _, name := range []string{sharedSession(n), rewrittenSession(n), turnsSession(n), damagedSession(n)} {
+			err = errors.Join(err, o.makeSession(name))
 		}
 	}
-	for _, s := range sessions {
-		if err := writeSession(filepath.Join(o.source(), s+".jsonl"), s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-// writeSession makes a session with two entries.
-func writeSession(file, name string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(firstText(name)), 0o600)
+// makeSession makes a session with two entries.
+func (o *options) makeSession(name string) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(o.file(name)), 0o700), os.WriteFile(o.file(name), []byte(firstText(name)), 0o600))
 }
 
 // rootID and answerID are the entries that sessions begin with.
@@ -92,20 +76,15 @@ func firstText(name string) string {
 		line := `{"type":"title","v":1,"title":"","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
 		header = line + strings.Repeat(" ", 256-len(line)-3) + "\"}\n" + header
 	}
-	question, answer := newEntry(rootID, "user", 20, 0), newEntry(answerID, "assistant", 20, 0)
+	question, answer := entry{rootID, "user", 20}, entry{answerID, "assistant", 20}
 	return header + question.line("", true) + answer.line(rootID, true)
 }
 
 // entry is one to be appended. Its text is made of its id, so that a torn or mixed one is noticed.
 type entry struct {
-	id    string
-	what  string // custom, user, assistant
-	size  int
-	image int // bytes; 0 for none
-}
-
-func newEntry(id, what string, size, image int) entry {
-	return entry{id: id, what: what, size: size, image: image}
+	id   string
+	what string // custom, user, assistant
+	size int
 }
 
 // payload is the text of an entry.
@@ -113,28 +92,11 @@ func payload(id string, size int) string {
 	return strings.Repeat(id+" ", size/(len(id)+1)+1)[:size]
 }
 
-// imageOf is the content of the image of an entry.
-func imageOf(id string, size int) []byte {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	rnd := rand.New(rand.NewPCG(h.Sum64(), 0))
-	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(rnd.Uint32())
-	}
-	return data
-}
-
 // line is the entry in JSON. Where the mount is to fill in the rest, whole is false.
 func (e entry) line(under string, whole bool) string {
 	v := map[string]any{"id": e.id, "type": "message"}
 	text := payload(e.id, e.size)
 	blocks := []any{map[string]any{"type": "text", "text": text}}
-	if e.image > 0 {
-		blocks = append(blocks, map[string]any{
-			"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(imageOf(e.id, e.image)),
-		})
-	}
 	switch e.what {
 	case "user":
 		v["message"] = map[string]any{"role": "user", "content": blocks, "timestamp": 1771237230000}
@@ -165,16 +127,15 @@ func (e entry) line(under string, whole bool) string {
 // seed gives the same commands.
 type draw struct{ kind, session, target, size, mount uint64 }
 
-type drawer struct{ *rand.Rand }
-
-// newDrawer returns the source of the commands of a process.
-func newDrawer(o *options) drawer {
+// newDrawer returns the source of the commands of a program.
+func newDrawer(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s-%d", o.role, o.number)
-	return drawer{rand.New(rand.NewPCG(o.seed, h.Sum64()))}
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-func (d drawer) next() draw {
+func (p *program) draw() draw {
+	d := p.drawer
 	return draw{d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64()}
 }
 

@@ -5,143 +5,107 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
 //go:embed client.ts
 var clientScript []byte
 
+// realUser is a program that has the real client take turns. Now and then the client is killed.
+type realUser struct {
+	*program
+	client *realClient
+}
+
 // realClient is a process of the real client. It takes a request per line and answers with a line.
 type realClient struct {
-	cmd     *exec.Cmd
+	*exec.Cmd
 	in      io.WriteCloser
-	answers *bufio.Reader
+	answers *json.Decoder
 }
 
 // realAnswer is what client.ts answers.
 type realAnswer struct {
 	Error   string
-	IDs     []string          // that it appended
 	Entries []string          // of the session, in the order of the file
-	Leaf    *string           // of the session
 	Labels  map[string]string // of the session
 	Title   string            // of the session
 }
 
 // startReal starts the client with a home of its own.
-func startReal(o *options) (*realClient, error) {
-	home := filepath.Join(o.dir, "home")
-	script := filepath.Join(o.dir, "client.ts")
+func (o *options) startReal() (*realClient, error) {
+	home, script := filepath.Join(o.dir, "home"), filepath.Join(o.dir, "client.ts")
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(script, clientScript, 0o600)); err != nil {
 		return nil, err
 	}
-	r := &realClient{cmd: exec.Command(o.bun, script, o.client)}
-	r.cmd.Dir = home
-	r.cmd.Env = []string{
+	c := &realClient{Cmd: exec.Command(o.bun, script, o.modules)}
+	c.Dir, c.Stderr = home, os.Stderr
+	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TZ=UTC", "LANG=C.UTF-8", "PI_CODING_AGENT_DIR=" + o.source(),
 	}
-	r.cmd.Stderr = os.Stderr
-	out, err := r.cmd.StdoutPipe()
+	out, err := c.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	r.answers = bufio.NewReaderSize(out, 1<<20)
-	if r.in, err = r.cmd.StdinPipe(); err != nil {
+	if c.in, err = c.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return r, r.cmd.Start()
+	c.answers = json.NewDecoder(bufio.NewReader(out))
+	return c, c.Start()
 }
 
-func (r *realClient) ask(do, file, text string) (a realAnswer, err error) {
-	line, err := json.Marshal(map[string]string{"do": do, "file": file, "text": text})
-	if err != nil {
-		return a, err
-	}
-	if _, err := r.in.Write(append(line, '\n')); err != nil {
-		return a, err
-	}
-	answer, err := r.answers.ReadBytes('\n')
-	if err != nil {
-		return a, err
-	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return a, fmt.Errorf("%w: %.200q", err, answer)
-	}
-	return a, nil
+func (c *realClient) ask(do, file, text string) (a realAnswer, err error) {
+	err = errors.Join(json.NewEncoder(c.in).Encode(map[string]string{"do": do, "file": file, "text": text}), c.answers.Decode(&a))
+	return a, err
 }
 
-func (r *realClient) kill() {
-	_ = r.cmd.Process.Kill()
-	_ = r.cmd.Wait()
+func (r *realUser) kill() {
+	if r.client != nil {
+		_ = r.client.Process.Kill()
+		_ = r.client.Wait()
+		r.client = nil
+	}
 }
 
 // realPause is between two turns of the client: while it has a session open, the mounts refuse to write.
 const realPause = 300 * time.Millisecond
 
-// runReal has the client take turns. Now and then it is killed.
-func runReal(o *options) error {
-	p, err := start(o)
-	if err != nil {
-		return err
-	}
-	var r *realClient
-	for d := newDrawer(o); !p.stopped.Load(); time.Sleep(realPause) {
-		command := d.next()
-		if r == nil {
-			if r, err = startReal(o); err != nil {
-				return err
-			}
+// next is one of the client's turns.
+func (r *realUser) next() {
+	time.Sleep(realPause)
+	if r.client == nil {
+		client, err := r.startReal()
+		if err != nil {
+			r.problem("%v", err)
+			return
 		}
-		if !p.turn(r, command) {
-			r.kill()
-			r = nil
-		}
+		r.client = client
 	}
-	if r != nil {
-		r.kill()
-	}
-	return p.end()
-}
-
-// turn is one of the client's. It returns false if the client was killed or failed.
-func (p *process) turn(r *realClient, d draw) bool {
-	session := turnsSession(int(d.session % turnsMany))
-	p.mu.Lock()
-	p.n++
-	text := fmt.Sprintf("turn-%d", p.n)
-	p.mu.Unlock()
-	n := p.write(note{Do: "turn", Session: session, Text: text})
+	d, text := r.draw(), "turn-"+r.id()
+	session := turnsSession(d.session)
 	if d.kind%20 == 0 {
-		time.AfterFunc(time.Duration(d.size%200)*time.Millisecond, func() { _ = r.cmd.Process.Signal(syscall.SIGKILL) })
+		process := r.client.Process
+		time.AfterFunc(time.Duration(d.size%50)*time.Millisecond, func() { _ = process.Kill() })
 	}
 	var a realAnswer
-	unlock, err := p.exclude("turns")
-	if err != nil {
-		p.problem("%v", err)
-		return false
-	}
-	defer unlock()
-	err = p.during("a turn of the real client", func() (err error) {
-		a, err = r.ask("turn", filepath.Join(p.source(), session+".jsonl"), text)
-		return err
-	})
+	err := r.during("a turn of the real client", func() (err error) { a, err = r.client.ask("turn", r.file(session), text); return err })
+	out := outcome{acked: 2}
 	switch {
 	case err != nil:
-		p.count("turn, killed")
-		p.write(note{Of: n, Maybe: true, Error: err.Error()})
-		return false
+		r.count("turn, killed")
+		out = outcome{maybe: true}
 	case a.Error != "":
-		p.count("turn, refused")
-		p.write(note{Of: n, Maybe: true, Error: a.Error})
-		return true
+		r.count("turn, refused")
+		out = outcome{maybe: true}
+	default:
+		r.count("turn")
 	}
-	p.count("turn")
-	p.write(note{Of: n, IDs: a.IDs, Acked: len(a.IDs)})
-	return d.kind%20 != 0
+	r.wants("r0", session, out, "turn user "+text, "turn assistant "+text)
+	if err != nil || d.kind%20 == 0 {
+		r.kill()
+	}
 }

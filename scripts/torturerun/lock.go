@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lock is the real client's lock of a session file (docs/format.md, The client's lock).
+type lock struct{ path, text string }
+
+const (
+	lockTries = 250 // 500 ms in all, as the client waits
+	lockPoll  = 2 * time.Millisecond
+)
+
+var errBusy = errors.New("the lock is held by another")
+
+func lockFile(file string) (*lock, error) {
+	l := &lock{path: filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".lock")}
+	for range lockTries {
+		l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+		err := written(l.path, l.text, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+		if err == nil && readText(l.path) == l.text { // else somebody took it for a stale one
+			return l, nil
+		}
+		if err != nil && !errors.Is(err, syscall.EEXIST) {
+			return nil, err
+		}
+		breakStale(l.path)
+		time.Sleep(lockPoll)
+	}
+	return nil, errBusy
+}
+
+// breakStale removes a lock whose process is gone. As between two daemons, flock keeps two of us from finding the same
+// lock stale, of whom the second would remove the lock that a third has made meanwhile.
+func breakStale(path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return
+	}
+	buf := make([]byte, 64)
+	n, _ := f.Read(buf)
+	pid, err := strconv.Atoi(strings.SplitN(string(buf[:n]), ":", 2)[0])
+	now, gone := os.Lstat(path)
+	if then, e := f.Stat(); err == nil && gone == nil && e == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && os.SameFile(now, then) {
+		_ = os.Remove(path)
+	}
+}
+
+// release gives the lock back and reports whether it was ours until then.
+func (l *lock) release() bool { return readText(l.path) == l.text && os.Remove(l.path) == nil }
+
+// onItsOwn ends the last line of a session, which a daemon that was killed may have cut off.
+func onItsOwn(old []byte) string {
+	if len(old) > 0 && old[len(old)-1] != '\n' {
+		return "\n# the line above is cut off\n"
+	}
+	return ""
+}
+
+// addedTo appends a line to a session whose lock we have, and replaced renames a new file over it, with the same content and
+// that line. They report whether the file has changed.
+func addedTo(file, line string) (changed bool, err error) {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	return true, added(file, onItsOwn(old)+line)
+}
+
+func replaced(file, line string) (changed bool, err error) {
+	old, err := os.ReadFile(file)
+	if err == nil {
+		err = renamedOver(file, append(old, onItsOwn(old)+line...))
+	}
+	return err == nil, err
+}
+
+func renamedOver(file string, text []byte) error {
+	temporary := fmt.Sprintf("%s.%d.tmp", file, time.Now().UnixNano())
+	return errors.Join(os.WriteFile(temporary, text, 0o600), os.Rename(temporary, file))
+}
+
+func added(file, text string) error {
+	return written(file, text, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK)
+}
+
+func written(file, text string, flags int) error {
+	f, err := os.OpenFile(file, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// program is something that uses the mounts, or the files beside them.
+type program struct {
+	*run
+	drawer *rand.Rand
+	name   string // of its role and number; the ids of its entries begin with it
+	number int
+	n      int // counts its ids
+
+	mu    sync.Mutex // guards those below
+	call  string     // that runs now
+	since time.Time
+}
+
+// id makes the id of a new entry.
+func (p *program) id() string {
+	p.n++
+	return fmt.Sprintf("%s-%d", p.name, p.n)
+}
+
+func (p *program) entry(d draw) entry {
+	return entry{p.id(), pick([]string{"custom", "user", "assistant"}, d.target), d.sizeOf()}
+}
+
+// during runs f as a call that must come to an end.
+func (p *program) during(what string, f func() error) error {
+	p.mu.Lock()
+	p.call, p.since = what, time.Now()
+	p.mu.Unlock()
+	err := f()
+	p.mu.Lock()
+	p.call = ""
+	p.mu.Unlock()
+	return err
+}
+
+// hangs says which call does not end, which may be one that even SIGKILL would not.
+func (p *program) hangs() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.call == "" || time.Since(p.since) < p.limit {
+		return ""
+	}
+	return fmt.Sprintf("%s hangs: %s for more than %v", p.name, p.call, p.limit)
+}
+
+// attempt runs f on a mount and counts how it ended. An error that is not among the allowed ones is a problem, unless
+// the mount's daemon was killed meanwhile.
+func (p *program) attempt(what, mount, session string, allowed []syscall.Errno, f func() error) error {
+	from := time.Now()
+	err := p.during(fmt.Sprintf("%s of %s in %s", what, session, mount), f)
+	if err == nil {
+		p.count(what)
+		return nil
+	}
+	var errno syscall.Errno
+	_ = errors.As(err, &errno)
+	p.count(what + " " + unix.ErrnoName(errno))
+	if errno == syscall.ENOTCONN || errno == syscall.ECONNABORTED {
+		time.Sleep(20 * time.Millisecond) // until the daemon is back
+	}
+	if !slices.Contains(allowed, errno) {
+		p.problemOf(mount, from, "%s of %s: %v", what, session, err)
+	}
+	return err
+}
+
+// problemOf is a problem that is none if the mount's daemon was not there meanwhile.
+func (p *program) problemOf(mount string, from time.Time, format string, args ...any) {
+	if p.daemons[mount].wasDownSince(from) {
+		p.count("errors that the death of a daemon explains")
+		return
+	}
+	p.problem(p.name+" in "+mount+": "+format, args...)
+}
+
+// isUnclear reports whether a write that ended with this error may have taken effect: the daemon went away.
+func isUnclear(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ECONNABORTED, syscall.ENOTCONN, syscall.EIO, syscall.EINTR}, func(e error) bool {
+		return errors.Is(err, e)
+	})
+}
