@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,4 +22,17 @@ func TestReadAhead(t *testing.T) {
 	text, err := os.ReadFile(setting)
 	require.NoError(t, err)
 	require.Equal(t, "1024\n", string(text))
+}
+
+// TestReadingAsksLittle: the kernel does not ask for the size of a branch's entries before each read(2).
+func TestReadingAsksLittle(t *testing.T) {
+	const reads = 2000
+	a := newAgent(t)
+	a.write("s", header("s")+entry(0, "e0", "", strings.Repeat("etaoin shrdlu ", reads*4096/14)))
+	w := &writing{a, mountForTest(t, a.dir)}
+	file := w.in("branches/current/entries.jsonl")
+	run(t, "stat", "-L", file) // reads the session
+	was := w.m.procNumber("io", "syscr")
+	run(t, "dd", "if="+file, "of=/dev/null", "bs=4096", "status=none")
+	require.Less(t, w.m.procNumber("io", "syscr")-was, reads/2)
 }

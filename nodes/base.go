@@ -40,6 +40,8 @@ var (
 	// cacheAttr: each access looks up the name, and the kernel may use the attributes of the answer: a stat is
 	// one request, not two. For links to sessions.
 	cacheAttr = cacheRule{attr: time.Second}
+	// cacheMoment is cacheAttr for files that are read through the kernel's pages and that an open file sees grow.
+	cacheMoment = cacheRule{attr: 100 * time.Millisecond}
 	// cacheSecond: directories, links whose target cannot change, entries.
 	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
 )

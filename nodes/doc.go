@@ -8,7 +8,7 @@
 // type of its own, and where a type serves many rows (GeneratedFile, ControlFile, Link, FixedLink, SessionLink,
 // LinksDir) it renders the content or finds the target. Writes is the file that carries out what is written; below
 // archive/ all of it is refused. Operations are what a node answers besides refusing: list is readdir with its lookups, write that open takes writing
-// too. Cache is what the kernel may remember: a second of name and attributes, of the
+// too. Cache is what the kernel may remember: a second of name and attributes, a second (attr) or a tenth (moment) of the
 // attributes alone that a lookup brought, or never anything; pages that it keeps are another matter (entry.go,
 // entriesfile.go, sourcefile.go).
 //
@@ -60,7 +60,7 @@
 //	…/<session>/branches/.by-id/              BranchIDsDir   branches.go        -             getattr lookup list                       second
 //	…/.by-id/<id>/ (unlisted)                 BranchDir      branch.go          -             getattr lookup list                       second
 //	…/.by-id/<id>/context.json (unlisted)     GeneratedFile  context.go         -             getattr open                              never
-//	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go     -             getattr open                              never
+//	…/.by-id/<id>/entries.jsonl (unlisted)    EntriesFile    entriesfile.go     -             getattr open                              moment
 //	…/.by-id/<id>/path/ (unlisted)            BranchPathDir  branchpath.go      -             getattr lookup list                       second
 //	…/.by-id/<id>/path/<entry>@ (unlisted)    FixedLink      branchpath.go      -             getattr readlink                          second
 //	…/.by-id/<id>/transcript.md (unlisted)    GeneratedFile  transcript.go      -             getattr open                              never
