@@ -105,6 +105,14 @@ func TestImages(t *testing.T) {
 	body := bodyOf(t, "![Image: a \"b\"](../../blobs/"+hash+")")
 	require.Equal(t, `<p><img alt="Image: a &#34;b&#34;" src="data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(picture))+`"></p>`+"\n", body)
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
+	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
+		var out bytes.Buffer
+		require.NoError(t, Write(&out, strings.NewReader("![a](blobs/"+hash+")"), func(string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
+		}))
+		require.Greater(t, out.Len(), maxImage)
+		require.Equal(t, cut, strings.Contains(out.String(), "only the beginning of it"))
+	}
 	require.Equal(t, "<p><em>a (not in the blob store)</em></p>\n", bodyOf(t, "![a](blobs/"+strings.Repeat("0", 64)+")"))
 }
 

@@ -146,14 +146,15 @@ func (h *harmless) embed(w util.BufWriter, hash, alt string) error {
 		return err
 	}
 	encoder := base64.NewEncoder(base64.StdEncoding, w)
-	n, err := io.Copy(encoder, io.LimitReader(io.MultiReader(bytes.NewReader(start[:got]), blob), maxImage))
+	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
+	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
 	if closed := encoder.Close(); err == nil {
 		err = closed
 	}
 	if _, written := w.WriteString(`">`); err == nil {
 		err = written
 	}
-	if err == nil && n == maxImage {
+	if more, _ := content.Read(start[:1]); err == nil && more > 0 {
 		err = note("only the beginning of it: it is larger than 32 MiB")
 	}
 	return err
