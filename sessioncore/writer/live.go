@@ -11,8 +11,9 @@ import (
 
 // This file checks for live clients (docs/design.md section 4).
 
-// checkLive fails with a LiveError if a live client has the session open. If that cannot be found out, it assumes
-// that there is none. The snapshot must have been acquired under the lock, so that its open file is the one that the
+// checkLive fails with a LiveError if a live client has the session open. Where nothing can tell, as on a file system without
+// leases, it assumes that there is none: sessions there must stay writable. Where the look itself fails, so does the
+// write. The snapshot must have been acquired under the lock, so that its open file is the one that the
 // name refers to.
 func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
 	if w.opts.LiveAllow || w.pending(s) {

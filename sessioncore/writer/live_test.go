@@ -22,6 +22,38 @@ import (
 	"sessionfs/sessioncore/storage/memory"
 )
 
+// answeringStorage says what it is told to of who has a file open for writing.
+type answeringStorage struct {
+	storage.Storage
+	state storage.WriterState
+	err   error
+}
+
+func (a answeringStorage) Writers(string) (storage.WriterState, error) { return a.state, a.err }
+
+// TestWhetherSomebodyWrites: where nothing can tell whether somebody has the file open, a write is done; where the look
+// fails, it fails too.
+func TestWhetherSomebodyWrites(t *testing.T) {
+	for _, c := range []struct {
+		state storage.WriterState
+		err   error
+		want  error
+	}{
+		{storage.WritersNone, nil, nil},
+		{storage.WritersUnknown, nil, nil},
+		{storage.WritersUnknown, storage.ErrUnsupported, nil},
+		{storage.WritersUnknown, unix.EACCES, unix.EACCES},
+		{storage.WritersPresent, nil, sessioncore.ErrBusy},
+	} {
+		files := memory.New()
+		putFile(t, files, plainName, plainFile)
+		w := startWriting(t, answeringStorage{files, c.state, c.err}, "", Options{})
+		_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
+		require.ErrorIs(t, err, c.want, c)
+		require.Equal(t, c.want == nil, fileContent(t, files, plainName) != plainFile, c)
+	}
+}
+
 // TestLiveRefusesEveryWrite: each kind of write is refused and names the client; a fork is not a write.
 func TestLiveRefusesEveryWrite(t *testing.T) {
 	a, known := startAgent(t)
