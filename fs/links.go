@@ -8,8 +8,34 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/storage/dir"
 )
+
+// Places returns the directories that a mount of o reads or writes by their paths. They may be links to another disk, or not
+// be there yet. A mount point in one of them would be shown in itself; one around any would keep the mount waiting for
+// itself.
+func Places(o mountopts.Options, getenv func(string) string) (places []string) {
+	if mountopts.IsDatabase(o.Source) {
+		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
+			places = append(places, o.Blobs)
+		}
+		return places
+	}
+	places = append(places, o.Source)
+	for _, name := range []string{layout.Sessions, blobsName, archiveName, terminalsName} {
+		places = append(places, filepath.Join(o.Source, name))
+	}
+	if o.State != "" {
+		places = append(places, filepath.Join(o.State, terminalsName))
+	}
+	if elsewhere := PiSessions(o.Source, o.Source, getenv); elsewhere != "" {
+		places = append(places, elsewhere)
+	}
+	return append(places, clients.LeaseDirs(getenv, o.Source, o.SourceAs)...)
+}
 
 // ErrSource means that SOURCE cannot be mounted as it is.
 var ErrSource = errors.New("SOURCE cannot be used")

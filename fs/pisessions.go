@@ -45,16 +45,15 @@ func piSessionDir(source *dir.Storage, given string, getenv func(string) string)
 	return piPath(settings.SessionDir, home)
 }
 
-// SessionsElsewhere reports whether pi was told to keep the sessions of an agent directory in another directory, which is
-// there. given is its path as the user gave it, agent the same without links.
-func SessionsElsewhere(given, agent string, getenv func(string) string) bool {
+// PiSessions is piSessionDir for an agent directory that is not open: agent is its path without links, given as the user
+// gave it.
+func PiSessions(given, agent string, getenv func(string) string) string {
 	source, err := dir.Open(agent)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer source.Close()
-	info, err := os.Stat(piSessionDir(source, given, getenv))
-	return err == nil && info.IsDir()
+	return piSessionDir(source, given, getenv)
 }
 
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.

@@ -40,7 +40,7 @@ func checkAgentDir(given, dir string, getenv func(string) string) (warning strin
 	if target, err := os.Readlink(sessions); err == nil {
 		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached", dir, sessions, target), nil
 	}
-	if hasAny(dir, clientMarks) || fs.SessionsElsewhere(given, dir, getenv) {
+	if hasAny(dir, clientMarks) || isDir(fs.PiSessions(given, dir, getenv)) {
 		return "", nil // a client makes sessions/ for its first session
 	}
 	names, err := sample(dir)

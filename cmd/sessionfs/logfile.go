@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -33,9 +34,9 @@ func openLog(path string, o mountopts.Options) (*logFile, error) {
 	if err != nil {
 		return nil, refuse(exitUsage, "the log file %s cannot be opened: %s", path, err)
 	}
-	for _, dir := range append(served(o.Source, o.State), servedDir{o.Mountpoint, o.Mountpoint}) {
-		if isWithin(place, dir.resolved) {
-			return nil, refuse(exitUsage, "the log file %s lies in %s; choose another place", path, dir.path)
+	for _, dir := range append(fs.Places(o, os.Getenv), o.Mountpoint) {
+		if isWithin(place, resolveFar(dir)) {
+			return nil, refuse(exitUsage, "the log file %s lies in %s; choose another place", path, dir)
 		}
 	}
 	dir, err := os.Open(place)

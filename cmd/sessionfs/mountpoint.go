@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -45,10 +46,8 @@ func checkMountpoint(o mountopts.Options) (string, error) {
 	case !info.IsDir():
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s is not a directory", path)
 	}
-	if !mountopts.IsDatabase(o.Source) {
-		if err := checkOverlap(path, o.Source, o.State); err != nil {
-			return "", err
-		}
+	if err := checkOverlap(path, o); err != nil {
+		return "", err
 	}
 	if !o.NonEmpty {
 		if err := checkEmpty(path); err != nil {
@@ -156,37 +155,29 @@ func checkMounted(path string) error {
 	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)
 }
 
-// checkOverlap refuses a mount point inside SOURCE, which the mount would show, or one that contains SOURCE, which the
-// mount would hide. The same goes for state, if it is not empty. The first two paths must be resolved. It compares the
-// directories along them, not the names, so that it recognises bind mounts too.
-func checkOverlap(mountpoint, source, state string) error {
-	for _, d := range served(source, state) {
-		dir, resolved := d.path, d.resolved
+// checkOverlap refuses a mount point inside a place that the mount serves, which the mount would show, or one that contains
+// such a place, which the mount would hide: the daemon would wait for itself. mountpoint must be resolved. It compares the
+// directories along the paths, not the names, so that it recognises bind mounts too.
+func checkOverlap(mountpoint string, o mountopts.Options) error {
+	for _, place := range fs.Places(o, os.Getenv) {
+		resolved := resolveFar(place)
 		if isWithin(mountpoint, resolved) {
-			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, dir)
+			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, place)
 		}
 		if isWithin(resolved, mountpoint) {
-			return refuse(exitMountpoint, "MOUNTPOINT %s would hide SOURCE (%s); choose a directory that does not contain it", mountpoint, dir)
+			return refuse(exitMountpoint, "MOUNTPOINT %s would hide SOURCE (%s); choose a directory that does not contain it", mountpoint, place)
 		}
 	}
 	return nil
 }
 
-// servedDir is a directory that a mount serves: its path, and the same with links resolved.
-type servedDir struct{ path, resolved string }
-
-// served returns the directories that a mount serves. sessions and blobs may be links to another disk. state may be empty.
-func served(source, state string) (all []servedDir) {
-	dirs := []string{source, filepath.Join(source, "sessions"), filepath.Join(source, "blobs")}
-	if state != "" {
-		dirs = append(dirs, filepath.Join(state, "terminal-sessions"))
+// resolveFar resolves the symlinks of an absolute path as far as there is something.
+func resolveFar(path string) string {
+	resolved, err := resolveMountpoint(path)
+	if err == nil || path == "/" {
+		return resolved
 	}
-	for _, dir := range dirs {
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // else it does not exist
-			all = append(all, servedDir{dir, resolved})
-		}
-	}
-	return all
+	return filepath.Join(resolveFar(filepath.Dir(path)), filepath.Base(path))
 }
 
 // isWithin reports whether path is dir or below it; both are absolute and resolved.

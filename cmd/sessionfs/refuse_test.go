@@ -26,6 +26,13 @@ func TestRefusals(t *testing.T) {
 	s.mkdir("agent/inner/empty")
 	s.mkdir("around/agent")
 	symlink("../disk/blobs", "agent/blobs")
+	for _, dir := range []string{"disk2/archive/sessions/inner", "disk3/terminals/inner", "disk4", "pi's/own/inner", "home/.pi/agent/sessions", ".omp/run"} {
+		s.mkdir(dir)
+	}
+	symlink("../disk2/archive", "agent/archive")
+	symlink("../disk3/terminals", "agent/terminal-sessions")
+	symlink("../../disk4/later", "around/agent/sessions")
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "home/.pi/agent/settings.json"), []byte(`{"sessionDir":"`+s.dir+`/pi's/own"}`), 0o600))
 	symlink("agent/inner/empty", "into")
 	symlink("agent", "source")
 	symlink("loop", "loop")
@@ -51,6 +58,13 @@ func TestRefusals(t *testing.T) {
 		{"in SOURCE through a symlink", "source", "into", exitMountpoint, []string{"lies in SOURCE"}},
 		{"in the blobs on another disk", "agent", "disk/blobs/inner", exitMountpoint, []string{"lies in SOURCE", "blobs"}},
 		{"around the blobs on another disk", "agent", "disk", exitMountpoint, []string{"hide SOURCE", "blobs"}},
+		{"in the archive on another disk", "agent", "disk2/archive/sessions/inner", exitMountpoint, []string{"lies in SOURCE", "archive"}},
+		{"around the archive on another disk", "agent", "disk2", exitMountpoint, []string{"hide SOURCE", "archive"}},
+		{"in the breadcrumbs on another disk", "agent", "disk3/terminals/inner", exitMountpoint, []string{"lies in SOURCE", "terminal-sessions"}},
+		{"around what is not there yet", "around/agent", "disk4", exitMountpoint, []string{"hide SOURCE", "sessions"}},
+		{"in pi's own place of sessions", "home/.pi/agent", "pi's/own/inner", exitMountpoint, []string{"lies in SOURCE", "own"}},
+		{"around pi's own place of sessions", "home/.pi/agent", "pi's", exitMountpoint, []string{"hide SOURCE", "own"}},
+		{"around the leases of clients", "agent", ".omp/run", exitMountpoint, []string{"hide SOURCE", "session-owners"}},
 		{"around SOURCE", "around/agent", "around", exitMountpoint, []string{"hide SOURCE"}},
 		{"the root", "agent", "/", exitMountpoint, []string{"hide SOURCE"}},
 		{"SOURCE missing", "absent", "mnt", exitSource, []string{"absent", "does not exist"}},
@@ -63,6 +77,8 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	r := s.run("-o", "blobs="+s.dir+"/disk/blobs", "postgres://nobody@localhost:1/none", "disk/blobs/inner")
+	requireStatus(t, exitMountpoint, r, "lies in SOURCE", "blobs")
 	for _, args := range [][]string{{}, {"a", "b", "c"}, {"-o", "bogus", "agent", "mnt"}, {"--bogus"}, {"--demo", "a", "b"}} {
 		requireStatus(t, exitUsage, s.run(args...), "sessionfs --help")
 	}
