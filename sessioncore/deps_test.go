@@ -28,6 +28,7 @@ var ownImports = map[string][]string{
 	"/budget":                         {},
 	"/document":                       {"/internal/rawjson", "/storage"},
 	"/internal/secrets":               {},
+	"/message":                        {"/internal/rawjson"},
 	"/internal/wyhash":                {},
 	"/storage":                        {},
 	"/storage/dir":                    {"/storage", "/internal/filelock", "/internal/procfs"},
@@ -48,10 +49,10 @@ var ownImports = map[string][]string{
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
-	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/storage"},
-	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/names", "/storage"},
+	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/storage"},
+	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/sent":                           {"/document", "", "/internal/rawjson"},
-	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson"},
+	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message"},
 	"/writer":                         {"/document", "", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -17,14 +18,15 @@ func isAnswer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
 }
 
-// ofAnswer returns the model and the usage of an answer, of which members are those that say it.
-func ofAnswer(s *sessioncore.Snapshot, members rawjson.Value) (model string, sum Sum) {
-	sum = sumOf(members.Member("usage"))
-	sum.AssistantMessages = 1
-	if s.Dialect() == sessioncore.Pi {
-		return servedModel(members), sum
+// ofAnswer returns the model and the usage of an answer. An answer of pi may name the model that gave it.
+func ofAnswer(s *sessioncore.Snapshot, m *message.Members) (model string, sum Sum) {
+	by := m[message.Model]
+	if served := m[message.ResponseModel]; s.Dialect() == sessioncore.Pi && !served.Missing() {
+		by = served
 	}
-	return usageModel(members), sum
+	sum = sumOf(m[message.Usage])
+	sum.AssistantMessages = 1
+	return modelName(m[message.Provider], by), sum
 }
 
 // readAnswers reads what answers among the entries cost, and nothing else of them: not their texts, which are most of a
@@ -40,7 +42,8 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 		if isAnswer(s, e) {
 			var members rawjson.Value
 			if members, buf = costMembers(s, e, buf); members != nil {
-				model, sum := ofAnswer(s, members)
+				m := message.Read(members)
+				model, sum := ofAnswer(s, &m)
 				found(i, model, sum)
 				continue
 			}

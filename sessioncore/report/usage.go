@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // This file computes what a session cost, as the client counts it: the usage of each assistant message, of the
@@ -177,74 +178,28 @@ func (u *usageRecords) number(model string) int32 {
 // usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
 // none.
 func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum Sum, ok bool) {
-	if s.Dialect() == sessioncore.Pi {
-		return piUsageOf(s, e, text)
+	kind, isPi := s.Kind(e), s.Dialect() == sessioncore.Pi // docs/format.md, pi
+	if kind == sessioncore.TypeMessage {
+		text = s.Message(e, text)
 	}
-	if s.Kind(e) != sessioncore.TypeMessage {
-		if !text.Member("type").Is("model_usage") {
-			return "", sum, false
-		}
-		return usageModel(text), sumOf(text.Member("usage")), true
-	}
-	message := ofUsage(s.Message(e, text))
-	if s.Role(e) == sessioncore.RoleAssistant {
-		model, sum = ofAnswer(s, message)
+	m := message.Read(text)
+	usage := m[message.Usage]
+	switch {
+	case isAnswer(s, e):
+		model, sum = ofAnswer(s, &m)
 		return model, sum, true
-	}
-	var role, tool, details rawjson.Value
-	message.EachMember(func(m rawjson.Member) bool {
-		switch m.Name() {
-		case "role":
-			role = m.Value
-		case "toolName":
-			tool = m.Value
-		case "details":
-			details = m.Value
-		}
-		return true
-	})
-	if usage := details.Member("usage"); usage.IsObject() && tool.Is("task") && (role.Is("toolResult") || role.Is("tool_result")) {
-		return taskModel, sumOf(usage), true
-	}
-	return "", sum, false
-}
-
-// piUsageOf is usageOf for a session of pi (docs/format.md, pi).
-func piUsageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum Sum, ok bool) {
-	from := text
-	switch s.Kind(e) {
-	case sessioncore.TypeUsage:
-		return usageModel(text), sumOf(text.Member("usage")), true
-	case sessioncore.TypeMessage:
-		from = s.Message(e, text)
-		if s.Role(e) == sessioncore.RoleAssistant {
-			model, sum = ofAnswer(s, from)
-			return model, sum, true
-		}
-		if s.Role(e) != sessioncore.RoleToolResult {
-			return "", sum, false
-		}
-	case sessioncore.TypeUnknown:
+	case kind == sessioncore.TypeUsage && isPi, kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
+		return modelName(m[message.Provider], m[message.Model]), sumOf(usage), true
+	case kind == sessioncore.TypeUnknown:
 		return "", sum, false
+	case isPi:
+		return piToolsModel, sumOf(usage), usage.IsObject() && (kind != sessioncore.TypeMessage || s.Role(e) == sessioncore.RoleToolResult)
 	}
-	usage := from.Member("usage")
-	return piToolsModel, sumOf(usage), usage.IsObject()
+	usage = m[message.Details].Member("usage")
+	return taskModel, sumOf(usage), usage.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult"
 }
 
-// servedModel is usageModel for an answer of pi, which may name the model that gave it.
-func servedModel(message rawjson.Value) string {
-	model := message.Member("responseModel")
-	if model.Missing() {
-		model = message.Member("model")
-	}
-	return modelName(message.Member("provider"), model)
-}
-
-// usageModel returns the name of a message's model: the provider and the model, separated by a slash.
-func usageModel(message rawjson.Value) string {
-	return modelName(message.Member("provider"), message.Member("model"))
-}
-
+// modelName returns the name of a model: the provider and the model, separated by a slash.
 func modelName(provider, model rawjson.Value) string {
 	name := func(v rawjson.Value) []byte {
 		if text := shownName(v); len(text) > 0 {
@@ -263,49 +218,32 @@ func shownName(v rawjson.Value) []byte {
 // sumOf parses a usage. Numbers that are missing or invalid count as 0, except totalTokens, which old clients did
 // not write: it is then the sum of the others.
 func sumOf(usage rawjson.Value) (sum Sum) {
-	total := false
-	usage.EachMember(func(m rawjson.Member) bool {
-		switch m.Name() {
-		case "input":
-			sum.Input = countOf(m.Value)
-		case "output":
-			sum.Output = countOf(m.Value)
-		case "cacheRead":
-			sum.CacheRead = countOf(m.Value)
-		case "cacheWrite":
-			sum.CacheWrite = countOf(m.Value)
-		case "totalTokens":
-			sum.TotalTokens, total = countOf(m.Value), m.Value.IsNumber()
-		case "premiumRequests":
-			sum.PremiumRequests = countOf(m.Value)
-		case "cost":
-			sum.Cost = costOf(m.Value)
-		}
-		return true
-	})
-	if !total {
+	readCounts(usage, []count{{"input", &sum.Input}, {"output", &sum.Output}, {"cacheRead", &sum.CacheRead}, {"cacheWrite", &sum.CacheWrite},
+		{"totalTokens", &sum.TotalTokens}, {"premiumRequests", &sum.PremiumRequests}})
+	c := &sum.Cost
+	readCounts(usage.Member("cost"), []count{{"input", &c.Input}, {"output", &c.Output}, {"cacheRead", &c.CacheRead}, {"cacheWrite", &c.CacheWrite}, {"total", &c.Total}})
+	if !usage.AnyOf("totalTokens", "total_tokens").IsNumber() {
 		sum.TotalTokens = sum.Input + sum.Output + sum.CacheRead + sum.CacheWrite
 	}
 	return sum
 }
 
-func costOf(cost rawjson.Value) (sum usageCost) {
-	cost.EachMember(func(m rawjson.Member) bool {
-		switch m.Name() {
-		case "input":
-			sum.Input = countOf(m.Value)
-		case "output":
-			sum.Output = countOf(m.Value)
-		case "cacheRead":
-			sum.CacheRead = countOf(m.Value)
-		case "cacheWrite":
-			sum.CacheWrite = countOf(m.Value)
-		case "total":
-			sum.Total = countOf(m.Value)
+// count is a member of a usage, and where it goes.
+type count struct {
+	key string
+	to  *amount
+}
+
+func readCounts(v rawjson.Value, counts []count) {
+	v.EachMember(func(m rawjson.Member) bool {
+		name := m.Name()
+		for _, c := range counts {
+			if c.key == name {
+				*c.to = countOf(m.Value)
+			}
 		}
 		return true
 	})
-	return sum
 }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.

@@ -1,6 +1,9 @@
 package search
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+)
 
 // pathKeys are the arguments, in camelCase, in which the tools of the clients and of others name files.
 var pathKeys = map[string]bool{
@@ -9,26 +12,22 @@ var pathKeys = map[string]bool{
 }
 
 // eachCall calls f for each call of a tool in the content of a message.
-func eachCall(content rawjson.Value, depth int, f func(*block)) {
-	look := func(v rawjson.Value) {
-		if !v.IsObject() {
-			return
-		}
-		b := readBlock(v)
-		if b.isCall() {
+func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
+	if depth > maxContentDepth {
+		return
+	}
+	look := func(v rawjson.Value, _ int) bool {
+		b := message.Read(v)
+		if b.Kind() == message.CallKind {
 			f(&b)
 		}
-		if b.inner.IsObject() && depth < maxContentDepth {
-			eachCall(b.inner, depth+1, f)
-		}
+		eachCall(b[message.Block], depth+1, f)
+		return true
 	}
 	if content.IsObject() {
-		look(content)
+		look(content, 0)
 	}
-	content.EachElement(func(v rawjson.Value, _ int) bool {
-		look(v)
-		return true
-	})
+	content.EachElement(look)
 }
 
 // maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of several edits.
@@ -42,7 +41,7 @@ func pathsBelow(v rawjson.Value, depth int, f func(string)) {
 		return
 	}
 	v.EachMember(func(m rawjson.Member) bool {
-		if pathKeys[rawjson.CamelCase(m.Name())] {
+		if pathKeys[m.Name()] {
 			pathsIn(m.Value, f)
 		}
 		pathsBelow(m.Value, depth+1, f)

@@ -38,8 +38,8 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	}
 	c.begin()
 	r := reader{text: c.piece, tool: c.tool}
-	m := r.entry(s, e, text)
-	return Hit{Line: c.line}, c.isHit() && c.hasRole(m.role), nil
+	role := r.entry(s, e, text)
+	return Hit{Line: c.line}, c.isHit() && c.hasRole(role), nil
 }
 
 // Title implements Checker. A title has no role and no tool.

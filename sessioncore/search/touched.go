@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // Touched is a Matcher. Its hits are the entries with a call of a tool that names a file, or something below a directory
@@ -86,7 +87,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 		return Hit{}, false, err
 	}
 	c.found = c.found[:0]
-	eachCall(readMessage(s.Message(e, text)).content, 0, c.call)
+	eachCall(s.Message(e, text).Member("content"), 0, c.call)
 	if len(c.found) == 0 {
 		return Hit{}, false, nil
 	}
@@ -108,10 +109,10 @@ func (c *touchChecker) of(s *sessioncore.Snapshot) error {
 }
 
 // call notes a call that names the path or something below it.
-func (c *touchChecker) call(b *block) {
-	name, _ := b.name.Text()
+func (c *touchChecker) call(b *message.Members) {
+	name, _ := b[message.Name].Text()
 	said := ""
-	eachPath(b.arguments, func(arg string) {
+	eachPath(b[message.Arguments], func(arg string) {
 		if said != arg && touches(arg, c.cwd, c.path) {
 			said = arg
 			c.found = append(c.found, strings.TrimSpace(name+" "+arg))

@@ -3,97 +3,20 @@ package search
 import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
-// The visible text of an entry is defined in docs/design.md section 5, search/. It is found here member by member, in
-// the spelling of either dialect.
+// The visible text of an entry is defined in docs/design.md section 5, search/. It is found here member by member.
 
 // maxContentDepth is how deep contents in contents are followed. A result in a message is 2 deep.
 const maxContentDepth = 4
 
-// message has what a query asks of a message, or of an entry that is like one.
-type message struct {
-	role, tool rawjson.Value
-	content    rawjson.Value
-	texts      [8]rawjson.Value // those that a person reads
-	files      rawjson.Value
-}
-
-// textKeys are the members of a message that are texts, besides its content.
-var textKeys = [...]string{"command", "code", "output", "errorMessage", "summary", "shortSummary", "toolName", "customType"}
-
-func readMessage(v rawjson.Value) (m message) {
-	v.EachMember(func(member rawjson.Member) bool {
-		switch name := member.Name(); name {
-		case "role":
-			m.role = member.Value
-		case "content":
-			m.content = member.Value
-		case "files":
-			m.files = member.Value
-		default:
-			for i, key := range textKeys {
-				if key == name {
-					m.texts[i] = member.Value
-				}
-			}
-			if name == "toolName" {
-				m.tool = member.Value
-			}
-		}
-		return true
-	})
-	return m
-}
-
-// block has what a query asks of a content block.
-type block struct {
-	texts             [6]rawjson.Value // those that a person reads
-	kind              rawjson.Value
-	name, tool        rawjson.Value
-	arguments, result rawjson.Value
-	inner             rawjson.Value
-}
-
-var blockKeys = [...]string{"text", "thinking", "reasoning", "name", "toolName", "intent"}
-
-func readBlock(v rawjson.Value) (b block) {
-	v.EachMember(func(member rawjson.Member) bool {
-		switch name := member.Name(); name {
-		case "type":
-			b.kind = member.Value
-		case "arguments", "input", "args", "parameters":
-			b.arguments = member.Value
-		case "content":
-			b.result = member.Value
-		case "block":
-			b.inner = member.Value
-		default:
-			for i, key := range blockKeys {
-				if key == name {
-					b.texts[i] = member.Value
-				}
-			}
-			if name == "name" {
-				b.name = member.Value
-			} else if name == "toolName" {
-				b.tool = member.Value
-			}
-		}
-		return true
-	})
-	return b
-}
-
-// isCall reports whether a block is a call of a tool, in the words of any provider.
-func (b *block) isCall() bool {
-	kind, _ := b.kind.Text()
-	switch rawjson.CamelCase(kind) {
-	case "toolCall", "toolUse", "functionCall", "serverToolUse":
-		return true
-	}
-	return false
-}
+// messageTexts and blockTexts are the members that are texts, besides content.
+var (
+	messageTexts = []message.Key{message.Command, message.Code, message.Output, message.ErrorMessage,
+		message.Summary, message.ShortSummary, message.ToolName, message.CustomType}
+	blockTexts = []message.Key{message.Text, message.Thinking, message.Name, message.ToolName, message.Intent}
+)
 
 // reader takes an entry apart. Its functions return false once no more is asked for.
 type reader struct {
@@ -103,45 +26,52 @@ type reader struct {
 	tool func(rawjson.Value) bool
 }
 
-// entry reads an entry, and returns its message, the zero one for other entries.
-func (r *reader) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (m message) {
+// entry reads an entry, and returns the role of its message, nil for other entries.
+func (r *reader) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
-		m = readMessage(s.Message(e, text))
+		m := message.Read(s.Message(e, text))
 		r.message(&m)
+		return m[message.Role]
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
-		like := readMessage(text)
+		like := message.Read(text)
 		r.message(&like)
 	case sessioncore.TypeTitleChange, sessioncore.TypeSessionInfo:
 		_ = r.string(text.Member("title")) && r.string(text.Member("name"))
 	case sessioncore.TypeLabel:
 		r.string(text.Member("label"))
 	}
-	return m
+	return nil
 }
 
-func (r *reader) message(m *message) {
-	if m.tool.IsString() && !r.tool(m.tool) {
+func (r *reader) message(m *message.Members) {
+	if !r.named(m[message.ToolName]) || !r.strings(m, messageTexts) {
 		return
 	}
-	for _, v := range m.texts {
-		if !r.string(v) {
-			return
-		}
-	}
 	more := true
-	m.files.EachElement(func(file rawjson.Value, _ int) bool {
+	m[message.Files].EachElement(func(file rawjson.Value, _ int) bool {
 		more = r.string(file.Member("path")) && r.string(file.Member("content"))
 		return more
 	})
 	if more {
-		r.content(m.content, 0)
+		r.content(m[message.Content], 0)
 	}
 }
 
-// string gives a string to text. Other values are no text.
+// named gives the name of a tool to tool, and string a string to text. Other values are neither.
+func (r *reader) named(v rawjson.Value) bool  { return !v.IsString() || r.tool(v) }
 func (r *reader) string(v rawjson.Value) bool { return !v.IsString() || r.text(v) }
 
+func (r *reader) strings(m *message.Members, keys []message.Key) bool {
+	for _, key := range keys {
+		if !r.string(m[key]) {
+			return false
+		}
+	}
+	return true
+}
+
+// content reads the content of a message or block: a text, a block, or a list of these.
 func (r *reader) content(v rawjson.Value, depth int) (more bool) {
 	switch {
 	case v.IsString():
@@ -162,19 +92,14 @@ func (r *reader) content(v rawjson.Value, depth int) (more bool) {
 }
 
 func (r *reader) block(v rawjson.Value, depth int) bool {
-	b := readBlock(v)
-	for _, text := range b.texts {
-		if !r.string(text) {
-			return false
-		}
-	}
-	if b.isCall() && b.name.IsString() && !r.tool(b.name) || b.tool.IsString() && !r.tool(b.tool) || !r.scalars(b.arguments) {
+	b := message.Read(v)
+	if !r.strings(&b, blockTexts) || b.Kind() == message.CallKind && !r.named(b[message.Name]) || !r.named(b[message.ToolName]) || !r.scalars(b[message.Arguments]) {
 		return false
 	}
 	if depth == maxContentDepth {
 		return true
 	}
-	return r.content(b.result, depth+1) && (!b.inner.IsObject() || r.block(b.inner, depth+1))
+	return r.content(b[message.Content], depth+1) && (!b[message.Block].IsObject() || r.block(b[message.Block], depth+1))
 }
 
 // scalars gives the strings and numbers in a value, except keys, to text. It does not recurse: the value can be nested

@@ -4,94 +4,32 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // content renders the content of a message: a text, a list of blocks, or any other value.
-func (w *renderer) content(v rawjson.Value) {
+func (w *renderer) content(v rawjson.Value) { w.blocks(v, false) }
+
+// blocks is content, or renders the content of a result.
+func (w *renderer) blocks(v rawjson.Value, ofResult bool) {
+	block := w.block
+	if ofResult {
+		block = w.resultBlock
+	}
 	switch {
 	case v.Missing():
-	case v.IsString():
-		w.text(v)
 	case v.IsArray():
-		v.EachElement(func(block rawjson.Value, _ int) bool {
-			if w.blocksLeft--; w.blocksLeft < 0 {
+		v.EachElement(func(element rawjson.Value, _ int) bool {
+			if w.blocksLeft--; w.blocksLeft < 0 || ofResult && w.outputLeft == 0 {
 				w.cut = true
 				return false
 			}
-			w.block(block)
+			block(element)
 			return true
 		})
 	default:
-		w.block(v)
+		block(v)
 	}
-}
-
-// contentBlock has the members of a content block that a transcript shows.
-type contentBlock struct {
-	kind                           string // its type, in camelCase
-	text, thinking                 rawjson.Value
-	id, name, parameters, intent   rawjson.Value // of a call
-	data, url, media, source       rawjson.Value // of an image
-	content, tool, answers, failed rawjson.Value // of a result
-	to, inner                      rawjson.Value
-}
-
-// readBlock finds the members of a content block in one pass, in the spelling of either dialect.
-func readBlock(block rawjson.Value) (b contentBlock) {
-	block.EachMember(func(m rawjson.Member) bool {
-		switch m.Name() {
-		case "type":
-			kind, _ := m.Value.Text()
-			b.kind = rawjson.CamelCase(kind)
-		case "text":
-			b.text = m.Value
-		case "thinking", "reasoning":
-			b.thinking = m.Value
-		case "id":
-			b.id = m.Value
-		case "name":
-			b.name = m.Value
-		case "arguments", "input", "args", "parameters":
-			b.parameters = m.Value
-		case "intent":
-			b.intent = m.Value
-		case "data":
-			b.data = m.Value
-		case "imageUrl", "url":
-			b.url = m.Value
-		case "mimeType", "mediaType":
-			b.media = m.Value
-		case "source":
-			b.source = m.Value
-		case "content":
-			b.content = m.Value
-		case "toolName":
-			b.tool = m.Value
-		case "toolCallId", "toolUseId":
-			b.answers = m.Value
-		case "isError":
-			b.failed = m.Value
-		case "to":
-			b.to = m.Value
-		case "block":
-			b.inner = m.Value
-		}
-		return true
-	})
-	return b
-}
-
-// isText, isPicture and isCall know the block types of all dialects and providers.
-func (b *contentBlock) isText() bool {
-	return b.kind == "text" || b.kind == "inputText" || b.kind == "outputText"
-}
-
-func (b *contentBlock) isPicture() bool {
-	return b.kind == "image" || b.kind == "imageUrl" || b.kind == "inputImage"
-}
-
-func (b *contentBlock) isCall() bool {
-	return b.kind == "toolCall" || b.kind == "toolUse" || b.kind == "functionCall" || b.kind == "serverToolUse"
 }
 
 // block renders a content block.
@@ -100,28 +38,25 @@ func (w *renderer) block(v rawjson.Value) {
 		w.text(v)
 		return
 	}
-	b := readBlock(v)
-	switch {
-	case b.isText():
-		w.text(b.text)
-	case b.kind == "thinking" || b.kind == "reasoning" || b.kind == "redactedThinking":
-		if len(b.thinking) == 0 {
-			b.thinking = b.text
-		}
-		w.thinking(b.thinking)
-	case b.isPicture():
+	b := message.Read(v)
+	switch b.Kind() {
+	case message.TextKind:
+		w.text(b[message.Text])
+	case message.ThinkingKind:
+		w.thinking(&b)
+	case message.ImageKind:
 		w.picture(&b)
-	case b.isCall():
+	case message.CallKind:
 		w.toolCall(&b)
-	case b.kind == "toolResult":
-		w.result(&messageFields{tool: b.tool, call: b.answers, failed: b.failed, content: b.content})
-	case b.kind == "fallback":
-		w.note("Model after a fallback:", w.line(b.to.Member("model")))
-	case b.kind == "anthropicServerTool":
-		if inner := readBlock(b.inner); inner.isCall() {
+	case message.ResultKind:
+		w.result(&b)
+	case message.FallbackKind:
+		w.note("Model after a fallback:", w.line(b[message.To].Member("model")))
+	case message.ServerKind:
+		if inner := message.Read(b[message.Block]); inner.Kind() == message.CallKind {
 			w.toolCall(&inner)
 		} else {
-			w.data(b.inner)
+			w.data(b[message.Block])
 		}
 	default:
 		w.data(v)
@@ -129,7 +64,11 @@ func (w *renderer) block(v rawjson.Value) {
 }
 
 // thinking renders the model's thoughts as a block quote.
-func (w *renderer) thinking(v rawjson.Value) {
+func (w *renderer) thinking(b *message.Members) {
+	v := b[message.Thinking]
+	if len(v) == 0 {
+		v = b[message.Text]
+	}
 	text := trimBlankLines(w.proseOf(v))
 	if len(text) == 0 {
 		return
@@ -140,17 +79,17 @@ func (w *renderer) thinking(v rawjson.Value) {
 }
 
 // picture renders an image: a link to its blob or, if the data is in the entry, a note and a link to the entry.
-func (w *renderer) picture(b *contentBlock) {
-	media, data := b.media, b.data
-	if b.source.IsObject() {
-		source := readBlock(b.source)
-		b.url = source.url
-		if media, data = source.media, source.data; len(media) == 0 {
-			media = b.media
+func (w *renderer) picture(b *message.Members) {
+	media, data, url := b[message.MediaType], b[message.Data], b[message.URL]
+	if b[message.Source].IsObject() {
+		source := message.Read(b[message.Source])
+		data, url = source[message.Data], source[message.URL]
+		if len(source[message.MediaType]) > 0 {
+			media = source[message.MediaType]
 		}
 	}
 	if len(data) == 0 {
-		data = b.url
+		data = url
 	}
 	if data.IsObject() {
 		data = data.Member("url")

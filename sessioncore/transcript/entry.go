@@ -3,6 +3,7 @@ package transcript
 import (
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // entryOf renders an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
@@ -15,7 +16,8 @@ func (w *renderer) entryOf(text rawjson.Value) {
 	case "message":
 		w.message(w.s.Message(w.entry, text))
 	case "custom_message":
-		w.custom(readMessage(text))
+		m := message.Read(text)
+		w.custom(&m)
 	case "compaction":
 		w.compaction(text)
 	case "branch_summary", "branch":

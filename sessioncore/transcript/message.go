@@ -3,77 +3,8 @@ package transcript
 import (
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
-
-// messageFields has the members of a message that a transcript shows.
-type messageFields struct {
-	role, content                        rawjson.Value
-	provider, model, stop, problem       rawjson.Value // of an assistant
-	tool, call, failed                   rawjson.Value // of a tool's result
-	command, code, output, exit          rawjson.Value // of what the user ran
-	cancelled, truncated, images, hidden rawjson.Value
-	customType, display, files           rawjson.Value
-	synthetic                            rawjson.Value
-}
-
-// readMessage finds the members of a message in one pass, in the spelling of either dialect.
-func readMessage(message rawjson.Value) (f messageFields) {
-	message.EachMember(func(m rawjson.Member) bool {
-		if to := f.named(m.Name()); to != nil {
-			*to = m.Value
-		}
-		return true
-	})
-	return f
-}
-
-func (f *messageFields) named(key string) *rawjson.Value {
-	switch key {
-	case "role":
-		return &f.role
-	case "content":
-		return &f.content
-	case "provider":
-		return &f.provider
-	case "model":
-		return &f.model
-	case "stopReason":
-		return &f.stop
-	case "errorMessage":
-		return &f.problem
-	case "toolName":
-		return &f.tool
-	case "toolCallId", "toolUseId":
-		return &f.call
-	case "isError":
-		return &f.failed
-	case "command":
-		return &f.command
-	case "code":
-		return &f.code
-	case "output":
-		return &f.output
-	case "exitCode":
-		return &f.exit
-	case "cancelled":
-		return &f.cancelled
-	case "truncated":
-		return &f.truncated
-	case "images":
-		return &f.images
-	case "excludeFromContext":
-		return &f.hidden
-	case "customType":
-		return &f.customType
-	case "display":
-		return &f.display
-	case "files":
-		return &f.files
-	case "synthetic":
-		return &f.synthetic
-	}
-	return nil
-}
 
 // roleHeadings has the headings of turns by role.
 var roleHeadings = map[string]string{
@@ -82,72 +13,79 @@ var roleHeadings = map[string]string{
 }
 
 // message renders the value of an entry's member "message".
-func (w *renderer) message(message rawjson.Value) {
-	if message.Missing() {
+func (w *renderer) message(v rawjson.Value) {
+	if v.Missing() {
 		return
 	}
-	f := readMessage(message)
-	name, _ := f.role.Text()
-	switch role := rawjson.CamelCase(name); role {
+	m := message.Read(v)
+	role := m.Role()
+	heading, ok := roleHeadings[role]
+	switch role {
 	case "assistant":
-		w.assistant(&f)
+		w.assistant(&m)
+		return
 	case "toolResult", "tool":
 		w.turn(partJoins, "tool", "Tool result")
-		w.result(&f)
+		w.result(&m)
+		return
 	case "custom", "hookMessage":
-		w.custom(f)
+		w.custom(&m)
+		return
 	case "branchSummary":
-		w.branchSummary(message)
+		w.branchSummary(v)
+		return
 	case "compactionSummary":
-		w.compaction(message)
-	case "user", "developer", "system", "bashExecution", "pythonExecution", "fileMention":
-		heading := roleHeadings[role]
-		if f.synthetic.Truthy() {
-			heading += " (automatic)"
-		}
-		w.turn(partAlways, role, heading)
-		switch role {
-		case "bashExecution", "pythonExecution":
-			w.execution(role, &f)
-		case "fileMention":
-			w.files(f.files)
-		default:
-			w.content(f.content)
-		}
-	default:
+		w.compaction(v)
+		return
+	}
+	if !ok {
 		w.turn(partAlways, "other", "Message")
+		name, _ := m[message.Role].Text()
 		w.afterHeading(markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
-		if message.IsObject() {
-			w.content(f.content)
+		if v.IsObject() {
+			w.content(m[message.Content])
 		} else {
-			w.data(message)
+			w.data(v)
 		}
+		return
+	}
+	if m[message.Synthetic].Truthy() {
+		heading += " (automatic)"
+	}
+	w.turn(partAlways, role, heading)
+	switch role {
+	case "bashExecution", "pythonExecution":
+		w.execution(role, &m)
+	case "fileMention":
+		w.files(m[message.Files])
+	default:
+		w.content(m[message.Content])
 	}
 }
 
 // custom renders a message of an extension.
-func (w *renderer) custom(f messageFields) {
+func (w *renderer) custom(m *message.Members) {
 	heading := "Extension"
-	if len(f.display) > 0 && !f.display.Truthy() {
+	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
 		heading = "Extension (not displayed)"
 	}
 	w.turn(partAlways, "custom", heading)
-	w.afterHeading(w.line(f.customType))
-	w.content(f.content)
+	w.afterHeading(w.line(m[message.CustomType]))
+	w.content(m[message.Content])
 }
 
 // assistant renders a message of the model.
-func (w *renderer) assistant(f *messageFields) {
-	model := modelName(f.provider, f.model)
+func (w *renderer) assistant(m *message.Members) {
+	model := modelName(m[message.Provider], m[message.Model])
 	w.turn(partAssistant, "assistant "+string(model), "Assistant")
 	w.afterHeading(model)
-	w.content(f.content)
-	stop, _ := f.stop.Text()
-	problem := shownLine(f.problem, maxProblem)
+	w.content(m[message.Content])
+	stop, _ := m[message.StopReason].Text()
+	problem := shownLine(m[message.ErrorMessage], maxProblem)
 	if len(problem) == 0 && (stop == "" || stop == "stop" || stop == "toolUse" || stop == "tool_use") {
 		return
 	}
-	w.note("Stopped:", w.line(f.stop))
+	w.note("Stopped:", w.line(m[message.StopReason]))
 	w.more(func(out []byte) []byte { return markdown.AppendText(out, problem) })
 }
 
@@ -155,23 +93,23 @@ func (w *renderer) assistant(f *messageFields) {
 const maxProblem = 500
 
 // execution renders a command or code that the user ran.
-func (w *renderer) execution(role string, f *messageFields) {
+func (w *renderer) execution(role string, m *message.Members) {
 	if role == "bashExecution" {
-		w.output("sh", f.command)
+		w.output("sh", m[message.Command])
 	} else {
-		w.output("python", f.code)
+		w.output("python", m[message.Code])
 	}
-	w.output("", f.output)
-	w.content(f.images)
-	if f.cancelled.Truthy() {
+	w.output("", m[message.Output])
+	w.content(m[message.Images])
+	if exit := m[message.ExitCode]; m[message.Cancelled].Truthy() {
 		w.note("Cancelled.")
-	} else if f.exit.IsNumber() && f.exit.Truthy() {
-		w.note("Exit status", w.scalar(f.exit))
+	} else if exit.IsNumber() && exit.Truthy() {
+		w.note("Exit status", w.scalar(exit))
 	}
-	if f.truncated.Truthy() {
+	if m[message.Truncated].Truthy() {
 		w.note("The output was truncated when it was recorded.")
 	}
-	if f.hidden.Truthy() {
+	if m[message.Excluded].Truthy() {
 		w.note("The model was not told.")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // toolCall is a call in an assistant's message, as results refer to it.
@@ -26,25 +27,25 @@ const (
 const intentKey = "_i"
 
 // toolCall renders a call: the tool's name, the intent, and the arguments.
-func (w *renderer) toolCall(call *contentBlock) {
+func (w *renderer) toolCall(call *message.Members) {
 	w.begin()
 	w.body = append(w.body, "**"...)
-	name := w.line(call.name)
+	name := w.line(call[message.Name])
 	if len(name) == 0 {
-		if name = w.line(call.tool); len(name) == 0 {
+		if name = w.line(call[message.ToolName]); len(name) == 0 {
 			name = []byte("?")
 		}
 	}
 	w.body = append(markdown.AppendCode(w.body, name), "**"...)
-	intent := shownLine(call.intent, maxProblem)
+	intent := shownLine(call[message.Intent], maxProblem)
 	if len(intent) == 0 {
-		intent = shownLine(call.parameters.Member(intentKey), maxProblem)
+		intent = shownLine(call[message.Arguments].Member(intentKey), maxProblem)
 	}
 	if len(intent) > 0 {
 		w.body = markdown.AppendText(append(w.body, " — "...), intent)
 	}
 	w.body = append(w.body, '\n')
-	w.parameters(call.parameters)
+	w.parameters(call[message.Arguments])
 }
 
 // parameters renders arguments in a code block: a single text as it is, others with their names.
@@ -91,15 +92,15 @@ func (w *renderer) data(v rawjson.Value) {
 }
 
 // result renders a tool's result. If the message before called several tools, it says which call the result answers.
-func (w *renderer) result(f *messageFields) {
+func (w *renderer) result(m *message.Members) {
 	w.begin()
 	w.body = append(w.body, "**Result**"...)
 	separate := func() { w.body = append(w.body, " · "...) }
-	if name := w.line(f.tool); len(name) > 0 {
+	if name := w.line(m[message.ToolName]); len(name) > 0 {
 		separate()
 		w.body = markdown.AppendCode(w.body, name)
 	}
-	if about := w.about(f.call); len(about) > 0 {
+	if about := w.about(m[message.CallID]); len(about) > 0 {
 		separate()
 		w.body = markdown.AppendCode(w.body, about)
 	}
@@ -107,47 +108,28 @@ func (w *renderer) result(f *messageFields) {
 		separate()
 		w.body = append(w.body, when...)
 	}
-	if f.failed.Truthy() {
+	if m[message.IsError].Truthy() {
 		separate()
 		w.body = append(w.body, "**error**"...)
 	}
 	w.body = append(w.body, '\n')
 	before := len(w.body)
-	w.resultContent(f.content)
+	w.blocks(m[message.Content], true)
 	if len(w.body) == before {
 		w.note("No output.")
 	}
 }
 
-// resultContent renders the content of a result: texts unchanged, and images.
-func (w *renderer) resultContent(v rawjson.Value) {
-	switch {
-	case v.Missing():
-	case v.IsString():
-		w.output("", v)
-	case v.IsArray():
-		v.EachElement(func(block rawjson.Value, _ int) bool {
-			if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft == 0 {
-				w.cut = true
-				return false
-			}
-			w.resultBlock(block)
-			return true
-		})
-	default:
-		w.resultBlock(v)
-	}
-}
-
+// resultBlock renders a block of a result: texts unchanged, and images.
 func (w *renderer) resultBlock(v rawjson.Value) {
 	if v.IsString() {
 		w.output("", v)
 		return
 	}
-	switch b := readBlock(v); {
-	case b.isText():
-		w.output("", b.text)
-	case b.isPicture():
+	switch b := message.Read(v); b.Kind() {
+	case message.TextKind:
+		w.output("", b[message.Text])
+	case message.ImageKind:
 		w.picture(&b)
 	default:
 		w.data(v)
@@ -183,10 +165,10 @@ func (w *renderer) about(id rawjson.Value) []byte {
 // callsIn returns the calls in an assistant's content, at most maxCalls.
 func callsIn(content rawjson.Value) (calls []toolCall) {
 	content.EachElement(func(v rawjson.Value, _ int) bool {
-		if b := readBlock(v); b.isCall() {
-			id, _ := b.id.Text()
+		if b := message.Read(v); b.Kind() == message.CallKind {
+			id, _ := b[message.ID].Text()
 			call := toolCall{id: id}
-			b.parameters.EachMember(func(m rawjson.Member) bool {
+			b[message.Arguments].EachMember(func(m rawjson.Member) bool {
 				if !m.KeyIs(intentKey) {
 					call.about = shownEnd(m.Value)
 				}

@@ -1,0 +1,130 @@
+package message
+
+import "sessionfs/sessioncore/internal/rawjson"
+
+// Key is a member of a message, of an entry that is like one, or of a content block, in whatever spelling.
+type Key uint8
+
+// The members.
+const (
+	Type Key = iota
+	Role
+	Content
+	Files
+	Details
+	Usage
+
+	Provider // of an answer
+	Model
+	ResponseModel
+	StopReason
+	ErrorMessage
+
+	ToolName // of the result of a tool
+	CallID
+	IsError
+
+	Command // of what the user ran
+	Code
+	Output
+	ExitCode
+	Cancelled
+	Truncated
+	Images
+	Excluded
+
+	CustomType // of an extension
+	Display
+	Synthetic
+
+	Summary
+	ShortSummary
+
+	Text // of a block
+	Thinking
+	Data // of an image
+	URL
+	MediaType
+	Source
+	ID // of a call
+	Name
+	Arguments
+	Intent
+	To    // of a fallback
+	Block // a block of a provider in this one
+
+	count
+)
+
+// keys has the members by their names in camelCase.
+var keys = map[string]Key{
+	"type": Type, "role": Role, "content": Content, "files": Files, "details": Details, "usage": Usage,
+	"provider": Provider, "model": Model, "responseModel": ResponseModel, "stopReason": StopReason, "errorMessage": ErrorMessage,
+	"toolName": ToolName, "toolCallId": CallID, "toolUseId": CallID, "isError": IsError,
+	"command": Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled, "truncated": Truncated,
+	"images": Images, "excludeFromContext": Excluded,
+	"customType": CustomType, "display": Display, "synthetic": Synthetic,
+	"summary": Summary, "shortSummary": ShortSummary,
+	"text": Text, "thinking": Thinking, "reasoning": Thinking,
+	"data": Data, "imageUrl": URL, "url": URL, "mimeType": MediaType, "mediaType": MediaType, "source": Source,
+	"id": ID, "name": Name, "arguments": Arguments, "input": Arguments, "args": Arguments, "parameters": Arguments, "intent": Intent,
+	"to": To, "block": Block,
+}
+
+// Members are the members of a message or block that are known, nil for those that it does not have.
+type Members [count]rawjson.Value
+
+// Read finds the members of a message, of an entry that is like one, or of a content block in one pass.
+func Read(v rawjson.Value) (m Members) {
+	v.EachMember(func(member rawjson.Member) bool {
+		name, _ := member.Key.Bytes()
+		key, ok := keys[string(name)]
+		if !ok {
+			key, ok = keys[member.Name()]
+		}
+		if ok {
+			m[key] = member.Value
+		}
+		return true
+	})
+	return m
+}
+
+// Role returns the role of a message in camelCase.
+func (m *Members) Role() string {
+	text, _ := m[Role].Text()
+	return rawjson.CamelCase(text)
+}
+
+// Kind is what a content block is, in the words of any dialect or provider.
+type Kind uint8
+
+// The kinds.
+const (
+	OtherKind Kind = iota
+	TextKind
+	ThinkingKind
+	ImageKind
+	CallKind
+	ResultKind
+	FallbackKind // to another model
+	ServerKind   // has a block of a provider
+)
+
+var kinds = map[string]Kind{
+	"text": TextKind, "inputText": TextKind, "outputText": TextKind,
+	"thinking": ThinkingKind, "reasoning": ThinkingKind, "redactedThinking": ThinkingKind,
+	"image": ImageKind, "imageUrl": ImageKind, "inputImage": ImageKind,
+	"toolCall": CallKind, "toolUse": CallKind, "functionCall": CallKind, "serverToolUse": CallKind,
+	"toolResult": ResultKind, "fallback": FallbackKind, "anthropicServerTool": ServerKind,
+}
+
+// Kind returns what a block is.
+func (m *Members) Kind() Kind {
+	text, _ := m[Type].Bytes()
+	kind, ok := kinds[string(text)]
+	if !ok {
+		kind = kinds[rawjson.CamelCase(string(text))]
+	}
+	return kind
+}
