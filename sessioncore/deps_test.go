@@ -27,7 +27,7 @@ var ownImports = map[string][]string{
 	"/internal/markdown/markdowntest": {},
 	"/budget":                         {},
 	"/document":                       {"/internal/rawjson", "/storage"},
-	"/internal/secrets":               {},
+	"/internal/secrets":               {"/internal/rawjson"},
 	"/message":                        {"/internal/rawjson"},
 	"/internal/wyhash":                {},
 	"/storage":                        {},

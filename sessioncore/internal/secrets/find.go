@@ -44,53 +44,49 @@ func find(ctx context.Context, text []byte, found func(match)) error {
 
 // try applies a rule whose keyword is at that offset, and returns up to where it need not be applied again.
 func (set *ruleSet) try(r *rule, text []byte, at int, found func(match)) int {
-	p := r.pattern()
-	switch {
-	case p.longest < 0:
-		set.matches(r, p, text, 0, len(text), found)
+	if !r.anchored {
+		set.matches(r, text, 0, len(text), found)
 		return len(text)
-	case at == 0:
-		return 0 // only what stands before the text
-	case p.anchored:
-		end := min(at+p.longest+8, len(text))
-		set.matches(r, p, text, at-1, end, found)
-		return 0
 	}
-	// The next keywords are covered too if so many bytes follow them.
-	set.matches(r, p, text, max(at-p.longest-8, 0), min(at+2*p.longest+wordWindow, len(text)), found)
-	return at + wordWindow/2
+	// Short texts are searched faster; hardly any secret is longer.
+	for _, most := range []int{nearby, longestValue} {
+		if at > 0 && !set.matches(r, text, at-1, min(at+most, len(text)), found) {
+			break
+		}
+	}
+	return 0
 }
 
-// wordWindow is how much more of a text is searched around a keyword, as another one may be near.
-const wordWindow = 256
+const (
+	nearby       = 800
+	longestValue = 16 << 10 // the longest secret, in bytes, that is known by the name before it
+)
 
-// matches applies a rule to text[lo:hi].
-func (set *ruleSet) matches(r *rule, p *pattern, text []byte, lo, hi int, found func(match)) {
-	part := text[lo:hi]
-	most := -1
-	if p.anchored {
+// matches applies a rule to text[lo:hi]. It reports whether a match may go on beyond that.
+func (set *ruleSet) matches(r *rule, text []byte, lo, hi int, found func(match)) (cut bool) {
+	part, most := text[lo:hi], -1
+	if r.anchored {
 		most = 1
 	}
-	for _, at := range p.regex.FindAllSubmatchIndex(part, most) {
-		// At an end that is none of the text the rule may see a border that is not there. What is really there lies
-		// within.
-		if at[1] == len(part) && hi < len(text) || at[0] == 0 && lo > 0 && !p.anchored {
-			continue
+	for _, at := range r.regex().FindAllSubmatchIndex(part, most) {
+		if at[1] == len(part) && hi < len(text) {
+			return true
 		}
 		m := match{kind: r.id, from: lo + at[0], to: lo + at[1]}
-		if p.anchored {
+		if r.anchored {
 			m.from = nameStart(text, m.from+1)
 		}
-		m.start, m.end = r.secret(at, p.anchored)
+		m.start, m.end = r.secret(at)
 		m.start, m.end = trimNewlines(text, lo+m.start, lo+m.end)
 		if m.start < m.end && set.isSecret(r, text, m) {
 			found(m)
 		}
 	}
+	return false
 }
 
 // secret returns where the secret lies in a match: in the rule's group, or in the first that is not empty, or it is all.
-func (r *rule) secret(at []int, anchored bool) (start, end int) {
+func (r *rule) secret(at []int) (start, end int) {
 	if r.group > 0 && 2*r.group+1 < len(at) {
 		return max(at[2*r.group], 0), max(at[2*r.group+1], 0)
 	}
@@ -99,7 +95,7 @@ func (r *rule) secret(at []int, anchored bool) (start, end int) {
 			return at[i], at[i+1]
 		}
 	}
-	if anchored {
+	if r.anchored {
 		return at[0] + 1, at[1]
 	}
 	return at[0], at[1]

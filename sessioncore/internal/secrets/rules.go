@@ -36,6 +36,11 @@ type allowText struct {
 // given here as well.
 var rarerKeyword = map[string]string{"jwt": ".ey", "kubernetes-secret-yaml": "kind:"}
 
+// atKeyword are rules of which each match begins with a keyword, one that is short: they are not tried on a whole text.
+var atKeyword = []string{
+	"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token", "twilio-api-key", "vault-service-token",
+}
+
 // notForText are rules that mean something only in files of a certain name, which text in a session has not.
 var notForText = []string{"hashicorp-tf-password"}
 
@@ -87,8 +92,14 @@ type rule struct {
 	group   int     // that holds the secret; 0 for the first that is not empty
 	whole   bool    // the match is the secret
 	allow   []*allowed
-	pattern func() *pattern
+	// anchored says that every match begins with a keyword. The expression then begins with the byte before it.
+	anchored bool
+	regex    func() *regexp.Regexp
 }
+
+// anyBefore is how the rules begin that know a secret by the name before it, their keyword: an attempt at each of 50 positions before the keyword, which changes neither
+// whether there is a match nor what the secret is.
+const anyBefore = `[\w.-]{0,50}?`
 
 func newRule(text ruleText) *rule {
 	r := &rule{id: text.ID, entropy: text.Entropy, group: text.SecretGroup, whole: slices.Contains(wholeMatch, text.ID)}
@@ -97,7 +108,16 @@ func newRule(text ruleText) *rule {
 			r.allow = append(r.allow, newAllowed(list))
 		}
 	}
-	r.pattern = sync.OnceValue(func() *pattern { return newPattern(text.Regex, text.Keywords) })
+	regex := text.Regex
+	for _, begin := range []string{`(?i:`, `(?i)`} {
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(regex, anyBefore), begin+anyBefore); ok {
+			r.anchored, regex = true, begin+rest
+		}
+	}
+	if r.anchored = r.anchored || slices.Contains(atKeyword, text.ID); r.anchored {
+		regex = `\A(?s:.)(?:` + regex + `)`
+	}
+	r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(regex) })
 	return r
 }
 

@@ -211,18 +211,17 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err e
 		p.Places = append(p.Places, Place{Offset: p.at, Size: length - 1, Line: p.line + 1, Kind: Unsearched})
 		return p.searchBlock(ctx)
 	}
-	whole := eachString(line, func(s jsonString, at place) {
+	eachString(line, func(s jsonString, at place) {
 		if err == nil {
 			err = p.searchString(ctx, line, s, at)
 		}
 	})
-	switch {
-	case err != nil:
+	whole := isWhole(line)
+	if err == nil && (whole || len(p.block) > maxBlock) {
+		err = p.searchBlock(ctx)
+	}
+	if err != nil || whole {
 		return err
-	case whole || len(p.block) > maxBlock:
-		if err := p.searchBlock(ctx); err != nil || whole {
-			return err
-		}
 	}
 	if len(p.block) == 0 {
 		if len(bytes.TrimSpace(line)) == 0 {
