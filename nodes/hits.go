@@ -44,9 +44,9 @@ func (h *hits) find(ctx context.Context) (_ *search.Result, err error) {
 		}
 	}()
 	if h.session == nil {
-		return h.searcher.Look(ctx, h.matcher)
+		return h.searcher.Search(ctx, h.matcher)
 	}
-	return h.searcher.LookIn(ctx, h.matcher, h.session.Name())
+	return h.searcher.SearchIn(ctx, h.matcher, h.session.Name())
 }
 
 // last returns what was found last, which may be old, nil if that is not known.

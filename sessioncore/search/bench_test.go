@@ -22,7 +22,7 @@ func BenchmarkLook(b *testing.B) {
 		require.NoError(b, err)
 		b.Run(text, func(b *testing.B) {
 			for b.Loop() {
-				r, err := New(Sessions{Files: files, Limit: DefaultLimit}).Look(context.Background(), q)
+				r, err := New(Sessions{Files: files, Limit: DefaultLimit}).Search(context.Background(), q)
 				require.NoError(b, err)
 				b.ReportMetric(float64(len(r.Hits)), "hits")
 			}
@@ -30,7 +30,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Run(text+", again", func(b *testing.B) {
 			s := New(Sessions{Files: files, Limit: DefaultLimit})
 			for b.Loop() {
-				_, err := s.Look(context.Background(), q)
+				_, err := s.Search(context.Background(), q)
 				require.NoError(b, err)
 			}
 		})
@@ -46,7 +46,7 @@ func BenchmarkTouched(b *testing.B) {
 	m, err := NewTouched(file)
 	require.NoError(b, err)
 	for b.Loop() {
-		r, err := New(Sessions{Files: sessiontest.OpenDir(b, dir), Limit: DefaultLimit}).Look(context.Background(), m)
+		r, err := New(Sessions{Files: sessiontest.OpenDir(b, dir), Limit: DefaultLimit}).Search(context.Background(), m)
 		require.NoError(b, err)
 		b.ReportMetric(float64(len(r.Hits)), "hits")
 	}

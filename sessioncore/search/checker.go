@@ -82,7 +82,7 @@ func (c *checker) tool(name rawjson.Value) bool {
 // piece looks for the words in a string or number. It returns false once nothing that follows can change the answer.
 func (c *checker) piece(v rawjson.Value) bool {
 	if !v.IsString() {
-		c.look(v)
+		c.find(v)
 	} else {
 		c.body(v[1 : len(v)-1])
 	}
@@ -96,7 +96,7 @@ func (c *checker) body(body []byte) {
 			c.decoded = rawjson.AppendDecoded(c.decoded[:0], body)
 			body = c.decoded
 		}
-		c.look(body)
+		c.find(body)
 		return
 	}
 	c.decoded = c.decoded[:0]
@@ -104,7 +104,7 @@ func (c *checker) body(body []byte) {
 		n := safeCut(body, window)
 		c.decoded = rawjson.AppendDecoded(c.decoded, body[:n])
 		body = body[n:]
-		c.look(c.decoded)
+		c.find(c.decoded)
 		keep := max(0, len(c.decoded)-c.overlap)
 		for keep < len(c.decoded) && !utf8.RuneStart(c.decoded[keep]) {
 			keep++
@@ -148,8 +148,8 @@ func characterStart(body []byte, at int) int {
 	return at // it is within none: no character is that long
 }
 
-// look looks for the words in decoded text.
-func (c *checker) look(text []byte) {
+// find looks for the words in decoded text.
+func (c *checker) find(text []byte) {
 	for _, w := range c.q.without {
 		if w.index(text, &c.folded) >= 0 {
 			c.refused = true

@@ -10,67 +10,50 @@ import (
 // Needle is a part of a word that the bytes of a file have wherever its text has the word: as it is, or with some of its
 // characters as \uXXXX. What it finds need not be the word.
 type Needle struct {
-	*pattern
-	runes   [][]rune // for each character all that stand for it
-	offsets []int    // of the characters in the pattern
-	escaped map[rune]bool
-	// accept, if not nil, reports whether an occurrence counts. to is its end, 0 where it has escapes. b has at least
-	// maxPath bytes before and after it, as far as the file has.
-	accept func(b []byte, from, to int) bool
+	want, mask []byte   // the bytes, and which of their bits count
+	runes      [][]rune // for each character all that stand for it
+	at         int      // of the pair in want
+	pair       pair     // two neighbouring bytes of want, or an escape
+	score      int      // the higher, the rarer
+	// accept, if not nil, reports whether an occurrence with that offset in it counts. b has at least maxPath bytes before
+	// and after it, as far as the file has.
+	accept func(b []byte, at int) bool
 }
 
-const (
-	// maxRun is how many characters a needle has at most. More make it no better.
-	maxRun = 48
-	// longestRune is the most bytes that JSON writes a character in: a surrogate pair as two escapes.
-	longestRune = 12
-)
-
-// NeedleFor returns the needle of a text as it is, nil if it has none.
-func NeedleFor(text string) *Needle {
-	if text == "" {
-		return nil
-	}
-	return newNeedle(&word{text: text, exact: true})
-}
+// longestRune is the most bytes that JSON writes a character in: a surrogate pair as two escapes.
+const longestRune = 12
 
 // newNeedle returns the best needle of a word, nil if it has none: where characters differ in length from what else they
 // stand for, or are written in yet other ways.
 func newNeedle(w *word) (best *Needle) {
-	var run Needle
-	var want, mask []byte
+	n := &Needle{}
 	finish := func() {
-		if len(want) > 0 {
-			n := &Needle{pattern: newPattern(want, mask), runes: run.runes, offsets: run.offsets, escaped: run.escaped}
-			if best == nil || n.score > best.score {
-				best = n
-			}
+		if n.choosePair(); n.score > 0 && (best == nil || n.score > best.score) {
+			best = n
 		}
-		run, want, mask = Needle{}, nil, nil
+		n = &Needle{}
 	}
 	for _, r := range w.text {
 		// These have escapes of their own, which end in the character itself: it can only begin a needle.
-		if r == '"' || r == '\\' || r == '/' || len(run.runes) == maxRun {
+		if r == '"' || r == '\\' || r == '/' {
 			finish()
 		}
-		all := variants(r, w.exact)
-		b, m, ok := commonBits(all)
-		if r < ' ' || r == utf8.RuneError || !ok { // U+FFFD also stands for bytes that are not UTF-8
+		if r < ' ' || r == utf8.RuneError || !n.add(r, w.exact) { // U+FFFD also stands for bytes that are not UTF-8
 			finish()
-			continue
 		}
-		run.runes = append(run.runes, all)
-		run.offsets = append(run.offsets, len(want))
-		if run.escaped == nil {
-			run.escaped = map[rune]bool{}
-		}
-		for _, v := range all {
-			run.escaped[v] = true
-		}
-		want, mask = append(want, b...), append(mask, m...)
 	}
 	finish()
 	return best
+}
+
+// add adds a character. It returns false if that stands for others that differ from it in length.
+func (n *Needle) add(r rune, exact bool) bool {
+	all := variants(r, exact)
+	want, mask, ok := commonBits(all)
+	if ok {
+		n.want, n.mask, n.runes = append(n.want, want...), append(n.mask, mask...), append(n.runes, all)
+	}
+	return ok
 }
 
 // variants returns the characters that a character of a word stands for.
@@ -107,6 +90,38 @@ func commonBits(all []rune) (want, mask []byte, ok bool) {
 	return want, mask, true
 }
 
+// common are the bytes of session files from the most frequent to the least, as far as they are frequent at all.
+const common = "\"e tanois\\rlcdu:mp,gfh0bk_y1-v.w2/3x45{}67j89(=)zq'[];*+<>#@`$"
+
+// rarity is about the binary logarithm of how many bytes there are for one that is c, by a mask.
+func rarity(c, mask byte) int {
+	r := 12
+	for i := range len(common) {
+		if (common[i]^c)&mask == 0 {
+			r = min(r, 3+i/8)
+		}
+	}
+	return r
+}
+
+// choosePair sets the rarest pair. That of a single byte is followed by any.
+func (n *Needle) choosePair() {
+	best := 0
+	for i := range n.want {
+		r := rarity(n.want[i], n.mask[i])
+		n.score += r
+		var second, mask byte
+		if i+1 < len(n.want) {
+			second, mask = n.want[i+1], n.mask[i+1]
+			r += rarity(second, mask)
+		}
+		if r > best && (mask != 0 || best == 0) {
+			best, n.at = r, i
+			n.pair = newPair(n.want[i], n.mask[i], second, mask, '\\', 'u')
+		}
+	}
+}
+
 // reach is how many bytes before and after the pair matter.
 func (n *Needle) reach() int {
 	size := longestRune * (len(n.runes) + 1)
@@ -116,49 +131,53 @@ func (n *Needle) reach() int {
 	return size
 }
 
-// atPair reports whether there is an occurrence of which the pair, or the first escape, is at an offset of b.
-func (n *Needle) atPair(b []byte, i int) bool {
-	from, to := i-n.at, i-n.at+len(n.want)
-	if !n.matches(b, from) {
-		if !n.escapedAt(b, i) {
-			return false
+// index returns the offset of the first occurrence in decoded text, -1 if there is none.
+func (n *Needle) index(text []byte) int {
+	for i := n.at; ; i++ {
+		if i = n.pair.next(text, i); i >= len(text) {
+			return -1
 		}
-		from, to = i, 0
-	}
-	return n.accept == nil || n.accept(b, from, to)
-}
-
-// escapedAt reports whether there is an occurrence whose first escape is at an offset of b: what is before that is as in
-// the pattern.
-func (n *Needle) escapedAt(b []byte, i int) bool {
-	r, size := readEscape(b[i:])
-	if size == 0 || !n.escaped[r] {
-		return false
-	}
-	for k, all := range n.runes {
-		if has(all, r) && n.beforeMatches(b, i, k) && n.afterMatches(b[i+size:], k+1) {
-			return true
+		if n.isPlain(text, i-n.at) {
+			return i - n.at
 		}
 	}
-	return false
 }
 
-// beforeMatches reports whether the first k characters end at i.
-func (n *Needle) beforeMatches(b []byte, i, k int) bool {
-	size := n.offsets[k]
-	if i < size {
+// isAt reports whether there is an occurrence of which the pair, or an escape, is at an offset of b.
+func (n *Needle) isAt(b []byte, i int) bool {
+	return (n.isPlain(b, i-n.at) || n.beginsEscaped(b[i:])) && (n.accept == nil || n.accept(b, i))
+}
+
+// isPlain reports whether the bytes are at an offset of b.
+func (n *Needle) isPlain(b []byte, at int) bool {
+	if at < 0 || at+len(n.want) > len(b) {
 		return false
 	}
-	for j, c := range b[i-size : i] {
-		if (c^n.want[j])&n.mask[j] != 0 {
+	for i, c := range b[at : at+len(n.want)] {
+		if (c^n.want[i])&n.mask[i] != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// afterMatches reports whether b begins with the characters from k on, escaped or not.
-func (n *Needle) afterMatches(b []byte, k int) bool {
+// beginsEscaped reports whether b begins with a character as an escape, and all that follow it. What is before it is not
+// looked at: hardly anybody escapes characters.
+func (n *Needle) beginsEscaped(b []byte) bool {
+	r, size := readEscape(b)
+	if size == 0 {
+		return false
+	}
+	for k, all := range n.runes {
+		if has(all, r) && n.follow(b[size:], k+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow reports whether b begins with the characters from k on, escaped or not.
+func (n *Needle) follow(b []byte, k int) bool {
 	for ; k < len(n.runes); k++ {
 		r, size := readEscape(b)
 		if size == 0 {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -13,28 +12,22 @@ const maxPath = 4096
 
 // pathNeedle is a Needle of the last name in a path. It accepts only strings that name the path, or something below it: a
 // name that many sessions mention is in few paths, and a session without one need not be indexed.
-type pathNeedle struct {
-	*Needle
-	isWhole bool // the needle is all of the name, and begins where the name does
-}
+type pathNeedle struct{ *Needle }
 
 func newPathNeedle(base string) *pathNeedle {
-	n := NeedleFor(base)
+	n := newNeedle(&word{text: base, exact: true})
 	if n == nil {
 		return nil
 	}
-	return &pathNeedle{n, len(n.runes) == utf8.RuneCountInString(base) && base[0] != '"' && base[0] != '\\'}
+	return &pathNeedle{n}
 }
 
 // accepting returns a Needle for strings of which touches, given what they say, returns true. It is for one goroutine.
 func (p *pathNeedle) accepting(touches func(string) bool) *Needle {
 	n := *p.Needle
 	var decoded []byte
-	n.accept = func(b []byte, from, to int) bool {
-		if p.isWhole && to > 0 && !(beginsName(b, from) && endsName(b, to)) {
-			return false
-		}
-		body, ok := stringAround(b, from)
+	n.accept = func(b []byte, at int) bool {
+		body, ok := stringAround(b, at)
 		if !ok {
 			return false
 		}
@@ -42,28 +35,6 @@ func (p *pathNeedle) accepting(touches func(string) bool) *Needle {
 		return touches(string(decoded))
 	}
 	return &n
-}
-
-// beginsName reports whether what is before i separates names, or begins a string. A slash can be escaped.
-func beginsName(b []byte, i int) bool {
-	if i == 0 || b[i-1] == '"' || b[i-1] == '/' {
-		return true
-	}
-	return i >= 6 && b[i-6] == '\\' && b[i-5] == 'u'
-}
-
-// endsName reports whether what is at i can separate names, or end a string. A slash or colon can be escaped.
-func endsName(b []byte, i int) bool {
-	if i == len(b) {
-		return true
-	}
-	switch b[i] {
-	case '"', '/', ':':
-		return true
-	case '\\':
-		return i+1 == len(b) || b[i+1] == '/' || b[i+1] == 'u'
-	}
-	return false
 }
 
 // stringAround returns the body of the string of at most maxPath bytes that at is in. ok is false if there is none. Of a

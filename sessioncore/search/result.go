@@ -40,23 +40,6 @@ type Found struct {
 // Path returns the path of the session file in the mount.
 func (f *Found) Path() string { return f.tree + "/" + f.File }
 
-// isOf reports whether it is what would be found in a file in that state.
-func (f *Found) isOf(st storage.Stat) bool {
-	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
-}
-
-// hitSize is what a Hit takes besides its texts, in bytes.
-const hitSize = 160
-
-// size is about how many bytes it takes.
-func (f *Found) size() int64 {
-	n := int64(160 + len(f.File))
-	for i := range f.Hits {
-		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry) + len(f.Hits[i].Prompt))
-	}
-	return n
-}
-
 // Result is what a search found. It does not change.
 type Result struct {
 	Hits []Hit // newest first, at most the limit

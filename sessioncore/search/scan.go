@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math"
+	"runtime"
 )
 
 // chunkSize is how much of a file is read at once: what fits into the cache of a core beside everything else.
@@ -20,11 +22,13 @@ type scanner struct {
 	buf []byte
 }
 
-// find returns where the needle is in the first size bytes of a file, once for each line. all is true if that is
-// everywhere, or not known.
-func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, all bool, err error) {
+// everywhere is where something may be of which no more is known.
+var everywhere = []candidate{{0, math.MaxInt64}}
+
+// find returns where the needle is in the first size bytes of a file, once for each line. No needle may be everywhere.
+func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	if n == nil {
-		return nil, true, nil
+		return everywhere, nil
 	}
 	reach := n.reach()
 	if len(s.buf) < chunkSize+2*reach {
@@ -38,15 +42,16 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	)
 	for base+int64(have) < size {
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
+		runtime.Gosched() // other requests go first
 		want := int(min(chunkSize, size-base-int64(have)))
 		got, err := file.ReadAt(s.buf[have:have+want], base+int64(have))
 		if got < want {
 			if err == nil || err == io.EOF {
-				return nil, true, nil // it was cut meanwhile; reading it as a session tells
+				return everywhere, nil // it was cut meanwhile; reading it as a session tells
 			}
-			return nil, false, err
+			return nil, err
 		}
 		have += got
 		limit := have
@@ -55,7 +60,7 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 		}
 		found, next, open = n.scanBuffer(s.buf[:have], next, limit, base, found, open)
 		if len(found) > maxCandidates {
-			return nil, true, nil
+			return everywhere, nil
 		}
 		if drop := max(0, next-reach); drop > 0 {
 			have = copy(s.buf, s.buf[drop:have])
@@ -66,7 +71,7 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	if open {
 		found[len(found)-1].to = size
 	}
-	return found, false, nil
+	return found, nil
 }
 
 // scanBuffer looks at the offsets of b from next up to limit, and appends what it finds. It returns where to go on, and
@@ -83,11 +88,11 @@ func (n *Needle) scanBuffer(b []byte, next, limit int, base int64, found []candi
 			open = false
 			continue
 		}
-		at := n.orEscape.next(b, next)
+		at := n.pair.next(b, next)
 		if at >= limit {
 			return found, limit, false
 		}
-		if next = at + 1; n.atPair(b, at) {
+		if next = at + 1; n.isAt(b, at) {
 			found = append(found, candidate{from: base + int64(at)})
 			open = true
 		}

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
@@ -22,6 +26,8 @@ const (
 	maxRunning = 2
 	// maxWaiting is how many searches wait for those.
 	maxWaiting = 32
+	// maxWorkers is how many files a search reads at once. More do not read memory faster.
+	maxWorkers = 8
 	// maxRemembered is of how many searches it is remembered what they found.
 	maxRemembered = 16
 )
@@ -54,6 +60,7 @@ type Searcher struct {
 // New returns a Searcher.
 func New(s Sessions) *Searcher {
 	s.Tree = cmp.Or(s.Tree, "sessions")
+	s.Limit = cmp.Or(s.Limit, math.MaxInt)
 	return &Searcher{
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: make(chan struct{}, maxRunning),
 		held: s.Memory.Kept(),
@@ -63,145 +70,22 @@ func New(s Sessions) *Searcher {
 // FilesRead returns how many files were searched so far.
 func (s *Searcher) FilesRead() int64 { return s.read.Load() }
 
-// memo is what is remembered of a search, by file. It only saves reading files that are unchanged.
-type memo struct {
-	key   string
-	lock  chan struct{} // guards found; held while files are searched for it
-	found map[string]*Found
-	size  int64   // guarded by Searcher.mu
-	last  *Result // what was found last; guarded by Searcher.mu
-}
-
-// memo returns what is remembered for a key; the caller must give it back.
-func (s *Searcher) memo(ctx context.Context, key string) (*memo, error) {
-	s.mu.Lock()
-	var m *memo
-	for i, other := range s.remembered {
-		if other.key == key {
-			m = other
-			s.remembered = append(s.remembered[:i], s.remembered[i+1:]...)
-			break
-		}
-	}
-	if m == nil {
-		m = &memo{key: key, lock: make(chan struct{}, 1), found: map[string]*Found{}}
-	}
-	s.remembered = append(s.remembered, m)
-	s.mu.Unlock()
-	select {
-	case m.lock <- struct{}{}:
-		return m, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Last returns what Look, or LookIn for a name, returned last for a matcher, nil if that is not remembered. Files may have
-// changed since, and it may have been for another caller.
-func (s *Searcher) Last(m Matcher, name string) *Result {
-	key := keyOf(m, name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, memo := range s.remembered {
-		if memo.key == key {
-			return memo.last
-		}
-	}
-	return nil
-}
-
-// keyOf returns the key for what is remembered of a session, or of all of them if name is empty.
-func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
-
-// giveBack counts what a memo takes now, and forgets others where that is too much.
-func (s *Searcher) giveBack(m *memo) {
-	size := int64(0)
-	for _, f := range m.found {
-		size += f.size()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m.last != nil {
-		size += int64(len(m.last.Hits)) * hitSize
-	}
-	m.size = size
-	for {
-		total := int64(0)
-		for _, other := range s.remembered {
-			total += other.size
-		}
-		if len(s.remembered) <= maxRemembered && s.held.Resize(total) == nil {
-			break
-		}
-		if len(s.remembered) == 0 {
-			break
-		}
-		s.remembered = s.remembered[1:]
-	}
-	<-m.lock
-}
-
-// Look returns what is found in all sessions.
-func (s *Searcher) Look(ctx context.Context, m Matcher) (*Result, error) {
+// Search returns what is found in all sessions.
+func (s *Searcher) Search(ctx context.Context, m Matcher) (*Result, error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
 		return nil, err
 	}
-	return s.lookIn(ctx, m, keyOf(m, ""), files)
+	return s.searchFiles(ctx, m, keyOf(m, ""), files)
 }
 
-// LookIn returns what is found in one session.
-func (s *Searcher) LookIn(ctx context.Context, m Matcher, name string) (*Result, error) {
+// SearchIn returns what is found in one session.
+func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Result, error) {
 	st, err := s.Files.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	return s.lookIn(ctx, m, keyOf(m, name), []file{{name, st}})
-}
-
-func (s *Searcher) lookIn(ctx context.Context, m Matcher, key string, files []file) (*Result, error) {
-	memo, err := s.memo(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer s.giveBack(memo)
-	run := s.newRun(ctx, m, files)
-	for i := range run.files {
-		if f := memo.found[run.files[i].name]; f.isOf(run.files[i].Stat) {
-			run.found[i] = f
-		}
-	}
-	err = run.all()
-	found := run.found[:run.done]
-	memo.update(files, run.found)
-	if err != nil {
-		return nil, err
-	}
-	r := newResult(found, run.limit)
-	_, r.prompts = m.(*Touched)
-	for _, f := range files {
-		r.Modified = max(r.Modified, f.Modified)
-	}
-	s.mu.Lock()
-	memo.last = r
-	s.mu.Unlock()
-	return r, nil
-}
-
-// update keeps what was known of the files that are there, and what was found now.
-func (m *memo) update(files []file, found []*Found) {
-	now := make(map[string]*Found, len(files))
-	for _, f := range files {
-		if old := m.found[f.name]; old.isOf(f.Stat) { // of files that the caller may not read, or that did not matter
-			now[f.name] = old
-		}
-	}
-	for _, f := range found {
-		if f != nil {
-			now[f.File] = f
-		}
-	}
-	m.found = now
+	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st}})
 }
 
 // Each calls f with what is found in each session, as soon as that is known of it and those before it, which were
@@ -211,7 +95,165 @@ func (s *Searcher) Each(ctx context.Context, m Matcher, f func(*Found) error) er
 	if err != nil {
 		return err
 	}
-	run := s.newRun(ctx, m, files)
-	run.each = f
-	return run.all()
+	return s.each(ctx, m, files, nil, f)
 }
+
+// searchFiles returns what is found in files, and remembers it.
+func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []file) (*Result, error) {
+	known := s.memo(key)
+	now := &memo{key: key, found: make(map[string]*Found, len(files)), result: known.result}
+	for _, f := range files {
+		if found := known.found[f.name]; found.isOf(f.Stat) {
+			now.found[f.name] = found
+		}
+	}
+	var found []*Found
+	err := s.each(ctx, m, files, now.found, func(f *Found) error {
+		found = append(found, f)
+		return nil
+	})
+	for _, f := range found {
+		now.found[f.File] = f
+	}
+	if err == nil {
+		now.result = newResult(found, s.Limit)
+		_, now.result.prompts = m.(*Touched)
+		for _, f := range files {
+			now.result.Modified = max(now.result.Modified, f.Modified)
+		}
+	}
+	s.remember(now)
+	if err != nil {
+		return nil, err
+	}
+	return now.result, nil
+}
+
+// each calls f with what is found in files, in their order, until there are more hits than the limit. Files of which
+// that is known are not read.
+func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) error) error {
+	q := &queue{files: files, found: make([]*Found, len(files)), left: s.Limit, each: f}
+	missing := 0
+	for i, f := range files {
+		if q.found[i] = known[f.name]; q.found[i] == nil {
+			missing++
+		}
+	}
+	if err := q.handOn(); err != nil || q.isOver() {
+		return err
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	workers, ctx := errgroup.WithContext(ctx)
+	for range min(runtime.GOMAXPROCS(0), maxWorkers, missing) {
+		workers.Go(func() (err error) {
+			defer storage.RecoverTo(&err)
+			return s.work(ctx, m, q)
+		})
+	}
+	if err := workers.Wait(); err != errEnough {
+		return err
+	}
+	return nil
+}
+
+// work searches one file of q after the other.
+func (s *Searcher) work(ctx context.Context, m Matcher, q *queue) error {
+	w := &worker{s: s, m: m, checker: m.Checker()}
+	for i := q.next(); i >= 0; i = q.next() {
+		f := w.file(ctx, q.files[i])
+		if err := ctx.Err(); err != nil {
+			return err // it may not have been searched to its end
+		}
+		s.read.Add(1)
+		if err := q.put(i, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter waits until the search may read files.
+func (s *Searcher) enter(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-s.running }
+	select {
+	case s.running <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	defer s.waiting.Add(-1)
+	if s.waiting.Add(1) > maxWaiting {
+		return nil, ErrBusy
+	}
+	select {
+	case s.running <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// queue has the files of a search, and hands on what its workers find in them.
+type queue struct {
+	files []file
+	each  func(*Found) error
+
+	mu    sync.Mutex // guards what follows; held while each is called
+	found []*Found   // of files; nil for those that were not searched
+	taken int        // up to here all files are searched, or a worker has them
+	done  int        // up to here all files are handed on
+	left  int        // how many hits may follow; less than 0 ends the search
+}
+
+// errEnough ends the workers.
+var errEnough = errors.New("enough is found")
+
+// next returns the number of a file to be searched, -1 if there is none.
+func (q *queue) next() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for ; q.taken < len(q.files) && q.left >= 0; q.taken++ {
+		if q.found[q.taken] == nil {
+			q.taken++
+			return q.taken - 1
+		}
+	}
+	return -1
+}
+
+// put takes what was found in a file. The error is that of each, or errEnough.
+func (q *queue) put(i int, f *Found) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.found[i] = f
+	if err := q.handOn(); err != nil {
+		return err
+	}
+	if q.left < 0 {
+		return errEnough
+	}
+	return nil
+}
+
+// handOn hands on what is found in files of which all before are searched. Callers must hold q.mu, if others have q.
+func (q *queue) handOn() error {
+	for !q.isOver() && q.found[q.done] != nil {
+		f := q.found[q.done]
+		q.found[q.done] = handedOn
+		q.done++
+		q.left -= len(f.Hits)
+		if err := q.each(f); err != nil {
+			q.left = -1
+			return err
+		}
+	}
+	return nil
+}
+
+// handedOn is in the place of what need not be kept any more: without a limit that can be much.
+var handedOn = &Found{}
+
+func (q *queue) isOver() bool { return q.left < 0 || q.done == len(q.files) }

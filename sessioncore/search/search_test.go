@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func look(t *testing.T, s *Searcher, text string) []string {
 	t.Helper()
 	q, err := ParseQuery(text)
 	require.NoError(t, err, text)
-	r, err := s.Look(context.Background(), q)
+	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err, text)
 	require.Empty(t, r.Unread)
 	var names []string
@@ -62,7 +61,7 @@ func TestTitleInHeader(t *testing.T) {
 	s := New(Sessions{Files: sessiontest.Memory(t, []byte(strings.Replace(sessiontest.Header, `"cwd"`, `"title":"The \u0074ides","cwd"`, 1)+sessiontest.Entry("a", "")))})
 	q, err := ParseQuery("tides")
 	require.NoError(t, err)
-	r, err := s.Look(context.Background(), q)
+	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Equal(t, Columns+"2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\n", string(r.Table()))
 	require.Empty(t, look(t, s, "tides role:user"))
@@ -148,7 +147,7 @@ func TestLimit(t *testing.T) {
 	s := New(Sessions{Files: manyFiles(t, many), Limit: 20})
 	q, err := ParseQuery("common")
 	require.NoError(t, err)
-	r, err := s.Look(context.Background(), q)
+	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 20)
 	require.True(t, r.More)
@@ -156,7 +155,7 @@ func TestLimit(t *testing.T) {
 	require.Less(t, s.FilesRead(), int64(many))
 	files := manyFiles(t, 60)
 	for _, limit := range []int{1, 119, 120, 121} {
-		r, err := New(Sessions{Files: files, Limit: limit}).Look(context.Background(), q)
+		r, err := New(Sessions{Files: files, Limit: limit}).Search(context.Background(), q)
 		require.NoError(t, err)
 		require.Len(t, r.Hits, min(limit, 120))
 		require.Equal(t, limit < 120, r.More, limit)
@@ -173,7 +172,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}}
 	q, err := ParseQuery("common")
 	require.NoError(t, err)
-	r, err := New(Sessions{Files: files}).Look(context.Background(), q)
+	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
 	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\n")
@@ -187,10 +186,8 @@ func TestInterrupted(t *testing.T) {
 	s := New(Sessions{Files: files})
 	q, err := ParseQuery("common")
 	require.NoError(t, err)
-	before := runtime.GOMAXPROCS(0)
-	_, err = s.Look(ctx, q)
+	_, err = s.Search(ctx, q)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, before, runtime.GOMAXPROCS(0))
 	require.Less(t, s.FilesRead(), int64(50))
 	files.before = nil
 	require.Len(t, look(t, s, "common"), 100)
@@ -205,7 +202,7 @@ func TestSearchesAtOnce(t *testing.T) {
 	start := func(i int) {
 		q, err := ParseQuery(fmt.Sprint("word", i))
 		require.NoError(t, err)
-		_, err = s.Look(context.Background(), q)
+		_, err = s.Search(context.Background(), q)
 		done <- err
 	}
 	for i := range maxRunning + maxWaiting {

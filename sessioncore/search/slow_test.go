@@ -386,12 +386,12 @@ func TestAgreesWithSlowReader(t *testing.T) {
 		require.NoError(t, err, "%q", want.String())
 		found := 0
 		if n%everywhere == 0 {
-			result, err := searcher.Look(context.Background(), q)
+			result, err := searcher.Search(context.Background(), q)
 			require.NoError(t, err)
 			found = compareHits(t, &want, result, entries)
 		}
 		for _, name := range []string{from, names[rnd.IntN(len(names))], names[rnd.IntN(len(names))]} {
-			result, err := searcher.LookIn(context.Background(), q, name)
+			result, err := searcher.SearchIn(context.Background(), q, name)
 			require.NoError(t, err)
 			found += compareHits(t, &want, result, ofFile[name])
 		}

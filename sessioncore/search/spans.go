@@ -45,7 +45,7 @@ func joinSpans(sorted []Span) []Span {
 
 // sizeAt returns how many bytes of a text, which begins with the word, are the word.
 func (w *word) sizeAt(text []byte) (size int) {
-	if w.pattern != nil {
+	if w.plain != nil {
 		return len(w.text)
 	}
 	for folded := 0; folded < len(w.text) && size < len(text); {

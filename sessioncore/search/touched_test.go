@@ -151,7 +151,7 @@ func TestTouchedAgreesWithSlowReader(t *testing.T) {
 		}
 		m, err := NewTouched(target)
 		require.NoError(t, err)
-		result, err := searcher.Look(context.Background(), m)
+		result, err := searcher.Search(context.Background(), m)
 		require.NoError(t, err)
 		var want, got []string
 		for file, of := range touches {
@@ -205,7 +205,7 @@ func TestTouched(t *testing.T) {
 			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n"
 		m, err := NewTouched(c.path)
 		require.NoError(t, err)
-		result, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Look(context.Background(), m)
+		result, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
 		require.NoError(t, err)
 		if c.line == "" {
 			require.Empty(t, result.Hits, "%s %s", c.path, c.call)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -12,39 +13,25 @@ import (
 type word struct {
 	text  string // folded unless exact
 	exact bool
-	// pattern finds it in decoded text; nil if text has to be folded for that.
-	pattern *pattern
+	// plain finds it in decoded text; nil if text has to be folded for that.
+	plain *Needle
 }
 
 func newWord(text string) *word {
-	w := &word{text: text}
-	isASCII := true
-	for _, r := range text {
-		w.exact = w.exact || unicode.IsUpper(r) || unicode.IsTitle(r)
-		isASCII = isASCII && r < utf8.RuneSelf
+	isExact := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
+	if !isExact {
+		text = string(appendFolded(nil, []byte(text)))
 	}
-	if !w.exact {
-		w.text = string(appendFolded(nil, []byte(text)))
-	}
-	if w.exact || isASCII {
-		w.pattern = newPattern([]byte(w.text), maskOf(w.text, w.exact))
+	w := &word{text: text, exact: isExact}
+	if isExact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		w.plain = &Needle{}
+		for _, r := range text {
+			w.plain.add(r, isExact)
+		}
+		w.plain.choosePair()
 	}
 	return w
 }
-
-// maskOf returns the mask for a text: for letters that may also be capitals all bits but the one that tells them apart.
-func maskOf(text string, exact bool) []byte {
-	mask := bytes.Repeat([]byte{0xFF}, len(text))
-	for i := range mask {
-		if c := text[i]; !exact && c >= 'a' && c <= 'z' {
-			mask[i] = caseMask
-		}
-	}
-	return mask
-}
-
-// caseMask are the bits that are equal in a letter of ASCII and its capital.
-const caseMask = 0xFF &^ ('a' - 'A')
 
 // fold returns the rune that stands for all that differ from r only in case: by Unicode's simple folding, but a
 // character of ASCII only ever equals one of ASCII. So a k is not the sign for Kelvin, and words of ASCII can be found
@@ -81,8 +68,8 @@ func appendFolded(dst, text []byte) []byte {
 
 // index returns where the word is in decoded text, -1 if it is not. scratch is memory for folding.
 func (w *word) index(text []byte, scratch *[]byte) int {
-	if w.pattern != nil {
-		return w.pattern.index(text)
+	if w.plain != nil {
+		return w.plain.index(text)
 	}
 	*scratch = appendFolded((*scratch)[:0], text)
 	at := bytes.Index(*scratch, []byte(w.text))

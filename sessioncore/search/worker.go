@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -18,18 +17,22 @@ import (
 
 // worker searches files in one goroutine.
 type worker struct {
-	*run
-	scanner scanner
+	s       *Searcher
+	m       Matcher
 	checker Checker
+	scanner scanner
 }
 
-// fileTries is how often a file is searched again that was replaced meanwhile. After that, all of it is looked at.
+// fileTries is how often a file is searched again that was replaced meanwhile.
 const fileTries = 3
 
 // file searches a file. A file that is no session, or no more there, has no hits.
 func (w *worker) file(ctx context.Context, f file) *Found {
-	found := &Found{File: f.name, tree: w.Tree, token: f.Token, readAt: time.Now().UnixNano()}
-	err := w.search(ctx, found)
+	found := &Found{File: f.name, tree: w.s.Tree, token: f.Token}
+	err := storage.ErrStale
+	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
+		err = w.search(ctx, found)
+	}
 	switch {
 	case err == nil, storage.IsMissing(err), errors.Is(err, sessioncore.ErrNotSession), errors.Is(err, storage.ErrNotRegular):
 	default:
@@ -38,79 +41,64 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 	return found
 }
 
+// search searches a file: its bytes, and where they may have a hit the entries there.
 func (w *worker) search(ctx context.Context, found *Found) error {
-	var err error
-	for try := range fileTries + 1 {
-		err = w.try(ctx, found, try == fileTries)
-		if !errors.Is(err, storage.ErrStale) {
-			break
-		}
-	}
-	return err
-}
-
-// try searches a file, and returns storage.ErrStale if it changed meanwhile. whole says that all of it is looked at.
-func (w *worker) try(ctx context.Context, found *Found, whole bool) error {
 	found.readAt = time.Now().UnixNano()
-	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.Files, found.File) }
+	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
 	needle, err := w.m.Needle(header)
 	if err != nil {
 		return err
 	}
-	token, lines, all, err := w.scan(ctx, found.File, needle, whole)
-	if err != nil || len(lines) == 0 && !all {
-		found.token = token
+	var lines []candidate
+	found.token, lines, err = w.scan(ctx, found.File, needle)
+	if err != nil || len(lines) == 0 {
 		return err
 	}
-	wanted, err := w.m.Session(header)
-	if err != nil || !wanted {
-		found.token = token
+	if wanted, err := w.m.Session(header); err != nil || !wanted {
 		return err
 	}
-	session := w.store.Session(found.File)
+	session := w.s.store.Session(found.File)
 	defer session.Drop()
 	snap, err := session.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	if !whole && snap.Stat().Token != token {
-		return storage.ErrStale
+	if snap.Stat().Token != found.token {
+		found.token, lines = snap.Stat().Token, everywhere // it changed meanwhile
 	}
-	found.token = snap.Stat().Token
 	if !w.hasDirectory(found.File) {
 		return nil
 	}
-	return w.check(ctx, found, snap, lines, all)
+	return w.check(ctx, found, snap, lines)
 }
 
-// scan finds the lines of a file with the needle.
-func (w *worker) scan(ctx context.Context, name string, needle *Needle, whole bool) (token storage.Token, lines []candidate, all bool, err error) {
-	obj, err := w.Files.Open(name)
+// scan finds the lines of a file with the needle, and returns its state.
+func (w *worker) scan(ctx context.Context, name string, needle *Needle) (token storage.Token, lines []candidate, err error) {
+	obj, err := w.s.Files.Open(name)
 	if err != nil {
-		return token, nil, false, err
+		return token, nil, err
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
-	if err != nil || whole {
-		return st.Token, nil, true, err
+	if err == nil {
+		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}
-	lines, all, err = w.scanner.find(ctx, obj, st.Size, needle)
-	return st.Token, lines, all, err
+	return st.Token, lines, err
 }
 
 // hasDirectory reports whether a session has a directory in the mount: a real file or link of that name would be shown
 // instead (docs/design.md section 1).
 func (w *worker) hasDirectory(name string) bool {
-	st, err := w.Files.Stat(strings.TrimSuffix(name, sessioncore.FileEnding))
+	st, err := w.s.Files.Stat(strings.TrimSuffix(name, sessioncore.FileEnding))
 	return err != nil || st.Kind != storage.KindFile && st.Kind != storage.KindLink
 }
 
 // fewEntries is how many entries are not worth the buffer of a reader.
 const fewEntries = 16
 
-// check looks at the entries on lines, or at all, and at the title.
-func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate, all bool) error {
+// check looks at the entries on lines, and at the title.
+func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
 	hits, err := w.title(found.File, snap)
 	if err != nil {
@@ -118,7 +106,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	}
 	r := sessioncore.NewEntryReader(snap)
 	read := r.Read
-	entries := newestFirst(snap, lines, all)
+	entries := newestFirst(snap, lines)
 	if len(entries) < fewEntries {
 		read = snap.EntryText
 	}
@@ -139,7 +127,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		}
 		hit.File, hit.Entry, hit.What, hit.Time = found.File, snap.Name(e), snap.PathLabel(e), snap.Time(e)
 		hits = append(hits, hit)
-		if len(hits) > w.limit {
+		if len(hits) > w.s.Limit {
 			break // that there is one more is all that matters
 		}
 	}
@@ -148,7 +136,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	}
 	name := listing.DisplayName(snap.File(), snap.Stat().Size, found.File)
 	for i := range hits {
-		hits[i].Session, hits[i].Tree = name, w.Tree
+		hits[i].Session, hits[i].Tree = name, w.s.Tree
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // the title was not in order
 	found.Hits = hits
@@ -171,11 +159,8 @@ func (w *worker) title(name string, snap *sessioncore.Snapshot) ([]Hit, error) {
 	return []Hit{{File: name, What: TitleLabel, Time: snap.HeaderTime(), Line: line}}, nil
 }
 
-// newestFirst returns the entries that have a part of one of the lines, or all entries, those with the latest time first.
-func newestFirst(snap *sessioncore.Snapshot, lines []candidate, all bool) (entries []sessioncore.Entry) {
-	if all {
-		lines = []candidate{{0, math.MaxInt64}}
-	}
+// newestFirst returns the entries that have a part of one of the lines, those with the latest time first.
+func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessioncore.Entry) {
 	next := sessioncore.Entry(0)
 	for _, l := range lines {
 		rest := snap.Len() - int(next)

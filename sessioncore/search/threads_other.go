@@ -1,9 +1,0 @@
-//go:build !linux
-
-package search
-
-const canLowerPriority = false
-
-func lowerPriority() {}
-
-func isMainThread() bool { return false }
