@@ -43,6 +43,7 @@ func searchStore(t *testing.T) string {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o644))
 	}
+	time.Sleep(50 * time.Millisecond) // what changed just now is read again at each look
 	return a
 }
 

@@ -38,7 +38,7 @@ func (d *HistorySearchDir) Lookup(ctx context.Context, name string, out *fuse.En
 	}
 	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
 	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })
-	file := child.Operations().(*PromptsFile)
+	file := child.Operations().(*ContentFile)
 	if err := file.fillAttr(ctx, &out.Attr); err != nil {
 		return nil, d.view.refuseLookup(searchWhat, name, d.path()+"/"+name, err)
 	}

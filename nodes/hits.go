@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"bytes"
 	"context"
 	"path"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/search"
 )
 
@@ -60,7 +60,7 @@ func (h *hits) last() *search.Result {
 func (d *HitsDir) names() []Name {
 	return []Name{
 		{Name: layout.Entries, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }},
-		{Name: layout.HitsTable, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return &HitsTable{node{view: d.view}, d.another()} }},
+		{Name: layout.HitsTable, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { of := d.another(); return newHitsTable(&of) }},
 		{Name: layout.HitsSessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }},
 	}
 }
@@ -99,47 +99,22 @@ func (d *HitsDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (
 	return d.Lookup(ctx, it.name, out)
 }
 
-// HitsTable is results.tsv: a line for each hit. It is no directory, so it has the hits of one but not its methods.
-type HitsTable struct {
-	node
-	of hits // whose node stands for nothing
-}
-
-func (f *HitsTable) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	result, err := f.of.find(ctx)
-	if err != nil {
-		return err
+// newHitsTable returns results.tsv: a line for each hit.
+func newHitsTable(of *hits) *ContentFile {
+	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
+		result, err := of.find(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		st, err := of.stat(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		c := textContent(result.Table(), st)
+		c.at = time.Unix(0, result.Modified)
+		return c, hold.Resize(c.size)
 	}
-	st, err := f.of.stat(ctx)
-	if err != nil {
-		return err
-	}
-	fillFile(out, st, int64(len(result.Table())))
-	at := time.Unix(0, result.Modified)
-	fillTimes(out, at, at)
-	return nil
-}
-
-func (f *HitsTable) cache() cacheRule { return cacheNever }
-
-var _ = (fusefs.NodeOpener)((*HitsTable)(nil))
-
-// Open searches, and makes the table.
-func (f *HitsTable) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
-	}
-	result, err := f.of.find(ctx)
-	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
-	}
-	table := result.Table()
-	hold := f.view.Memory.Hold()
-	if err := hold.Resize(int64(len(table))); err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
-	}
-	h := &contentHandle{node: &f.node, content: bytes.NewReader(table), release: hold.Close}
-	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
+	return &ContentFile{node: node{view: of.view}, render: render}
 }
 
 // HitLinksDir is entries/ or sessions/ in the directory of a query: links to what was found.

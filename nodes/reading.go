@@ -1,11 +1,9 @@
 package nodes
 
 import (
-	"context"
 	"io"
 	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
@@ -17,30 +15,6 @@ func writes(flags uint32) bool {
 // forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves
 // a round trip for each close.
 const forReading = fuse.FOPEN_NOFLUSH
-
-// contentHandle is an open file whose content was made when it was opened.
-type contentHandle struct {
-	node    *node
-	content io.ReaderAt
-	release func() // called when the last descriptor is closed; nil for nothing to do
-}
-
-var _ = (fusefs.FileReader)((*contentHandle)(nil))
-
-// Read reads a part of the content.
-func (h *contentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return readAt(h.content, dest, off, h.node)
-}
-
-var _ = (fusefs.FileReleaser)((*contentHandle)(nil))
-
-// Release gives the content back.
-func (h *contentHandle) Release(context.Context) syscall.Errno {
-	if h.release != nil {
-		h.release()
-	}
-	return 0
-}
 
 // readAt reads from r; a read at the end is short.
 func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
