@@ -1,56 +1,42 @@
 package docs
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/nodes"
 )
 
-// A place is a path of the mount in a table: where it can be found, and what it answers.
-type place struct {
-	unlisted   bool
-	operations string
+// TestLayout: the tables of layout.md are what nodes.Layout says. SESSIONFS_UPDATE_DOCS=1 writes them anew.
+func TestLayout(t *testing.T) {
+	text, err := os.ReadFile("layout.md")
+	require.NoError(t, err)
+	want := string(text)
+	for _, section := range nodes.Layout {
+		table := regexp.MustCompile(`(?m)(^## ` + section.Title + `\n(?:[^|#].*\n|\n)*)(?:\|.*\n)*`)
+		require.True(t, table.MatchString(want), "layout.md has no section %s", section.Title)
+		want = table.ReplaceAllString(want, "${1}"+strings.ReplaceAll(tableOf(section), "$", "$$"))
+	}
+	if os.Getenv("SESSIONFS_UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile("layout.md", []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, string(text), "SESSIONFS_UPDATE_DOCS=1 go test ./docs writes it anew")
 }
 
-// layoutRow is a row of a table in layout.md.
-var layoutRow = regexp.MustCompile("^\\| `([^`]+)` \\| (not listed)? ?\\| ([a-z ]+) \\| (\\S.*) \\|$")
-
-// TestLayout: layout.md has each path of the table in nodes/doc.go, once and with the same operations, and no other.
-func TestLayout(t *testing.T) {
-	want := map[string]place{}
-	text, err := os.ReadFile(filepath.Join(root, "nodes/doc.go"))
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(strings.TrimPrefix(line, "//\t"))
-		if !strings.HasPrefix(line, "//\t") || fields[0] == "path" {
-			continue
+func tableOf(s nodes.Section) string {
+	out := "| path | | what it is | code |\n| --- | --- | --- | --- |\n"
+	for _, r := range s.Rows {
+		hidden := ""
+		if r.Hidden {
+			hidden = "not listed "
 		}
-		var p place
-		if p.unlisted = fields[1] == "(unlisted)"; p.unlisted {
-			fields = slices.Delete(fields, 1, 2)
-		}
-		p.operations = strings.Join(fields[4:len(fields)-1], " ") // behind type, reads and writes; cache is last
-		want[fields[0]] = p
+		out += fmt.Sprintf("| `%s` | %s| %s | %s |\n", r.Path, hidden, r.What, r.File)
 	}
-	require.Greater(t, len(want), 20)
-
-	text, err = os.ReadFile("layout.md")
-	require.NoError(t, err)
-	got := map[string]place{}
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		m := layoutRow.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
-		require.NotNil(t, m, "layout.md: not a row: %s", line)
-		_, twice := got[m[1]]
-		require.False(t, twice, "layout.md has %s twice", m[1])
-		got[m[1]] = place{m[2] != "", m[3]}
-	}
-	require.Equal(t, want, got, "layout.md and nodes/doc.go (expected)")
+	return out
 }

@@ -30,8 +30,7 @@ type attributer interface {
 // cache is that of most files and links.
 func (n *node) cache() cacheRule { return cacheNever }
 
-// cacheRule is what the kernel may remember (docs/design.md section 6). The names are those of the table in
-// doc.go.
+// cacheRule is what the kernel may remember (docs/design.md section 6).
 type cacheRule struct{ entry, attr time.Duration }
 
 var (

@@ -1,0 +1,128 @@
+package nodes
+
+// Row is what there is at a path of a mount.
+type Row struct {
+	// Path ends in / for a directory and in @ for a symbolic link. … stands for any number of directories, <…> for one name.
+	Path string
+	// File is the file of this package with the code that makes what is read there, or finds where it leads.
+	File string
+	// What is there, in Markdown for a user.
+	What string
+	// Hidden says that it is found by its name only, so that no program that walks the mount comes upon it.
+	Hidden bool
+}
+
+// Section is a part of docs/layout.md with its rows.
+type Section struct {
+	Title string
+	Rows  []Row
+}
+
+// Layout has everything that can be seen in a mount. The tables of docs/layout.md are made of it, and a test walks a
+// mount and finds a row for every path.
+var Layout = []Section{
+	{"The top of a mount", []Row{
+		{"/", "root.go", `the mount point`, false},
+		{"sessions/", "source.go", `the session files of SOURCE, with their directories, at any depth`, false},
+		{"recent/", "layout/recent.go", `the 20 sessions that were modified last`, false},
+		{"by-id/", "layout/byid.go", `all sessions by their full id`, false},
+		{"by-cwd/", "layout/bycwd.go", `all sessions by the working directory in their header`, false},
+		{"continue/", "layout/continue.go", `the session that each terminal was in last`, false},
+		{"index.jsonl", "indexjsonl.go", `a line a session, newest first: id, path, working directory, title, times, number of messages, first message, size; with more than 10,000 sessions not listed`, false},
+		{"usage.jsonl", "usagejsonl.go", `tokens and cost by day, working directory and model; no answer counts twice`, true},
+		{"search/", "search.go", `search of all sessions: look up a query in it`, false},
+		{"by-file/", "byfile.go", `what sessions did with a file: look up its absolute path in it`, false},
+		{"history/", "history.go", `the prompts that you typed`, false},
+		{"archive/", "archive.go", `the archived sessions, read-only`, false},
+		{"blobs/", "source.go", `the blob store, SOURCE/blobs`, false},
+		{"terminal-sessions/", "source.go", `the notes of which terminal is in which session, SOURCE/terminal-sessions`, false},
+		{"new-session", "newsession.go", "write a working directory, or an object with `cwd`, `title` and `parentSession`: a new session; reading answers its path", false},
+		{"last-error", "lasterror.go", `why a look-up or a write outside a session was refused last; empty when a write succeeded since`, false},
+	}},
+	{"Finding sessions", []Row{
+		{"recent/<name>@", "layout/recent.go", "a session, by its place and its title: `01-Tide sheets on a stick`", false},
+		{"by-id/<id>@", "layout/byid.go", `a session`, false},
+		{"by-id/<key>@", "layout/byid.go", "the session that `--resume <key>` finds: the beginning of an id or of a file name, in any case", true},
+		{"by-cwd/…/<dir>/", "layout/bycwd.go", `a directory on the way to a working directory`, false},
+		{"by-cwd/…/<name>@", "layout/bycwd.go", "a session of that working directory, and `latest`", false},
+		{"continue/<terminal>@", "layout/continue.go", `the session of a terminal`, false},
+		{"history/prompts.jsonl", "prompts.go", `all prompts, a line each, newest first`, false},
+		{"history/search/", "historysearch.go", `search of the prompts: look up a query in it`, false},
+		{"history/search/<query>", "prompts.go", `the prompts that a query finds, newest first`, true},
+		{"…/search/<query>/", "hits.go", `what a query finds, in all sessions or in one`, true},
+		{"…/search/<query>/results.tsv", "hits.go", `a row a hit, newest first`, true},
+		{"…/search/<query>/entries/", "hits.go", `the entries that were found`, true},
+		{"…/search/<query>/entries/<entry>@", "hits.go", `one of them, in its session`, true},
+		{"…/search/<query>/sessions/", "hits.go", `the sessions that were found`, true},
+		{"…/search/<query>/sessions/<name>@", "hits.go", `one of them`, true},
+		{"by-file/…/<name>/results.tsv", "hits.go", `a row a call, newest first, with the prompt before it`, true},
+		{"by-file/…/<name>/entries/", "hits.go", `the entries that made the calls`, true},
+		{"by-file/…/entries/<entry>@", "hits.go", `one of them, in its session`, true},
+		{"by-file/…/<name>/sessions/", "hits.go", `the sessions that made the calls`, true},
+		{"by-file/…/sessions/<name>@", "hits.go", `one of them`, true},
+		{"by-file/…/<name>/", "byfile.go", `a file, or a directory and all below it, that a tool was called with`, true},
+	}},
+	{"A session", []Row{
+		{"…/<session>/", "session.go", `a session`, false},
+		{"…/<session>/header.json", "header.go", `the header, as the client loads it`, false},
+		{"…/<session>/title", "title.go", `the title; write a line to set it, an empty one to clear it`, false},
+		{"…/<session>/cwd", "cwd.go", `the working directory; write another one to move the session there`, false},
+		{"…/<session>/entries/", "entries.go", `the entries, in the order of the file`, false},
+		{"…/<session>/entries/<id>.json", "entry.go", `an entry, byte for byte; its mtime is the time of the entry`, false},
+		{"…/<session>/leaf@", "leaf.go", "the entry at which the conversation stands: `entries/<id>.json`, or `tree` before the first; `ln -sfn TARGET leaf` moves it", false},
+		{"…/<session>/context.json", "context.go", `what the model would be sent from the leaf`, false},
+		{"…/<session>/transcript.md", "transcript.go", `the current branch, to be read by a person`, false},
+		{"…/<session>/usage.json", "usage.go", `tokens and cost: in all, without what the parent has too, by model, of the current branch`, false},
+		{"…/<session>/branches.tsv", "branchestsv.go", `a row for each tip: entries, time, label, whether a resume shows it, what you said last`, false},
+		{"…/<session>/branches/", "branches.go", "the tips, and `current`", false},
+		{"…/<session>/by-label/", "bylabel.go", `the entries that have a label`, false},
+		{"…/<session>/by-label/<label>@", "bylabel.go", `one of them`, false},
+		{"…/<session>/tree/", "tree.go", `the entries as directories, each in that of its parent`, false},
+		{"…/<session>/append", "append.go", `write lines of JSON: each becomes an entry behind the leaf; reading answers their ids`, false},
+		{"…/<session>/labels", "labels.go", "`<id>` and label, a line each; write such a line to set a label, an id alone to clear it", false},
+		{"…/<session>/fork", "fork.go", `write an id: a new session of the path to it; reading answers its path`, false},
+		{"…/<session>/problems.jsonl", "problems.go", `what could not be read or joined; empty when healthy`, false},
+		{"…/<session>/secrets.jsonl", "secrets.go", `where keys and tokens are, never what they are`, true},
+		{"…/<session>/last-error", "lasterror.go", `why the last write was refused; empty when one succeeded since`, false},
+		{"…/<session>/owner", "owner.go", `which agent has the session open, one line of JSON; empty for none`, true},
+		{"…/<session>/parent@", "parent.go", `the session that this one was forked from, where it is here`, false},
+		{"…/<session>/children/", "children.go", `the sessions whose parent this one is`, false},
+		{"…/<session>/children/<name>@", "children.go", `one of them`, false},
+		{"…/<session>/search/", "search.go", `search of this session: look up a query in it`, false},
+		{"…/<session>/artifacts/", "source.go", `the directory beside the session file, with the sessions of subagents`, false},
+		{"…/<session>/<artifact>", "sourcefile.go", "a file of `artifacts/`, by the name that tool output mentions", true},
+		{"…/<session>/<artifact>/", "source.go", "a directory of `artifacts/`, likewise", true},
+		{"…/<session>/<temporary>@", "leafwrite.go", "a link on its way to become `leaf`, for the program that made it", true},
+	}},
+	{"Branches", []Row{
+		{"…/<session>/branches/current@", "branches.go", `the branch of the leaf`, false},
+		{"…/<session>/branches/<id>@", "branches.go", `the branch of a tip, or of any entry`, false},
+		{"…/<session>/branches/.by-id/", "branches.go", `lists nothing; where the links lead`, false},
+		{"…/.by-id/<id>/", "branch.go", `a branch`, true},
+		{"…/.by-id/<id>/path/", "branchpath.go", `its entries in their order, as a table of contents`, true},
+		{"…/.by-id/<id>/path/<entry>@", "branchpath.go", "one of them: `000003-user-6d471159.json`", true},
+		{"…/.by-id/<id>/entries.jsonl", "entriesfile.go", `its entries as one file`, true},
+		{"…/.by-id/<id>/context.json", "context.go", `what the model would be sent at its end`, true},
+		{"…/.by-id/<id>/transcript.md", "transcript.go", `the branch, to be read by a person`, true},
+	}},
+	{"The tree", []Row{
+		{"…/<session>/tree/…/<id>/", "tree.go", `an entry, with a directory for each child`, false},
+		{"…/<session>/tree/…/<id>/entry.json@", "tree.go", `the entry itself`, false},
+		{"…/<session>/tree/…/<id>/<id>@", "tree.go", "a child whose directory is in `.deep/`", false},
+		{"…/<session>/tree/.deep/", "tree.go", `where the nesting goes on`, false},
+		{"…/<session>/tree/.deep/…/<id>/", "tree.go", `an entry, with a directory for each child`, false},
+		{"…/<session>/tree/.deep/…/<id>/entry.json@", "tree.go", `the entry itself`, false},
+		{"…/<session>/tree/.deep/…/<id>/<id>@", "tree.go", `a child that is deeper still`, false},
+	}},
+	{"The files of SOURCE", []Row{
+		{"sessions/…/<dir>/", "source.go", `a directory`, false},
+		{"sessions/…/<file>", "sourcefile.go", `a file: the session files, byte for byte`, false},
+		{"sessions/…/<link>@", "sourcefile.go", `a symbolic link, as it is`, false},
+		{"blobs/<sha256>", "sourcefile.go", `a blob, by the SHA-256 of its content`, false},
+		{"terminal-sessions/<terminal>", "sourcefile.go", `the note of a terminal`, false},
+		{"archive/index.jsonl", "indexjsonl.go", "as `index.jsonl`, of the archived sessions", false},
+		{"archive/…/<dir>/", "source.go", `a directory`, false},
+		{"archive/…/<file>", "sourcefile.go", `a file: the archived session files, compressed as they are`, false},
+		{"archive/…/<link>@", "sourcefile.go", `a symbolic link, as it is`, false},
+	}},
+}
