@@ -27,11 +27,10 @@ var _ writer.BlobPutter = (*Store)(nil)
 func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	sum := sha256.Sum256(data)
 	hash = hex.EncodeToString(sum[:])
-	for range putTries {
-		if err = s.put(hash, data); !errors.Is(err, storage.ErrStale) {
-			break
-		}
-	}
+	err = s.store(hash, func(out io.Writer) error {
+		_, err := out.Write(data)
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("store blob %s: %w", hash, err)
 	}
@@ -39,6 +38,31 @@ func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 		s.link(hash, ending)
 	}
 	return hash, nil
+}
+
+// Copy is Put for content that is read while it is stored, and fails unless that has the hash.
+func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
+	return s.store(hash, func(out io.Writer) error {
+		sum := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(from, 0, size)); err != nil {
+			return err
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != hash {
+			return errors.New("its content is not what its name says")
+		}
+		return nil
+	})
+}
+
+// store stores what write writes, unless there is a complete blob of that name.
+func (s *Store) store(hash string, write func(io.Writer) error) error {
+	for range putTries {
+		err := s.put(hash, write)
+		if !errors.Is(err, storage.ErrStale) {
+			return err
+		}
+	}
+	return storage.ErrStale
 }
 
 func (s *Store) link(hash, ending string) {
@@ -51,7 +75,7 @@ func (s *Store) link(hash, ending string) {
 // putTries is how often Put starts over because another process stores the same blob.
 const putTries = 3
 
-func (s *Store) put(hash string, data []byte) error {
+func (s *Store) put(hash string, write func(io.Writer) error) error {
 	var broken storage.Token // of the partial blob; zero if there is none
 	switch st, err := s.storage.Stat(hash); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -71,9 +95,6 @@ func (s *Store) put(hash string, data []byte) error {
 	if err != nil && !errors.Is(err, storage.ErrUnsupported) {
 		return err
 	}
-	_, err = s.storage.Replace(hash, broken, func(out io.Writer) error {
-		_, err := out.Write(data)
-		return err
-	})
+	_, err = s.storage.Replace(hash, broken, write)
 	return err
 }

@@ -1,14 +1,22 @@
 package fs
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"path"
+	"strings"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/fs/direct"
 	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/transfer"
 )
 
 // Unmounted is what a mount would show, used by this process alone. It needs no FUSE.
@@ -27,6 +35,57 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	}
 	owner := fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	return &Unmounted{direct.New(t.serve(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
+}
+
+// Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". A
+// path stands for the directory of the sessions of that working directory.
+func (u *Unmounted) Importer(ctx context.Context, to string) (*transfer.Importer, error) {
+	v := u.tree.view
+	im := &transfer.Importer{Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, SessionsAlone: v.Rows, To: to}
+	if below, ok := strings.CutPrefix(to, u.tree.place+"/"); ok {
+		im.To = below
+	} else if path.IsAbs(to) {
+		dir, err := v.Writer.DirFor(ctx, path.Clean(to), sessioncore.OMP)
+		if err != nil {
+			return nil, err
+		}
+		im.To = dir
+	}
+	if im.To != "" {
+		if err := storage.CheckName(im.To); err != nil {
+			return nil, err
+		}
+	}
+	if v.Archive != nil {
+		im.Archived, im.ArchivedFiles = v.Archive.Listing, u.tree.archive.unpacked
+	}
+	im.Blobs = u.blobs()
+	return im, nil
+}
+
+// blobs returns the blobs, nil if there is no place for them.
+func (u *Unmounted) blobs() transfer.Blobs {
+	if blobs, ok := u.tree.view.Blobs.(transfer.Blobs); ok {
+		return blobs
+	}
+	return nil
+}
+
+// Bundler returns what writes bundles of sessions to out.
+func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
+	return transfer.NewBundler(out, transfer.Bundler{Blobs: u.blobs(), Redacted: u.tree.view.Redacted, Left: left})
+}
+
+// Bundle adds the session to a bundle that a path of the mount leads to, without links.
+func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
+	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
+	switch {
+	case name != "" && top == layout.Sessions:
+		return b.Add(ctx, u.tree.store.Storage(), name+layout.SessionSuffix)
+	case name != "" && top == layout.Archive:
+		return b.Add(ctx, u.tree.archive.unpacked, name+layout.SessionSuffix)
+	}
+	return fmt.Errorf("%w: %s", sessioncore.ErrNotFound, at)
 }
 
 // Close puts on disk the new sessions that are in memory and were written to, as the end of a mount does, and closes

@@ -34,7 +34,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is a word of mountopts
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
-	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), searchCommand(), touchedCommand(), sqlTriggerCommand())
+	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(), searchCommand(), touchedCommand(), sqlTriggerCommand())
 	root.AddCommand(systemCommands()...)
 	completionCommand(root)
 	for _, c := range root.Commands() {

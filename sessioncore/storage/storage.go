@@ -110,6 +110,9 @@ type Storage interface {
 // grown since, and Ready writes to more what was added.
 type Ready func(more io.Writer) (now Token, err error)
 
+// Dated is what the io.Writer of a Replace may be: then the file gets the time that is set as that of its last change.
+type Dated interface{ SetModified(time.Time) }
+
 // Unkept is a pending file that could not be put on disk, and the reason.
 type Unkept struct {
 	Name string

@@ -86,13 +86,19 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
 		return "", err
 	}
-	dir := ""
-	if file.dialect.IsOMP() && !w.opts.Flat {
-		if dir, err = w.scopeDir(ctx, n.CWD, ""); err != nil {
-			return "", err
-		}
+	dir, err := w.DirFor(ctx, n.CWD, file.dialect)
+	if err != nil {
+		return "", err
 	}
 	return w.create(ctx, dir, file, true)
+}
+
+// DirFor returns the directory below the storage's root for a new session of a working directory.
+func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect) (dir string, err error) {
+	if !d.IsOMP() || w.opts.Flat {
+		return "", nil
+	}
+	return w.scopeDir(ctx, cwd, "")
 }
 
 // createNamed creates a file with the content that write writes. If wait is set and the storage supports it, the file

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -61,6 +62,9 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 		return storage.Stat{}, err
 	}
 	if err := t.takeAttributes(expect); err != nil {
+		return storage.Stat{}, err
+	}
+	if err := t.setModified(); err != nil {
 		return storage.Stat{}, err
 	}
 	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
@@ -132,6 +136,7 @@ type temporary struct {
 	fd       int
 	old      int          // the file to be replaced, open for reading; -1 if none
 	tempBase string       // current name of the new file, removed by discard; "" if none
+	modified time.Time    // zero for now
 	owner    storage.Stat // of the directory
 }
 
@@ -174,11 +179,34 @@ func (t *temporary) discard() {
 // fill writes the content. The buffer keeps an error even if write ignores it.
 func (t *temporary) fill(sys calls, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&descriptorWriter{sys: sys, fd: t.fd}, replaceBuffer)
-	if err := write(w); err != nil {
+	if err := write(datedWriter{w, t}); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
 		return t.fail("write the replacement of", err)
+	}
+	return nil
+}
+
+// datedWriter implements storage.Dated.
+type datedWriter struct {
+	*bufio.Writer
+	t *temporary
+}
+
+func (w datedWriter) SetModified(at time.Time) { w.t.modified = at }
+
+// setModified sets the time of the last change, if one was given.
+func (t *temporary) setModified() error {
+	if t.modified.IsZero() {
+		return nil
+	}
+	at := unix.NsecToTimespec(t.modified.UnixNano())
+	err := retry(func() error {
+		return unix.UtimesNanoAt(t.dirfd, t.tempBase, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
+		return t.fail("set the time of", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"time"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -56,7 +57,7 @@ func (m *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	if err := m.expect(name, expect); err != nil {
 		return storage.Stat{}, err
 	}
-	var content bytes.Buffer
+	var content datedBuffer
 	if err := write(&content); err != nil {
 		return storage.Stat{}, err
 	}
@@ -65,8 +66,20 @@ func (m *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	if err := m.expectLocked(name, expect); err != nil {
 		return storage.Stat{}, err
 	}
-	return m.put(name, slices.Clip(content.Bytes())).stat(), nil
+	n := m.put(name, slices.Clip(content.Bytes()))
+	if !content.modified.IsZero() {
+		n.modified = content.modified.UnixNano()
+	}
+	return n.stat(), nil
 }
+
+// datedBuffer implements storage.Dated.
+type datedBuffer struct {
+	bytes.Buffer
+	modified time.Time
+}
+
+func (b *datedBuffer) SetModified(at time.Time) { b.modified = at }
 
 // expect returns an error unless token is that of the file name, or zero if there is no such file.
 func (m *Storage) expect(name string, token storage.Token) error {

@@ -131,7 +131,7 @@ func (s *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	var content bytes.Buffer
+	content := datedBuffer{modified: nowMs()}
 	if err := write(&content); err != nil {
 		return storage.Stat{}, err
 	}
@@ -139,7 +139,7 @@ func (s *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	if err := checkText(text, 0); err != nil {
 		return storage.Stat{}, err
 	}
-	c := change{path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update, args: []any{nowMs(), string(text)}, data: text}
+	c := change{path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update, args: []any{content.modified, string(text)}, data: text}
 	if before.version == "" {
 		c.sql, c.version = s.sql.insert, ""
 	}
@@ -156,6 +156,14 @@ func (s *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	}
 	return s.writtenAnew(name, after, asked), nil
 }
+
+// datedBuffer implements storage.Dated.
+type datedBuffer struct {
+	bytes.Buffer
+	modified int64 // milliseconds since the epoch
+}
+
+func (b *datedBuffer) SetModified(at time.Time) { b.modified = at.UnixMilli() }
 
 // expected returns what is known of a row that has a token, or the zero facts if the token is zero and there is no row.
 func (s *Storage) expected(name string, token storage.Token) (facts, error) {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/writer"
+)
+
+// importCommand is sessionfs import.
+func importCommand() *cobra.Command {
+	var to string
+	cmd := onSource(&cobra.Command{
+		Use:   "import [-s SOURCE] [--to DIR] PATH...",
+		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles",
+		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +
+			"wrote (- for the standard input), or a directory that has such files at any depth, such as the agent directory\n" +
+			"of another machine. Links are not followed.\n\n" +
+			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay. A file that\n" +
+			"did not lie in one goes where a new session of the working directory in its header would. It appears whole or\n" +
+			"not at all, and is never replaced: one that is there gets what the copy has more. The files beside it and the\n" +
+			"images that it refers to come along. The same command once more changes nothing.\n\n" +
+			"Exit status: 0, or 1 where something was refused.",
+		Example: "  sessionfs import ~/old-laptop/.omp/agent\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
+		Args:    cobra.MinimumNArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		into, err := src.Importer(cmd.Context(), to)
+		if err != nil {
+			return refuse(exitUsage, "--to: %s", err)
+		}
+		im := &importing{into: into, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr())}
+		defer im.progress.clear()
+		return im.run(cmd.Context(), args, cmd.InOrStdin())
+	})
+	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
+	cmd.ValidArgsFunction = nil // PATH is a file of the machine
+	return cmd
+}
+
+// importing imports sessions and tells of each.
+type importing struct {
+	into     *transfer.Importer
+	out      io.Writer
+	progress *progress
+	counts   [writer.Unchanged + 1]int
+	refused  int
+}
+
+func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) error {
+	from, err := transfer.Open(temporaryDir())
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	for _, path := range args {
+		im.progress.show("looking through " + path)
+		if path == "-" {
+			err = from.AddStream(ctx, stdin)
+		} else {
+			err = from.Add(ctx, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	all, done := int64(0), int64(0)
+	for _, f := range from.Found {
+		all += f.Size
+	}
+	for i, f := range from.Found {
+		im.progress.show(fmt.Sprintf("%d of %d sessions, %d of %d MB", i, len(from.Found), done>>20, all>>20))
+		r, err := im.into.Import(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := im.tell(f, r); err != nil {
+			return err
+		}
+		done += f.Size
+	}
+	im.progress.clear()
+	others := ""
+	if from.Others > 0 {
+		others = fmt.Sprintf("; %d other files are left out", from.Others)
+	}
+	_, err = fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", im.counts[writer.Added], im.counts[writer.Grown], im.counts[writer.Unchanged], im.refused, others)
+	if err == nil && im.refused > 0 {
+		err = &exitError{exitFailure}
+	}
+	return err
+}
+
+// outcomes are the words for what became of a session.
+var outcomes = [...]string{writer.Added: "new", writer.Grown: "longer", writer.Unchanged: "same"}
+
+// tell prints the line of a session.
+func (im *importing) tell(f transfer.Found, r transfer.Result) error {
+	im.progress.clear()
+	if r.Err != nil || r.Refused {
+		im.refused++
+	}
+	line := "refused: " + filepath.Clean(f.Path) + ": "
+	if r.Err != nil {
+		line += reasonOf(r.Err)
+	} else {
+		im.counts[r.Outcome]++
+		line = fmt.Sprintf("%-7s %s", outcomes[r.Outcome], r.Path)
+	}
+	if len(r.Notes) > 0 {
+		line += " (" + strings.Join(r.Notes, "; ") + ")"
+	}
+	_, err := fmt.Fprintln(im.out, visible(line))
+	return err
+}
+
+// temporaryDir is where a bundle from a pipe waits, and where archives are unpacked: /tmp is often in memory.
+func temporaryDir() string {
+	if d := os.Getenv("TMPDIR"); filepath.IsAbs(d) {
+		return d
+	}
+	return "/var/tmp"
+}
+
+// progress is a line on a terminal that says how far a command is.
+type progress struct {
+	out   io.Writer // nil if there is no terminal
+	width int
+	last  time.Time
+	shown bool
+}
+
+func newProgress(out io.Writer) *progress {
+	width := terminalWidth(out)
+	if width == 0 {
+		return &progress{}
+	}
+	return &progress{out: out, width: width}
+}
+
+// progressEvery is how often the line changes.
+const progressEvery = 100 * time.Millisecond
+
+func (p *progress) show(text string) {
+	if p.out == nil || time.Since(p.last) < progressEvery {
+		return
+	}
+	text = visible(text)
+	fmt.Fprintf(p.out, "\r\x1b[K%s", text[:min(len(text), p.width-1)])
+	p.last, p.shown = time.Now(), true
+}
+
+// clear removes the line.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
+	}
+}

@@ -1,0 +1,159 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
+)
+
+// Blobs are where blobs are kept.
+type Blobs interface {
+	// Size returns the size of a blob, or an error that wraps fs.ErrNotExist.
+	Size(hash string) (int64, error)
+	Open(hash string) (storage.Object, error)
+	// Copy stores a blob, unless the content has another hash.
+	Copy(hash string, from io.ReaderAt, size int64) error
+}
+
+// content is an open session file, and what was seen of it when it was read.
+type content struct {
+	storage.Object
+	writer.Copy
+	header rawjson.Value
+	torn   int64    // bytes at its end that Copy leaves out
+	blobs  []string // to which its entries refer
+}
+
+// openTries is how often a file is read again that changed meanwhile, or is not as large as its archive says.
+const openTries = 3
+
+// errNoSession says why a file is not taken.
+var errNoSession = errors.New("it does not begin with the header of a session of omp, xcsh, pi or operator; those of other agents are not taken")
+
+// openContent opens a session file and reads it once. Callers must close it.
+func openContent(ctx context.Context, files storage.Storage, name string) (c *content, err error) {
+	for range openTries {
+		if c, err = readContent(ctx, files, name); !errors.Is(err, storage.ErrStale) {
+			break
+		}
+	}
+	if errors.Is(err, sessioncore.ErrNotSession) {
+		err = errNoSession
+	}
+	return c, err
+}
+
+func readContent(ctx context.Context, files storage.Storage, name string) (_ *content, err error) {
+	header, err := sessioncore.ReadHeaderOf(ctx, files, name)
+	if err == nil && header == nil {
+		err = sessioncore.ErrNotSession
+	}
+	if err != nil {
+		return nil, err
+	}
+	obj, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = obj.Close()
+		}
+	}()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: obj, Size: st.Size, Modified: st.ModTime()}, header: header}
+	seen, last := map[string]bool{}, jsonl.ObjectUnit
+	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+		last = u.Kind
+		eachBlob(u.Text, func(hash string) {
+			if !seen[hash] {
+				seen[hash] = true
+				c.blobs = append(c.blobs, hash)
+			}
+		})
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if last == jsonl.SkippedUnit {
+		err = c.leaveOutTorn()
+	}
+	return c, err
+}
+
+// eachBlob calls f for each reference to a blob that is a string of its own in a JSON text.
+func eachBlob(text []byte, f func(hash string)) {
+	const before, size = `"blob:sha256:`, 64
+	for {
+		at := bytes.Index(text, []byte(before))
+		if at < 0 || len(text) < at+len(before)+size+1 {
+			return
+		}
+		text = text[at+len(before):]
+		if hash := string(text[:size]); text[size] == '"' && sessioncore.IsBlobHash(hash) {
+			f(hash)
+		}
+	}
+}
+
+// leaveOutTorn leaves out the last line, which is no JSON, if it has no newline.
+func (c *content) leaveOutTorn() error {
+	buf := make([]byte, jsonl.ChunkSize)
+	size := c.Size
+	for end := size; end > 0; {
+		part := buf[:min(end, int64(len(buf)))]
+		if err := storage.ReadFull(c.Copy, part, end-int64(len(part))); err != nil {
+			return err
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			c.Size = end - int64(len(part)) + int64(at) + 1
+			c.torn = size - c.Size
+			return nil
+		}
+		end -= int64(len(part))
+	}
+	return sessioncore.ErrNotSession
+}
+
+// id returns the session's id, "" if it has none, and its working directory.
+func (c *content) id() (id, cwd string) {
+	id, _ = c.header.Member("id").Text()
+	cwd, _ = c.header.Member("cwd").Text()
+	return id, cwd
+}
+
+// eachArtifact calls f for the files in the directory dir, and below it, with the path from dir on. Links are passed to
+// f too.
+func eachArtifact(files storage.Storage, dir, below string, f func(rel string, kind storage.Kind) error) error {
+	items, err := files.List(dir)
+	if err != nil && !storage.IsMissing(err) {
+		return err
+	}
+	for _, item := range items {
+		rel := item.Name
+		if below != "" {
+			rel = below + "/" + item.Name
+		}
+		switch {
+		case item.Kind == storage.KindDir:
+			err = eachArtifact(files, dir+"/"+item.Name, rel, f)
+		case !isClients(item.Name) && slices.Contains([]storage.Kind{storage.KindFile, storage.KindLink}, item.Kind):
+			err = f(rel, item.Kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

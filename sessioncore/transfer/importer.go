@@ -1,0 +1,269 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
+)
+
+// Importer puts sessions into a store. What belongs to a session comes before it: a process that is killed leaves nothing
+// that lacks a part, and the next import completes it.
+type Importer struct {
+	Files  storage.Storage // of the store
+	Writer *writer.Writer
+	// Listing and Archived are the sessions of the store; Archived is nil if there are none.
+	Listing, Archived *listing.Listing
+	ArchivedFiles     storage.Storage
+	Blobs             Blobs // nil if there is no place for them
+	SessionsAlone     bool  // there is no place for artifacts that are no sessions
+	To                string
+
+	known    map[string][]string // the names of sessions, by id
+	archived map[string]string   // the same for archived ones
+}
+
+// Result is what became of a session.
+type Result struct {
+	Path    string // of its file in the mount; "" if Err tells why there is none
+	Outcome writer.Outcome
+	Err     error    // why it was refused
+	Notes   []string // what did not come along
+	// Refused says that an artifact was refused.
+	Refused bool
+}
+
+func (r *Result) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Import puts a session into the store, with what belongs to it. Only an interrupt is an error of its own.
+func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
+	var r Result
+	if r.Err = f.Err; r.Err == nil {
+		r.Err = im.put(ctx, f, &r)
+	}
+	return r, ctx.Err()
+}
+
+func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
+	c, err := openContent(ctx, f.files, f.name)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	name, err := im.place(ctx, f, c)
+	if err != nil {
+		return err
+	}
+	r.Path = sessions + "/" + name
+	r.Outcome, err = im.Writer.Examine(ctx, name, c.Copy)
+	id, _ := c.id()
+	if archived, ok := im.archived[id]; ok && err == nil && r.Outcome == writer.Added {
+		return im.leaveArchived(ctx, archived, c, r)
+	}
+	if err == nil {
+		err = im.artifacts(ctx, f, name, r)
+	}
+	if err == nil {
+		err = im.session(ctx, f, c, name, r)
+	}
+	if err == nil && r.Outcome == writer.Added && id != "" {
+		im.known[id] = append(im.known[id], name)
+	}
+	return err
+}
+
+// leaveArchived does nothing for a session that was archived: it is not brought back.
+func (im *Importer) leaveArchived(ctx context.Context, archived string, c *content, r *Result) error {
+	there, err := im.ArchivedFiles.Open(archived)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	r.Path = "archive/" + archived
+	if r.Outcome, err = writer.Compare(ctx, there, c.Copy); r.Outcome == writer.Grown {
+		err = errors.New("it is archived here, and shorter")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", r.Path, err)
+	}
+	return err
+}
+
+// session puts the blobs of a session into the store, and the session.
+func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
+	for _, hash := range c.blobs {
+		if err := im.blob(f, hash); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			r.note("blob %s is not to be had: %s", hash, withoutPath(err))
+		}
+	}
+	if c.torn > 0 {
+		r.note("its last line is torn: %d bytes left out", c.torn)
+	}
+	if r.Outcome == writer.Unchanged {
+		return nil
+	}
+	var err error
+	r.Outcome, err = im.Writer.Import(ctx, name, c.Copy)
+	return err
+}
+
+// place returns where a session belongs: where the store has it, else where it lay, else where a new one would lie.
+func (im *Importer) place(ctx context.Context, f Found, c *content) (string, error) {
+	if im.known == nil {
+		if err := im.look(ctx); err != nil {
+			return "", err
+		}
+	}
+	d, dir := sessioncore.DialectOf(c.header), ""
+	id, cwd := c.id()
+	switch err := error(nil); {
+	case im.To != "":
+		dir = im.To
+	case strings.Contains(f.place, "/"):
+		dir = storage.Dir(f.place)
+	case d.IsOMP() && !path.IsAbs(cwd):
+		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
+	default:
+		if dir, err = im.Writer.DirFor(ctx, path.Clean(cwd), d); err != nil {
+			return "", err
+		}
+	}
+	name := path.Join(dir, path.Base(f.name))
+	there := im.known[id]
+	if id == "" || slices.Contains(there, name) {
+		return name, nil
+	}
+	for _, other := range there {
+		if path.Base(other) == path.Base(name) {
+			return other, nil
+		}
+	}
+	if len(there) > 0 {
+		return there[0], nil
+	}
+	return name, nil
+}
+
+// look makes the list of the sessions that the store has.
+func (im *Importer) look(ctx context.Context) error {
+	list, err := im.Listing.Look(ctx)
+	if err != nil && !storage.IsMissing(err) {
+		return err
+	}
+	im.known, im.archived = map[string][]string{}, map[string]string{}
+	for _, info := range list.All() {
+		im.known[info.ID] = append(im.known[info.ID], info.Name)
+	}
+	if im.Archived == nil {
+		return nil
+	}
+	if list, err = im.Archived.Look(ctx); err != nil && !storage.IsMissing(err) {
+		return err
+	}
+	for _, info := range list.All() {
+		if info.ID != "" {
+			im.archived[info.ID] = info.Name
+		}
+	}
+	return nil
+}
+
+// blob brings a blob along.
+func (im *Importer) blob(f Found, hash string) error {
+	if im.Blobs == nil {
+		return errors.New("there is no place for it: -o blobs=postgres makes one")
+	}
+	size, err := im.Blobs.Size(hash)
+	obj, missing := f.files.Open(path.Join(f.agent, "blobs", hash))
+	if missing != nil {
+		if err == nil {
+			return nil
+		}
+		return missing
+	}
+	defer obj.Close()
+	st, missing := obj.Stat()
+	if missing != nil || err == nil && size == st.Size {
+		return missing
+	}
+	return im.Blobs.Copy(hash, obj, st.Size)
+}
+
+// artifacts brings along what lies beside a session. The sessions of its subagents are sessions.
+func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Result) error {
+	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
+	to := storage.BesideOf(im.Files, name, sessioncore.FileEnding)
+	homeless := 0
+	err := eachArtifact(f.files, from, "", func(rel string, kind storage.Kind) error {
+		err := im.artifact(ctx, f, path.Join(from, rel), path.Join(to, rel), kind, r)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errNoPlace):
+			homeless++
+		default:
+			r.Refused = true
+			r.note("%s beside it is refused: %s", rel, withoutPath(err))
+		}
+		return nil
+	})
+	if homeless > 0 {
+		r.note("%d files beside it are left out: a database has no place for them", homeless)
+	}
+	return err
+}
+
+var errNoPlace = errors.New("no place")
+
+func (im *Importer) artifact(ctx context.Context, f Found, from, to string, kind storage.Kind, r *Result) error {
+	if kind == storage.KindLink {
+		return errors.New("it is a link, and links are not followed")
+	}
+	if sessioncore.IsSessionName(path.Base(from)) {
+		c, err := openContent(ctx, f.files, from)
+		if err == nil {
+			defer c.Close()
+			return im.subagent(ctx, f, c, to, r)
+		}
+		if !errors.Is(err, errNoSession) {
+			return err
+		}
+	}
+	if im.SessionsAlone {
+		return errNoPlace
+	}
+	obj, err := f.files.Open(from)
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err == nil {
+		_, err = im.Writer.Import(ctx, to, writer.Copy{ReaderAt: obj, Size: st.Size, Modified: st.ModTime(), Artifact: true})
+	}
+	return err
+}
+
+// subagent puts the session of a subagent into the store.
+func (im *Importer) subagent(ctx context.Context, f Found, c *content, name string, r *Result) (err error) {
+	var of Result
+	if of.Outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
+		err = im.session(ctx, f, c, name, &of)
+	}
+	for _, note := range of.Notes {
+		r.note("%s beside it: %s", path.Base(name), note)
+	}
+	return err
+}
