@@ -37,11 +37,14 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	return &Unmounted{direct.New(t.serve(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
 }
 
+// OpenSources returns the places from which sessions are imported, without any. Callers must close it.
+func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
+
 // Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". A
 // path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (*transfer.Importer, error) {
 	v := u.tree.view
-	im := &transfer.Importer{Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, SessionsAlone: v.Rows, To: to}
+	im := &transfer.Importer{Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, SessionsAlone: u.tree.rows != nil, To: to}
 	if below, ok := strings.CutPrefix(to, u.tree.place+"/"); ok {
 		im.To = below
 	} else if path.IsAbs(to) {
@@ -85,7 +88,7 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 	case name != "" && top == layout.Archive:
 		return b.Add(ctx, u.tree.archive.unpacked, name+layout.SessionSuffix)
 	}
-	return fmt.Errorf("%w: %s", sessioncore.ErrNotFound, at)
+	return fmt.Errorf("%w: no path of a session", sessioncore.ErrNotFound)
 }
 
 // Close puts on disk the new sessions that are in memory and were written to, as the end of a mount does, and closes

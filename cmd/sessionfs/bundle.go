@@ -36,10 +36,12 @@ func bundleCommand() *cobra.Command {
 			sessions = append(sessions, found...)
 		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
-		b := src.Bundler(out, func(what string, err error) { sayError(cmd, fmt.Errorf("%s: left out: %w", what, err)) })
+		b := src.Bundler(out, func(what string, err error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", what, err)
+		})
 		for _, session := range sessions {
 			if err := src.Bundle(cmd.Context(), b, session); err != nil {
-				return fmt.Errorf("bundle: %s: %w; the archive is of no use", session, err)
+				return refuse(exitFailure, "bundle: %s: %s; the archive is of no use", session, reasonOf(err))
 			}
 		}
 		if err := b.Close(); err != nil {

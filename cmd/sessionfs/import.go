@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/fs"
 	"sessionfs/sessioncore/transfer"
-	"sessionfs/sessioncore/writer"
 )
 
 // importCommand is sessionfs import.
@@ -36,7 +35,12 @@ func importCommand() *cobra.Command {
 		if err != nil {
 			return refuse(exitUsage, "--to: %s", err)
 		}
-		im := &importing{into: into, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr())}
+		from, err := fs.OpenSources()
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr()), counts: map[string]int{}}
 		defer im.progress.clear()
 		return im.run(cmd.Context(), args, cmd.InOrStdin())
 	})
@@ -48,26 +52,22 @@ func importCommand() *cobra.Command {
 // importing imports sessions and tells of each.
 type importing struct {
 	into     *transfer.Importer
+	from     *transfer.Sources
 	out      io.Writer
 	progress *progress
-	counts   [writer.Unchanged + 1]int
-	refused  int
+	counts   map[string]int // by what became of sessions
+	failed   bool
 }
 
 func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) error {
-	from, err := transfer.Open(temporaryDir())
-	if err != nil {
-		return err
-	}
-	defer from.Close()
+	from := im.from
 	for _, path := range args {
 		im.progress.show("looking through " + path)
+		add := func() error { return from.Add(ctx, path) }
 		if path == "-" {
-			err = from.AddStream(ctx, stdin)
-		} else {
-			err = from.Add(ctx, path)
+			add = func() error { return from.AddStream(ctx, stdin) }
 		}
-		if err != nil {
+		if err := add(); err != nil {
 			return err
 		}
 	}
@@ -91,42 +91,28 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 	if from.Others > 0 {
 		others = fmt.Sprintf("; %d other files are left out", from.Others)
 	}
-	_, err = fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", im.counts[writer.Added], im.counts[writer.Grown], im.counts[writer.Unchanged], im.refused, others)
-	if err == nil && im.refused > 0 {
+	n := im.counts
+	_, err := fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", n[transfer.New], n[transfer.Longer], n[transfer.Same], n[transfer.Refused], others)
+	if err == nil && im.failed {
 		err = &exitError{exitFailure}
 	}
 	return err
 }
 
-// outcomes are the words for what became of a session.
-var outcomes = [...]string{writer.Added: "new", writer.Grown: "longer", writer.Unchanged: "same"}
-
 // tell prints the line of a session.
 func (im *importing) tell(f transfer.Found, r transfer.Result) error {
 	im.progress.clear()
-	if r.Err != nil || r.Refused {
-		im.refused++
-	}
-	line := "refused: " + filepath.Clean(f.Path) + ": "
+	im.failed = im.failed || r.Err != nil || r.Partly
+	im.counts[r.State]++
+	line := fmt.Sprintf("%-7s %s", r.State, r.Path)
 	if r.Err != nil {
-		line += reasonOf(r.Err)
-	} else {
-		im.counts[r.Outcome]++
-		line = fmt.Sprintf("%-7s %s", outcomes[r.Outcome], r.Path)
+		line = "refused: " + filepath.Clean(f.Path) + ": " + reasonOf(r.Err)
 	}
 	if len(r.Notes) > 0 {
 		line += " (" + strings.Join(r.Notes, "; ") + ")"
 	}
 	_, err := fmt.Fprintln(im.out, visible(line))
 	return err
-}
-
-// temporaryDir is where a bundle from a pipe waits, and where archives are unpacked: /tmp is often in memory.
-func temporaryDir() string {
-	if d := os.Getenv("TMPDIR"); filepath.IsAbs(d) {
-		return d
-	}
-	return "/var/tmp"
 }
 
 // progress is a line on a terminal that says how far a command is.

@@ -54,7 +54,7 @@ func TestTeam(t *testing.T) {
 		checkStep(t, "bash", steps[i], got)
 	}
 	after := results[end:]
-	require.Equal(t, len(sessionsOf(t, s)), strings.Count(after[0].stdout, "\n"), after[0])
+	require.Equal(t, len(sessionsOf(t, s))+1, strings.Count(after[0].stdout, "\n"), "the archived one was imported: %s", after[0])
 	require.Equal(t, after[0].stdout, after[1].stdout, "reader may read")
 	require.NotZero(t, after[2].code, "and not write")
 	require.Contains(t, after[2].stdout, "ermission denied")

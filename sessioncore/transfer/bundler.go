@@ -41,7 +41,7 @@ func NewBundler(out io.Writer, b Bundler) *Bundler {
 func (b *Bundler) Add(ctx context.Context, files storage.Storage, name string) error {
 	c, err := openContent(ctx, files, name)
 	if err != nil {
-		return err
+		return withoutPath(err)
 	}
 	defer c.Close()
 	at := sessions + "/" + name
@@ -91,7 +91,7 @@ func (b *Bundler) addBlob(ctx context.Context, at, hash string) error {
 	}
 	obj, err := b.Blobs.Open(hash)
 	if err != nil {
-		b.Left(at, err)
+		b.Left(at, withoutPath(err))
 		b.written[at] = true
 		return nil
 	}
@@ -112,7 +112,7 @@ func (b *Bundler) addArtifact(ctx context.Context, files storage.Storage, name, 
 	}
 	obj, err := files.Open(name)
 	if err != nil {
-		b.Left(at, err)
+		b.Left(at, withoutPath(err))
 		return nil
 	}
 	defer obj.Close()
@@ -157,7 +157,7 @@ func (b *Bundler) header(at string, size int64, modified time.Time) error {
 // Close writes the manifest. Without it nobody takes the bundle.
 func (b *Bundler) Close() error {
 	if b.masked != [2]int{} {
-		b.Left(fmt.Sprintf("%d artifacts and %d blobs", b.masked[0], b.masked[1]), fmt.Errorf("they cannot be masked"))
+		b.Left(fmt.Sprintf("%d artifacts and %d blobs", b.masked[0], b.masked[1]), fmt.Errorf("it cannot be masked"))
 	}
 	text, err := json.MarshalIndent(b.m, "", " ")
 	if err != nil {

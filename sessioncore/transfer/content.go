@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -101,7 +102,7 @@ func eachBlob(text []byte, f func(hash string)) {
 			return
 		}
 		text = text[at+len(before):]
-		if hash := string(text[:size]); text[size] == '"' && sessioncore.IsBlobHash(hash) {
+		if hash := string(text[:size]); text[size] == '"' && document.IsBlobHash(hash) {
 			f(hash)
 		}
 	}

@@ -32,13 +32,23 @@ type Importer struct {
 
 // Result is what became of a session.
 type Result struct {
-	Path    string // of its file in the mount; "" if Err tells why there is none
-	Outcome writer.Outcome
-	Err     error    // why it was refused
-	Notes   []string // what did not come along
-	// Refused says that an artifact was refused.
-	Refused bool
+	State string   // New, Longer, Same or Refused
+	Path  string   // of its file in the mount; "" if Err tells why there is none
+	Err   error    // why it was refused
+	Notes []string // what did not come along
+	// Partly says that an artifact was refused.
+	Partly bool
+
+	outcome writer.Outcome
 }
+
+// The values of Result.State.
+const (
+	New     = "new"
+	Longer  = "longer"
+	Same    = "same"
+	Refused = "refused"
+)
 
 func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
@@ -49,6 +59,9 @@ func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 	var r Result
 	if r.Err = f.Err; r.Err == nil {
 		r.Err = im.put(ctx, f, &r)
+	}
+	if r.State = [...]string{writer.Added: New, writer.Grown: Longer, writer.Unchanged: Same}[r.outcome]; r.Err != nil {
+		r.State = Refused
 	}
 	return r, ctx.Err()
 }
@@ -64,9 +77,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 		return err
 	}
 	r.Path = sessions + "/" + name
-	r.Outcome, err = im.Writer.Examine(ctx, name, c.Copy)
+	r.outcome, err = im.Writer.Examine(ctx, name, c.Copy)
 	id, _ := c.id()
-	if archived, ok := im.archived[id]; ok && err == nil && r.Outcome == writer.Added {
+	if archived, ok := im.archived[id]; ok && err == nil && r.outcome == writer.Added {
 		return im.leaveArchived(ctx, archived, c, r)
 	}
 	if err == nil {
@@ -75,7 +88,7 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	if err == nil {
 		err = im.session(ctx, f, c, name, r)
 	}
-	if err == nil && r.Outcome == writer.Added && id != "" {
+	if err == nil && r.outcome == writer.Added && id != "" {
 		im.known[id] = append(im.known[id], name)
 	}
 	return err
@@ -89,7 +102,7 @@ func (im *Importer) leaveArchived(ctx context.Context, archived string, c *conte
 	}
 	defer there.Close()
 	r.Path = "archive/" + archived
-	if r.Outcome, err = writer.Compare(ctx, there, c.Copy); r.Outcome == writer.Grown {
+	if r.outcome, err = writer.Compare(ctx, there, c.Copy); r.outcome == writer.Grown {
 		err = errors.New("it is archived here, and shorter")
 	}
 	if err != nil {
@@ -111,11 +124,11 @@ func (im *Importer) session(ctx context.Context, f Found, c *content, name strin
 	if c.torn > 0 {
 		r.note("its last line is torn: %d bytes left out", c.torn)
 	}
-	if r.Outcome == writer.Unchanged {
+	if r.outcome == writer.Unchanged {
 		return nil
 	}
 	var err error
-	r.Outcome, err = im.Writer.Import(ctx, name, c.Copy)
+	r.outcome, err = im.Writer.Import(ctx, name, c.Copy)
 	return err
 }
 
@@ -214,7 +227,7 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 		case errors.Is(err, errNoPlace):
 			homeless++
 		default:
-			r.Refused = true
+			r.Partly = true
 			r.note("%s beside it is refused: %s", rel, withoutPath(err))
 		}
 		return nil
@@ -259,7 +272,7 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, kind
 // subagent puts the session of a subagent into the store.
 func (im *Importer) subagent(ctx context.Context, f Found, c *content, name string, r *Result) (err error) {
 	var of Result
-	if of.Outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
+	if of.outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
 		err = im.session(ctx, f, c, name, &of)
 	}
 	for _, note := range of.Notes {

@@ -228,7 +228,7 @@ func (s *Sources) walkIn(ctx context.Context, files storage.Storage, given, name
 			s.addFile(filepath.Join(given, shown), files, at, st.Size)
 		case item.Kind == storage.KindLink && inSessions:
 			s.Found = append(s.Found, Found{Path: filepath.Join(given, shown), Err: errors.New("it is a link, and links are not followed: name what it leads to")})
-		case item.Kind != storage.KindDir && !isClients(item.Name):
+		case item.Kind != storage.KindDir && !inAgent && !isClients(item.Name):
 			s.Others++
 		}
 	}
