@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -88,7 +89,7 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 	case name != "" && top == layout.Archive:
 		return b.Add(ctx, u.tree.archive.unpacked, name+layout.SessionSuffix)
 	}
-	return fmt.Errorf("%w: no path of a session", sessioncore.ErrNotFound)
+	return errors.New("it is not a session")
 }
 
 // Close puts on disk the new sessions that are in memory and were written to, as the end of a mount does, and closes

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	iofs "io/fs"
 	"path"
 	"strings"
 
@@ -24,12 +22,12 @@ func bundleCommand() *cobra.Command {
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		if terminalWidth(cmd.OutOrStdout()) > 0 {
+		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: sessionfs bundle SESSION > FILE.tar")
 		}
 		var sessions []string
 		for _, arg := range args {
-			found, err := src.findSessions(cmd.Context(), arg)
+			found, err := src.findSessions(arg)
 			if err != nil {
 				return err
 			}
@@ -61,28 +59,17 @@ func bundleCommand() *cobra.Command {
 
 // findSessions returns the paths, without links, that lead to what is named as a path of the mount, or as --resume names
 // a session.
-func (src *source) findSessions(ctx context.Context, session string) (found []string, err error) {
-	candidates := []string{session}
-	if !strings.Contains(session, "/") {
-		candidates = append(candidates, path.Join("by-id", session))
-	}
-	for _, candidate := range candidates {
-		paths, globErr := src.Glob(ctx, candidate)
-		for _, at := range paths {
-			if globErr != nil {
-				break
-			}
-			n, findErr := src.Find(ctx, at, true)
-			if findErr != nil {
-				globErr = &iofs.PathError{Op: "find", Path: at, Err: findErr}
-				break
-			}
-			found = append(found, n.Path())
-			n.Forget()
-		}
-		if err = globErr; err == nil || !isGone(err) {
-			break
+func (src *source) findSessions(session string) ([]string, error) {
+	paths, err := src.expand(session)
+	if err == nil && !strings.Contains(session, "/") {
+		if _, missing := src.Lstat(paths[0]); isGone(missing) {
+			paths, err = src.expand(path.Join("by-id", session))
 		}
 	}
-	return found, err
+	for i := range paths {
+		if err == nil {
+			paths[i], err = src.Resolve(paths[i])
+		}
+	}
+	return paths, err
 }

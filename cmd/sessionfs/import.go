@@ -118,28 +118,29 @@ func (im *importing) tell(f transfer.Found, r transfer.Result) error {
 // progress is a line on a terminal that says how far a command is.
 type progress struct {
 	out   io.Writer // nil if there is no terminal
-	width int
 	last  time.Time
 	shown bool
 }
 
 func newProgress(out io.Writer) *progress {
-	width := terminalWidth(out)
-	if width == 0 {
-		return &progress{}
+	if !isTerminal(out) {
+		out = nil
 	}
-	return &progress{out: out, width: width}
+	return &progress{out: out}
 }
 
-// progressEvery is how often the line changes.
-const progressEvery = 100 * time.Millisecond
+const (
+	// progressEvery is how often the line changes, and progressWidth its length: a longer one would wrap.
+	progressEvery = 100 * time.Millisecond
+	progressWidth = 72
+)
 
 func (p *progress) show(text string) {
 	if p.out == nil || time.Since(p.last) < progressEvery {
 		return
 	}
 	text = visible(text)
-	fmt.Fprintf(p.out, "\r\x1b[K%s", text[:min(len(text), p.width-1)])
+	fmt.Fprintf(p.out, "\r\x1b[K%s", text[:min(len(text), progressWidth)])
 	p.last, p.shown = time.Now(), true
 }
 

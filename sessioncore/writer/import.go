@@ -44,11 +44,14 @@ const (
 	appendAtOnce = 256 << 10
 )
 
-// ErrOther means that a file is not what a copy of it begins with, nor the other way round.
-var ErrOther = errors.New("what is there is another file, and is not replaced")
+// OtherError means that a file is not what a copy of it begins with, nor the other way round.
+type OtherError struct{}
+
+// Error implements error.
+func (OtherError) Error() string { return "what is there is another file, and is not replaced" }
 
 // Import gives a copy a name, or adds to the file that has the name what the copy has more. The session appears, or
-// grows, whole or not at all. The error is ErrOther if neither begins the other.
+// grows, whole or not at all. The error is OtherError if neither begins the other.
 func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, error) {
 	for start := time.Now(); ; {
 		outcome, err := w.importOnce(ctx, name, c)
@@ -102,7 +105,7 @@ func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, err
 }
 
 // Compare tells what a copy has that a file has not. The title slot does not count: clients overwrite it. The error is
-// ErrOther if neither begins the other.
+// OtherError if neither begins the other.
 func Compare(ctx context.Context, there storage.Object, c Copy) (Outcome, error) {
 	st, err := there.Stat()
 	if err != nil {
@@ -117,7 +120,7 @@ func Compare(ctx context.Context, there storage.Object, c Copy) (Outcome, error)
 	case err != nil:
 		return Unchanged, err
 	case !same, c.Artifact && st.Size != c.Size:
-		return Unchanged, ErrOther
+		return Unchanged, OtherError{}
 	case c.Size > st.Size:
 		return Grown, nil
 	}
