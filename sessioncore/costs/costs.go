@@ -87,41 +87,34 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 // addUp adds sessions to sums. It reports whether all of them are as they will be found if nothing changes: a file that
 // was changed a moment ago may change again without a sign.
 func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums) (settled bool, err error) {
-	var stale []*listing.Info
-	for _, info := range sessions {
-		if !c.known[info.Name].isOf(info.Stat.Token) {
-			stale = append(stale, info)
-		}
-	}
-	changed := c.readAll(ctx, stale)
-	defer changed.stop()
+	store := c.storeFor(sessions)
 	settled = true
-	for _, info := range sessions {
+	for batch := range slices.Chunk(sessions, batchSize) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		a := c.known[info.Name]
-		if a.isOf(info.Stat.Token) && a.left == sums.takenBefore(a.copies) {
-			if err := sums.add(info, a); err != nil {
-				return false, err
-			}
-			continue
-		}
-		var r reading
-		if a.isOf(info.Stat.Token) { // other sessions than before have some of its answers
-			r, err = readOne(ctx, c.store, info)
-		} else {
-			r, err = changed.next()
-		}
+		changed, err := c.readAll(ctx, store, batch)
 		if err != nil {
 			return false, err
 		}
-		a = sums.account(r)
-		if err := sums.add(info, a); err != nil {
-			return false, err
+		for i, info := range batch {
+			a := c.known[info.Name]
+			isKnown := a.isOf(info.Stat.Token)
+			if !isKnown || a.left != sums.takenBefore(a.copies) {
+				r := changed[i]
+				if isKnown { // other sessions than before have some of its answers
+					if r, err = readOne(ctx, c.store, info); err != nil {
+						return false, err
+					}
+				}
+				a = sums.account(r)
+				settled = settled && a.settled
+				c.keep(info.Name, a)
+			}
+			if err := sums.add(info, a); err != nil {
+				return false, err
+			}
 		}
-		settled = settled && a.settled
-		c.keep(info.Name, a)
 	}
 	c.forgetOthers(sessions)
 	return settled, nil

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -25,69 +26,45 @@ const (
 	// maxShared is up to how many sessions are read through the store that everybody uses. It knows how those that grew
 	// were before. More would push out of it what others are reading.
 	maxShared = 16
-	// maxAtOnce is how many sessions are read at once; large ones are read by several goroutines each.
+	// batchSize is how many sessions are read before they are added up, and maxAtOnce how many of these at once; large
+	// ones are read by several goroutines each.
+	batchSize = 8
 	maxAtOnce = 4
 	// readTries is how often a session is read that is overwritten meanwhile.
 	readTries = 3
 )
 
-// readings are sessions that are being read. Their results come in order.
-type readings struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	results chan chan result
-}
-
-type result struct {
-	reading
-	err error
-}
-
-// readAll begins to read sessions, several at a time. The caller must call next for each, or stop.
-func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) *readings {
-	r := &readings{results: make(chan chan result, min(runtime.GOMAXPROCS(0), maxAtOnce)-1)}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	store := c.store
-	if len(sessions) > maxShared {
-		store = sessioncore.NewStore(c.store.Storage())
+// storeFor returns the store through which those of the sessions are read that are not known.
+func (c *Costs) storeFor(sessions []*listing.Info) *sessioncore.Store {
+	stale := 0
+	for _, info := range sessions {
+		if !c.known[info.Name].isOf(info.Stat.Token) {
+			stale++
+		}
 	}
-	r.running.Go(func() {
-		for _, info := range sessions {
-			one := make(chan result, 1)
-			if r.ctx.Err() != nil {
-				return
-			}
-			select {
-			case r.results <- one:
-			case <-r.ctx.Done():
-				return
-			}
-			r.running.Go(func() {
-				read, err := readOne(r.ctx, store, info)
+	if stale > maxShared {
+		return sessioncore.NewStore(c.store.Storage())
+	}
+	return c.store
+}
+
+// readAll reads those of the sessions that are not known, several at a time.
+func (c *Costs) readAll(ctx context.Context, store *sessioncore.Store, sessions []*listing.Info) ([]reading, error) {
+	read := make([]reading, len(sessions))
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
+	for i, info := range sessions {
+		if !c.known[info.Name].isOf(info.Stat.Token) {
+			running.Go(func() (err error) {
+				read[i], err = readOne(ctx, store, info)
 				if store != c.store {
 					store.Session(info.Name).Drop()
 				}
-				one <- result{read, err}
+				return err
 			})
 		}
-	})
-	return r
-}
-
-func (r *readings) next() (reading, error) {
-	select {
-	case one := <-r.results:
-		result := <-one
-		return result.reading, result.err
-	case <-r.ctx.Done():
-		return reading{}, r.ctx.Err()
 	}
-}
-
-func (r *readings) stop() {
-	r.cancel()
-	r.running.Wait()
+	return read, running.Wait()
 }
 
 // readOne reads what the entries of a session cost. One that cannot be read has none.

@@ -87,12 +87,7 @@ func (s *sums) account(r reading) *account {
 			}
 		}
 		key := rowKey{day: dayOf(c.Time), model: c.Model}
-		of := rows[key]
-		if of == nil {
-			of = &sum{}
-			rows[key] = of
-		}
-		of.Add(&c.Sum)
+		report.AddTo(rows, key, &c.Sum)
 	}
 	a.copies = slices.Clip(a.copies)
 	for key, of := range rows {
@@ -120,13 +115,7 @@ func (s *sums) add(info *listing.Info, a *account) error {
 	}
 	for i := range a.rows {
 		r := &a.rows[i]
-		key := lineKey{r.day, info.CWD, r.model}
-		of := s.lines[key]
-		if of == nil {
-			of = &sum{}
-			s.lines[key] = of
-		}
-		of.Add(&r.sum)
+		report.AddTo(s.lines, lineKey{r.day, info.CWD, r.model}, &r.sum)
 	}
 	return s.hold.Resize(int64(len(s.seen))*seenSize + int64(len(s.lines))*lineSize)
 }

@@ -201,18 +201,11 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 
 // modelName returns the name of a model: the provider and the model, separated by a slash.
 func modelName(provider, model rawjson.Value) string {
-	name := func(v rawjson.Value) []byte {
-		if text := shownName(v); len(text) > 0 {
-			return text
-		}
-		return []byte("unknown")
+	name := func(v rawjson.Value) string {
+		text, _ := v.Bytes()
+		return cmp.Or(string(markdown.Line(text, maxModelName)), "unknown")
 	}
-	return string(name(provider)) + "/" + string(name(model))
-}
-
-func shownName(v rawjson.Value) []byte {
-	text, _ := v.Text()
-	return markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(text[:min(len(text), 4*maxModelName)])), maxModelName)
+	return name(provider) + "/" + name(model)
 }
 
 // sumOf parses a usage. Numbers that are missing or invalid count as 0, except totalTokens, which old clients did

@@ -51,17 +51,21 @@ func sumUsage(records []usageRecord, models []string) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
 		r := &records[i]
-		sums.Total.Add(&r.Sum)
-		name := models[r.model]
-		if sums.Models[name] == nil {
-			sums.Models[name] = &Sum{}
-		}
-		sums.Models[name].Add(&r.Sum)
+		sums.Total.add(&r.Sum)
+		AddTo(sums.Models, models[r.model], &r.Sum)
 	}
 	return sums
 }
 
-func (u *Sum) Add(v *Sum) {
+// AddTo adds v to the sum of a key.
+func AddTo[K comparable](sums map[K]*Sum, key K, v *Sum) {
+	if sums[key] == nil {
+		sums[key] = &Sum{}
+	}
+	sums[key].add(v)
+}
+
+func (u *Sum) add(v *Sum) {
 	u.AssistantMessages += v.AssistantMessages
 	u.Input += v.Input
 	u.Output += v.Output

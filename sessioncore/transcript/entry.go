@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"cmp"
+
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
@@ -22,18 +24,14 @@ func (w *renderer) entryOf(text rawjson.Value) {
 		w.compaction(text)
 	case "branch_summary", "branch":
 		w.branchSummary(text)
-	case "model_change", "thinking_level_change", "service_tier_change", "mode_change", "title_change", "session_info",
-		"label", "mcp_tool_selection", "ttsr_injection", "session_init", "reset_boundary", "archive":
-		w.change(name, text)
 	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
 		// Program state: nothing to show.
 	default:
-		w.note("An entry of type", markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
-		w.noteLink("the entry")
+		w.change(name, text)
 	}
 }
 
-// change renders an entry that changes settings, as one line.
+// change renders an entry that changes settings, or one of any other type, as one line.
 func (w *renderer) change(name string, text rawjson.Value) {
 	line := func(keys ...string) []byte { return w.line(text.AnyOf(keys...)) }
 	switch name {
@@ -78,14 +76,14 @@ func (w *renderer) change(name string, text rawjson.Value) {
 			said = "Brought back from the archive, with all that follows it, entry"
 		}
 		w.note(said, line("targetId"))
+	default:
+		w.note("An entry of type", markdown.Line([]byte(name), maxWord))
+		w.noteLink("the entry")
 	}
 }
 
 func (w *renderer) noteOr(label string, v []byte, none string) {
-	if len(v) == 0 {
-		v = []byte(none)
-	}
-	w.note(label, v)
+	w.note(label, []byte(cmp.Or(string(v), none)))
 }
 
 // scalar returns a string as one line, and any other value as JSON.
@@ -93,7 +91,7 @@ func (w *renderer) scalar(v rawjson.Value) []byte {
 	if v.IsString() || v.Missing() {
 		return w.line(v)
 	}
-	return markdown.AppendLine(nil, markdown.AppendVisible(nil, v[:min(len(v), 4*maxWord)]), maxWord)
+	return markdown.Line(v, maxWord)
 }
 
 // maxListed is how many names of a list are shown.

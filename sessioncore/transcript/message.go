@@ -41,7 +41,7 @@ func (w *renderer) message(v rawjson.Value) {
 	if !ok {
 		w.turn(partAlways, "other", "Message")
 		name, _ := m[message.Role].Text()
-		w.afterHeading(markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name)), maxWord))
+		w.afterHeading(markdown.Line([]byte(name), maxWord))
 		if v.IsObject() {
 			w.content(m[message.Content])
 		} else {

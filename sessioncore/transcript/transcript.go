@@ -57,8 +57,7 @@ func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry
 type transcript struct {
 	renderer *renderer
 	reader   sessioncore.EntryReader
-	entries  []shownEntry
-	chunks   []int32 // index in entries where each piece of the document begins, and the end
+	entries  []shownEntry // a piece of the document each
 }
 
 // shownEntry is an entry that a transcript shows.
@@ -69,20 +68,10 @@ type shownEntry struct {
 	size   int64             // of its text, in bytes
 }
 
-// chunkText is how many bytes of text are rendered at once: about what a reader requests in one read.
-const chunkText = 128 << 10
-
-// layOut decides which entries begin a turn, and divides the entries into pieces.
+// layOut decides which entries begin a turn, and adds a piece for each entry that is shown.
 func (t *transcript) layOut(d *document.Document, path []sessioncore.Entry, sizes []entrySize) {
 	var turn entrySize // the current turn's first entry
 	asked := sessioncore.NoEntry
-	size := int64(0)
-	end := func() {
-		if size > 0 {
-			d.AddMade(int32(len(t.chunks)), size)
-			size = 0
-		}
-	}
 	for i, e := range path {
 		part, it := shownEntry{entry: e, asked: asked}, sizes[i]
 		if isAssistant(t.renderer.s, e) {
@@ -96,41 +85,25 @@ func (t *transcript) layOut(d *document.Document, path []sessioncore.Entry, size
 			part.begins = true
 			turn = it
 		}
-		n := it.in(part, t.renderer)
-		if n == 0 {
-			continue
+		if part.size = it.in(part, t.renderer); part.size > 0 {
+			t.entries = append(t.entries, part)
+			d.AddMade(int32(len(t.entries)), part.size)
 		}
-		if size > 0 && size+n > chunkText {
-			end()
-		}
-		if size == 0 {
-			t.chunks = append(t.chunks, int32(len(t.entries)))
-		}
-		part.size = n
-		t.entries = append(t.entries, part)
-		size += n
 	}
-	end()
-	t.chunks = append(t.chunks, int32(len(t.entries)))
 }
 
-// Make implements document.Maker: it renders a piece of the document.
+// Make implements document.Maker: it renders an entry.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
-	for _, part := range t.entries[t.chunks[piece-1]:t.chunks[piece]] {
-		text, err := t.reader.Read(part.entry)
-		if err != nil {
-			return nil, err
-		}
-		heading, body, _, err := t.renderer.render(part.entry, part.asked, text)
-		if err != nil {
-			return nil, err
-		}
-		if part.begins {
-			dst = append(dst, heading...)
-		}
-		dst = append(dst, body...)
+	part := t.entries[piece-1]
+	text, err := t.reader.Read(part.entry)
+	if err != nil {
+		return nil, err
 	}
-	return dst, nil
+	heading, body, _, err := t.renderer.render(part.entry, part.asked, text)
+	if part.begins {
+		dst = append(dst, heading...)
+	}
+	return append(dst, body...), err
 }
 
 func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
@@ -151,7 +124,7 @@ func headOf(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, title
 	if err != nil {
 		return nil, false, err
 	}
-	title := markdown.AppendLine(nil, markdown.AppendVisible(nil, []byte(name[:min(len(name), 16*maxTitleLine)])), maxTitleLine)
+	title := markdown.Line([]byte(name), maxTitleLine)
 	id := shownLine(header.Member("id"), maxTitleLine)
 	if len(title) == 0 {
 		if title, err = firstWords(s, leaf); err != nil {

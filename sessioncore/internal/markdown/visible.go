@@ -86,6 +86,11 @@ func AppendLine(dst, text []byte, characters int) []byte {
 	return dst
 }
 
+// Line returns WTF-8 text as AppendVisible and AppendLine do.
+func Line(text []byte, characters int) []byte {
+	return AppendLine(nil, AppendVisible(nil, text[:min(len(text), 16*characters)]), characters)
+}
+
 // longestRun returns the length of the longest run of c in text.
 func longestRun(text []byte, c byte) int {
 	longest := 0
