@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,24 +43,7 @@ func encodeName(text string) string {
 	if isPlainName(text) {
 		return text
 	}
-	if text == "" {
-		return "%"
-	}
-	out := make([]byte, 0, len(text)+16)
-	if text[0] == '.' || text[0] == '-' {
-		out = AppendPercent(out, text[:1])
-		text = text[1:]
-	}
-	for b := []byte(text); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		if PlainRune(r, n) {
-			out = append(out, b[:n]...)
-		} else {
-			out = AppendPercent(out, string(b[:n]))
-		}
-		b = b[n:]
-	}
-	return string(out)
+	return string(AppendCut(make([]byte, 0, len(text)+16), []byte(text), math.MaxInt))
 }
 
 // isPlainName reports whether a text of any length is its own encoding. It decides the common case without
@@ -66,23 +52,14 @@ func isPlainName(text string) bool {
 	if text == "" || text[0] == '.' || text[0] == '-' {
 		return false
 	}
-	for i := 0; i < len(text); i++ {
-		if c := text[i]; c >= utf8.RuneSelf {
-			return isPlainUnicode(text[i:])
-		} else if !plainASCII(c) {
-			return false
+	for i, n := 0, 1; i < len(text); i += n {
+		r := rune(text[i])
+		if n = 1; r >= utf8.RuneSelf {
+			r, n = rawjson.DecodeRune([]byte(text[i:min(i+utf8.UTFMax, len(text))]))
 		}
-	}
-	return true
-}
-
-func isPlainUnicode(text string) bool {
-	for b := []byte(text); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
 		if !PlainRune(r, n) {
 			return false
 		}
-		b = b[n:]
 	}
 	return true
 }
@@ -103,10 +80,10 @@ func PlainRune(r rune, size int) bool {
 	return r != utf8.RuneError || size == len(rawjson.Replacement)
 }
 
+// AppendPercent appends the bytes of raw, each as %XX.
 func AppendPercent(dst []byte, raw string) []byte {
-	const digits = "0123456789ABCDEF"
-	for i := 0; i < len(raw); i++ {
-		dst = append(dst, '%', digits[raw[i]>>4], digits[raw[i]&15])
+	for i := range len(raw) {
+		dst = fmt.Appendf(dst, "%%%02X", raw[i])
 	}
 	return dst
 }
@@ -154,12 +131,7 @@ func DecodeName(name string) (text string, ok bool) {
 // if there is no such text or the name is cut.
 func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	if text, ok = DecodeName(name); ok {
-		for _, f := range fixed {
-			if text == f {
-				return "", false // the text's name has its first byte encoded
-			}
-		}
-		return text, true
+		return text, !slices.Contains(fixed, text) // a fixed name has its first byte encoded
 	}
 	for _, f := range fixed {
 		if name == EscapeFirst(f) {
@@ -173,10 +145,8 @@ func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 // first byte encoded if that equals a fixed name.
 func FileNameAmong(text string, fixed []string) string {
 	name := FileName(text)
-	for _, f := range fixed {
-		if name == f {
-			return EscapeFirst(name)
-		}
+	if slices.Contains(fixed, name) {
+		return EscapeFirst(name)
 	}
 	return name
 }

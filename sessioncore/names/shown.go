@@ -11,16 +11,7 @@ import (
 // AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
 // surrogates: those could break the line, could not be written back, or have an effect on a terminal.
 func AppendLabelField(dst []byte, text string) []byte {
-	for b := []byte(text); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		if r == '\\' {
-			dst = append(dst, `\\`...)
-		} else {
-			dst = appendVisibly(dst, r, b[:n])
-		}
-		b = b[n:]
-	}
-	return dst
+	return append(dst, TitleLine(strings.ReplaceAll(text, `\`, `\\`))...)
 }
 
 // TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
