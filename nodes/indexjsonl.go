@@ -29,7 +29,7 @@ func IndexName(view *View) Name {
 // rendered as they are read.
 func newIndexFile(view *View) *ContentFile {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
-		sessions, err := view.Listing.Look(ctx)
+		sessions, err := view.Listing.Sessions(ctx)
 		if err != nil {
 			return content{}, err
 		}

@@ -44,7 +44,7 @@ func TestLinksShareALook(t *testing.T) {
 	store := sessioncore.NewStore(files)
 	defer store.Close()
 	list := listing.New(store, "/agent/sessions")
-	_, err := list.Look(t.Context())
+	_, err := list.Sessions(t.Context())
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		dir   layout.Directory

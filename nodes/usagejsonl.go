@@ -11,7 +11,7 @@ import (
 // 5). Both its size and its content take reading every session that changed.
 func NewCostsFile(view *View, costs *costs.Costs) *ContentFile {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		sessions, err := view.Listing.Look(ctx)
+		sessions, err := view.Listing.Sessions(ctx)
 		if err != nil {
 			return content{}, err
 		}

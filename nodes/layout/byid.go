@@ -32,7 +32,7 @@ func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing
 
 // List returns the ids in the order of names; of sessions with the same id there is one.
 func (d ByID) List(ctx context.Context) ([]Entry, error) {
-	sessions, err := d.Listing.Look(ctx)
+	sessions, err := d.Listing.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}

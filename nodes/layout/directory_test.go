@@ -47,7 +47,7 @@ func TestDirectories(t *testing.T) {
 	store := sessioncore.NewStore(files)
 	defer store.Close()
 	listing := listing.New(store, "/agent/sessions")
-	all, err := listing.Look(context.Background())
+	all, err := listing.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Len(t, all.All(), 4)
 	newest := all.All()[0]

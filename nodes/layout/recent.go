@@ -27,7 +27,7 @@ func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listi
 
 // List returns the sessions by rank, all that Find sets included.
 func (d Recent) List(ctx context.Context) ([]Entry, error) {
-	sessions, err := d.Listing.Look(ctx)
+	sessions, err := d.Listing.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 func (d Recent) Find(ctx context.Context, name string, known bool) (e Entry, err error) {
 	sessions := d.Listing.Known()
 	if !known {
-		if sessions, err = d.Listing.Look(ctx); err != nil {
+		if sessions, err = d.Listing.Sessions(ctx); err != nil {
 			return Entry{}, err
 		}
 	}

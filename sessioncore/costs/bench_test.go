@@ -20,7 +20,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 	store := sessioncore.NewStore(sessiontest.OpenDir(b, root))
 	b.Cleanup(store.Close)
-	sessions, err := listing.New(store, root).Look(context.Background())
+	sessions, err := listing.New(store, root).Sessions(context.Background())
 	require.NoError(b, err)
 	b.Run("lines", func(b *testing.B) {
 		for b.Loop() {

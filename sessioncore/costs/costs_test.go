@@ -153,7 +153,7 @@ func (s *testStore) lines(c *Costs) map[string]slowLine {
 
 func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	s.t.Helper()
-	sessions, err := s.list.Look(context.Background())
+	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(s.t, err)
 	clear(s.files.names)
 	hold := budget.New(budget.Default).Hold()
@@ -262,7 +262,7 @@ func TestStopped(t *testing.T) {
 	s.grow(100)
 	settle()
 	c := New(s.store)
-	_, err := s.list.Look(context.Background())
+	_, err := s.list.Sessions(context.Background())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -319,7 +319,7 @@ func TestOddSessions(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(20)
-	sessions, err := s.list.Look(context.Background())
+	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(t, err)
 	memory := budget.New(budget.Min)
 	others, hold := memory.Hold(), memory.Hold()
@@ -339,7 +339,7 @@ func TestOldestFirst(t *testing.T) {
 	s.put("p", object{"type": "session", "version": 3, "id": "z", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"}, nil)
 	s.put("q", object{"type": "session", "version": 3, "id": "b", "timestamp": "2026-01-02T00:00:00.000Z", "cwd": "/w"}, nil)
 	s.put("a", object{"type": "session", "version": 3, "id": "none", "timestamp": "?", "cwd": "/w"}, nil)
-	sessions, err := s.list.Look(context.Background())
+	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(t, err)
 	var ids []string
 	for _, info := range oldestFirst(sessions.All()) {

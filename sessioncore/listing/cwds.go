@@ -13,7 +13,7 @@ import (
 func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(ctx, false); err != nil {
+	if err := l.refresh(ctx, false); err != nil {
 		return nil, err
 	}
 	return l.directories().list(dir), nil
@@ -27,7 +27,7 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.look(ctx, false)
+	err := l.refresh(ctx, false)
 	if err == nil && !l.directories().has(keyOfCwd(dir)) {
 		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
@@ -43,14 +43,14 @@ func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (Cw
 	known = known && name != latestName
 	for _, all := range [...]bool{false, true} {
 		if !known {
-			if err := l.look(ctx, all); err != nil {
+			if err := l.refresh(ctx, all); err != nil {
 				return CwdEntry{}, err
 			}
 		}
 		if e, ok := l.directories().find(dir, name); ok {
 			var err error
 			if e.Stat = l.newest; e.Dir == "" {
-				e.Session, err = l.choose(ctx, known, l.cwdLink(dir, name))
+				e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
 			}
 			return e, err
 		}
@@ -67,7 +67,7 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, er
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(ctx, false); err != nil && !unreachable(err) {
+	if err := l.refresh(ctx, false); err != nil && !unreachable(err) {
 		return "", err
 	}
 	for _, k := range slices.Backward(l.directories().own(keyOfCwd(dir))) {

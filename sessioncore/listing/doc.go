@@ -3,7 +3,7 @@
 // section 5; docs/format.md, Listing and resuming).
 //
 //	found := listing.New(store, "/home/dev/.omp/agent/sessions")
-//	sessions, err := found.Look()
+//	sessions, err := found.Sessions(ctx)
 //
 // A [Listing] reads nothing before it is asked, and then only the first 4 KB of files that changed. It never indexes
 // a session, and never writes.

@@ -42,7 +42,7 @@ func (f Family) Parent(ctx context.Context, m Member) (Member, error) {
 		if l == m.Listing {
 			except = m.Session.Name()
 		}
-		s, err := l.named(ctx, text, except)
+		s, err := l.sessionNamed(ctx, text, except)
 		if err == nil || !errors.Is(err, sessioncore.ErrNotFound) {
 			return Member{l, s}, err
 		}
@@ -92,7 +92,7 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 	}
 	count := map[string]int{}
 	for _, l := range f {
-		infos, err := l.naming(ctx, id, m.Session.Name())
+		infos, err := l.mayBeChildren(ctx, id, m.Session.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -121,11 +121,11 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 	return found, nil
 }
 
-// naming returns what is known of the sessions whose parentSession may name the one with an id and a file name.
-func (l *Listing) naming(ctx context.Context, id, name string) (infos []*Info, err error) {
+// mayBeChildren returns what is known of the sessions whose parentSession may name the one with an id and a file name.
+func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*Info, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(ctx, false); err != nil {
+	if err := l.refresh(ctx, false); err != nil {
 		return nil, err
 	}
 	if l.lookup.children == nil {
@@ -145,7 +145,7 @@ func (l *Listing) naming(ctx context.Context, id, name string) (infos []*Info, e
 		files = append(files, l.lookup.children[key]...)
 	}
 	for _, f := range files { // which may end what lookup knows
-		if err := l.again(ctx, f); err != nil {
+		if err := l.refreshFile(ctx, f); err != nil {
 			return nil, err
 		}
 		if f.info != nil {

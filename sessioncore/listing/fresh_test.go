@@ -128,9 +128,9 @@ func TestListingWork(t *testing.T) {
 		_, err := l.Stat(context.Background())
 		require.NoError(t, err)
 	}
-	require.Equal(t, work{stats: 2, lists: 1, named: 1}, files.work(), "the times of the directories are all that a listing of the mount needs")
+	require.Equal(t, work{stats: 2, lists: 2}, files.work(), "the times of the directories are all that a listing of the mount needs")
 	look := func() *Sessions {
-		found, err := l.Look(context.Background())
+		found, err := l.Sessions(context.Background())
 		require.NoError(t, err)
 		return found
 	}
@@ -176,7 +176,7 @@ func TestListingWork(t *testing.T) {
 
 // ids returns the ids of the listed sessions, most recently modified first.
 func ids(t *testing.T, l *Listing) string {
-	found, err := l.Look(context.Background())
+	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	var ids []string
 	for _, info := range found.All() {
@@ -276,7 +276,7 @@ func TestListingOfSlots(t *testing.T) {
 		_, err = f.WriteString(titleSlot(title))
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		found, err := l.Look(context.Background())
+		found, err := l.Sessions(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, title, found.All()[0].Title)
 	}
@@ -344,7 +344,7 @@ func TestKeptLong(t *testing.T) {
 	write := func(name string, n int) {
 		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
 		require.NoError(t, files.WriteFile(name, []byte(text)))
-		_, err := l.Look(context.Background())
+		_, err := l.Sessions(context.Background())
 		require.NoError(t, err)
 	}
 	write("p/a.jsonl", maxKeptFirst+100)
@@ -356,7 +356,7 @@ func TestKeptLong(t *testing.T) {
 	write("p/c.jsonl", maxKeptFirst+1)
 	require.Equal(t, 28, l.long)
 	require.NoError(t, files.Remove("p/b.jsonl"))
-	_, err := l.Look(context.Background())
+	_, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, 8, l.long)
 	l.long = maxKeptLong
@@ -365,7 +365,7 @@ func TestKeptLong(t *testing.T) {
 }
 
 // TestLongFirstMessages: messages that exceed the bound are not kept but read again with the index, completely or not
-// at all.
+// session all.
 func TestLongFirstMessages(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)
@@ -377,7 +377,7 @@ func TestLongFirstMessages(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
 	_, lines := readIndex(t, l)
 	require.Equal(t, long, lines[0].FirstMessage)
-	found, err := l.Look(context.Background())
+	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Len(t, found.All()[0].first, maxKeptFirst)
 	doc := found.Index()
@@ -402,7 +402,7 @@ func TestLookReadsAhead(t *testing.T) {
 	for i := range n {
 		require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%d.jsonl", i%5, i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
 	}
-	sessions, err := newListing(t, files).Look(t.Context())
+	sessions, err := newListing(t, files).Sessions(t.Context())
 	require.NoError(t, err)
 	require.Len(t, sessions.All(), n)
 	require.EqualValues(t, n, files.opens.Load())
@@ -421,7 +421,7 @@ func TestReadAheadPanics(t *testing.T) {
 	for i := range n {
 		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%d.jsonl", i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
 	}
-	sessions, err := newListing(t, files).Look(t.Context())
+	sessions, err := newListing(t, files).Sessions(t.Context())
 	require.NoError(t, err)
 	require.Len(t, sessions.All(), n)
 }

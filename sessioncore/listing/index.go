@@ -67,7 +67,7 @@ func isoTime(ms int64) string {
 	return fmt.Sprintf("%c%06d%s", sign, year, t.Format("-01-02T15:04:05.000Z"))
 }
 
-// IndexDocument is index.jsonl as of one Look: a line for each session, most recently modified first. Lines are
+// IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
 // rendered when they are read. Its methods are safe for concurrent use.
 type IndexDocument struct {
 	listing *Listing

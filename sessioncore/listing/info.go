@@ -33,7 +33,7 @@ const (
 var firstSeed = maphash.MakeSeed()
 
 // Info is what the list knows of one session: what the client's list takes from the first 4 KB of its file. Texts are
-// WTF-8. An Info does not change; when the file has changed, a later Look returns a new one.
+// WTF-8. An Info does not change; when the file has changed, a later call of Sessions returns a new one.
 //
 // It takes about 400 bytes plus its texts, less than 1 KB for a usual session and at most 14 KB.
 type Info struct {

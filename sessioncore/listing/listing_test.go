@@ -49,7 +49,7 @@ type indexLine struct {
 
 // readIndex reads index.jsonl, in pieces, and sees that every line is one of valid JSON.
 func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
-	sessions, err := l.Look(context.Background())
+	sessions, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	doc := sessions.Index()
 	require.Equal(t, sessions.IndexSize(), doc.Size())
@@ -151,7 +151,7 @@ func TestListingTogether(t *testing.T) {
 				} else if err := files.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
 					t.Error(err)
 				}
-				found, err := l.Look(context.Background())
+				found, err := l.Sessions(context.Background())
 				if err != nil || len(found.All()) == 0 {
 					t.Error(err)
 				}

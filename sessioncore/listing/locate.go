@@ -23,7 +23,7 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 	}
 	file = path.Clean(file)
 	if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
-		return l.at(ctx, name)
+		return l.session(ctx, name)
 	}
 	mark := "/" + path.Base(l.root) + "/"
 	rest := file
@@ -33,15 +33,15 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 			break
 		}
 		rest = rest[at+len(mark)-1:]
-		if s, err := l.at(ctx, rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
+		if s, err := l.session(ctx, rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
 			return s, err
 		}
 	}
 	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
 }
 
-// at returns the session in the file name. The error wraps ErrNotFound if there is none.
-func (l *Listing) at(ctx context.Context, name string) (*sessioncore.Session, error) {
+// session returns the session in the file name. The error wraps ErrNotFound if there is none.
+func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Session, error) {
 	if path.Base(name)[0] == '.' {
 		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
 	}
@@ -63,13 +63,13 @@ func (l *Listing) HasDirectory(i *Info) bool {
 	if i.flags&infoSearched == 0 {
 		return true
 	}
-	_, err := l.at(context.Background(), i.Name)
+	_, err := l.session(context.Background(), i.Name)
 	return err == nil
 }
 
-// named returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
+// sessionNamed returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
 // ErrNotFound if there is none.
-func (l *Listing) named(ctx context.Context, text, except string) (*sessioncore.Session, error) {
+func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessioncore.Session, error) {
 	if strings.IndexByte(text, '/') < 0 {
 		info, err := l.byID(ctx, text, except, false)
 		if err != nil {

@@ -23,7 +23,7 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 		if top = strings.TrimSuffix(top, sessioncore.FileEnding); len(top) >= clientName {
 			now, err := l.dirOf(ctx, top)
 			if err == nil {
-				return l.at(ctx, path.Join(now, rest))
+				return l.session(ctx, path.Join(now, rest))
 			}
 			if !errors.Is(err, sessioncore.ErrNotFound) {
 				return nil, err
@@ -41,11 +41,11 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.look(ctx, false); err != nil {
+	if err := l.refresh(ctx, false); err != nil {
 		return "", err
 	}
 	var files []*sessionFile
-	for _, k := range startingWith(l.resumable().files, strings.ToLower(base)) {
+	for _, k := range l.resumable().startingWith(strings.ToLower(base)) {
 		files = append(files, k.file)
 	}
 	found := l.newestOf(files, func(i *Info) bool { return i.BaseName() == base })

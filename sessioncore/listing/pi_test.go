@@ -40,7 +40,7 @@ const piSystem = `{"role":"system","content":"","sections":{"preamble":"`
 
 func only(t testing.TB, l *Listing) *Info {
 	t.Helper()
-	found, err := l.Look(context.Background())
+	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Len(t, found.All(), 1)
 	return found.All()[0]
@@ -118,7 +118,7 @@ func TestPiOrder(t *testing.T) {
 	}
 	l, files := startPi(t, program.Pi, map[string]string{"d/new.jsonl": at(1767603900000)})
 	require.NoError(t, files.WriteFile("d/old.jsonl", []byte(at(1767603800000)))) // written last
-	found, err := l.Look(context.Background())
+	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []string{"d/new.jsonl", "d/old.jsonl"}, []string{found.All()[0].Name, found.All()[1].Name})
 	require.Contains(t, string(found.All()[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
@@ -128,7 +128,7 @@ func TestPiOrder(t *testing.T) {
 func TestPiFlat(t *testing.T) {
 	files := map[string]string{"x.jsonl": sessiontest.Header + sessiontest.Entry("a", "")}
 	l, _ := startPi(t, program.Pi, files)
-	found, err := l.Look(context.Background())
+	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, found.All())
 	l, _ = startPi(t, program.Pi, files)

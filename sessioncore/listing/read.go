@@ -29,9 +29,9 @@ type readResult struct {
 	info  *Info
 }
 
-// read reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next look
+// readPrefixes reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next refresh
 // tries it again. When ctx is done, what was read stays.
-func (l *Listing) read(ctx context.Context, files []*sessionFile) error {
+func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	var next sync.WaitGroup
 	defer next.Wait()
 	batches := slices.Collect(slices.Chunk(files, readBatch))
@@ -71,7 +71,7 @@ func (l *Listing) readBatch(files []*sessionFile) error {
 		return err
 	}
 	for i, f := range files {
-		l.install(f, results[i])
+		l.setInfo(f, results[i])
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func (l *Listing) readOne(f *sessionFile, root program.Program) readResult {
 	return r
 }
 
-// install stores what was read of a file. If nothing changed, the sorted list and the indexes stay.
-func (l *Listing) install(f *sessionFile, r readResult) {
+// setInfo stores what was read of a file. If nothing changed, the sorted list and the indexes stay.
+func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	f.token, f.readAt = r.token, r.at
 	old := f.info
 	if r.info != nil && (old != nil && old.flags&infoCut != 0 || l.long-old.long()+r.info.long() > maxKeptLong) {
@@ -135,17 +135,17 @@ func (l *Listing) install(f *sessionFile, r readResult) {
 	}
 }
 
-// again reads one file if it has changed; the file may be gone.
-func (l *Listing) again(ctx context.Context, f *sessionFile) error {
+// refreshFile reads one file if it has changed; the file may be gone.
+func (l *Listing) refreshFile(ctx context.Context, f *sessionFile) error {
 	st, err := l.store.Storage().Stat(f.name)
 	switch {
 	case err != nil && !unreachable(err):
 		return err
 	case err != nil || st.Kind != storage.KindFile:
-		l.install(f, readResult{})
+		l.setInfo(f, readResult{})
 		return nil
 	case !f.differs(st.Token):
 		return nil
 	}
-	return l.read(ctx, []*sessionFile{f})
+	return l.readPrefixes(ctx, []*sessionFile{f})
 }

@@ -3,6 +3,7 @@ package listing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// singleCost is what checking a single file costs, as a number of files checked by a full look: it takes several
+// singleCost is what checking a single file costs, as a number of files checked by a full refresh: it takes several
 // system calls to get there.
 const singleCost = 4
 
@@ -23,14 +24,16 @@ type lookup struct {
 	children map[string][]*sessionFile // see Listing.naming
 }
 
-// resumeIndex finds the sessions that match a key of --resume. Its lists are sorted, since keys are prefixes.
+// resumeIndex finds the sessions that match a key of --resume.
 type resumeIndex struct {
-	ids, files, suffixes []resumeKey
-	cut                  map[string]string // ids by file names that are too long to contain them
+	keys []resumeKey       // sorted, since keys are prefixes
+	cut  map[string]string // ids by file names that are too long to contain them
 }
 
+// resumeKey is a key in lower case: the id of a session, the name of its file, or what follows the last _ in that.
 type resumeKey struct {
 	key  string
+	isID bool
 	file *sessionFile
 }
 
@@ -39,22 +42,27 @@ func (l *Listing) resumable() *resumeIndex {
 	if l.lookup.resume == nil {
 		x := &resumeIndex{cut: map[string]string{}}
 		for f := range l.listed() {
-			base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(f.info.BaseName()))))
-			x.ids = append(x.ids, resumeKey{strings.ToLower(f.info.ID), f})
-			x.files = append(x.files, resumeKey{base, f})
-			if at := strings.LastIndexByte(base, '_'); at >= 0 {
-				x.suffixes = append(x.suffixes, resumeKey{base[at+1:], f})
+			x.keys = append(x.keys, resumeKey{strings.ToLower(f.info.ID), true, f})
+			for _, key := range f.info.fileKeys() {
+				x.keys = append(x.keys, resumeKey{key, false, f})
 			}
 			if names.TooLong([]byte(f.info.ID)) {
 				x.cut[names.FileName(f.info.ID)] = f.info.ID
 			}
 		}
-		for _, keys := range [][]resumeKey{x.ids, x.files, x.suffixes} {
-			sort.Slice(keys, func(i, j int) bool { return keys[i].key < keys[j].key })
-		}
+		slices.SortFunc(x.keys, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
 		l.lookup.resume = x
 	}
 	return l.lookup.resume
+}
+
+// fileKeys returns the keys that the name of the file has.
+func (i *Info) fileKeys() []string {
+	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
+	if at := strings.LastIndexByte(base, '_'); at >= 0 {
+		return []string{base, base[at+1:]}
+	}
+	return []string{base}
 }
 
 // listed iterates over all sessions that have a directory. Callers must hold l.mu.
@@ -70,34 +78,17 @@ func (l *Listing) listed() func(yield func(*sessionFile) bool) {
 	}
 }
 
-// startingWith returns the keys that begin with prefix; keys must be sorted.
-func startingWith(keys []resumeKey, prefix string) []resumeKey {
-	from := sort.Search(len(keys), func(i int) bool { return keys[i].key >= prefix })
-	n := sort.Search(len(keys)-from, func(i int) bool { return !strings.HasPrefix(keys[from+i].key, prefix) })
-	return keys[from : from+n]
+// startingWith returns the keys that begin with prefix.
+func (x *resumeIndex) startingWith(prefix string) []resumeKey {
+	from := sort.Search(len(x.keys), func(i int) bool { return x.keys[i].key >= prefix })
+	n := sort.Search(len(x.keys)-from, func(i int) bool { return !strings.HasPrefix(x.keys[from+i].key, prefix) })
+	return x.keys[from : from+n]
 }
 
-// candidates returns the files that key may match, and whether key is a whole id. If it is a prefix, any file may
-// match by now, which only a full look finds out.
-func (x *resumeIndex) candidates(key string) (files []*sessionFile, whole bool) {
-	ids := startingWith(x.ids, key)
-	for _, keys := range [...][]resumeKey{ids, startingWith(x.files, key), startingWith(x.suffixes, key)} {
-		for _, k := range keys {
-			files = append(files, k.file) // duplicates are harmless: the file is checked twice
-		}
-	}
-	return files, len(ids) > 0 && ids[0].key == key
-}
-
-// resumes reports whether a lower-case key of --resume matches the session: a prefix of its id, of its file's name,
-// or of what follows the last _ in that (docs/format.md, Listing and resuming).
+// resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing and resuming).
 func (i *Info) resumes(key string) bool {
-	if strings.HasPrefix(strings.ToLower(i.ID), key) {
-		return true
-	}
-	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
-	at := strings.LastIndexByte(base, '_')
-	return strings.HasPrefix(base, key) || at >= 0 && strings.HasPrefix(base[at+1:], key)
+	return strings.HasPrefix(strings.ToLower(i.ID), key) ||
+		slices.ContainsFunc(i.fileKeys(), func(k string) bool { return strings.HasPrefix(k, key) })
 }
 
 // Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
@@ -107,7 +98,7 @@ func (i *Info) resumes(key string) bool {
 // If known is set, only whole ids are found, among the sessions that were there when somebody looked last.
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
 	whole := ""
-	info, err := l.pick(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
+	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		x := l.resumable()
 		key, ok := names.DecodeName(name)
 		if !ok {
@@ -117,8 +108,14 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 		}
 		whole = key
 		key = strings.ToLower(key)
-		files, whole := x.candidates(key)
-		return files, whole, func(i *Info) bool { return i.resumes(key) }
+		// If the key is a prefix, any file may match by now, which only a full refresh finds out.
+		var files []*sessionFile
+		isID := false
+		for _, k := range x.startingWith(key) {
+			files = append(files, k.file) // twice is harmless
+			isID = isID || k.isID && k.key == key
+		}
+		return files, isID, func(i *Info) bool { return i.resumes(key) }
 	})
 	if err == nil && info.flags&infoPi != 0 && info.ID != whole {
 		// pi takes a session with that very id first: ids that users choose can begin others.
@@ -131,10 +128,10 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 
 // byID returns the session with exactly this id, ignoring the file except.
 func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
-	return l.pick(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
+	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
-		for _, k := range startingWith(l.resumable().ids, strings.ToLower(id)) {
-			if k.file.info.ID == id {
+		for _, k := range l.resumable().startingWith(strings.ToLower(id)) {
+			if k.isID && k.file.info.ID == id {
 				files = append(files, k.file)
 			}
 		}
@@ -142,29 +139,29 @@ func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Inf
 	})
 }
 
-// pick returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
+// find returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
 // is set, it looks at the files in question alone.
-func (l *Listing) pick(ctx context.Context, known bool, find finder) (*Info, error) {
+func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !known {
-		if err := l.look(ctx, false); err != nil {
+		if err := l.refresh(ctx, false); err != nil {
 			return nil, err
 		}
 	}
-	return l.choose(ctx, known, find)
+	return l.findLocked(ctx, known, find)
 }
 
 // A finder returns the files that may be the wanted session, whether no other file can be, and a function that
 // reports whether a session matches.
 type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
-// choose is pick for callers that hold l.mu and have called look.
-func (l *Listing) choose(ctx context.Context, known bool, find finder) (*Info, error) {
+// findLocked is find for callers that hold l.mu and have called refresh.
+func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Info, error) {
 	files, only, fits := find()
-	if only && (known || singleCost*len(files) <= l.count()) {
+	if only && (known || singleCost*len(files) <= l.checked()) {
 		for _, f := range files {
-			if err := l.again(ctx, f); err != nil {
+			if err := l.refreshFile(ctx, f); err != nil {
 				return nil, err
 			}
 		}
@@ -173,7 +170,7 @@ func (l *Listing) choose(ctx context.Context, known bool, find finder) (*Info, e
 		}
 	}
 	if !known {
-		if err := l.look(ctx, true); err != nil {
+		if err := l.refresh(ctx, true); err != nil {
 			return nil, err
 		}
 		files, _, fits = find()
@@ -184,14 +181,8 @@ func (l *Listing) choose(ctx context.Context, known bool, find finder) (*Info, e
 	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
 }
 
-// count returns the number of files that a full look checks.
-func (l *Listing) count() int {
-	n := singleCost // so that one file is always checked alone
-	for _, d := range l.dirs {
-		n += len(d.files)
-	}
-	return n
-}
+// checked returns the number of files that a full refresh checks.
+func (l *Listing) checked() int { return l.files + singleCost } // so that one file is always checked alone
 
 func (l *Listing) newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
 	var best *Info

@@ -171,7 +171,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 
 // look makes the list of the sessions that the store has.
 func (im *Importer) look(ctx context.Context) error {
-	list, err := im.Listing.Look(ctx)
+	list, err := im.Listing.Sessions(ctx)
 	if err != nil && !storage.IsMissing(err) {
 		return err
 	}
@@ -182,7 +182,7 @@ func (im *Importer) look(ctx context.Context) error {
 	if im.Archived == nil {
 		return nil
 	}
-	if list, err = im.Archived.Look(ctx); err != nil && !storage.IsMissing(err) {
+	if list, err = im.Archived.Sessions(ctx); err != nil && !storage.IsMissing(err) {
 		return err
 	}
 	for _, info := range list.All() {
