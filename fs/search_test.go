@@ -116,17 +116,6 @@ func TestSearch(t *testing.T) {
 		require.ErrorIs(t, err, fs.ErrNotExist, name)
 	}
 	require.ErrorIs(t, os.Mkdir(m.path("search/x/y"), 0o700), syscall.EPERM)
-	for n := range 60 { // whatever it is, it is answered
-		query := make([]byte, 255)
-		for i := range query {
-			if query[i] = byte(n*i*i + 7*i + n); query[i] == 0 || query[i] == '/' {
-				query[i] = '"'
-			}
-		}
-		if _, err := os.ReadFile(m.path("search", string(query), "results.tsv")); err != nil {
-			require.NotErrorIs(t, err, syscall.EIO, "%q", query)
-		}
-	}
 }
 
 // TestCrawlersSearchNothing: no tool that walks the mount starts a search.
