@@ -1,8 +1,6 @@
 package listing
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path"
 	"slices"
 	"sort"
@@ -28,8 +26,6 @@ const (
 	// Deeper directories can be looked up.
 	maxListedLevels = 64
 	maxListedPath   = 2000
-	// cwdHash is how many hex digits of a hash are added to a session's name that is taken.
-	cwdHash = names.HashLength
 )
 
 var cwdFixed = []string{latestName}
@@ -213,8 +209,22 @@ func (x *cwdIndex) linkName(key string, own []cwdKey, i int) string {
 	if _, dir := x.child(key, base); !twin && !dir && base != latestName {
 		return base
 	}
-	sum := sha256.Sum256([]byte(own[i].file.name))
-	return base[:min(len(base), names.MaxName)] + "~" + hex.EncodeToString(sum[:])[:cwdHash]
+	return withHash(base, own[i].file.name)
+}
+
+// withHash returns the name of one of several that have a base name, which differ in their paths.
+func withHash(base, path string) string { return cutBase(base) + "~" + names.Hash([]byte(path)) }
+
+// cutBase shortens a file's name so that a hash can follow.
+func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
+
+// beforeHash returns what withHash has cut a base name to; ok is false if the name is none of its.
+func beforeHash(name string) (base string, ok bool) {
+	at := len(name) - names.HashLength - 1
+	if at < 0 || name[at] != '~' {
+		return name, false
+	}
+	return name[:at], true
 }
 
 // find returns the entry name of a directory of by-cwd/, without Session and Stat.
@@ -231,9 +241,9 @@ func (x *cwdIndex) find(dir, name string) (CwdEntry, bool) {
 	if at < len(own) && own[at].base == name && x.linkName(key, own, at) == name {
 		return CwdEntry{Name: name, file: own[at].file}, true
 	}
-	if tilde := len(name) - cwdHash - 1; tilde >= 0 && name[tilde] == '~' {
+	if base, ok := beforeHash(name); ok {
 		for i := range own {
-			if strings.HasPrefix(own[i].base, name[:tilde]) && x.linkName(key, own, i) == name {
+			if strings.HasPrefix(own[i].base, base) && x.linkName(key, own, i) == name {
 				return CwdEntry{Name: name, file: own[i].file}, true
 			}
 		}

@@ -2,8 +2,6 @@ package listing
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -11,7 +9,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/names"
 )
 
 // Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
@@ -65,10 +62,7 @@ func (f Family) Children(ctx context.Context, m Member) ([]Child, error) {
 
 // Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
 func (f Family) Child(ctx context.Context, m Member, name string) (Child, error) {
-	plain := name
-	if at := len(name) - cwdHash - 1; at > 0 && name[at] == '~' {
-		plain = name[:at]
-	}
+	plain, _ := beforeHash(name)
 	found, err := f.children(ctx, m, func(base string) bool { return base == name || cutBase(base) == plain })
 	if err != nil {
 		return Child{}, err
@@ -80,9 +74,6 @@ func (f Family) Child(ctx context.Context, m Member, name string) (Child, error)
 	}
 	return Child{}, fmt.Errorf("%w: no child is called %q", sessioncore.ErrNotFound, name)
 }
-
-// cutBase shortens a file's name so that a hash can follow.
-func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
 
 // children is Children for the files whose name want selects.
 func (f Family) children(ctx context.Context, m Member, want func(base string) bool) (found []Child, err error) {
@@ -113,8 +104,7 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 	}
 	for i, c := range found {
 		if count[c.Name] > 1 {
-			sum := sha256.Sum256([]byte(c.Path()))
-			found[i].Name = cutBase(c.Name) + "~" + hex.EncodeToString(sum[:])[:cwdHash]
+			found[i].Name = withHash(c.Name, c.Path())
 		}
 	}
 	slices.SortFunc(found, func(a, b Child) int { return strings.Compare(a.Name, b.Name) })

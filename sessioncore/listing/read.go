@@ -141,10 +141,7 @@ func (l *Listing) refreshFile(ctx context.Context, f *sessionFile) error {
 	switch {
 	case err != nil && !unreachable(err):
 		return err
-	case err != nil || st.Kind != storage.KindFile:
-		l.setInfo(f, readResult{})
-		return nil
-	case !f.differs(st.Token):
+	case err == nil && st.Kind == storage.KindFile && !f.differs(st.Token):
 		return nil
 	}
 	return l.readPrefixes(ctx, []*sessionFile{f})

@@ -53,7 +53,21 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	stale = append(stale, changed.stale...)
 	before := l.dirs
 	l.dirs, l.files = map[string]*sessionDir{"": root}, len(root.files)
-	dirs, changes, err := l.scanAll(ctx, root.dirs, before, all)
+	dirs, changes := make([]*sessionDir, len(root.dirs)), make([]dirChanges, len(root.dirs))
+	for i, name := range root.dirs {
+		if dirs[i] = before[name]; dirs[i] == nil {
+			dirs[i] = &sessionDir{name: name}
+		}
+	}
+	workers := 1
+	if all {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	err := parallel(len(dirs), workers, func(i int) {
+		if changes[i].err = ctx.Err(); changes[i].err == nil {
+			changes[i] = dirs[i].scan(l.store.Storage(), all)
+		}
+	})
 	newest := root.stat
 	for i, d := range dirs {
 		switch c := &changes[i]; {
@@ -85,26 +99,6 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	return l.readPrefixes(ctx, stale)
 }
 
-// scanAll scans directories, those of which something is known and new ones.
-func (l *Listing) scanAll(ctx context.Context, names []string, known map[string]*sessionDir, all bool) ([]*sessionDir, []dirChanges, error) {
-	dirs, changes := make([]*sessionDir, len(names)), make([]dirChanges, len(names))
-	for i, name := range names {
-		if dirs[i] = known[name]; dirs[i] == nil {
-			dirs[i] = &sessionDir{name: name}
-		}
-		changes[i].err = ctx.Err()
-	}
-	if err := ctx.Err(); err != nil {
-		return dirs, changes, err
-	}
-	workers := 1
-	if all {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	err := parallel(len(dirs), workers, func(i int) { changes[i] = dirs[i].scan(l.store.Storage(), all) })
-	return dirs, changes, err
-}
-
 // changedUnsettled returns the unsettled files that have to be read.
 func (l *Listing) changedUnsettled() (stale []*sessionFile) {
 	for f := range l.unsettled {
@@ -127,7 +121,6 @@ type dirChanges struct {
 	err   error
 	made  []*sessionFile // with new names
 	gone  []*sessionFile // with names that are gone
-	other []*sessionFile // with names that stand for something else now
 	stale []*sessionFile // which have to be read
 }
 
@@ -154,10 +147,7 @@ func (d *sessionDir) scan(files storage.Storage, all bool) (c dirChanges) {
 	}
 	if all && len(d.names) > 0 {
 		c.err = storage.StatNames(files, d.name, d.names, func(i int, st storage.Stat) {
-			switch f := d.files[i]; {
-			case st.Kind != storage.KindFile:
-				c.other = append(c.other, f)
-			case f.differs(st.Token):
+			if f := d.files[i]; st.Kind != storage.KindFile || f.differs(st.Token) {
 				c.stale = append(c.stale, f)
 			}
 		})
@@ -210,9 +200,6 @@ func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.R
 func (l *Listing) apply(c *dirChanges) {
 	for _, f := range c.made {
 		l.unsettled[f] = true
-	}
-	for _, f := range c.other {
-		l.setInfo(f, readResult{})
 	}
 	l.forget(c.gone)
 }
