@@ -218,7 +218,7 @@ func TestOperatorRefusals(t *testing.T) {
 		errno syscall.Errno
 		why   string
 	}{
-		`{"type":"message","parentId":"e1","message":{"role":"user","content":"x"}}`: {syscall.EINVAL, "append: line 1 of 1, 0 applied before it: not a valid entry: parentId: expected the key parent_id"},
+		`{"type":"message","parentId":"e1","message":{"role":"user","content":"x"}}`: {syscall.EINVAL, "append: line 1: not a valid entry: parentId: expected the key parent_id"},
 		`{"type":"label","targetId":"e1","label":"x"}`:                               {syscall.EINVAL, "the key target_id"},
 		`{"type":"branch_summary","fromId":"e1","summary":"x"}`:                      {syscall.EINVAL, `found "branch_summary"`},
 		`{"type":"custom","customType":"sessionfs/leaf","data":{"targetId":"e1"}}`:   {syscall.EINVAL, `found "custom"`},

@@ -98,7 +98,7 @@ func (w *writing) refusesTwoLines() {
 		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in("title"))
 		require.Error(w.t, err, script)
 		require.Contains(w.t, problems, "Invalid argument", script)
-		require.Regexp(w.t, `Z title: line 2 of 2, 0 applied before it: not a valid entry: expected one line, found more than one \(invalid argument\)\n$`, w.read("last-error"), script)
+		require.Regexp(w.t, `Z title: line 2: not a valid entry: expected one line, found more than one \(0 applied\) \(invalid argument\)\n$`, w.read("last-error"), script)
 		w.unchanged(before, script)
 		require.Equal(w.t, title, w.read("title"))
 	}
@@ -109,7 +109,7 @@ func (w *writing) refusesTwoLines() {
 		require.Error(w.t, err, sh)
 		require.True(w.t, containsAny(problems, saysInvalid(sh, "echo")...), "%s: %s", sh, problems)
 		require.Equal(w.t, "first\n", w.read("title"))
-		require.Contains(w.t, w.read("last-error"), "title: line 2 of 2, 1 applied before it: ")
+		require.Contains(w.t, w.read("last-error"), "title: line 2: not a valid entry: expected one line, found more than one (1 applied) ")
 	}
 	require.NoError(w.t, put(w.in("title"), title))
 }

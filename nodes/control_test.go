@@ -21,6 +21,8 @@ import (
 type fakeFile struct {
 	applied []string
 	errs    []error
+	busy    int // how many lines are refused before the next one is taken
+	emptied int // how often last-error was emptied
 }
 
 var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
@@ -29,6 +31,10 @@ func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, d
 	for _, line := range lines {
 		if strings.HasPrefix(string(line), "bad") {
 			return results, done, errBad
+		}
+		if f.busy > 0 {
+			f.busy--
+			return results, done, sessioncore.ErrBusy
 		}
 		f.applied = append(f.applied, string(line))
 		results = append(results, "<"+string(line)+">")
@@ -48,7 +54,9 @@ func (f *fakeFile) refused(err error) syscall.Errno {
 	return errnoOf(err)
 }
 
-func (f *fakeFile) accepted() {}
+func (f *fakeFile) errno(err error) syscall.Errno { return errnoOf(err) }
+
+func (f *fakeFile) accepted() { f.emptied++ }
 
 // step is a system call on the open file and what it answers.
 type step struct {
@@ -65,6 +73,7 @@ func TestControlHandle(t *testing.T) {
 	long := strings.Repeat("x", maxControlLine)
 	for name, c := range map[string]struct {
 		empty bool
+		busy  int
 		steps []step
 		want  []string
 	}{
@@ -75,28 +84,33 @@ func TestControlHandle(t *testing.T) {
 		"empty lines":             {steps: []step{{write: "\n\na\n\n\nb\n\n", n: all}, {write: "\n", n: all}, {write: "close"}}, want: []string{"a", "b"}},
 		"empty lines that count":  {empty: true, steps: []step{{write: "\na\n\n", n: all}, {write: "close"}, {write: "b", n: all}, {write: "\n", n: all}}, want: []string{"", "a", "", "b"}},
 		"carriage returns stay":   {steps: []step{{write: "a\r\n\r\n", n: all}}, want: []string{"a\r", "\r"}},
-		"a bad one":               {steps: []step{{write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
-		"a bad one in parts":      {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
+		"a bad one":               {steps: []step{{write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}, {write: "close"}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
+		"a bad one in parts":      {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
 		"a bad third":             {steps: []step{{write: "a\nb\nbad\nc\nd", n: 4}, {write: "bad\nc\nd", n: none, errno: syscall.EINVAL}, {write: "close"}}, want: []string{"a", "b"}},
 		"empty lines before bad":  {steps: []step{{write: "a\n\n\nbad\n", n: 4}, {write: "bad\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
 		"empty lines, then bad":   {steps: []step{{write: "\n\nbad\n", n: none, errno: syscall.EINVAL}}},
 		"first ends, second bad":  {steps: []step{{write: "{1", n: all}, {write: "}\nbad\nx\n", n: 2}, {write: "bad\nx\n", n: none, errno: syscall.EINVAL}}, want: []string{"{1}"}},
-		"a bad last":              {steps: []step{{write: "a\nbad", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "close"}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
-		"a bad end, again":        {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: all}}, want: []string{"d", "c"}},
-		"an empty bad end, again": {steps: []step{{write: "bad", n: all}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: all}}, want: []string{"a"}},
+		"a bad last":              {steps: []step{{write: "a\nbad", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "close"}, {write: "b\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"a bad end, again":        {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}}},
+		"an empty bad end, again": {steps: []step{{write: "bad", n: all}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
 		"a beginning":             {steps: []step{{write: "{1", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "2}\n", n: all}, {write: "close"}}, want: []string{"{12}"}},
 		"whole without newline":   {steps: []step{{write: "{1}", n: all}, {write: "close"}, {write: "\n{2}\n", n: all}}, want: []string{"{1}", "{2}"}},
 		"answers":                 {steps: []step{{write: "a\nb\n", n: all}, {write: "c\nbad\n", n: 2}, {write: "read", read: "<a>\n<b>\n<c>\n"}, {write: "read"}}, want: []string{"a", "b", "c"}},
 		"the longest in parts":    {steps: []step{{write: long[1:], n: all}, {write: "x\n", n: all}}, want: []string{long}},
-		"too long":                {steps: []step{{write: long + "x\na\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
-		"too long after good":     {steps: []step{{write: "a\n" + long + "x\nb\n", n: 2}, {write: long + "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "c\n", n: all}}, want: []string{"a", "c"}},
-		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: none, errno: syscall.EFBIG}, {write: "more\nb", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
-		"too long, the last part": {steps: []step{{write: long, n: all}, {write: "x\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
-		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: all}}, want: []string{"b"}},
-		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: none, errno: syscall.EFBIG}, {write: "bad\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"too long":                {steps: []step{{write: long + "x\na\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
+		"too long after good":     {steps: []step{{write: "a\n" + long + "x\nb\n", n: 2}, {write: long + "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "c\n", n: none, errno: syscall.EFBIG}}, want: []string{"a"}},
+		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: none, errno: syscall.EFBIG}, {write: "more\nb", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
+		"too long, the last part": {steps: []step{{write: long, n: all}, {write: "x\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
+		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
+		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: none, errno: syscall.EFBIG}, {write: "bad\n", n: none, errno: syscall.EFBIG}}, want: []string{"a"}},
+		"busy, then taken":        {busy: 2, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: all}, {write: "c\n", n: all}}, want: []string{"a", "b", "c"}},
+		"busy, then another":      {busy: 1, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "b\n", n: none, errno: syscall.EBUSY}, {write: "a\n", n: all}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
+		"busy, again in parts":    {busy: 1, steps: []step{{write: "{1}\n", n: none, errno: syscall.EBUSY}, {write: "{", n: all}, {write: "1}", n: all}, {write: "close"}, {write: "\nx\n", n: all}}, want: []string{"{1}", "x"}},
+		"busy at the close":       {busy: 1, steps: []step{{write: "a", n: all}, {write: "close", errno: syscall.EBUSY}, {write: "a", n: all}, {write: "close"}}, want: []string{"a"}},
+		"a short write ignored":   {steps: []step{{write: "a\nbad\n", n: 2}, {write: "c\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &fakeFile{}
+			f := &fakeFile{busy: c.busy}
 			h := &controlHandle{file: f, empty: c.empty}
 			for i, s := range c.steps {
 				switch s.write {
@@ -243,4 +257,26 @@ func notUnderRace(t *testing.T) {
 	if raceEnabled {
 		t.Skip("it has one goroutine, and takes long with the race detector")
 	}
+}
+
+// TestLinesAreCounted: the number of a refused line is that in all that was written to the open file, and last-error is
+// emptied by an open file that ends without a refusal.
+func TestLinesAreCounted(t *testing.T) {
+	f := &fakeFile{}
+	h := &controlHandle{file: f, writes: true}
+	for _, text := range []string{"a\n\nb\n", "c\n", "d\n\n\nbad\ne\n"} {
+		_, errno := h.Write(t.Context(), []byte(text), 0)
+		require.Zero(t, errno)
+	}
+	for range 2 {
+		_, errno := h.Write(t.Context(), []byte("bad\ne\n"), 0)
+		require.Equal(t, syscall.EINVAL, errno)
+	}
+	require.Len(t, f.errs, 1, "the first reason stays")
+	require.EqualError(t, f.errs[0], "line 8: not a valid entry: bad (4 applied)")
+	require.Zero(t, h.Flush(t.Context()))
+	require.Zero(t, f.emptied)
+	h = &controlHandle{file: f, writes: true}
+	require.Zero(t, h.Flush(t.Context()))
+	require.Equal(t, 1, f.emptied)
 }

@@ -9,7 +9,33 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/writer"
 )
+
+// maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
+const maxControlLine = writer.MaxLine
+
+// uninterrupted returns the context for a write: when the writer is killed, the write is finished nevertheless. It waits
+// for a lock only for a limited time.
+func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// controller is what a control file does with the lines that are written to it.
+type controller interface {
+	// apply carries out lines in order and returns the results, which the writer can read back. At a bad line it stops
+	// and returns how many lines before it took effect, with the error.
+	apply(ctx context.Context, lines [][]byte) (results []string, done int, err error)
+	// unfinished reports whether a last line without a newline is incomplete: then it is not carried out when a
+	// descriptor is closed, since the rest may be written through another.
+	unfinished(line []byte) bool
+	// sync makes durable what was written.
+	sync(ctx context.Context) error
+	// refused records why a line was refused, in last-error and in the log, and returns the errno.
+	refused(err error) syscall.Errno
+	// errno returns the errno of an error without a record.
+	errno(err error) syscall.Errno
+	// accepted records that an open for writing ended without a refusal, which empties last-error.
+	accepted()
+}
 
 // applyLines carries out lines that were written to a control file of a session; see controller.
 type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
@@ -62,13 +88,22 @@ func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fus
 	return f.ignoreSetattr(ctx, fh, in, out)
 }
 
-// ignoreSetattr accepts and ignores a size and times, which > and touch send. It refuses a mode or an owner: those are of
-// the file behind the control file.
+// ignoreSetattr accepts and ignores a size and times, which > and touch send, and a mode and an owner that are there
+// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused; the log
+// has that, but not last-error, which is about lines.
 func (n *node) ignoreSetattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if in.Valid&(fuse.FATTR_MODE|fuse.FATTR_UID|fuse.FATTR_GID) != 0 {
-		return n.denyWrite("setattr", n.path())
+	errno := n.Getattr(ctx, fh, out)
+	if errno != 0 {
+		return errno
 	}
-	return n.Getattr(ctx, fh, out)
+	mode, setsMode := in.GetMode()
+	uid, setsUID := in.GetUID()
+	gid, setsGID := in.GetGID()
+	if setsMode && mode&07777 != out.Mode&07777 || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
+		n.view.Log.Info("refused", "op", "setattr", "path", n.path(), "errno", syscall.EPERM, "why", errDenied)
+		return syscall.EPERM
+	}
+	return 0
 }
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
@@ -100,7 +135,7 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 // controlHandle returns a handle of a control file that was opened with these flags.
 func (n *node) controlHandle(file controller, flags uint32) *controlHandle {
 	return &controlHandle{
-		file: file, node: n, mute: writeOnly(flags), appends: flags&syscall.O_APPEND != 0,
+		file: file, node: n, mute: writeOnly(flags), writes: writes(flags), appends: flags&syscall.O_APPEND != 0,
 		memory: n.view.Memory, hold: n.view.Memory.Hold(),
 	}
 }
@@ -124,10 +159,16 @@ func (f *ControlFile) sync(ctx context.Context) error {
 // refused records a refusal. An id that does not exist is ENOENT, a session that no longer exists ESTALE
 // (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
-	if !errors.Is(err, sessioncore.ErrNotFound) {
-		err = staleIfGone(err)
+	return f.view.refuse(f.session.Name(), f.name, f.path(), f.gone(err))
+}
+
+func (f *ControlFile) errno(err error) syscall.Errno { return errnoOf(f.gone(err)) }
+
+func (f *ControlFile) gone(err error) error {
+	if errors.Is(err, sessioncore.ErrNotFound) {
+		return err
 	}
-	return f.view.refuse(f.session.Name(), f.name, f.path(), err)
+	return staleIfGone(err)
 }
 
 func (f *ControlFile) accepted() { f.view.accepted(f.session.Name()) }

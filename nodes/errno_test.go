@@ -185,7 +185,7 @@ func TestWriteErrors(t *testing.T) {
 	file := &ControlFile{GeneratedFile: GeneratedFile{node: node{view: view}, session: store.Session("p/s.jsonl")}, name: "append"}
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
-		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1, of: 1}), "%v, wrapped", c.err)
+		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
 		last, ok := view.refusals.get("p/s.jsonl")
 		assert.True(t, ok)
 		assert.Contains(t, last.line(), c.err.Error(), "last-error has the reason")

@@ -79,6 +79,8 @@ func (f *NewSessionFile) refused(err error) syscall.Errno {
 	return f.view.refuse(outside, NewSessionName, f.path(), err)
 }
 
+func (f *NewSessionFile) errno(err error) syscall.Errno { return errnoOf(err) }
+
 func (f *NewSessionFile) accepted() { f.view.accepted(outside) }
 
 // NewSessionName is the name of the file in the root of the mount, by which last-error calls it.

@@ -1,0 +1,377 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/writer"
+)
+
+// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no meaning: a line
+// may be spread over several writes, and takes effect in the write that completes it.
+type controlHandle struct {
+	file controller
+	node *node
+	// empty says that an empty line has a meaning; else it is ignored.
+	empty bool
+	// single says that only one line is accepted; if more are written, none of them takes effect.
+	single bool
+	// appends says that it was opened with O_APPEND: the offset of a write does not say how far the program has read.
+	appends bool
+	// mute says that the handle cannot be read, so that results are not kept; writes, that it can be written to.
+	mute, writes bool
+	memory       *budget.Budget
+
+	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
+	mu      sync.Mutex
+	pending []byte // the beginning of a line
+	lines   int    // newlines that were taken, including those of empty lines
+	applied int    // lines that took effect
+	refused refusedLine
+	results answers
+	hold    budget.Hold // pending, the refused line and results
+
+	shown *documentHandle // what reads return; nil for results
+}
+
+// refusedLine is the line that was refused. After it an open file takes nothing but that line again: a script that goes
+// on after an error must not leave out a line in the middle. A program that tries again after EBUSY goes on when the line
+// is taken.
+type refusedLine struct {
+	errno syscall.Errno // 0 if none was refused
+	line  []byte        // with its newline; nil if it cannot come again, as it was too long, or was no single line
+	again int           // how many bytes of it were written again
+}
+
+var _ = (fusefs.FileWriter)((*controlHandle)(nil))
+
+// Write carries out lines. A bad line fails the write that completes it, and all after it. If lines of the same write
+// took effect before it, the write is short instead, and the retry of the rest gets the error.
+func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.account()
+	if h.appends {
+		off = -1
+	}
+	h.results.back(off)
+	ctx = uninterrupted(ctx)
+	again := 0
+	if h.refused.errno != 0 {
+		var errno syscall.Errno
+		if again, errno = h.writeAgain(ctx, data); errno != 0 || h.refused.errno != 0 {
+			return uint32(again), errno
+		}
+	}
+	n, errno := h.write(ctx, data[again:])
+	if n += again; n > 0 {
+		errno = 0
+	}
+	return uint32(n), errno
+}
+
+// writeAgain takes the refused line again, and nothing else. It returns how much of data belonged to it.
+func (h *controlHandle) writeAgain(ctx context.Context, data []byte) (int, syscall.Errno) {
+	r := &h.refused
+	rest := r.line[r.again:]
+	n := min(len(rest), len(data))
+	if n == 0 || !bytes.Equal(rest[:n], data[:n]) {
+		r.again = 0
+		return 0, r.errno
+	}
+	if r.again += n; r.again < len(r.line) {
+		return n, 0
+	}
+	r.again = 0
+	if _, err := h.run(ctx, [][]byte{r.line[:len(r.line)-1]}); err != nil {
+		r.errno = h.file.errno(err)
+		return 0, r.errno
+	}
+	h.lines++
+	h.refused = refusedLine{}
+	return n, 0
+}
+
+// write is Write for who was not refused a line. It returns how many bytes took effect or are kept, also with an error.
+func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Errno) {
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if end > 0 {
+		if len(h.pending) > 0 {
+			if err := h.makeRoom(bytes.IndexByte(data, '\n')); err != nil {
+				return 0, h.refuse(err, nil, 0)
+			}
+		}
+		lines, ends := cutLines(h.pending, data[:end], h.empty)
+		if h.single && (h.applied > 0 || len(lines) > 1 || end < len(data)) {
+			if h.applied == 0 {
+				end = ends[0]
+			} else {
+				end = 0
+			}
+			return 0, h.refuse(errManyLines, nil, bytes.Count(data[:end], newline))
+		}
+		done, err := h.run(ctx, lines)
+		if err != nil {
+			took, before := 0, h.skipped(data)
+			if done > 0 {
+				took, before = ends[done-1], 0
+			}
+			h.lines += bytes.Count(data[:took], newline)
+			return took, h.refuse(err, lines[done], before)
+		}
+		h.pending = nil
+		h.lines += bytes.Count(data[:end], newline)
+	}
+	rest := data[end:]
+	if h.single && h.applied > 0 && len(rest) > 0 {
+		return end, h.refuse(errManyLines, nil, 0)
+	}
+	if err := h.keep(rest); err != nil {
+		return end, h.refuse(err, nil, 0)
+	}
+	return len(data), 0
+}
+
+// skipped returns how many lines of data are before its first one: empty ones, if these are ignored.
+func (h *controlHandle) skipped(data []byte) int {
+	if h.empty || len(h.pending) > 0 {
+		return 0
+	}
+	return len(data) - len(bytes.TrimLeft(data, "\n"))
+}
+
+// refuse records the reason for a refused line and returns its errno. line is its text, nil if it cannot come again, and
+// before how many lines of the same write are before it.
+func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno {
+	h.refused.errno = h.file.refused(&lineError{err, h.lines + before + 1, h.applied})
+	h.refused.line = nil
+	if line != nil && len(line) <= maxControlLine {
+		h.refused.line = append(slices.Clone(line), '\n')
+	}
+	h.pending = nil
+	return h.refused.errno
+}
+
+// lineError is why a line was refused.
+type lineError struct {
+	err     error
+	line    int // which one of the open file, from 1
+	applied int // before it
+}
+
+func (e *lineError) Error() string {
+	return fmt.Sprintf("line %d: %v (%d applied)", e.line, e.err, e.applied)
+}
+
+func (e *lineError) Unwrap() error { return e.err }
+
+var newline = []byte{'\n'}
+
+// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one. Empty lines
+// are left out unless empty is true. ends holds the offset in data at which each line ends, including the empty lines
+// after it.
+func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
+	for at := 0; at < len(data); {
+		n := at + bytes.IndexByte(data[at:], '\n')
+		line := data[at:n]
+		if len(pending) > 0 {
+			line = append(pending, line...)
+			pending = nil
+		}
+		at = n + 1
+		switch {
+		case len(line) > 0 || empty:
+			lines, ends = append(lines, line), append(ends, at)
+		case len(ends) > 0:
+			ends[len(ends)-1] = at
+		}
+	}
+	return lines, ends
+}
+
+// run carries out lines and keeps their results.
+func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
+	for i, line := range lines {
+		if len(line) > maxControlLine {
+			if done, err = h.run(ctx, lines[:i]); err == nil {
+				err = errLineTooLong
+			}
+			return done, err
+		}
+	}
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	free, err := h.forLines(ctx, lines)
+	if err != nil {
+		return 0, err
+	}
+	defer free()
+	results, done, err := h.file.apply(ctx, lines)
+	h.applied += done
+	if !h.mute {
+		for _, r := range results {
+			h.results.add(r)
+		}
+	}
+	return done, err
+}
+
+// errManyLines means that more than one line was written to a file that accepts one.
+var errManyLines error = &writer.FieldError{Want: "one line", Got: "more than one"}
+
+// errLineTooLong means a line longer than maxControlLine.
+var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
+
+var _ = (fusefs.FileFlusher)((*controlHandle)(nil))
+
+// Flush is called for each close(2) of a descriptor. A last line without a newline takes effect then. An incomplete
+// one fails the close, but is kept: the rest may be written through another descriptor.
+func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.account()
+	ctx = uninterrupted(ctx)
+	if line := h.refused.line; line != nil && h.refused.again == len(line)-1 {
+		_, errno := h.writeAgain(ctx, newline)
+		if errno != 0 {
+			return errno
+		}
+	}
+	if h.refused.errno != 0 {
+		return 0 // the write has failed
+	}
+	if line := h.pending; len(line) > 0 {
+		if h.file.unfinished(line) {
+			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
+		}
+		h.pending = nil
+		if _, err := h.run(ctx, [][]byte{line}); err != nil {
+			return h.refuse(err, line, 0)
+		}
+		h.lines++
+	}
+	if h.writes {
+		h.file.accepted()
+	}
+	return 0
+}
+
+// errUnfinished means that a writer closed the file in the middle of a line.
+var errUnfinished = fmt.Errorf("%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
+
+var _ = (fusefs.FileReader)((*controlHandle)(nil))
+
+// Read returns the results of writes through this open file, a line each, and then EOF.
+func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if h.shown != nil {
+		return h.shown.Read(ctx, dest, off)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.account()
+	return readBytes(dest[:h.results.read(dest, off)]), 0
+}
+
+var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
+
+// Fsync makes durable what was written.
+func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
+	if err := h.file.sync(uninterrupted(ctx)); err != nil {
+		return h.file.refused(err)
+	}
+	return 0
+}
+
+var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
+
+// Release is called after the last close. An incomplete line is refused; only last-error and the log say so.
+func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.pending) > 0 {
+		_ = h.refuse(errUnfinished, nil, 0)
+	}
+	h.pending, h.results = nil, answers{}
+	h.hold.Close()
+	if h.shown != nil {
+		return h.shown.Release(ctx)
+	}
+	return 0
+}
+
+// What an open control file holds in memory, the beginning of a line and answers, is a part of the budget
+// (docs/design.md section 7, Memory).
+
+// answerRoom is the room for an answer that a line must find before it takes effect: it cannot be refused afterwards.
+// Ids that the writer chose may be longer.
+const answerRoom = 128
+
+// makeRoom makes room for n more bytes of the line.
+func (h *controlHandle) makeRoom(n int) error {
+	need := len(h.pending) + n
+	switch {
+	case need > maxControlLine:
+		return errLineTooLong
+	case need <= cap(h.pending):
+		return nil
+	}
+	room := min(max(need, 2*cap(h.pending)), maxControlLine)
+	err := h.reserve(room)
+	if err != nil {
+		room = min(max(need, cap(h.pending)/4*5), room)
+		err = h.reserve(room)
+	}
+	if err != nil {
+		return err
+	}
+	h.pending = append(make([]byte, 0, room), h.pending...)
+	return nil
+}
+
+// reserve finds the memory for a line that grows to room bytes, and for what it is copied from.
+func (h *controlHandle) reserve(room int) error {
+	return h.hold.Resize(int64(room + cap(h.pending) + h.results.held()))
+}
+
+// keep keeps the beginning of a line. If there is no memory for it, or it is too long, it is dropped.
+func (h *controlHandle) keep(rest []byte) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	if err := h.makeRoom(len(rest)); err != nil {
+		h.pending = nil
+		return err
+	}
+	h.pending = append(h.pending, rest...)
+	return nil
+}
+
+// account tells the budget what is held now.
+func (h *controlHandle) account() {
+	h.hold.Set(int64(cap(h.pending) + cap(h.refused.line) + h.results.held()))
+}
+
+// forLines finds the memory that it takes to carry out lines: for their answers and, for a moment, for a copy of them.
+// The caller must call done. The lines still count as held.
+func (h *controlHandle) forLines(ctx context.Context, lines [][]byte) (done func(), err error) {
+	size := 0
+	for _, line := range lines {
+		size += len(line)
+	}
+	if !h.mute {
+		if err := h.hold.Resize(int64(size + h.results.held() + answerRoom*len(lines))); err != nil {
+			return nil, err
+		}
+	}
+	return h.memory.Work(ctx, int64(size))
+}
