@@ -82,7 +82,7 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Fresh: postgres.Fresh})
+	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Temporary: temporaryDir(), Fresh: postgres.Fresh})
 }
 
 // openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay

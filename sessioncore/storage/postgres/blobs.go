@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,7 +28,6 @@ const BlobsTable = "sessionfs_blobs"
 // content has the hash that is its name, and only as long as it stays that row.
 type Blobs struct {
 	*Storage
-	windows windows
 
 	mu    sync.Mutex        // guards the fields below
 	whole map[string]string // the version of a blob in which its hash was found to be its name
@@ -161,10 +161,7 @@ func (b *Blobs) Open(name string) (storage.Object, error) {
 				continue
 			}
 		}
-		b.Storage.mu.RLock()
-		st := r.stat()
-		b.Storage.mu.RUnlock()
-		return &blob{b: b, path: f.path, version: f.version, size: f.size, st: st}, nil
+		return &blob{object{row: r}, f.version}, nil
 	}
 	return nil, fmt.Errorf("%w: %s changes all the time", storage.ErrStale, name)
 }
@@ -217,101 +214,18 @@ func (b *Blobs) Overwrite(string, storage.Token, []byte) (storage.Stat, error) {
 
 // blob is an open blob: one state of a row.
 type blob struct {
-	storage.UnsupportedObject
-
-	b             *Blobs
-	path, version string
-	size          int64
-	st            storage.Stat
+	object
+	version string
 }
-
-// Stat implements storage.Object.
-func (o *blob) Stat() (storage.Stat, error) { return o.st, nil }
-
-// Close implements storage.Object.
-func (o *blob) Close() error { return nil }
 
 // ReadAt implements storage.Object.
-func (o *blob) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < 0 {
-		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
+func (o *blob) ReadAt(p []byte, off int64) (int, error) {
+	n, err := o.object.ReadAt(p, off)
+	c := &o.row.content
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cmp.Or(c.version, c.dropped, o.version) != o.version {
+		return 0, fmt.Errorf("%w: blob %s was replaced", storage.ErrStale, o.row.name)
 	}
-	for n < len(p) && off < o.size {
-		part, err := o.window(off / blobWindow)
-		if err != nil {
-			return n, err
-		}
-		k := copy(p[n:], part[off%blobWindow:])
-		n, off = n+k, off+int64(k)
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-const (
-	// blobWindow is how much of a blob is read at once, in bytes.
-	blobWindow = 1 << 20
-	// blobWindows is how many such parts are kept, for all that are open.
-	blobWindows = 8
-)
-
-// window returns a part of the blob.
-func (o *blob) window(number int64) ([]byte, error) {
-	key := windowKey{o.path, o.version, number}
-	if data := o.b.windows.get(key); data != nil {
-		return data, nil
-	}
-	var data []byte
-	err := o.b.try(func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, `SELECT substring(content FROM $3 FOR $4) FROM `+o.b.quoted+` WHERE path = $1 AND xmin::text = $2`,
-			o.path, o.version, number*blobWindow+1, blobWindow).Scan(&data)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%w: blob %s was replaced or removed", storage.ErrStale, o.path)
-	}
-	if err == nil && int64(len(data)) != min(blobWindow, o.size-number*blobWindow) {
-		err = fmt.Errorf("%w: blob %s has another size", storage.ErrStale, o.path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.b.windows.put(key, data)
-	return data, nil
-}
-
-// windows are the parts of blobs that were read last.
-type windows struct {
-	mu   sync.Mutex // guards the fields below
-	keys []windowKey
-	data map[windowKey][]byte
-}
-
-type windowKey struct {
-	path, version string
-	number        int64
-}
-
-func (w *windows) get(key windowKey) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.data[key]
-}
-
-func (w *windows) put(key windowKey, data []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.data == nil {
-		w.data = map[windowKey][]byte{}
-	}
-	if _, has := w.data[key]; has {
-		return
-	}
-	if len(w.keys) == blobWindows {
-		delete(w.data, w.keys[0])
-		w.keys = w.keys[1:]
-	}
-	w.keys = append(w.keys, key)
-	w.data[key] = data
+	return n, err
 }

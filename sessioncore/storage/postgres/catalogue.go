@@ -164,7 +164,6 @@ func (s *Storage) now() int64 {
 // add adds a row. One whose path is no usable name is counted, not shown. Callers must hold s.mu.
 func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
-	s.layout++
 	if storage.CheckName(r.name) != nil {
 		s.unnamed(r.path)
 		return
@@ -196,7 +195,6 @@ func (s *Storage) remove(path string) {
 		return
 	}
 	delete(s.rows, path)
-	s.layout++
 	r.gone = true
 	if storage.CheckName(r.name) != nil {
 		return

@@ -112,7 +112,11 @@ func saidError(err error) error {
 
 // read calls do with a connection, and once more with another one where that turns out to be broken: do changes nothing.
 func (s *Storage) read(ctx context.Context, do func(ctx context.Context, c conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	return s.readFor(ctx, readLimit, do)
+}
+
+func (s *Storage) readFor(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
 	for range readTries {
@@ -133,10 +137,15 @@ func (s *Storage) read(ctx context.Context, do func(ctx context.Context, c conn)
 
 // try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
 func (s *Storage) try(do func(ctx context.Context, c conn) error) error {
+	return s.tryFor(readLimit, do)
+}
+
+// tryFor is try for what may take longer.
+func (s *Storage) tryFor(limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	if reason := s.broken.Load(); reason != nil {
 		return *reason
 	}
-	return s.noted(s.read(context.Background(), do))
+	return s.noted(s.readFor(context.Background(), limit, do))
 }
 
 // noted begins to look for the server if err says that it is gone.
@@ -144,39 +153,24 @@ func (s *Storage) noted(err error) error {
 	if errors.Is(err, ErrUnreachable) && s.broken.CompareAndSwap(nil, &err) {
 		s.opts.Log.Error("the database cannot be reached; what is kept can be read", "err", err)
 		s.lost(err)
-		s.mu.Lock() // Close waits only for what began before it
-		defer s.mu.Unlock()
-		select {
-		case <-s.closing:
-		default:
-			s.working.Go(s.comeBack)
-		}
+		s.work(s.comeBack)
 	}
 	return err
 }
 
+// work runs f, which ends with s.ctx, until Close.
+func (s *Storage) work(f func()) {
+	s.mu.Lock() // Close waits only for what began before it
+	defer s.mu.Unlock()
+	if s.ctx.Err() == nil {
+		s.working.Go(f)
+	}
+}
+
 // comeBack tries to reach the database until it answers.
 func (s *Storage) comeBack() {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		select {
-		case <-s.closing:
-			return
-		case <-time.After(pause):
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			select {
-			case <-s.closing:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		err := s.lookNow(ctx)
-		cancel()
-		<-ended
-		if err == nil {
+	for pause := firstPause; storage.Sleep(s.ctx, pause); pause = min(2*pause, lastPause) {
+		if s.lookNow(s.ctx) == nil {
 			s.broken.Store(nil)
 			s.opts.Log.Info("the database can be reached again")
 			s.back()

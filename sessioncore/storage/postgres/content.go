@@ -2,29 +2,32 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
+	"sessionfs/sessioncore/internal/unnamed"
 	"sessionfs/sessioncore/storage"
 )
 
 const (
-	// headSize is how much of a row is read when it is opened: what a list of sessions needs of each of them.
+	// headSize is how much of a row is read for who asks for no more: what a list of sessions needs of each of them.
 	headSize = 4 << 10
 	// unpackedWhole is how long rows are at most of which the server unpacks all for that.
 	unpackedWhole = 64 << 10
-	// windowSize is how much is read at once of a row that cannot be kept. PostgreSQL unpacks all of it each time.
-	windowSize = 8 << 20
-	// contentTries is how often a row is read that others write to meanwhile.
+	// pieceSize is how much of a row comes at once.
+	pieceSize = 1 << 20
+	// contentTries is how often a row is read that others write to meanwhile, or whose content is taken away.
 	contentTries = 3
 )
 
@@ -33,23 +36,56 @@ type content struct {
 	s   *Storage
 	row *row
 
-	length   atomic.Int64 // of data; changed under mu
-	fetching sync.Mutex   // held while the database is asked for more
+	length   atomic.Int64 // of text; changed under mu
+	fetching sync.Mutex   // held while text changes
 
 	mu      sync.Mutex // guards the fields below
-	data    []byte     // as it is in the row; only appended to, so readers may keep a slice of it
-	version string     // the last state of the row that was found to begin with data
-	whole   bool       // data was all of the row in that state
-	dropped string     // the last state of data that was taken away; "" if none was
-	window  window
+	text    text
+	version string // the last state of the row that was found to begin with text
+	whole   bool   // text was all of the row in that state
+	dropped string // the last state of a text that was taken away; "" if none was
 	slot    slotOf
 }
 
-// window is a part of a row that cannot be kept.
-type window struct {
-	data    []byte
-	at      int64
-	version string
+// text is the first n bytes of a content: in memory, or in a file that has no name.
+type text struct {
+	n    int64
+	data []byte
+	file *unnamed.File
+}
+
+// readAt reads what there is at off.
+func (t *text) readAt(p []byte, off int64) (int, error) {
+	if off >= t.n {
+		return 0, nil
+	}
+	p = p[:min(int64(len(p)), t.n-off)]
+	if t.file != nil {
+		return t.file.ReadAt(p, off)
+	}
+	return copy(p, t.data[off:]), nil
+}
+
+// add adds to the end.
+func (t *text) add(b []byte) (err error) {
+	if t.file != nil {
+		_, err = t.file.Write(b)
+	} else {
+		t.data = append(t.data, b...)
+	}
+	t.n += int64(len(b))
+	return err
+}
+
+// sum returns the hash of the text.
+func (t *text) sum() ([]byte, error) {
+	hash := sha256.New()
+	if t.file == nil {
+		hash.Write(t.data)
+	} else if _, err := io.Copy(hash, io.NewSectionReader(t.file, 0, t.n)); err != nil {
+		return nil, err
+	}
+	return hash.Sum(nil), nil
 }
 
 // slotOf is the title slot that is laid over the content of one state of the row, nil if none is.
@@ -66,7 +102,8 @@ type object struct {
 	closed atomic.Bool
 }
 
-// Open implements storage.Storage. It reads the beginning of the row, or all of a small one.
+// Open implements storage.Storage. What is kept of the row is made what it is now, and a small one is kept; the rest is read
+// when somebody reads it.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
@@ -77,7 +114,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 		if r, err = s.fileNow("open", name); err != nil {
 			return nil, err
 		}
-		if err = r.content.open(); err == nil {
+		if err = r.content.renew(); err == nil {
 			return &object{row: r}, nil
 		}
 		if !errors.Is(err, storage.ErrStale) {
@@ -126,17 +163,11 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	n := 0
-	for off+int64(n) < want {
-		part, err := c.readAt(p[n:want-off], off+int64(n))
-		if n += part; err != nil {
-			return n, err
-		}
+	n, err := c.readAt(p[:want-off], off)
+	if err == nil && n < len(p) {
+		err = io.EOF
 	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return n, err
 }
 
 // facts returns what the table said of the row, and whether it is gone.
@@ -146,42 +177,32 @@ func (c *content) facts() (facts, bool) {
 	return c.row.facts, c.row.gone
 }
 
-// readAt reads a part of what there is at off; callers ask for the rest again.
+// readAt reads all of p, which the row was said to have.
 func (c *content) readAt(p []byte, off int64) (int, error) {
-	if n := c.copy(p, off); n > 0 {
-		c.s.kept.use(c)
-		return n, nil
-	}
-	if err := c.fetch(off + int64(len(p))); err == nil {
-		if n := c.copy(p, off); n > 0 {
-			return n, nil
+	for range contentTries {
+		if n, err := c.copy(p, off); n == len(p) || err != nil {
+			c.s.kept.use(c)
+			return n, err
 		}
-	} else if !errors.Is(err, errNoRoom) {
-		return 0, err
+		if err := c.fetch(off + int64(len(p))); err != nil {
+			return 0, err
+		}
 	}
-	return c.readWindow(p, off)
+	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.row.name)
 }
 
 // copy reads what is kept.
-func (c *content) copy(p []byte, off int64) int {
+func (c *content) copy(p []byte, off int64) (int, error) {
 	f, _ := c.facts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
-	switch w := c.window; {
-	case off < int64(len(c.data)):
-		n = copy(p, c.data[off:])
-	case off >= w.at && off < w.at+int64(len(w.data)) && w.version == f.version:
-		n = copy(p, w.data[off-w.at:])
-	default:
-		return 0
-	}
-	if off < slotSize {
+	n, err := c.text.readAt(p, off)
+	if n > 0 && off < slotSize {
 		if line := c.slotLine(f); line != nil {
 			copy(p[:n], line[off:])
 		}
 	}
-	return n
+	return n, err
 }
 
 // slotLine returns the title slot that is laid over the content. Callers must hold c.mu.
@@ -189,12 +210,13 @@ func (c *content) slotLine(f facts) []byte {
 	if c.slot.version == f.version && c.slot.version != "" {
 		return c.slot.line
 	}
-	if len(c.data) < slotSize {
+	var begin [slotSize]byte
+	if n, err := c.text.readAt(begin[:], 0); n < slotSize || err != nil {
 		return nil
 	}
 	c.slot = slotOf{version: f.version}
 	line := f.title.line()
-	if _, has := parseSlot(c.data); has {
+	if _, has := parseSlot(begin[:]); has {
 		c.slot.line = line
 	} else if line != nil {
 		c.s.opts.Log.Warn("a row has a title and its content no place for it: a client would damage the session when it reads it", "path", f.path)
@@ -202,159 +224,243 @@ func (c *content) slotLine(f facts) []byte {
 	return c.slot.line
 }
 
-// open makes sure that the beginning of the row is kept, as it is now.
-func (c *content) open() error {
+// renew makes what is kept of the row what it is now.
+func (c *content) renew() error {
 	f, gone := c.facts()
 	c.mu.Lock()
-	have, version, never := int64(len(c.data)), c.version, c.dropped == ""
+	n, version := c.text.n, c.version
 	c.mu.Unlock()
-	if have == 0 && never && !gone && f.size > 0 {
-		c.s.readAhead(f.path)
-		c.mu.Lock()
-		have, version = int64(len(c.data)), c.version
-		c.mu.Unlock()
-		f, gone = c.facts()
-	}
 	switch {
-	case gone || version == f.version && have >= min(headSize, f.size):
+	case gone || version == f.version || n == 0 && f.size > headSize:
 		return nil
-	case have > headSize || f.size <= headSize:
-		if err := c.fetch(f.size); !errors.Is(err, errNoRoom) {
-			return err
-		}
+	case n > headSize:
+		return c.fetch(f.size)
 	}
-	return c.fetchHead()
+	return c.fetch(min(f.size, headSize))
 }
 
-// errNoRoom means that a row cannot be kept: it is read in windows.
-var errNoRoom = errors.New("no room to keep it")
-
-// fetch reads the row up to its end, unless that much of it is kept in its current state. The error wraps ErrStale if it
-// is another object now.
+// fetch reads the row up to its end, or its beginning if want is in it, unless that much of it is kept in its current state.
+// The error wraps ErrStale if it is another object now.
 func (c *content) fetch(want int64) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
-	s := c.s
-	asked := s.now()
+	s, asked := c.s, c.s.now()
 	f, gone := c.facts()
 	c.mu.Lock()
-	data, version := c.data, c.version
+	known, version := c.text, c.version
 	c.mu.Unlock()
-	have := int64(len(data))
 	switch {
-	case have >= want && (gone || version == f.version):
+	case known.n >= want && (gone || version == f.version):
 		return nil
 	case gone:
 		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
-	case !s.kept.reserve(c, f.size):
-		return errNoRoom
+	case want <= headSize && known.n <= headSize:
+		return c.fetchHead()
 	}
-	answer, known, now, err := c.readOn(data, version)
-	if err != nil {
-		s.kept.set(c, have)
-		return err
-	}
-	c.mu.Lock()
-	if len(c.data) == len(data) { // it was not taken away, nor added to by a write
-		if known == 0 {
-			c.data = answer
-		} else {
-			c.data = append(c.data, answer...)
+	next := text{n: known.n, file: known.file}
+	if !s.kept.reserve(c, known, f.size) {
+		if err := next.toFile(s.opts.Temporary, known); err != nil {
+			return err
 		}
-		c.version, c.whole = now.version, true
-		c.length.Store(int64(len(c.data)))
+	} else if next.file == nil {
+		next.data = append(make([]byte, 0, f.size), known.data...) // readers may have the old one
 	}
-	have = int64(len(c.data))
-	c.mu.Unlock()
-	s.kept.set(c, have)
-	s.mu.Lock()
-	s.put(now, asked)
-	s.mu.Unlock()
-	return nil
+	now, err := c.readOn(&next, known, version)
+	switch {
+	case err == nil:
+		c.keep(next, now, true)
+	case known.file != nil:
+		_ = known.file.Cut(known.n)
+	case next.file != nil:
+		_ = next.file.Close()
+	}
+	s.kept.set(c, c.length.Load(), err == nil && next.file != nil || known.file != nil)
+	if err == nil {
+		s.mu.Lock()
+		s.put(now, asked)
+		s.mu.Unlock()
+	}
+	return err
 }
 
-// readOn reads what follows data in a row that was found to begin with it in one of its states; known says how much of data
-// is not in the answer. The error wraps ErrStale if it is another object now.
-func (c *content) readOn(data []byte, version string) (answer []byte, known int, now facts, err error) {
-	same := false
-	if len(data) <= headSize { // a server that has to cut the content takes longer for it
-		now, err = c.ask(&answer, nil, c.s.sql.all)
-		same = bytes.HasPrefix(answer, data)
-	} else {
-		var sum []byte
-		known = len(data)
-		now, err = c.ask(&answer, &sum, c.s.sql.rest, known, version)
-		ours := sha256.Sum256(data)
-		same = sum == nil || bytes.Equal(sum, ours[:])
+// toFile makes a text one in a file, with what is known.
+func (t *text) toFile(dir string, known text) (err error) {
+	if t.file == nil {
+		if t.file, err = unnamed.New(dir); err == nil {
+			_, err = t.file.Write(known.data)
+		}
 	}
-	if err == nil && (!same || c.cannotTell(now)) {
-		err = c.isAnother(now)
-	}
-	return answer, known, now, err
+	return err
 }
 
-// fetchHead is fetch for the beginning of a row of which no more is kept.
+// keep keeps what was read of the row in a state.
+func (c *content) keep(t text, now facts, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text, c.version, c.whole = t, now.version, whole
+	c.length.Store(t.n)
+}
+
+// secondsOfMiB is how much longer a server may take for each MiB of a row.
+const secondsOfMiB = 1
+
+// readOn adds what follows what is known of a row that was found to begin with that in one of its states. The error wraps
+// ErrStale if it is another object now.
+func (c *content) readOn(t *text, known text, version string) (now facts, err error) {
+	f, _ := c.facts()
+	same := true
+	err = c.s.tryFor(readLimit+time.Duration(f.size>>20)*secondsOfMiB*time.Second, func(ctx context.Context, conn conn) error {
+		if t.n, t.data = known.n, t.data[:min(known.n, int64(len(t.data)))]; t.file != nil {
+			if err := t.file.Cut(known.n); err != nil {
+				return err
+			}
+		}
+		rows, err := conn.Query(ctx, c.s.sql.rest, c.row.path, known.n, version, pieceSize)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		found := false
+		for rows.Next() {
+			var row maybeFacts
+			var sum []byte
+			var piece pgtype.DriverBytes
+			if err := rows.Scan(append(row.targets(), &sum, &piece)...); err != nil {
+				return err
+			}
+			if !found && sum != nil {
+				ours, err := known.sum()
+				if err != nil {
+					return err
+				}
+				same = bytes.Equal(sum, ours)
+			}
+			now, found = row.facts(), true
+			if same {
+				if err := t.add(piece); err != nil {
+					return err
+				}
+			}
+		}
+		if err := rows.Err(); err != nil || found {
+			return err
+		}
+		return pgx.ErrNoRows
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return now, c.isGone()
+	case err == nil && (!same || c.cannotTell(now)):
+		return now, c.isAnother(now)
+	}
+	return now, err
+}
+
+// fetchHead is fetch for the beginning of a row of which no more is kept. Callers must hold c.fetching.
 func (c *content) fetchHead() error {
-	c.fetching.Lock()
-	defer c.fetching.Unlock()
 	asked := c.s.now()
-	if _, gone := c.facts(); gone {
-		return nil
-	}
-	var head []byte
-	now, err := c.ask(&head, nil, c.s.sql.head, headSize)
+	found, heads, err := c.s.heads([]string{c.row.path})
 	if err != nil {
 		return err
 	}
-	other := c.cannotTell(now)
-	c.mu.Lock()
-	same := !other && bytes.HasPrefix(head, c.data)
-	if same {
-		c.data, c.version, c.whole = head, now.version, int64(len(head)) == now.size
-		c.length.Store(int64(len(head)))
+	if len(found) == 0 {
+		return c.isGone()
 	}
+	return c.begins(found[0], heads[0], asked)
+}
+
+// begins keeps the beginning of the row, which was asked for when the clock was asked. Callers must hold c.fetching.
+func (c *content) begins(now facts, head []byte, asked int64) error {
+	c.mu.Lock()
+	same := bytes.HasPrefix(head, c.text.data)
 	c.mu.Unlock()
-	if !same {
+	if !same || c.cannotTell(now) {
 		return c.isAnother(now)
 	}
-	if n := int64(len(head)); !c.s.kept.reserve(c, n) {
-		c.s.kept.set(c, n)
-	}
+	n := int64(len(head))
+	c.s.kept.reserve(c, text{}, n) // what is so short is kept also where there is no room
+	c.keep(text{n: n, data: head}, now, n == now.size)
+	c.s.kept.set(c, n, false)
 	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
 	c.s.put(now, asked)
-	c.s.mu.Unlock()
 	return nil
+}
+
+// heads reads the beginnings of rows.
+func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
+	err = s.try(func(ctx context.Context, c conn) error {
+		found, heads = found[:0], heads[:0]
+		rows, err := c.Query(ctx, s.sql.heads, paths, headSize)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var f maybeFacts
+			var head []byte
+			if err := rows.Scan(append(f.targets(), &head)...); err != nil {
+				return err
+			}
+			found, heads = append(found, f.facts()), append(heads, head)
+		}
+		return rows.Err()
+	})
+	return found, heads, err
+}
+
+// aheadRows is how many rows' beginnings are read at once at most.
+const aheadRows = 1024
+
+// ReadAhead implements storage.Storage: it reads the beginnings of those rows that have never been read.
+func (s *Storage) ReadAhead(names []string) {
+	if len(names) < 2 || s.refresh() != nil { // who opens them is told
+		return
+	}
+	var rows []*row
+	s.mu.RLock()
+	for _, name := range names {
+		if r := s.rows[s.pathOf(name)]; r != nil && r.content.length.Load() == 0 {
+			rows = append(rows, r)
+		}
+	}
+	s.mu.RUnlock()
+	for some := range slices.Chunk(rows, aheadRows) {
+		paths, of := make([]string, len(some)), map[string]*row{}
+		for i, r := range some {
+			paths[i], of[r.path] = r.path, r
+		}
+		asked := s.now()
+		found, heads, err := s.heads(paths)
+		if err != nil {
+			return
+		}
+		for i, f := range found {
+			if c := &of[f.path].content; c.fetching.TryLock() {
+				if c.length.Load() == 0 {
+					_ = c.begins(f, heads[i], asked)
+				}
+				c.fetching.Unlock()
+			}
+		}
+	}
 }
 
 // cannotTell reports whether the row has changed since what was kept of it was taken away: then it may be another object.
 func (c *content) cannotTell(now facts) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.data) == 0 && c.dropped != "" && c.dropped != now.version
+	return c.text.n == 0 && c.dropped != "" && c.dropped != now.version
 }
 
-// ask reads something of the row. The error wraps ErrStale if it is gone.
-func (c *content) ask(text, sum *[]byte, sql string, args ...any) (facts, error) {
-	var f maybeFacts
-	into := append(f.targets(), text)
-	if sum != nil {
-		into = append(into, sum)
+// isGone takes the row out of the catalogue, and returns ErrStale.
+func (c *content) isGone() error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.rows[c.row.path] == c.row {
+		c.s.remove(c.row.path)
 	}
-	err := c.s.try(func(ctx context.Context, conn conn) error {
-		return conn.QueryRow(ctx, sql, append([]any{c.row.path}, args...)...).Scan(into...)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		c.s.mu.Lock()
-		if c.s.rows[c.row.path] == c.row {
-			c.s.remove(c.row.path)
-		}
-		c.s.mu.Unlock()
-		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name)
-	}
-	if err != nil {
-		return facts{}, err
-	}
-	return f.facts(), nil
+	return fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name)
 }
 
 // isAnother makes the name stand for another object, and returns ErrStale.
@@ -367,54 +473,25 @@ func (c *content) isAnother(now facts) error {
 		c.s.replace(c.row, now)
 	}
 	if c.whole { // who has it open reads what it was
-		c.row.size = int64(len(c.data))
+		c.row.size = c.text.n
 	}
 	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
 }
 
-// readWindow reads from a row that cannot be kept, in the state in which its size was told.
-func (c *content) readWindow(p []byte, off int64) (int, error) {
-	c.fetching.Lock()
-	defer c.fetching.Unlock()
-	if n := c.copy(p, off); n > 0 {
-		return n, nil
-	}
-	f, gone := c.facts()
-	if gone {
-		return 0, fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
-	}
-	var text []byte
-	at := off / windowSize * windowSize
-	now, err := c.ask(&text, nil, c.s.sql.window, at, windowSize)
-	if err != nil {
-		return 0, err
-	}
-	c.mu.Lock()
-	seen := cmp.Or(c.version, c.dropped)
-	c.mu.Unlock()
-	if now.version != f.version || seen != "" && seen != now.version { // nobody can tell whether it only grew
-		return 0, c.isAnother(now)
-	}
-	c.mu.Lock()
-	c.window = window{text, at, now.version}
-	c.mu.Unlock()
-	n := c.copy(p, off)
-	if n == 0 {
-		return 0, fmt.Errorf("%w: %s ends at %d", storage.ErrStale, c.row.name, at+int64(len(text)))
-	}
-	return n, nil
-}
-
-// wrote adds what was appended to what is kept, if that is all of the row as it was before.
+// wrote adds what was appended to what is kept, if that is all of the row as it was before, and nobody reads it on.
 func (c *content) wrote(before facts, data []byte, after facts) {
+	if !c.fetching.TryLock() {
+		return
+	}
+	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != before.version || int64(len(c.data)) != before.size || after.size != before.size+int64(len(data)) {
+	if c.version != before.version || c.text.n != before.size || after.size != before.size+int64(len(data)) {
 		return
 	}
-	if !c.s.kept.reserve(c, after.size) {
+	if c.text.file == nil && !c.s.kept.reserve(c, c.text, after.size) || c.text.add(data) != nil {
 		return
 	}
-	c.data, c.version = append(c.data, data...), after.version
-	c.length.Store(int64(len(c.data)))
+	c.version = after.version
+	c.length.Store(c.text.n)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +22,8 @@ func TestContentIsReadOnce(t *testing.T) {
 	for range 3 {
 		require.Equal(t, body, storagetest.Read(t, s, "a.jsonl"))
 	}
-	require.Equal(t, 1, s.sent.count(s.sql.head), "its beginning, when it was opened")
-	require.Equal(t, 1, s.sent.count(s.sql.all))
-	require.Zero(t, s.sent.count(s.sql.rest))
+	require.Equal(t, 1, s.sent.count(s.sql.heads), "its beginning, which is read first")
+	require.Equal(t, 1, s.sent.count(s.sql.rest))
 
 	o, err := s.Open("a.jsonl")
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestContentIsReadOnce(t *testing.T) {
 	require.Equal(t, body+"grown\n", storagetest.ReadObject(t, o))
 	require.Equal(t, body+"grown\n", storagetest.Read(t, s, "a.jsonl"))
 	require.Equal(t, 1, s.sent.count(s.sql.rest))
-	require.Zero(t, s.sent.count(s.sql.head))
+	require.Zero(t, s.sent.count(s.sql.heads))
 
 	_, err = s.Append("a.jsonl", []byte("by us\n"))
 	require.NoError(t, err)
@@ -102,11 +102,12 @@ func TestTitleColumns(t *testing.T) {
 	require.Contains(t, s.log.String(), "no place for it")
 }
 
-// TestContentIsBounded: what is kept is a part of the budget; what finds no room is read in windows, and what was taken
-// away is read again.
+// TestContentIsBounded: what is kept is a part of the budget, what was taken away is read again, and what is long is kept in a
+// file without a name.
 func TestContentIsBounded(t *testing.T) {
 	memory := budget.New(budget.Min) // of which 3.6 MB are for what is kept
-	table, s := openTable(t, Options{Memory: memory})
+	temporary := t.TempDir()
+	table, s := openTable(t, Options{Memory: memory, Temporary: temporary})
 	small := lines(10_000)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		table.Write(t, prefix+name, name+small)
@@ -117,22 +118,34 @@ func TestContentIsBounded(t *testing.T) {
 			require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
 		}
 	}
-	require.Equal(t, 12, s.sent.count(s.sql.all)+s.sent.count(s.sql.rest))
-	require.Zero(t, s.sent.count(s.sql.window))
+	require.Equal(t, 12, s.sent.count(s.sql.rest))
+	require.Zero(t, s.kept.disk)
 
 	large := lines(200_000)
 	table.Write(t, prefix+"large", large)
 	o, err := s.Open("large")
 	require.NoError(t, err)
 	defer o.Close()
+	part := make([]byte, headSize)
+	_, err = o.ReadAt(part, 0)
+	require.NoError(t, err)
+	require.Equal(t, large[:headSize], string(part))
+	require.Zero(t, s.sent.count(s.sql.rest), "who reads no more is given no more")
 	require.Equal(t, large, storagetest.ReadObject(t, o))
-	require.Equal(t, (len(large)+windowSize-1)/windowSize, s.sent.count(s.sql.window))
-	require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
+	require.Equal(t, int64(len(large)), s.kept.disk)
 	table.Append(t, prefix+"large", "more\n")
-	st := storagetest.Stat(t, s, "large")
-	_, err = o.ReadAt(make([]byte, 10), st.Size-10)
-	require.ErrorIs(t, err, storage.ErrStale, "whether it only grew cannot be told")
-	require.Equal(t, large+"more\n", storagetest.Read(t, s, "large"))
+	require.Equal(t, large+"more\n", storagetest.ReadObject(t, o))
+	_, err = s.Append("large", []byte("ours\n"))
+	require.NoError(t, err)
+	require.Equal(t, large+"more\nours\n", storagetest.ReadObject(t, o))
+	require.Equal(t, 2, s.sent.count(s.sql.rest))
+	require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
+	table.Write(t, prefix+"large", strings.ToUpper(large)+"and longer\n")
+	require.Equal(t, strings.ToUpper(large)+"and longer\n", storagetest.Read(t, s, "large"))
+	require.Equal(t, large+"more\nours\n", storagetest.ReadObject(t, o), "what was opened")
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // TestTakenAway: a row that was changed after what was kept of it was taken away is another object.
@@ -144,11 +157,11 @@ func TestTakenAway(t *testing.T) {
 	defer o.Close()
 	require.Equal(t, lines(500), storagetest.ReadObject(t, o))
 	s.kept.mu.Lock()
-	require.True(t, s.kept.evict(nil))
+	require.True(t, s.kept.evict(nil, false))
 	s.kept.mu.Unlock()
 	require.Equal(t, lines(500), storagetest.ReadObject(t, o), "nothing has changed: it is read again")
 	s.kept.mu.Lock()
-	require.True(t, s.kept.evict(nil))
+	require.True(t, s.kept.evict(nil, false))
 	s.kept.mu.Unlock()
 	table.Write(t, prefix+"a", strings.ToUpper(lines(600)))
 	_, err = o.ReadAt(make([]byte, 10), 0)

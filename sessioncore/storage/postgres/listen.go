@@ -58,34 +58,19 @@ func (s *Storage) listenIfTold(ctx context.Context) {
 		}
 		return
 	}
-	s.mu.Lock() // Close waits only for what began before it
-	defer s.mu.Unlock()
-	select {
-	case <-s.closing:
-	default:
-		l.on = true
-		s.working.Go(func() { s.listen(channel) })
-	}
+	l.on = true
+	s.work(func() { s.listen(channel) })
 }
 
 // listen hears on a connection of its own until Close, and makes another one where it breaks.
 func (s *Storage) listen(channel string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		<-s.closing
-		cancel()
-	}()
 	for pause := firstPause; ; pause = min(2*pause, lastListenPause) {
-		begun, err := s.hear(ctx, channel)
+		begun, err := s.hear(s.ctx, channel)
 		if begun {
 			pause = firstPause
 		}
-		if ctx.Err() != nil {
-			return
-		}
 		s.opts.Log.Debug("changes of the table are not told for now", "err", err)
-		if !storage.Sleep(ctx, pause) {
+		if !storage.Sleep(s.ctx, pause) {
 			return
 		}
 	}

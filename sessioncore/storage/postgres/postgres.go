@@ -23,6 +23,8 @@ import (
 type Options struct {
 	// Memory bounds the content that is kept; it may be nil.
 	Memory *budget.Budget
+	// Temporary is the directory for what is too long for memory, "" for that of temporary files.
+	Temporary string
 	// Log gets when the database cannot be reached and when it can be again.
 	Log *slog.Logger
 	// Fresh is for how long a look at the table is good, 0 for never; Default is what a mount uses.
@@ -35,7 +37,7 @@ const Fresh = 250 * time.Millisecond
 
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.mu, content.fetching, content.mu, ahead.mu, Storage.mu, kept.mu.
+// Lock order: look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has kept.mu, only tries the others.
 type Storage struct {
 	storage.Unsupported // links, pending files, and methods about system calls
 
@@ -49,10 +51,9 @@ type Storage struct {
 	device uint64       // the same for the same table
 	ours   storage.Stat // user and group of this process
 
-	fifo  storage.FIFOMutexes[string]
-	look  look
-	kept  kept
-	ahead ahead
+	fifo storage.FIFOMutexes[string]
+	look look
+	kept kept
 
 	listener listener
 
@@ -60,8 +61,8 @@ type Storage struct {
 	back func()
 
 	broken  atomic.Pointer[error] // why the database cannot be reached; nil if it can
-	closing chan struct{}
-	closed  sync.Once
+	ctx     context.Context       // ends with Close
+	close   context.CancelFunc
 	working sync.WaitGroup // the goroutines that try to reach it, and that listen
 
 	mu     sync.RWMutex // guards the fields below, nodes, and of rows what is not content
@@ -69,7 +70,6 @@ type Storage struct {
 	rows   map[string]*row // by path
 	inodes uint64
 	clock  int64            // counts what was stored in rows
-	layout int64            // counts rows that came or went
 	odd    int              // rows whose paths are no names
 	held   map[string]*lock // by name
 }
@@ -101,8 +101,9 @@ func newStorage(o Options) *Storage {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Storage{
 		opts: o, root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
-		closing: make(chan struct{}), lost: func(error) {}, back: func() {},
+		lost: func(error) {}, back: func() {},
 	}
+	s.ctx, s.close = context.WithCancel(context.Background())
 	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 	s.root.touch(time.Now().UnixNano())
 	s.kept.hold = o.Memory.Kept()
@@ -145,14 +146,14 @@ func (s *Storage) Notify(lost func(error), back func()) { s.lost, s.back = lost,
 
 // Close ends all connections.
 func (s *Storage) Close() {
-	s.closed.Do(func() {
-		close(s.closing)
-		s.working.Wait()
-		if !s.shared {
-			s.pool.Close()
-		}
-		s.kept.close()
-	})
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.working.Wait()
+	if !s.shared {
+		s.pool.Close()
+	}
+	s.kept.close()
 }
 
 // List implements storage.Storage.

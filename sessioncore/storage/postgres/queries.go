@@ -13,8 +13,7 @@ type queries struct {
 	titles bool // the table has the title columns
 
 	changed, one, lockRow       string
-	head, heads                 string
-	all, rest, window           string
+	heads, rest                 string
 	append, overwrite, setTitle string
 	update, insert, whatIsThere string
 	lockPath, unlockPath        string
@@ -65,15 +64,14 @@ func makeQueries(table string, of tableOf) queries {
 		head = `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + ` THEN ` + head +
 			` ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	}
-	head = `SELECT ` + columns + `, ` + head + ` FROM ` + table
-	q.head = head + ` WHERE path = $1`
-	q.heads = head + ` WHERE path = ANY($1)`
-	q.all = `SELECT ` + columns + `, content FROM ` + table + ` WHERE path = $1`
-	// $2 is how much is known, $3 in which state it was read.
-	q.rest = `SELECT ` + columns + `, substring(` + utf8 + ` FROM $2::int + 1),
-		CASE WHEN xmin::text = $3 THEN NULL ELSE sha256(substring(` + utf8 + ` FROM 1 FOR $2::int)) END
-		FROM ` + table + ` WHERE path = $1`
-	q.window = `SELECT ` + columns + `, substring(` + utf8 + ` FROM $2::int + 1 FOR $3::int) FROM ` + table + ` WHERE path = $1`
+	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
+	// $2 is how much is known, $3 in which state it was read. The server unpacks the content once, and sends what follows in
+	// pieces of $4 bytes, so that neither side has more of it than that waiting to be sent or stored.
+	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum, substring(c FROM at FOR $4::int) FROM (
+		SELECT *, CASE WHEN version = $3 THEN NULL ELSE sha256(substring(c FROM 1 FOR $2::int)) END AS sum FROM (
+			SELECT ` + columns + `, ` + utf8 + ` FROM ` + table + ` WHERE path = $1 OFFSET 0
+		) r (path, version, size, mtime_ms, title, title_source, title_updated_at, c) OFFSET 0
+	) r LEFT JOIN LATERAL generate_series($2::int + 1, octet_length(c), $4::int) at ON true`
 
 	const (
 		asRead = ` WHERE path = $1 AND xmin::text = $2`

@@ -102,13 +102,21 @@ func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (sto
 
 // overwrote does to what is kept what was done to the row.
 func (c *content) overwrote(before facts, data []byte, after facts, inColumns bool) {
+	if !c.fetching.TryLock() {
+		return
+	}
+	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != before.version || len(c.data) < len(data) {
+	if c.version != before.version || c.text.n < int64(len(data)) {
 		return
 	}
 	if !inColumns {
-		c.data = append(bytes.Clone(data), c.data[len(data):]...) // readers may keep slices of the old one
+		if c.text.file == nil {
+			copy(c.text.data, data)
+		} else if _, err := c.text.file.WriteAt(data, 0); err != nil {
+			return
+		}
 	}
 	c.version = after.version
 }

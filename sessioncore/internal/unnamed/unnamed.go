@@ -1,0 +1,91 @@
+package unnamed
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// askAhead is for how much at once the disk is asked for room.
+	askAhead = 16 << 20
+	// leave is how much room on the disk is left to others, or a tenth of the disk if that is less: the disk may be the
+	// one on which clients write their sessions.
+	leave = 1 << 30
+)
+
+// File is such a file, as long as that leaves room on its disk.
+type File struct {
+	file        *os.File
+	dir         string
+	size, asked int64 // there was room for asked bytes
+}
+
+// New makes a file in a directory, "" for that of temporary files. Its name is removed before anything is in it.
+func New(dir string) (*File, error) {
+	dir = cmp.Or(dir, os.TempDir())
+	file, err := os.CreateTemp(dir, "sessionfs-*") // of mode 0600
+	f := &File{file: file, dir: dir}
+	if err != nil {
+		return nil, f.noRoom(err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		_ = file.Close()
+		return nil, f.noRoom(err)
+	}
+	return f, nil
+}
+
+// Size returns how long the file is.
+func (f *File) Size() int64 { return f.size }
+
+// Write adds to the end.
+func (f *File) Write(b []byte) (int, error) {
+	if end := f.size + int64(len(b)); end > f.asked {
+		f.asked = end + askAhead
+		if err := f.leavesRoom(); err != nil {
+			return 0, f.noRoom(err)
+		}
+	}
+	n, err := f.file.WriteAt(b, f.size)
+	f.size += int64(n)
+	if err != nil {
+		err = f.noRoom(err)
+	}
+	return n, err
+}
+
+// WriteAt changes what is there.
+func (f *File) WriteAt(b []byte, off int64) (int, error) { return f.file.WriteAt(b, off) }
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
+
+// Cut takes away what lies after n bytes.
+func (f *File) Cut(n int64) error {
+	f.size = n
+	return f.file.Truncate(n)
+}
+
+// Close gives the room back.
+func (f *File) Close() error { return f.file.Close() }
+
+// leavesRoom returns an error if the disk would be nearly full with askAhead more.
+func (f *File) leavesRoom() error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.file.Fd()), &st); err != nil {
+		return nil // then it is seen when it is full
+	}
+	block := int64(st.Bsize)
+	if free, all := int64(st.Bavail)*block, int64(st.Blocks)*block; free-askAhead < min(leave, all/10) {
+		return unix.ENOSPC
+	}
+	return nil
+}
+
+// noRoom is the error for a file that cannot be made or written.
+func (f *File) noRoom(err error) error {
+	return fmt.Errorf("no room in %s: %w: make some there, or set TMPDIR to a directory that has it", f.dir, err)
+}
