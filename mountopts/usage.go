@@ -22,7 +22,7 @@ default; MOUNTPOINT is an empty directory.
 
 Commands:
   ls cat tree tar write    as those in a mount
-  export                   a session as an HTML page
+  export import bundle     a session as a page; sessions from and for elsewhere
   search touched           find text in all sessions; find who changed a file
   check                    tell what is broken
   status                   the mounts there are, and what they have done
