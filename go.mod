@@ -10,6 +10,7 @@ require (
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/klauspost/compress v1.20.3
+	github.com/moby/sys/mountinfo v0.7.2
 	github.com/ncruces/go-sqlite3 v0.35.6
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
