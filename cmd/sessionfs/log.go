@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"log/syslog"
 	"os"
-	"sync"
+	"strings"
 
 	"sessionfs/mountopts"
 )
@@ -41,70 +39,31 @@ type syslogWriter interface {
 	Err(string) error
 }
 
-// syslogHandler writes records to syslog as text, without time and level, which syslog adds.
-type syslogHandler struct {
-	text slog.Handler // formats into out.line
-	out  *syslogLine
-}
+// syslogLines sends each line with the severity of its level, which is the first word, and without that.
+type syslogLines struct{ w syslogWriter }
 
-// syslogLine is shared by a handler and those that its WithAttrs and WithGroup return.
-type syslogLine struct {
-	mu   sync.Mutex   // guards line, from formatting to sending
-	line bytes.Buffer // one formatted record
-	w    syslogWriter
-}
-
-func newSyslogHandler(w syslogWriter, options *slog.HandlerOptions) *syslogHandler {
-	out := &syslogLine{w: w}
-	text := slog.NewTextHandler(&out.line, &slog.HandlerOptions{
-		Level: options.Level,
-		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
-				return slog.Attr{}
-			}
-			return a
-		},
-	})
-	return &syslogHandler{text: text, out: out}
-}
-
-var _ slog.Handler = (*syslogHandler)(nil)
-
-// Enabled implements slog.Handler.
-func (h *syslogHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.text.Enabled(ctx, level)
-}
-
-// Handle implements slog.Handler.
-func (h *syslogHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.out.mu.Lock()
-	defer h.out.mu.Unlock()
-	h.out.line.Reset()
-	if err := h.text.Handle(ctx, r); err != nil {
-		return err
+// newSyslogHandler returns a handler that writes text without the time, which syslog adds.
+func newSyslogHandler(w syslogWriter, options *slog.HandlerOptions) slog.Handler {
+	options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
 	}
-	line := bytes.TrimSuffix(h.out.line.Bytes(), []byte("\n"))
-	if len(line) > maxSyslogMessage {
-		line = line[:maxSyslogMessage]
-	}
-	switch w, text := h.out.w, string(line); {
-	case r.Level >= slog.LevelError:
-		return w.Err(text)
-	case r.Level >= slog.LevelWarn:
-		return w.Warning(text)
-	case r.Level >= slog.LevelInfo:
-		return w.Info(text)
-	default:
-		return w.Debug(text)
-	}
+	return slog.NewTextHandler(syslogLines{w}, options)
 }
 
-// WithAttrs implements slog.Handler.
-func (h *syslogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &syslogHandler{text: h.text.WithAttrs(attrs), out: h.out}
-}
-
-// WithGroup implements slog.Handler.
-func (h *syslogHandler) WithGroup(name string) slog.Handler {
-	return &syslogHandler{text: h.text.WithGroup(name), out: h.out}
+func (s syslogLines) Write(line []byte) (int, error) {
+	level, text, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+	text = text[:min(len(text), maxSyslogMessage)]
+	send := s.w.Debug
+	switch level {
+	case "level=ERROR":
+		send = s.w.Err
+	case "level=WARN":
+		send = s.w.Warning
+	case "level=INFO":
+		send = s.w.Info
+	}
+	return len(line), send(text)
 }

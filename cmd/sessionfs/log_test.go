@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,23 +44,4 @@ func TestSyslogHandler(t *testing.T) {
 
 	log.Info(strings.Repeat("x", 2*maxSyslogMessage))
 	require.Len(t, f.lines[0], len("info ")+maxSyslogMessage)
-}
-
-// Lines of several goroutines do not mix, also through handlers derived from one.
-func TestSyslogHandlerParallel(t *testing.T) {
-	f := &fakeSyslog{}
-	log := slog.New(newSyslogHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 100 {
-				log.With("k", "v").Info("m")
-			}
-		})
-	}
-	wg.Wait()
-	require.Len(t, f.lines, 800)
-	for _, line := range f.lines {
-		require.Equal(t, "info msg=m k=v", line)
-	}
 }
