@@ -43,7 +43,7 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 		fmt.Fprint(s.out, mountopts.Usage(), exitHelp)
 		return c, exitOK, true
 	case c.Action == mountopts.Version:
-		fmt.Fprintln(s.out, "sessionfs", version(buildHash))
+		fmt.Fprintln(s.out, "sessionfs", version())
 		return c, exitOK, true
 	}
 	return c, exitOK, false

@@ -42,7 +42,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		a.minor = e.minor
 		defer a.serveStatus()()
 	}
-	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version(unknownBuild))
+	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version())
 	if ready != nil {
 		select {
 		case s := <-a.signals.stop:

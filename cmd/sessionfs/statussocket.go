@@ -36,47 +36,34 @@ type told struct {
 const socketLimit = 5 * time.Second
 
 const (
-	// acceptPause is how long nobody is listened to when there are no descriptors, and the first pause before the next
-	// try to have the socket.
+	// acceptPause is how long nobody is listened to when there are no descriptors, and how long it takes to the next try to
+	// have the socket.
 	acceptPause = 100 * time.Millisecond
-	// lastSocketPause is the longest of those.
-	lastSocketPause = 64 * acceptPause
+	// quietTries is how many of them may fail before the log says so.
+	quietTries = 64
 )
 
-// serveStatus answers who connects to the socket of a mount, until the returned function is called.
+// serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
+// have the socket still whose mount is gone and had the same number.
 func (a *attendant) serveStatus() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
 	go func() {
-		if err != nil {
-			listener = a.listenLater(ctx, err)
+		const cannot = "'sessionfs status' cannot tell what this mount does"
+		for tries := 1; errors.Is(err, unix.EADDRINUSE) && ctx.Err() == nil; tries++ {
+			if tries == quietTries {
+				a.log.Warn(cannot, "err", err)
+			}
+			time.Sleep(acceptPause)
+			listener, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
 		}
-		if listener != nil {
+		if err == nil {
 			a.answerStatus(ctx, listener)
+		} else if ctx.Err() == nil {
+			a.log.Warn(cannot, "err", err)
 		}
 	}()
 	return stop
-}
-
-// listenLater waits for the socket, which another daemon may have still whose mount is gone and had the same number. It
-// returns nil if that is not why it could not be had, or ctx is done.
-func (a *attendant) listenLater(ctx context.Context, err error) (listener *net.UnixListener) {
-	for pause := acceptPause; err != nil; pause = min(2*pause, lastSocketPause) {
-		isTaken := errors.Is(err, unix.EADDRINUSE)
-		if !isTaken || 2*pause == lastSocketPause { // then it is not about to be free, and this is said once
-			a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
-		}
-		if !isTaken {
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
-		listener, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-	}
-	return listener
 }
 
 func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener) {
@@ -102,7 +89,7 @@ func (a *attendant) tell(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	_ = json.NewEncoder(conn).Encode(told{version(unknownBuild), a.server.Counters()}) // who asked may be gone
+	_ = json.NewEncoder(conn).Encode(told{version(), a.server.Counters()}) // who asked may be gone
 }
 
 // errNotTheirs means that somebody else answers in the name of a mount.
