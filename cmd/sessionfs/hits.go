@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,10 +14,9 @@ import (
 
 // hitPrinter prints what was found, a session as soon as it is searched.
 type hitPrinter struct {
-	cmd *cobra.Command
-	out *bufio.Writer
-	// spans returns what is highlighted in the line of a hit.
-	spans func(line string) []search.Span
+	cmd   *cobra.Command
+	out   *bufio.Writer
+	marks *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
 	// columns is the first line of a table, and row appends that of a hit.
 	columns    string
 	row        func(h *search.Hit, dst []byte) []byte
@@ -26,8 +26,8 @@ type hitPrinter struct {
 	unread     bool // something could not be searched
 }
 
-func newHitPrinter(cmd *cobra.Command, spans func(line string) []search.Span) *hitPrinter {
-	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), spans: spans, columns: search.Columns, row: (*search.Hit).AppendLine}
+func newHitPrinter(cmd *cobra.Command, marks *regexp.Regexp) *hitPrinter {
+	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), marks: marks, columns: search.Columns, row: (*search.Hit).AppendLine}
 	p.isTerminal = isTerminal(cmd.OutOrStdout())
 	p.colours = p.isTerminal && wantsColours(os.Getenv)
 	return p
@@ -108,20 +108,12 @@ func (p *hitPrinter) people(hits []search.Hit) {
 			p.coloured(colourPath, h.BelowPrompt())
 		}
 		p.out.WriteString("\n    ")
-		p.line(h.Line)
-		p.out.WriteString("\n")
+		line := visibleText(h.Line)
+		if p.colours && p.marks != nil {
+			line = p.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
+		}
+		p.out.WriteString(line + "\n")
 	}
-}
-
-// line prints the line of a hit.
-func (p *hitPrinter) line(line string) {
-	end := 0
-	for _, s := range p.spans(line) {
-		p.out.WriteString(visibleText(line[end:s.From]))
-		p.coloured(colourMatch, line[s.From:s.To])
-		end = s.To
-	}
-	p.out.WriteString(visibleText(line[end:]))
 }
 
 func (p *hitPrinter) coloured(colour, text string) {

@@ -33,7 +33,7 @@ func searchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := newHitPrinter(cmd, query.Spans)
+		p := newHitPrinter(cmd, query.Marks())
 		return p.end(src.Search(cmd.Context(), query, p.session))
 	})
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

@@ -77,7 +77,7 @@ func TestSearchOnTerminal(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(context.Background())
 	cmd.SetOut(&out)
-	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(&out), spans: query.Spans, isTerminal: true}
+	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(&out), marks: query.Marks(), isTerminal: true}
 	require.NoError(t, p.session(&search.Found{Hits: hits}))
 	const plain = "Low ?[2J\nsessions/p/a\n" +
 		"  2026-03-30 07:13:41  user-tides  entries/0a.json\n     the tides?]0;x? of ?1m\n" +
@@ -98,7 +98,7 @@ func TestSearchOnTerminal(t *testing.T) {
 			return map[string]string{"NO_COLOR": c.noColour, "TERM": c.term}[name]
 		}))
 	}
-	require.False(t, newHitPrinter(cmd, query.Spans).colours, "the output is no terminal")
+	require.False(t, newHitPrinter(cmd, query.Marks()).colours, "the output is no terminal")
 }
 
 // The command tells what by-file/ does, also of a relative path and of a file that is gone.
@@ -114,5 +114,4 @@ func TestTouched(t *testing.T) {
 	require.Equal(t, searchFound, s.here("touched", "/home/dev").code)
 	require.Equal(t, result{searchNothing, "", ""}, s.here("touched", "main.go"), "it is that of the working directory")
 	requireStatus(t, searchFailed, s.here("touched"))
-	require.Equal(t, []search.Span{{From: 0, To: 1}, {From: 2, To: 3}}, nameSpans("a/a", "a"))
 }

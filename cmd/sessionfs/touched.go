@@ -2,7 +2,7 @@ package main
 
 import (
 	"path/filepath"
-	"strings"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -29,23 +29,11 @@ func touchedCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := newHitPrinter(cmd, func(line string) []search.Span { return nameSpans(line, filepath.Base(name)) })
+		p := newHitPrinter(cmd, regexp.MustCompile(regexp.QuoteMeta(filepath.Base(name))))
 		p.columns, p.row = search.TouchedColumns, (*search.Hit).AppendTouchedLine
 		return p.end(src.Touched(cmd.Context(), touched, p.session))
 	})
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd
-}
-
-// nameSpans returns where a name is in a line.
-func nameSpans(line, name string) (all []search.Span) {
-	for from := 0; ; {
-		at := strings.Index(line[from:], name)
-		if at < 0 {
-			return all
-		}
-		all = append(all, search.Span{From: from + at, To: from + at + len(name)})
-		from += at + len(name)
-	}
 }
