@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -49,7 +49,7 @@ func checkAgentDir(given, dir string, getenv func(string) string) (warning strin
 	}
 	meant := below(dir, names)
 	if meant == "" {
-		meant = around(given, dir, names)
+		meant = around(given, dir, holdsSessions(names))
 	}
 	hint := ""
 	if meant != "" {
@@ -60,7 +60,7 @@ func checkAgentDir(given, dir string, getenv func(string) string) (warning strin
 	switch maybe := len(names) <= maxStray || hasAny(dir, genericMarks); {
 	case len(names) == 0:
 		return fmt.Sprintf("SOURCE %s is empty; an agent directory holds sessions/, which will show once a client has made it%s", dir, hint), nil
-	case meant == "" && holdsSessions(dir, names):
+	case meant == "" && holdsSessions(names):
 		return "", refuse(exitSource, "SOURCE %s holds session files itself; SOURCE is the directory that holds them in sessions/\n"+
 			"Where there is none: mkdir AGENT; ln -s %s AGENT/sessions; sessionfs AGENT MOUNTPOINT", dir, dir)
 	case meant != "" && !hasAny(dir, genericMarks), !maybe:
@@ -88,10 +88,9 @@ func below(dir string, names []string) string {
 	return ""
 }
 
-// around looks for an agent directory whose sessions/ is dir or contains dir. It looks at the path as given too, since
+// around looks for an agent directory whose sessions/, say, is dir or contains dir. It looks at the path as given too, since
 // sessions/ may be a symlink to another disk.
-func around(given, dir string, names []string) string {
-	holds := holdsSessions(dir, names)
+func around(given, dir string, holds bool) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
 			parent := filepath.Dir(path)
@@ -116,33 +115,10 @@ func isAgentDir(dir string) bool {
 	return err == nil && info.IsDir() || hasAny(dir, clientMarks)
 }
 
-// holdsSessions reports whether dir, which holds names, is a sessions directory or one of its scope directories.
-func holdsSessions(dir string, names []string) bool {
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if isSessionFile(path) {
-			return true
-		}
-		if !strings.HasPrefix(name, "-") { // as the names of all scope directories begin
-			continue
-		}
-		files, _ := sample(path) // none if path is a file
-		for _, file := range files {
-			if isSessionFile(filepath.Join(path, file)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isSessionFile reports whether path is a file that is named like a session.
-func isSessionFile(path string) bool {
-	if filepath.Ext(path) != ".jsonl" {
-		return false
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+// holdsSessions reports whether one of names is that of a session, or of a directory of sessions, as those of all scope
+// directories begin.
+func holdsSessions(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return filepath.Ext(name) == ".jsonl" || name[0] == '-' })
 }
 
 // hasAny reports whether one of names is in dir.

@@ -2,10 +2,11 @@ package main
 
 import (
 	"errors"
-	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 )
@@ -46,32 +47,21 @@ func checkSource(source string, isDefault bool) (path, warning string, err error
 	if err != nil {
 		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
 	}
-	info, err := os.Stat(resolved)
-	if err != nil {
-		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", resolved, err, hint)
-	}
-	if !info.IsDir() {
+	if err := canList(resolved); errors.Is(err, unix.ENOTDIR) {
 		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
-	}
-	if err := canList(resolved); err != nil {
+	} else if err != nil {
 		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
 	}
 	warning, err = checkAgentDir(abs, resolved, os.Getenv)
 	return resolved, warning, err
 }
 
-// canList reads one name of a directory: on some network file systems a successful open means nothing.
+// canList reads names of a directory: on some network file systems a successful open means nothing.
 func canList(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+	_, err := sample(dir)
+	if err == nil {
+		_, err = os.Lstat(dir + "/.") // listing needs r; opening what is listed needs x
 	}
-	defer d.Close()
-	if _, err := d.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	// Listing needs r; opening what is listed needs x.
-	_, err = os.Lstat(dir + "/.")
 	return err
 }
 
