@@ -39,6 +39,14 @@ func newRoot(s streams) *cobra.Command {
 	completionCommand(root)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
+		if args := c.Args; args != nil {
+			c.Args = func(c *cobra.Command, given []string) error {
+				if err := args(c, given); err != nil {
+					return refuse(exitUsage, "%s: %s\nTry 'sessionfs %s --help'.", c.Name(), err, c.Name())
+				}
+				return nil
+			}
+		}
 	}
 	return root
 }

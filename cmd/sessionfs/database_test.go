@@ -79,5 +79,5 @@ func TestSQLTrigger(t *testing.T) {
 		require.Empty(t, r.stdout)
 		require.NotContains(t, r.stderr, "secret")
 	}
-	requireStatus(t, exitUsage, print("a", "b"), "one SOURCE")
+	requireStatus(t, exitUsage, print("a", "b"), "at most 1 arg")
 }

@@ -30,16 +30,6 @@ func onSource(cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args 
 	var flags sourceFlags
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
-	args := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		if args == nil {
-			return nil
-		}
-		if err := args(cmd, given); err != nil {
-			return refuse(exitUsage, "%s: %s\nTry 'sessionfs %s --help'.", cmd.Name(), err, cmd.Name())
-		}
-		return nil
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		src, closeSource, err := flags.open(cmd)
 		if err != nil {

@@ -49,12 +49,7 @@ func statusCommand() *cobra.Command {
 			"sessions that are not on disk yet, memory. It does not wait for a mount that hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example: "  sessionfs status --json | jq -r '.[].mountpoint'",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
-				return refuse(exitUsage, "status: %s", err)
-			}
-			return nil
-		},
+		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
 		},

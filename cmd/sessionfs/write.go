@@ -59,11 +59,12 @@ func writeCommand() *cobra.Command {
 
 // lineWriter writes lines to a control file.
 type lineWriter struct {
-	src  *source
-	path string
-	in   io.Reader
-	out  io.Writer
-	made []string // the sessions that the file made
+	src   *source
+	path  string
+	in    io.Reader
+	out   io.Writer
+	makes bool     // the file makes sessions
+	made  []string // those
 }
 
 func (w *lineWriter) write(ctx context.Context) error {
@@ -71,43 +72,35 @@ func (w *lineWriter) write(ctx context.Context) error {
 	if info, err := w.src.Lstat(w.path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
 		return w.moveLeaf()
 	}
-	answers := slices.Contains(answering, name)
+	w.makes = slices.Contains(making, name)
 	flag := os.O_WRONLY | os.O_APPEND
-	if answers {
-		flag = os.O_RDWR | os.O_APPEND
+	answer := func(*direct.File) error { return nil }
+	if slices.Contains(answering, name) {
+		flag, answer = os.O_RDWR|os.O_APPEND, w.answer
 	}
 	whole := w.src.With(context.WithoutCancel(ctx)) // an interrupt comes between lines
 	f, err := whole.OpenFile(w.path, flag)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if f != nil {
-			f.Abandon()
-		}
-	}()
-	if answers {
-		err = w.feed(ctx, f, func() error { return w.answer(f, slices.Contains(making, name)) })
-	} else {
-		err = w.feed(ctx, f, func() error { return nil })
-	}
-	if err == nil {
+	defer f.Abandon()
+	if err = w.feed(ctx, f, answer); err == nil {
 		err = f.Flush() // a last line without a newline
 	}
-	if err == nil && answers {
-		err = w.answer(f, slices.Contains(making, name))
+	if err == nil {
+		err = answer(f)
 	}
 	if kept := w.keep(whole); err == nil {
 		err = kept
 	}
 	if err == nil {
-		err, f = f.Close(), nil
+		err = f.Close()
 	}
 	return err
 }
 
 // feed writes what comes in and calls after behind each write, until the input or ctx ends.
-func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func() error) error {
+func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direct.File) error) error {
 	type piece struct {
 		data []byte
 		err  error
@@ -133,7 +126,7 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func() erro
 			return errors.New("interrupted: a line that was not ended is not written")
 		case p := <-pieces:
 			_, err := f.Write(p.data)
-			if answered := after(); err == nil {
+			if answered := after(f); err == nil {
 				err = answered
 			}
 			switch {
@@ -149,11 +142,11 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func() erro
 }
 
 // answer prints the answers that have come.
-func (w *lineWriter) answer(f *direct.File, makes bool) error {
+func (w *lineWriter) answer(f *direct.File) error {
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			if makes {
+			if w.makes {
 				w.made = append(w.made, strings.TrimSuffix(line, "\n"))
 			}
 			if _, err := io.WriteString(w.out, line); err != nil {
