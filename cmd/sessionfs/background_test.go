@@ -14,10 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mount is there when the command returns, and shows what it should in the mount table.
+// The mount is there when the command returns, and shows what it should in the mount table. Relative paths are those of the
+// caller, though the background process works in /.
 func TestBackgroundReady(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
+		r := s.run("agent/../agent", "./mnt/.")
+		require.Zero(t, r.code, r.stderr)
 		s.requireMounted()
 		e, ok := mountAt(s.mountpoint)
 		require.True(t, ok)
@@ -59,25 +61,6 @@ func TestBackgroundDetached(t *testing.T) {
 		env, err := os.ReadFile(proc + "environ")
 		require.NoError(t, err)
 		require.Contains(t, string(env), "HOME="+s.dir)
-	})
-}
-
-// Relative paths are those of the caller, though the background process works in /.
-func TestBackgroundRelativePaths(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		r := s.run("agent/../agent", "./mnt/.")
-		require.Zero(t, r.code, r.stderr)
-		s.requireMounted()
-	})
-}
-
-// An error of the background process is on stderr, with its exit status.
-func TestBackgroundError(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		r := s.run(filepath.Join(s.dir, "absent"), s.mountpoint)
-		requireStatus(t, exitSource, r, filepath.Join(s.dir, "absent"))
-		require.Empty(t, r.stdout)
-		s.requireUnmounted()
 	})
 }
 
@@ -201,18 +184,6 @@ func TestBackgroundSignals(t *testing.T) {
 		s.requireMounted()
 		require.NoError(t, unix.Kill(pid, unix.SIGTERM))
 		s.requireUnmounted()
-	})
-}
-
-// With a file still open, SIGTERM detaches the mount and the process ends; the reader gets errors.
-func TestSignalWhileOpen(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		pid := s.mount()
-		s.hold()
-		require.NoError(t, unix.Kill(pid, unix.SIGTERM))
-		s.requireUnmounted()
-		s.mount() // the place is free at once
-		s.requireMounted()
 	})
 }
 

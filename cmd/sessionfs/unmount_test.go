@@ -23,20 +23,6 @@ func TestUnmountBusy(t *testing.T) {
 	})
 }
 
-// -z detaches; the process goes on until what is open is closed.
-func TestUnmountLazy(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
-		release := s.hold()
-		require.Zero(t, s.run("-uz", s.mountpoint).code)
-		_, mounted := mountAt(s.mountpoint)
-		require.False(t, mounted)
-		require.Len(t, daemons(s.dir), 1)
-		release()
-		s.requireUnmounted()
-	})
-}
-
 // -u takes the path as a person has it: relative, with a slash, through a symlink.
 func TestUnmountPaths(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
@@ -124,18 +110,6 @@ func TestUnmountForeign(t *testing.T) {
 	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "already", s.mountpoint)
 	require.Zero(t, root.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
-}
-
-// The mount of a server that was killed is replaced; one upon the other, too.
-func TestDeadMount(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
-		s.kill()
-		s.mount()
-		s.requireMounted()
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
-	})
 }
 
 // A dead mount is seen as such at once, though the kernel still remembers its attributes, and is
