@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -90,8 +89,7 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, run(t, "wc", "-c", prompts), run(t, "stat", "-c", "%s %n", prompts))
 
 	for match, want := range map[string]string{
-		"fix": "3 1", "fi*": "3 1", "fix NOT hook": "3", `"git-commit"`: "1", "prompt:red": "2", "nowhere": "", "rouge OR red": "2",
-		strings.Repeat("a", 255): "", "git-commit": "1", "*fix": "3 1", "README.md": "", "don't": "", "C++": "1", "-rf": "", "why is it red?": "2", "a AND": "",
+		"fix": "3 1", "fix NOT hook": "3", "nowhere": "", strings.Repeat("a", 255): "", "*fix": "3 1", "why is it red?": "2",
 	} {
 		got := run(t, "jq", "-r", ".id", search+"/"+match)
 		require.Equal(t, want, strings.Join(strings.Fields(got), " "), match)
@@ -101,7 +99,7 @@ func TestHistory(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(content), info.Size(), match)
 	}
-	for _, match := range []string{`"`, "*", "\x01", "(", "++"} {
+	for _, match := range []string{`"`, "\x01"} {
 		_, problems, err := tool(t, "cat", search+"/"+match)
 		require.Error(t, err, match)
 		require.Contains(t, problems, "Invalid argument", match)
@@ -147,17 +145,6 @@ func TestHistoryComesAndGoes(t *testing.T) {
 		}
 	}
 	empty()
-	other, _ := newHistory(t)
-	for what, put := range map[string]func() error{
-		"link":      func() error { return os.Symlink(filepath.Join(other, "history.db"), database) },
-		"directory": func() error { return os.Mkdir(database, 0o755) },
-		"pipe":      func() error { return syscall.Mkfifo(database, 0o644) },
-	} {
-		t.Log(what)
-		require.NoError(t, put())
-		empty()
-		require.NoError(t, os.RemoveAll(database))
-	}
 	for range 3 {
 		require.NoError(t, os.WriteFile(database, nil, 0o644)) // as the client makes it
 		require.Empty(t, run(t, "cat", prompts))
@@ -205,82 +192,6 @@ for n in range(rounds):
     add(db, "prompt number0 ü", 1700000000)
 check(db)
 print(n + 1)`, database, m.path("history"), rounds))
-}
-
-// TestHistoryBesideAWriter: a writer that never waits and does nothing else is not hindered by readers, and they
-// see one state each.
-func TestHistoryBesideAWriter(t *testing.T) {
-	t.Parallel()
-	onceIsEnough(t)
-	dir, database := newHistory(t)
-	m := mountForTest(t, dir)
-	writer := exec.Command("python3", "-c", historyLibrary+`
-db = open_history(sys.argv[1])
-db.execute("DELETE FROM history")
-for i in range(60): add(db, "word %d %s" % (i, "x" * 500), i, "1000")
-print("go", flush=True)
-n = 1000
-while not select.select([sys.stdin], [], [], 0)[0]: # until it is told to end
-    n += 1
-    db.execute("UPDATE history SET cwd = ?", (str(n),))
-    if n % 100 == 0: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)] or sys.exit("checkpoint")
-check(db)
-db.close()
-print(os.path.exists(sys.argv[1] + "-wal"))`, database)
-	var problems strings.Builder
-	writer.Stderr = &problems
-	out, err := writer.StdoutPipe()
-	require.NoError(t, err)
-	end, err := writer.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, writer.Start())
-	defer func() { _ = writer.Process.Kill() }()
-	var said string
-	_, err = fmt.Fscanln(out, &said)
-	require.NoError(t, err, problems.String())
-	states := map[string]bool{}
-	for round := 0; round < 4 || len(states) < 3; round++ {
-		require.Less(t, round, 1000, "only %d states were seen", len(states))
-		for _, name := range []string{"prompts.jsonl", "search/word"} {
-			content, err := os.ReadFile(m.path("history", name))
-			require.NoError(t, err)
-			require.Equal(t, 60, strings.Count(string(content), "\n"))
-			_, cwd, _ := strings.Cut(string(content), `"cwd":`)
-			cwd, _, _ = strings.Cut(cwd, ",")
-			require.Equal(t, 60, strings.Count(string(content), `"cwd":`+cwd+`,`), "a mixture of states")
-			states[cwd] = true
-		}
-	}
-	require.NoError(t, end.Close())
-	_, err = fmt.Fscanln(out, &said)
-	require.NoError(t, err, problems.String())
-	require.NoError(t, writer.Wait(), problems.String())
-	require.Equal(t, "False", said, "the log is there still")
-}
-
-// TestHistoryOfACrash: what a killed client had stored is in its log alone. It is read without recovering it, also
-// where only some of the files were copied, and nothing could be written.
-func TestHistoryOfACrash(t *testing.T) {
-	t.Parallel()
-	dir, database := newHistory(t)
-	_, _, err := tool(t, "python3", "-c", historyLibrary+`
-db = open_history(sys.argv[1])
-add(db, "the last words", 1790000000)
-os.kill(os.getpid(), signal.SIGKILL)`, database)
-	require.Error(t, err)
-	for _, missing := range []string{"", "history.db-shm"} {
-		if missing != "" {
-			require.NoError(t, os.Remove(filepath.Join(dir, missing)))
-		}
-		require.NoError(t, os.Chmod(dir, 0o555))
-		before := files(t, dir)
-		m := mountForTest(t, dir)
-		require.Equal(t, "the last words\n", shell(t, `jq -r .prompt "$1" | head -n 1`, m.path("history", "prompts.jsonl")))
-		require.Equal(t, "the last words\n", run(t, "jq", "-r", ".prompt", m.path("history", "search", "last")))
-		require.Equal(t, before, files(t, dir))
-		require.NoError(t, os.Chmod(dir, 0o755))
-	}
-	history(t, `db = open_history(sys.argv[1]); check(db); sys.exit(db.execute("SELECT count(*) FROM history").fetchall() != [(4,)])`, database)
 }
 
 // TestHistoryOfAnotherUser: a store that is not the mounting user's is read where its mode allows it.

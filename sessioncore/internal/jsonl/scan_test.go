@@ -67,33 +67,6 @@ func TestSkipValue(t *testing.T) {
 	}
 }
 
-// TestSkipStringEverywhere puts each byte at each place of the words that skipString looks at.
-func TestSkipStringEverywhere(t *testing.T) {
-	for at := range 24 {
-		for c := range 256 {
-			text := []byte(`"` + strings.Repeat("x", 24) + `" tail`)
-			text[1+at] = byte(c)
-			var s rawjson.Scanner
-			end, status := s.SkipValue(text, 0)
-			switch {
-			case c == '"':
-				require.Equal(t, rawjson.OK, status)
-				require.Equal(t, at+2, end)
-			case c < 0x20:
-				require.Equal(t, rawjson.Bad, status, "byte %#x at %d", c, at)
-			case c == '\\' && at == 23: // it takes the quote with it
-				require.Equal(t, rawjson.Short, status)
-			case c == '\\':
-				require.Equal(t, rawjson.Bad, status, "there is no escape \\x")
-			default:
-				require.Equal(t, rawjson.OK, status, "byte %#x at %d", c, at)
-				require.Equal(t, 26, end)
-				require.Equal(t, c >= 0x80, s.Flags&rawjson.HasHighBytes != 0)
-			}
-		}
-	}
-}
-
 // FuzzScan: what the scanner takes for a whole value, the standard library takes too, and the other way
 // round, but for the depth that the latter allows.
 func FuzzScan(f *testing.F) {
