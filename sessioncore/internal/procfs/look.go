@@ -56,38 +56,23 @@ func Look[T any](look func() T) (result T, ok bool) {
 }
 
 // ReadFile is os.ReadFile for what the kernel may withhold, with an error if it does.
-func ReadFile(name string) ([]byte, error) {
-	type answer struct {
-		text []byte
-		err  error
-	}
-	a, ok := Look(func() answer {
-		text, err := os.ReadFile(name)
-		return answer{text, err}
-	})
-	if !ok {
-		return nil, withheld("read", name)
-	}
-	return a.text, a.err
-}
+func ReadFile(name string) ([]byte, error) { return lookAt(name, os.ReadFile) }
 
 // Readlink is os.Readlink for what the kernel may withhold, with an error if it does.
-func Readlink(name string) (string, error) {
-	type answer struct {
-		target string
-		err    error
-	}
-	a, ok := Look(func() answer {
-		target, err := os.Readlink(name)
-		return answer{target, err}
+func Readlink(name string) (string, error) { return lookAt(name, os.Readlink) }
+
+// lookAt is Look for what can fail.
+func lookAt[T any](name string, look func(name string) (T, error)) (T, error) {
+	var found T
+	read, ok := Look(func() func() (T, error) {
+		found, err := look(name)
+		return func() (T, error) { return found, err }
 	})
 	if !ok {
-		return "", withheld("readlink", name)
+		return found, &os.PathError{Op: "look at", Path: name, Err: unix.EBUSY}
 	}
-	return a.target, a.err
+	return read()
 }
-
-func withheld(op, name string) error { return &os.PathError{Op: op, Path: name, Err: unix.EBUSY} }
 
 // FindInfo returns the descriptor of the process whose directory in /proc is dir for which is returns true, which is told
 // the text in fdinfo/, or "" if there is none. Nothing of that is withheld.

@@ -18,15 +18,9 @@ import (
 // The error wraps fs.ErrPermission if we may not look. Any other error means that the process or the descriptor is
 // gone. Of a program in the middle of execve, it goes by the numbers of inodes alone.
 func ProcessHolds(dir string, files ...storage.Token) (bool, error) {
-	type answer struct {
-		holds bool
-		err   error
-	}
-	if a, ok := Look(func() answer {
-		holds, err := processHolds(dir, files)
-		return answer{holds, err}
-	}); ok {
-		return a.holds, a.err
+	holds, err := lookAt(dir, func(string) (bool, error) { return processHolds(dir, files) })
+	if !errors.Is(err, unix.EBUSY) {
+		return holds, err
 	}
 	fd, err := FindInfo(dir, func(info string) bool {
 		inode, known := InfoInode(info)

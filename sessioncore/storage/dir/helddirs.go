@@ -16,7 +16,7 @@ import (
 // a crawler visits one after the other, and descriptors are scarce.
 const maxHeldDirs = 32
 
-// heldDirs caches the open directories in which names were looked up last, so that a stat, which every request of the
+// heldDirs caches open directories in which names were looked up, so that a stat, which every request of the
 // kernel needs, does not open and close one each time.
 //
 // A cached directory may be moved, replaced or removed at any time. So before each use its name is compared with it:
@@ -25,7 +25,6 @@ const maxHeldDirs = 32
 type heldDirs struct {
 	mu   sync.Mutex // guards the fields below
 	dirs map[string]*heldDir
-	uses int64
 	away map[string]absence // recently removed directories that were held
 }
 
@@ -35,7 +34,6 @@ type heldDir struct {
 	id     storage.Token // only device and inode are compared
 	remote bool          // isShared
 	refs   atomic.Int32  // users, plus one while in dirs
-	used   int64         // heldDirs.uses at the last use
 }
 
 func (d *heldDir) release() {
@@ -50,14 +48,12 @@ func (h *heldDirs) find(name string) *heldDir {
 	defer h.mu.Unlock()
 	d := h.dirs[name]
 	if d != nil {
-		h.uses++
-		d.used = h.uses
 		d.refs.Add(1)
 	}
 	return d
 }
 
-// put caches a directory and, if there are too many, drops the least recently used one.
+// put caches a directory and, if there are too many, drops any other one.
 func (h *heldDirs) put(name string, d *heldDir) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,17 +62,12 @@ func (h *heldDirs) put(name string, d *heldDir) {
 	}
 	delete(h.away, name)
 	h.dropLocked(name, h.dirs[name])
-	if len(h.dirs) >= maxHeldDirs {
-		var oldest string
-		for n, other := range h.dirs {
-			if oldest == "" || other.used < h.dirs[oldest].used {
-				oldest = n
-			}
+	for other, its := range h.dirs {
+		if len(h.dirs) < maxHeldDirs {
+			break
 		}
-		h.dropLocked(oldest, h.dirs[oldest])
+		h.dropLocked(other, its)
 	}
-	h.uses++
-	d.used = h.uses
 	d.refs.Add(1)
 	h.dirs[name] = d
 }
