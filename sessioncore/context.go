@@ -172,7 +172,7 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 		edits = hookEdit(edits, message, 0)
 	}
 	if payload {
-		edits = payloadEdits(edits, message)
+		edits = PayloadEdits(edits, message)
 	}
 	if rec.flags&touched != 0 {
 		content := message.Member("content")
@@ -186,9 +186,9 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	return nil
 }
 
-// payloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
+// PayloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
 // its thinking blocks (docs/format.md, Context). Messages without such a payload keep both.
-func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
+func PayloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
 		return edits

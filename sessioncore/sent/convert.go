@@ -67,9 +67,12 @@ var byUser, byAgent = quoted("user"), quoted("agent")
 // replaced returns an object with a member replaced, and others removed.
 func replaced(text rawjson.Value, key string, value rawjson.Value, others ...string) rawjson.Value {
 	var edits rawjson.Edits
-	return edits.Object(text, 0, `"`+key+`":`+string(value), func(m rawjson.Member) bool {
-		return m.KeyIs(key) || slices.ContainsFunc(others, m.KeyIs)
-	}).Apply(text)
+	return edits.Object(text, 0, `"`+key+`":`+string(value), named(append(others, key)...)).Apply(text)
+}
+
+// named returns a function that reports whether a member has one of the keys.
+func named(keys ...string) func(rawjson.Member) bool {
+	return func(m rawjson.Member) bool { return slices.ContainsFunc(keys, m.KeyIs) }
 }
 
 // isPlain reports whether a message is sent as it is, but for plainEdits.
@@ -91,27 +94,16 @@ func (m *message) isPlain(text rawjson.Value) bool {
 // answer of GitHub Copilot loses the state of its connection.
 func plainEdits(text rawjson.Value) (edits rawjson.Edits) {
 	by := byAgent
-	switch {
-	case text.Member("role").Is("assistant"):
-		return copilotEdits(text)
-	case text.Member("role").Is("user"):
+	switch role := text.Member("role"); {
+	case role.Is("assistant") && text.Member("provider").Is("github-copilot"):
+		return sessioncore.PayloadEdits(nil, text)
+	case role.Is("assistant"):
+		return nil
+	case role.Is("user"):
 		by = byUser
 	}
 	if text.Member("attribution").Missing() {
-		edits = edits.Object(text, 0, `"attribution":`+string(by), func(m rawjson.Member) bool { return m.KeyIs("attribution") })
-	}
-	return edits
-}
-
-func copilotEdits(text rawjson.Value) (edits rawjson.Edits) {
-	if !text.Member("provider").Is("github-copilot") || !text.Member("providerPayload").Member("type").Is(remotePayload) {
-		return nil
-	}
-	edits = edits.Object(text, 0, "", func(m rawjson.Member) bool { return m.KeyIs("providerPayload") })
-	for _, block := range elements(text.Member("content")) {
-		if block.Member("type").Is("thinking") {
-			edits = edits.Object(block, block.OffsetIn(text), "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") })
-		}
+		edits = edits.Object(text, 0, `"attribution":`+string(by), named("attribution"))
 	}
 	return edits
 }

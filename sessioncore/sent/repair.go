@@ -61,7 +61,7 @@ func (b *builder) repaired(m *message, text rawjson.Value) rawjson.Value {
 				continue
 			case kind.Is("thinking") && block.Member("thinkingSignature").Truthy():
 				var edits rawjson.Edits
-				block = edits.Object(block, 0, "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") }).Apply(block)
+				block = edits.Object(block, 0, "", named("thinkingSignature")).Apply(block)
 			}
 			kept = append(kept, block)
 		}
