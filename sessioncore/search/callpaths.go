@@ -33,40 +33,23 @@ func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 // maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of several edits.
 const maxArgumentDepth = 4
 
-// eachPath calls f for each path in the arguments of a call.
-func eachPath(arguments rawjson.Value, f func(string)) { pathsBelow(arguments, 0, f) }
-
-func pathsBelow(v rawjson.Value, depth int, f func(string)) {
-	if depth == maxArgumentDepth {
-		return
-	}
-	v.EachMember(func(m rawjson.Member) bool {
-		if pathKeys[m.Name()] {
-			pathsIn(m.Value, f)
-		}
-		pathsBelow(m.Value, depth+1, f)
-		return true
-	})
-	v.EachElement(func(e rawjson.Value, _ int) bool {
-		pathsBelow(e, depth+1, f)
-		return true
-	})
-}
-
-// pathsIn calls f for a string, or for each in an array.
-func pathsIn(v rawjson.Value, f func(string)) {
-	pathIn(v, f)
-	v.EachElement(func(e rawjson.Value, _ int) bool {
-		pathIn(e, f)
-		return true
-	})
-}
-
-func pathIn(v rawjson.Value, f func(string)) {
-	if !v.IsString() || len(v) > maxPath+len(`""`) {
-		return
-	}
-	if text, ok := v.Text(); ok {
+// eachPath calls f for each path in a value at a depth below the arguments of a call. isPath says that it is one, or a
+// list of them.
+func eachPath(v rawjson.Value, depth int, isPath bool, f func(string)) {
+	if isPath && v.IsString() && len(v) <= maxPath+len(`""`) {
+		text, _ := v.Text()
 		f(text)
+	}
+	if depth < maxArgumentDepth {
+		v.EachMember(func(m rawjson.Member) bool {
+			eachPath(m.Value, depth+1, pathKeys[m.Name()], f)
+			return true
+		})
+	}
+	if depth <= maxArgumentDepth {
+		v.EachElement(func(e rawjson.Value, _ int) bool {
+			eachPath(e, depth+1, isPath, f)
+			return true
+		})
 	}
 }

@@ -112,7 +112,7 @@ func (c *touchChecker) of(s *sessioncore.Snapshot) error {
 func (c *touchChecker) call(b *message.Members) {
 	name, _ := b[message.Name].Text()
 	said := ""
-	eachPath(b[message.Arguments], func(arg string) {
+	eachPath(b[message.Arguments], 0, false, func(arg string) {
 		if said != arg && touches(arg, c.cwd, c.path) {
 			said = arg
 			c.found = append(c.found, strings.TrimSpace(name+" "+arg))
