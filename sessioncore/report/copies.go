@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 
 	"sessionfs/sessioncore"
@@ -14,7 +13,13 @@ import (
 // copySeed is random in each process, so that no file can be made to have collisions.
 var copySeed = maphash.MakeSeed()
 
-// copyKey returns a hash of what an entry has in common with its copies only. It is 0 if the entry has no copies, as
+// copied is what an entry has in common with its copies only.
+type copied struct {
+	id string
+	at int64 // ms since the epoch
+}
+
+// copyKey returns a hash of what copies of an entry have in common. It is 0 if the entry has no copies, as
 // it has no id or no timestamp.
 func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry) uint64 {
 	id, ok := s.ID(e)
@@ -22,13 +27,7 @@ func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry) uint64 {
 	if !ok || !timed {
 		return 0
 	}
-	var h maphash.Hash
-	h.SetSeed(copySeed)
-	var ms [8]byte
-	binary.LittleEndian.PutUint64(ms[:], uint64(at.UnixMilli()))
-	_, _ = h.Write(ms[:])
-	_, _ = h.WriteString(id)
-	return max(h.Sum64(), 1)
+	return max(maphash.Comparable(copySeed, copied{id, at.UnixMilli()}), 1)
 }
 
 // without returns the records of s that are not copies of records in others, which are of the session other.

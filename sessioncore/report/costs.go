@@ -18,14 +18,14 @@ type Cost struct {
 
 // Costs returns what the entries of a session cost, in file order: what total in usage.json is the sum of.
 func Costs(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
-	records, models, err := usageRecordsOf(s).of(ctx, s)
+	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	costs := make([]Cost, len(records))
 	for i := range records {
 		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: models[r.model], Sum: r.Sum}
+		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: r.Sum}
 	}
 	return costs, nil
 }

@@ -18,12 +18,15 @@ import (
 // subagents that a task tool's result reports, and of the calls outside the conversation that newer clients record
 // as model_usage. All entries of the file count, on whatever branch.
 
-// usageRecord is the usage that an entry reports, about 110 bytes.
+// usageRecord is the usage that an entry reports, about 130 bytes.
 type usageRecord struct {
 	entry sessioncore.Entry
-	model int32 // index in usageRecords.models
+	model string
 	Sum
 }
+
+// compare compares a record's entry with another.
+func (r usageRecord) compare(e sessioncore.Entry) int { return cmp.Compare(r.entry, e) }
 
 // usageKey is the key of the usageRecords in Snapshot.Shared. An index can become one of another dialect.
 type usageKey struct{ dialect *sessioncore.Dialect }
@@ -34,8 +37,7 @@ type usageRecords struct {
 	mu      sync.Mutex // guards the fields below; held while entries are read
 	looked  int        // number of entries that were read
 	records []usageRecord
-	models  []string // in order of first use in the file
-	numbers map[string]int32
+	models  map[string]string // each to itself, so that it is held once
 }
 
 const (
@@ -57,28 +59,28 @@ const (
 // those of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
 // none. Numbers are added as doubles, in file order and in the order of the branch.
 func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot) (*document.Document, error) {
-	records, models, err := usageRecordsOf(s).of(ctx, s)
+	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var branch []usageRecord
 	if leaf != sessioncore.NoEntry {
 		for _, e := range s.Path(leaf) {
-			if i, ok := slices.BinarySearchFunc(records, e, func(r usageRecord, e sessioncore.Entry) int { return cmp.Compare(r.entry, e) }); ok {
+			if i, ok := slices.BinarySearchFunc(records, e, usageRecord.compare); ok {
 				branch = append(branch, records[i])
 			}
 		}
 	}
 	own := records
 	if parent != nil {
-		others, _, err := usageRecordsOf(parent).of(ctx, parent)
+		others, err := usageRecordsOf(parent).of(ctx, parent)
 		if err != nil {
 			return nil, err
 		}
 		own = without(s, records, parent, others)
 	}
-	sums := sumUsage(records, models)
-	doc := usageJSON{Total: sums.Total, Own: sumUsage(own, models).Total, Models: sums.Models, Branch: sumUsage(branch, models)}
+	sums := sumUsage(records)
+	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Models: sums.Models, Branch: sumUsage(branch)}
 	text, err := doc.text()
 	if err != nil {
 		return nil, err
@@ -87,18 +89,18 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 }
 
 func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {
-	return s.Shared(usageKey{s.Dialect()}, func() any { return &usageRecords{} }).(*usageRecords)
+	return s.Shared(usageKey{s.Dialect()}, func() any { return &usageRecords{models: map[string]string{}} }).(*usageRecords)
 }
 
-// of returns the records of a snapshot's entries in file order, and the names of the models.
-func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, []string, error) {
+// of returns the records of a snapshot's entries in file order.
+func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := u.look(ctx, s); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	n, _ := slices.BinarySearchFunc(u.records, sessioncore.Entry(s.Len()), func(r usageRecord, e sessioncore.Entry) int { return cmp.Compare(r.entry, e) })
-	return u.records[:n:n], u.models[:len(u.models):len(u.models)], nil
+	n, _ := slices.BinarySearchFunc(u.records, sessioncore.Entry(s.Len()), usageRecord.compare)
+	return u.records[:n:n], nil
 }
 
 // look reads the entries that have not been read yet. Callers must hold u.mu.
@@ -132,7 +134,7 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 	}
 	for i := range all {
 		if all[i].ok {
-			u.records = append(u.records, usageRecord{entries[i], u.number(all[i].model), all[i].sum})
+			u.records = append(u.records, usageRecord{entries[i], u.named(all[i].model), all[i].sum})
 		}
 	}
 	u.looked = max(u.looked, s.Len())
@@ -158,21 +160,17 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 // taskLabel is the path label of the results of the tool that calls subagents.
 const taskLabel = "toolResult-task"
 
-// number returns the index of a model's name, adding it if necessary. Callers must hold u.mu.
-func (u *usageRecords) number(model string) int32 {
-	if _, ok := u.numbers[model]; !ok && len(u.models) >= maxModels {
-		model = otherModel
+// named returns the name under which a model counts. Callers must hold u.mu.
+func (u *usageRecords) named(model string) string {
+	known, ok := u.models[model]
+	switch {
+	case ok:
+		return known
+	case len(u.models) >= maxModels:
+		return otherModel
 	}
-	n, ok := u.numbers[model]
-	if !ok {
-		if u.numbers == nil {
-			u.numbers = map[string]int32{}
-		}
-		n = int32(len(u.models))
-		u.models = append(u.models, model)
-		u.numbers[model] = n
-	}
-	return n
+	u.models[model] = model
+	return model
 }
 
 // usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports

@@ -47,12 +47,12 @@ type usageJSON struct {
 	Branch usageSums       `json:"branch"`
 }
 
-func sumUsage(records []usageRecord, models []string) usageSums {
+func sumUsage(records []usageRecord) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
 		r := &records[i]
 		sums.Total.add(&r.Sum)
-		AddTo(sums.Models, models[r.model], &r.Sum)
+		AddTo(sums.Models, r.model, &r.Sum)
 	}
 	return sums
 }
