@@ -336,44 +336,14 @@ func TestListingDirectories(t *testing.T) {
 	}
 }
 
-// TestKeptLong: the bytes kept of long first messages are counted correctly, whatever sessions are added and removed,
-// and are bounded.
-func TestKeptLong(t *testing.T) {
-	files := memory.New()
-	l := newListing(t, files)
-	write := func(name string, n int) {
-		text := headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", n) + `"}}` + "\n"
-		require.NoError(t, files.WriteFile(name, []byte(text)))
-		_, err := l.Sessions(context.Background())
-		require.NoError(t, err)
-	}
-	write("p/a.jsonl", maxKeptFirst+100)
-	write("p/b.jsonl", maxKeptFirst+20)
-	write("p/c.jsonl", 10)
-	require.Equal(t, 120, l.long)
-	write("p/a.jsonl", maxKeptFirst+7)
-	require.Equal(t, 27, l.long)
-	write("p/c.jsonl", maxKeptFirst+1)
-	require.Equal(t, 28, l.long)
-	require.NoError(t, files.Remove("p/b.jsonl"))
-	_, err := l.Sessions(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, 8, l.long)
-	l.long = maxKeptLong
-	write("p/d.jsonl", maxKeptFirst+1)
-	require.Equal(t, maxKeptLong, l.long)
-}
-
-// TestLongFirstMessages: messages that exceed the bound are not kept but read again with the index, completely or not
-// session all.
+// TestLongFirstMessages: messages that exceed the bound are not kept but read again with the index, completely or not at all.
 func TestLongFirstMessages(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)
-	l.long = maxKeptLong
 	session := func(text string) []byte {
 		return []byte(headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + text + `"}}` + "\n")
 	}
-	long := strings.Repeat("long é ", 300)
+	long := strings.Repeat("long é ", 400)
 	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
 	_, lines := readIndex(t, l)
 	require.Equal(t, long, lines[0].FirstMessage)

@@ -20,11 +20,9 @@ const (
 	// prefixSize is how many bytes of a file the client reads to list it (docs/format.md, Listing and resuming). The
 	// rest is ignored even where it is known, so that the lists agree.
 	prefixSize = 4 << 10
-	// maxKeptFirst is how many bytes of each first message are kept in memory, and maxKeptLong is how many are kept
-	// beyond that, for all sessions together. The rest is read again when needed, so that ten thousand long messages
-	// do not fill the memory.
-	maxKeptFirst = 1 << 10
-	maxKeptLong  = 8 << 20
+	// maxKeptFirst is how many bytes of a first message are kept in memory. Where it is longer it is read again with
+	// index.jsonl.
+	maxKeptFirst = 2 << 10
 	// noMessages is the first message of a session that has none.
 	noMessages = "(no messages)"
 )
@@ -135,17 +133,9 @@ func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *I
 	return info, st, nil
 }
 
-// long returns by how many bytes the kept first message exceeds maxKeptFirst.
-func (i *Info) long() int {
-	if i == nil {
-		return 0
-	}
-	return max(0, len(i.first)-maxKeptFirst)
-}
-
-// cut shortens a long first message to maxKeptFirst. The Info must not have been published yet.
+// cut shortens a long first message. The Info must not have been published yet.
 func (i *Info) cut() {
-	if i.long() > 0 {
+	if i != nil && len(i.first) > maxKeptFirst {
 		i.first = strings.Clone(i.first[:maxKeptFirst])
 		i.flags |= infoCut
 	}

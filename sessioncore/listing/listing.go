@@ -12,7 +12,7 @@ import (
 
 // Listing finds the sessions of a storage, as the client's list shows them (docs/design.md section 5). It reads
 // nothing before it is asked, and then only what changed since the last time: a file whose Stat is unchanged is not
-// readPrefixes again. It is safe for concurrent use.
+// read again. It is safe for concurrent use.
 //
 // Sessions checks every file, which is exact and costs a system call for each. Methods that need only a few sessions, by
 // id or working directory, check the directories and the files in question: a directory whose times did not change
@@ -34,7 +34,6 @@ type Listing struct {
 	// unsettled has the files that every refresh checks: by growing they may become sessions, or other ones.
 	unsettled map[*sessionFile]bool
 	sessions  *Sessions // nil if it has to be collected again
-	long      int       // bytes of long first messages kept in memory
 	lookup    lookup
 
 	scopes scopes

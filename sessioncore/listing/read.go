@@ -107,6 +107,7 @@ func (l *Listing) readOne(f *sessionFile, root program.Program) readResult {
 		info, st, err = l.readInfo(f.name, root, buf[:], f.info)
 	}
 	if err == nil {
+		info.cut()
 		r.info, r.token = info, st.Token
 	}
 	return r
@@ -116,16 +117,12 @@ func (l *Listing) readOne(f *sessionFile, root program.Program) readResult {
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	f.token, f.readAt = r.token, r.at
 	old := f.info
-	if r.info != nil && (old != nil && old.flags&infoCut != 0 || l.long-old.long()+r.info.long() > maxKeptLong) {
-		r.info.cut()
-	}
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || old.Parent != r.info.Parent || (old.flags|r.info.flags)&infoSearched != 0:
 		l.lookup = lookup{}
 	}
-	l.long += r.info.long() - old.long()
 	f.info = r.info
 	l.sessions = nil
 	if f.info == nil || f.info.flags&infoSearched != 0 {

@@ -209,7 +209,6 @@ func (l *Listing) forget(files []*sessionFile) {
 	for _, f := range files {
 		delete(l.unsettled, f)
 		if f.info != nil {
-			l.long -= f.info.long()
 			f.info = nil
 			l.sessions, l.lookup = nil, lookup{}
 		}
