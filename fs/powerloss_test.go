@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"sessionfs/fs/losstest"
 )
 
 // A loss of power, not only a kill: SOURCE lies on a file system that records each change and each fsync, and the
@@ -32,7 +30,7 @@ func serveLoss(config string) int {
 	if err != nil {
 		return 1
 	}
-	server, err := losstest.Mount(paths[0], paths[1], out)
+	server, err := serveLossy(paths[0], paths[1], out)
 	if err != nil {
 		_, _ = os.Stderr.WriteString(err.Error())
 		return 1
@@ -95,11 +93,11 @@ func mountLossy(t *testing.T, sync bool) *lossy {
 }
 
 // ops are the changes that were recorded.
-func (l *lossy) ops() []losstest.Op {
+func (l *lossy) ops() []diskOp {
 	f, err := os.Open(l.record)
 	require.NoError(l.t, err)
 	defer f.Close()
-	ops, err := losstest.ReadRecord(f)
+	ops, err := readRecord(f)
 	require.NoError(l.t, err)
 	return ops
 }
@@ -132,7 +130,7 @@ func mountedAt(path string) bool {
 	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
 }
 
-func (l *lossy) mark(text string) { require.NoError(l.t, losstest.Mark(l.loopback, text)) }
+func (l *lossy) mark(text string) { require.NoError(l.t, markLoss(l.loopback, text)) }
 
 // does carries out a write, which is durable afterwards: at once, or with an fsync of a file.
 func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func() promised) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/fs/losstest"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage/dir"
@@ -42,7 +41,7 @@ func TestPowerLoss(t *testing.T) {
 			}
 			l.m.stop()
 			ops, steps, states := l.ops(), map[int]bool{}, 0
-			losstest.EachLoss(ops, func(step int, marks []string, image losstest.Image) {
+			eachLoss(ops, func(step int, marks []string, image diskImage) {
 				steps[step], states = true, states+1
 				if problem := l.lost(image, marks); problem != "" {
 					t.Fatalf("power is lost after step %d, %s %s, behind %q: %s", step, ops[step].Kind, ops[step].Name, marks[len(marks)-1], problem)
@@ -55,7 +54,7 @@ func TestPowerLoss(t *testing.T) {
 }
 
 // lost returns what is wrong with a disk after a loss of power.
-func (l *lossy) lost(image losstest.Image, marks []string) string {
+func (l *lossy) lost(image diskImage, marks []string) string {
 	for _, promise := range l.promises {
 		if _, ok := image["sessions/"+promise.session+".jsonl"]; !ok && slices.Contains(marks, promise.durable) {
 			return promise.session + " is gone"
@@ -89,7 +88,7 @@ func (l *lossy) lost(image losstest.Image, marks []string) string {
 var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
 
 // lostSession returns what is wrong with a session.
-func (l *lossy) lostSession(name, text string, image losstest.Image, marks []string) string {
+func (l *lossy) lostSession(name, text string, image diskImage, marks []string) string {
 	known, must := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines), slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
 	titles := map[string]bool{"": name != "p/slot", "before": name == "p/slot"}
 	for _, p := range l.promises {
@@ -155,7 +154,7 @@ func lostLines(text string, known []string, titles map[string]bool) string {
 }
 
 // nextWrites appends to each session on the disk: what was readable stays, and so is what is new.
-func (l *lossy) nextWrites(image losstest.Image) string {
+func (l *lossy) nextWrites(image diskImage) string {
 	disk, err := os.MkdirTemp(l.t.TempDir(), "")
 	require.NoError(l.t, err)
 	defer os.RemoveAll(disk)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/fs/losstest"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/writer"
@@ -30,7 +29,7 @@ func TestPowerLossMove(t *testing.T) {
 			l.mark("moved")
 			l.m.stop()
 			ops, states, places := l.ops(), 0, map[string]bool{}
-			losstest.EachLoss(ops, func(step int, marks []string, image losstest.Image) {
+			eachLoss(ops, func(step int, marks []string, image diskImage) {
 				states++
 				disk := *k
 				disk.dir = filepath.Join(t.TempDir(), "disk")

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/fs/losstest"
 )
 
 // killedMoves moves sessions of one store, and kills the daemon before each change that it makes to the disk.
@@ -38,9 +36,9 @@ func (k *killedMoves) create(n int, artifacts bool) {
 
 // moveKilled moves a session and kills the daemon before change n. It reports whether there was such a change.
 func (k *killedMoves) moveKilled(at string, n int) bool {
-	require.NoError(k.t, losstest.KillAfter(k.l.loopback, k.m.cmd.Process.Pid, n))
+	require.NoError(k.t, killAfter(k.l.loopback, k.m.cmd.Process.Pid, n))
 	err := put(at+"/cwd", k.project+"\n")
-	require.NoError(k.t, losstest.KillAfter(k.l.loopback, 0, 0))
+	require.NoError(k.t, killAfter(k.l.loopback, 0, 0))
 	if err == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package losstest
+package fs_test
 
 import (
 	"context"
@@ -16,8 +16,18 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Op is one change, or an fsync. Inodes are numbered anew: the file system below may give a number again.
-type Op struct {
+// A loopback file system that records what is done to it, and makes of the record the
+// states in which a loss of power could leave the disk: what was synced is there, and of the rest any part that a disk
+// could have.
+//
+// The model is that of POSIX, without what single file systems promise beyond it: fsync of a file makes its content
+// durable and not its name, fsync of a directory makes the names in it durable and not their files' content. Changes of
+// names in one directory reach the disk in order, as do writes to one file; a write that was not synced may be there in
+// part, or as zeros. One promise more is taken, that of file systems with a journal: a rename between two directories is
+// on the disk in both of them or in neither, and an fsync of one is one of what both had by then.
+
+// diskOp is one change, or an fsync. Inodes are numbered anew: the file system below may give a number again.
+type diskOp struct {
 	Kind string // create, mkdir, write, truncate, link, symlink, unlink, rename, exchange, sync, mark
 	Dir  int    `json:",omitempty"` // the directory of Name; 0 is the root
 	Name string `json:",omitempty"` // or the text of a mark
@@ -33,8 +43,8 @@ type Op struct {
 // markPrefix begins the name of a directory that is not made: mkdir of it adds a mark to the record.
 const markPrefix = ".mark:"
 
-// Mark adds a mark to the record of the file system that is mounted at a path.
-func Mark(at, text string) error {
+// markLoss adds a mark to the record of the file system that is mounted at a path.
+func markLoss(at, text string) error {
 	err := os.Mkdir(filepath.Join(at, markPrefix+text), 0o700)
 	if os.IsExist(err) {
 		return nil
@@ -42,8 +52,8 @@ func Mark(at, text string) error {
 	return err
 }
 
-// record is the record of a mounted file system.
-type record struct {
+// lossRecord is the record of a mounted file system.
+type lossRecord struct {
 	mu    sync.Mutex // held during each change, so that the record has them in their order
 	kill  killing
 	out   *json.Encoder
@@ -57,14 +67,14 @@ type killing struct{ pid, changes int }
 // killPrefix begins a mark that makes the next changes but so many, and all after them, kill a process instead.
 const killPrefix = "kill "
 
-// KillAfter kills a process when it has made so many changes to the file system that is mounted at a path: the next one
+// killAfter kills a process when it has made so many changes to the file system that is mounted at a path: the next one
 // does not happen. Process 0 ends that.
-func KillAfter(at string, pid, changes int) error {
-	return Mark(at, fmt.Sprint(killPrefix, pid, " ", changes))
+func killAfter(at string, pid, changes int) error {
+	return markLoss(at, fmt.Sprint(killPrefix, pid, " ", changes))
 }
 
 // fatal is called before each change; it returns an error if that kills the process. Callers must hold r.mu.
-func (r *record) fatal() syscall.Errno {
+func (r *lossRecord) fatal() syscall.Errno {
 	if r.kill.pid == 0 {
 		return 0
 	}
@@ -75,9 +85,9 @@ func (r *record) fatal() syscall.Errno {
 	return syscall.EIO
 }
 
-// Mount serves the directory dir at the mount point at, and writes the record to out. What is in dir counts as durable.
-func Mount(dir, at string, out io.Writer) (*fuse.Server, error) {
-	r := &record{out: json.NewEncoder(out), nodes: map[uint64]int{}}
+// serveLossy serves the directory dir at a mount point, and writes the record to out. What is in dir counts as durable.
+func serveLossy(dir, at string, out io.Writer) (*fuse.Server, error) {
+	r := &lossRecord{out: json.NewEncoder(out), nodes: map[uint64]int{}}
 	var st syscall.Stat_t
 	if err := syscall.Stat(dir, &st); err != nil {
 		return nil, err
@@ -95,7 +105,7 @@ func Mount(dir, at string, out io.Writer) (*fuse.Server, error) {
 }
 
 // existing records what is in a directory from the start.
-func (r *record) existing(dir string, node int) error {
+func (r *lossRecord) existing(dir string, node int) error {
 	items, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -115,35 +125,35 @@ func (r *record) existing(dir string, node int) error {
 		} else {
 			var data []byte
 			data, err = os.ReadFile(path)
-			r.add(Op{Kind: "write", Node: child, Data: data})
-			r.add(Op{Kind: "sync", Node: child})
+			r.add(diskOp{Kind: "write", Node: child, Data: data})
+			r.add(diskOp{Kind: "sync", Node: child})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	r.add(Op{Kind: "sync", Node: node})
+	r.add(diskOp{Kind: "sync", Node: node})
 	return nil
 }
 
-func (r *record) add(op Op) {
+func (r *lossRecord) add(op diskOp) {
 	if err := r.out.Encode(op); err != nil {
 		panic(err)
 	}
 }
 
 // made records a new file or directory and returns its number.
-func (r *record) made(kind string, dir int, name string, ino uint64) int {
+func (r *lossRecord) made(kind string, dir int, name string, ino uint64) int {
 	r.next++
 	r.nodes[ino] = r.next
-	r.add(Op{Kind: kind, Dir: dir, Name: name, Node: r.next})
+	r.add(diskOp{Kind: kind, Dir: dir, Name: name, Node: r.next})
 	return r.next
 }
 
-// ReadRecord reads a record.
-func ReadRecord(in io.Reader) (ops []Op, err error) {
+// readRecord reads a record.
+func readRecord(in io.Reader) (ops []diskOp, err error) {
 	for lines := json.NewDecoder(in); ; {
-		var op Op
+		var op diskOp
 		if err := lines.Decode(&op); err == io.EOF {
 			return ops, nil
 		} else if err != nil {
@@ -156,7 +166,7 @@ func ReadRecord(in io.Reader) (ops []Op, err error) {
 // node is a file or directory; its changes are recorded.
 type node struct {
 	fusefs.LoopbackNode
-	record *record
+	record *lossRecord
 }
 
 // WrapChild makes the nodes of the loopback below this one ours.
@@ -171,7 +181,7 @@ func (n *node) number() int {
 	return n.record.nodes[n.StableAttr().Ino]
 }
 
-func (n *node) change(call func() syscall.Errno, op func() Op) syscall.Errno {
+func (n *node) change(call func() syscall.Errno, op func() diskOp) syscall.Errno {
 	n.record.mu.Lock()
 	defer n.record.mu.Unlock()
 	errno := n.record.fatal()
@@ -191,7 +201,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 		if kill, ok := strings.CutPrefix(text, killPrefix); ok {
 			_, _ = fmt.Sscan(kill, &n.record.kill.pid, &n.record.kill.changes)
 		}
-		n.record.add(Op{Kind: "mark", Name: text})
+		n.record.add(diskOp{Kind: "mark", Name: text})
 		return nil, syscall.EEXIST
 	}
 	if errno = n.record.fatal(); errno != 0 {
@@ -218,14 +228,14 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 }
 
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) }, func() Op {
-		return Op{Kind: "unlink", Dir: n.number(), Name: name}
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) }, func() diskOp {
+		return diskOp{Kind: "unlink", Dir: n.number(), Name: name}
 	})
 }
 
 func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Rmdir(ctx, name) }, func() Op {
-		return Op{Kind: "unlink", Dir: n.number(), Name: name}
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Rmdir(ctx, name) }, func() diskOp {
+		return diskOp{Kind: "unlink", Dir: n.number(), Name: name}
 	})
 }
 
@@ -236,8 +246,8 @@ func (n *node) Rename(ctx context.Context, name string, to fusefs.InodeEmbedder,
 		kind = "exchange"
 	}
 	target := to.(*node)
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, &target.LoopbackNode, newName, flags) }, func() Op {
-		return Op{Kind: kind, Dir: n.number(), Name: name, To: target.number(), New: newName}
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, &target.LoopbackNode, newName, flags) }, func() diskOp {
+		return diskOp{Kind: kind, Dir: n.number(), Name: name, To: target.number(), New: newName}
 	})
 }
 
@@ -246,17 +256,17 @@ func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name strin
 	errno = n.change(func() syscall.Errno {
 		child, errno = n.LoopbackNode.Link(ctx, &linked.LoopbackNode, name, out)
 		return errno
-	}, func() Op {
-		return Op{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
+	}, func() diskOp {
+		return diskOp{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
 	})
 	return child, errno
 }
 
 func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
-	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() Op {
+	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() diskOp {
 		n.record.next++
 		n.record.nodes[out.Ino] = n.record.next
-		return Op{Kind: "symlink", Dir: n.number(), Name: name, Node: n.record.next, Data: []byte(target)}
+		return diskOp{Kind: "symlink", Dir: n.number(), Name: name, Node: n.record.next, Data: []byte(target)}
 	})
 	return child, errno
 }
@@ -274,14 +284,14 @@ func (n *node) Setattr(ctx context.Context, f fusefs.FileHandle, in *fuse.SetAtt
 	if !truncates {
 		return n.LoopbackNode.Setattr(ctx, f, in, out)
 	}
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Setattr(ctx, f, in, out) }, func() Op {
-		return Op{Kind: "truncate", Node: n.number(), Size: int64(size)}
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Setattr(ctx, f, in, out) }, func() diskOp {
+		return diskOp{Kind: "truncate", Node: n.number(), Size: int64(size)}
 	})
 }
 
 // Fsync is that of directories too.
 func (n *node) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno {
-	return n.change(func() syscall.Errno { return 0 }, func() Op { return Op{Kind: "sync", Node: n.number()} })
+	return n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "sync", Node: n.number()} })
 }
 
 // OpendirHandle returns one without an fsync of its own.
@@ -311,8 +321,8 @@ type handle struct {
 func (h *handle) PassthroughFd() (int, bool) { return -1, false }
 
 func (h *handle) Write(ctx context.Context, data []byte, off int64) (done uint32, errno syscall.Errno) {
-	errno = h.node.change(func() syscall.Errno { done, errno = h.LoopbackFile.Write(ctx, data, off); return errno }, func() Op {
-		return Op{Kind: "write", Node: h.node.number(), Off: off, Data: data[:done]}
+	errno = h.node.change(func() syscall.Errno { done, errno = h.LoopbackFile.Write(ctx, data, off); return errno }, func() diskOp {
+		return diskOp{Kind: "write", Node: h.node.number(), Off: off, Data: data[:done]}
 	})
 	return done, errno
 }

@@ -1,4 +1,4 @@
-package losstest
+package fs_test
 
 import (
 	"crypto/sha256"
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Image is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
+// diskImage is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
 // slash, symbolic links in an @; what they have is where they lead.
-type Image map[string]string
+type diskImage map[string]string
 
 // Write makes the files of an image in a directory.
-func (i Image) Write(dir string) error {
+func (i diskImage) Write(dir string) error {
 	for _, path := range slices.Sorted(maps.Keys(i)) {
 		at := filepath.Join(dir, path)
 		var err error
@@ -34,7 +34,7 @@ func (i Image) Write(dir string) error {
 }
 
 // key identifies an image.
-func (i Image) key() string {
+func (i diskImage) key() string {
 	h := sha256.New()
 	for _, path := range slices.Sorted(maps.Keys(i)) {
 		_, _ = fmt.Fprintf(h, "%q %q\n", path, i[path])
@@ -54,7 +54,7 @@ type inode struct {
 	isLink  bool // data is where it leads
 	data    []byte
 	names   map[string]int
-	changes []Op
+	changes []diskOp
 }
 
 func newDisk() *disk {
@@ -62,7 +62,7 @@ func newDisk() *disk {
 }
 
 // add takes a change into the cache, or puts what is there on the disk.
-func (d *disk) add(op Op) {
+func (d *disk) add(op diskOp) {
 	switch op.Kind {
 	case "mark":
 	case "sync":
@@ -89,16 +89,16 @@ func (d *disk) add(op Op) {
 }
 
 // addBetween takes a rename or an exchange between two directories into the cache: a change of each.
-func (d *disk) addBetween(op Op) {
+func (d *disk) addBetween(op diskOp) {
 	d.pairs++
 	from, to := d.nodes[op.Dir], d.nodes[op.To]
 	was, is := from.entries(len(from.changes))[op.Name], to.entries(len(to.changes))[op.New]
-	left := Op{Kind: "unlink", Name: op.Name, pair: d.pairs}
+	left := diskOp{Kind: "unlink", Name: op.Name, pair: d.pairs}
 	if op.Kind == "exchange" {
-		left = Op{Kind: "link", Name: op.Name, Node: is, pair: d.pairs}
+		left = diskOp{Kind: "link", Name: op.Name, Node: is, pair: d.pairs}
 	}
 	from.changes = append(from.changes, left)
-	to.changes = append(to.changes, Op{Kind: "link", Name: op.New, Node: was, pair: d.pairs})
+	to.changes = append(to.changes, diskOp{Kind: "link", Name: op.New, Node: was, pair: d.pairs})
 }
 
 // settle puts the first so many changes of an inode on the disk, and with a rename the other directory up to it.
@@ -114,7 +114,7 @@ func (d *disk) settle(n *inode, changes int) {
 }
 
 // otherOf finds the other directory's change of a rename between two, as long as that is not on the disk.
-func (d *disk) otherOf(op Op, n *inode) (*inode, int) {
+func (d *disk) otherOf(op diskOp, n *inode) (*inode, int) {
 	for _, other := range d.nodes {
 		for i := range other.changes {
 			if op.pair != 0 && other != n && other.changes[i].pair == op.pair {
@@ -126,9 +126,9 @@ func (d *disk) otherOf(op Op, n *inode) (*inode, int) {
 }
 
 // content is that of a file after the first so many changes, and after a last one that is not whole.
-func (n *inode) content(changes int, last *Op) []byte {
+func (n *inode) content(changes int, last *diskOp) []byte {
 	data := slices.Clone(n.data)
-	apply := func(op Op) {
+	apply := func(op diskOp) {
 		if op.Kind == "truncate" {
 			data = resized(data, op.Size)
 			return
@@ -180,12 +180,12 @@ func (n *inode) entries(changes int) map[string]int {
 // choice is what of the cache has reached the disk: how many changes of an inode, and of the next one a part.
 type choice struct {
 	changes func(n *inode) int
-	last    func(n *inode) *Op
+	last    func(n *inode) *diskOp
 }
 
 // image is the disk with a choice.
-func (d *disk) image(c choice) Image {
-	image := Image{}
+func (d *disk) image(c choice) diskImage {
+	image := diskImage{}
 	c.changes = d.together(c.changes)
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
@@ -200,7 +200,7 @@ func (d *disk) image(c choice) Image {
 				image[at+name+"@"] = string(child.data)
 				continue
 			}
-			var last *Op
+			var last *diskOp
 			if c.last != nil {
 				last = c.last(child)
 			}
@@ -234,7 +234,7 @@ func (d *disk) together(changes func(n *inode) int) func(n *inode) int {
 // images are the states that a loss of power at this moment could leave. They are not all that are possible, but for
 // each file and each directory every number of changes that may have reached it, with all and with nothing of the
 // rest.
-func (d *disk) images() []Image {
+func (d *disk) images() []diskImage {
 	all := func(n *inode) int { return len(n.changes) }
 	none := func(*inode) int { return 0 }
 	kind := func(dirs, files func(*inode) int) func(*inode) int {
@@ -245,7 +245,7 @@ func (d *disk) images() []Image {
 			return files(n)
 		}
 	}
-	images := []Image{
+	images := []diskImage{
 		d.image(choice{changes: none}), d.image(choice{changes: all}),
 		d.image(choice{changes: kind(all, none)}), d.image(choice{changes: kind(none, all)}),
 	}
@@ -261,7 +261,7 @@ func (d *disk) images() []Image {
 				images = append(images, d.image(choice{changes: upTo}))
 				if op := one.changes[i]; op.Kind == "write" {
 					for _, part := range parts(op) {
-						images = append(images, d.image(choice{changes: upTo, last: func(n *inode) *Op {
+						images = append(images, d.image(choice{changes: upTo, last: func(n *inode) *diskOp {
 							if n == one {
 								return &part
 							}
@@ -280,19 +280,19 @@ const sector = 512
 
 // parts are what may be there of a write: nothing of it but the size, and its first half. What lies in one sector that
 // was there before is written as a whole.
-func parts(op Op) []Op {
+func parts(op diskOp) []diskOp {
 	if len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
 		return nil
 	}
 	zeros, half := op, op
 	zeros.Data = make([]byte, len(op.Data))
 	half.Data = op.Data[:len(op.Data)/2]
-	return []Op{zeros, half}
+	return []diskOp{zeros, half}
 }
 
-// EachLoss calls f for the states that a loss of power after each change of a record could leave, with the marks before
+// eachLoss calls f for the states that a loss of power after each change of a record could leave, with the marks before
 // it. A state with the same marks comes once.
-func EachLoss(ops []Op, f func(step int, marks []string, image Image)) {
+func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
 	d := newDisk()
 	var marks []string
 	seen := map[string]bool{}
