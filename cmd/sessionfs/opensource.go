@@ -19,10 +19,7 @@ import (
 )
 
 // source is what a command without a mount works on: the tree that a mount of SOURCE shows.
-type source struct {
-	*fs.Unmounted
-	dir string // SOURCE
-}
+type source struct{ *fs.Unmounted }
 
 // onSource makes a command work on SOURCE: it adds the flags that say where that is and how it is shown, opens it, and
 // closes it afterwards, which puts on disk what was typed into new sessions.
@@ -76,52 +73,29 @@ func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() 
 	}
 	c := mountopts.Command{Options: o, DefaultSource: f.source == ""}
 	c.Options.Source, c.Options.Demo = f.source, f.demo
-	remove := func() {}
-	if f.demo {
-		dir, err := unpackDemo()
-		if err != nil {
-			return nil, nil, err
-		}
-		c.Options.Source, c.DefaultSource = dir, false
-		remove = func() { os.RemoveAll(dir) }
-	} else if f.source == "" {
+	if f.source == "" && !f.demo {
 		if c.Options.Source = mountopts.DefaultSource(os.Getenv); c.Options.Source == "" {
 			return nil, nil, refuse(exitUsage, "SOURCE is not given (-s), and neither PI_CODING_AGENT_DIR nor HOME is set")
 		}
 	}
-	src, err = openSource(cmd, c, f.debug || o.Debug)
+	remove, err := resolveSource(&c, cmd.ErrOrStderr())
 	if err != nil {
 		remove()
 		return nil, nil, err
 	}
-	return src, func() error {
-		defer remove()
-		return src.Close()
-	}, nil
-}
-
-func openSource(cmd *cobra.Command, c mountopts.Command, debug bool) (*source, error) {
-	placeSource(&c, os.Getenv)
-	if err := c.Options.CheckSource(); err != nil {
-		return nil, refuse(exitUsage, "%s", err)
-	}
-	warning, err := resolveSource(&c.Options, c.DefaultSource)
-	if err != nil {
-		return nil, err
-	}
-	if warning != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", warning)
-	}
 	level := slog.LevelError // what is refused the command says itself
-	if debug {
+	if f.debug || o.Debug {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	files, err := fs.Open(c.Options, log)
+	files, err := fs.Open(c.Options, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
 	if err != nil {
-		return nil, refuse(exitSource, "%s", err)
+		remove()
+		return nil, nil, refuse(exitSource, "%s", err)
 	}
-	return &source{files, c.Options.Source}, nil
+	return &source{files}, func() error {
+		defer remove()
+		return files.Close()
+	}, nil
 }
 
 // clean returns the path in the tree for one that was typed.

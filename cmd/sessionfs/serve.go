@@ -16,9 +16,13 @@ import (
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), idle: c.Options.Idle, level: c.Options.Level()}
-	o, remove, err := resolvePlaces(c, stderr)
+	remove, err := resolveSource(&c, stderr)
 	defer remove()
 	if err != nil {
+		return err
+	}
+	o := c.Options
+	if o.Mountpoint, err = checkMountpoint(o); err != nil {
 		return err
 	}
 	if err := a.openLog(o, ready != nil); err != nil {
@@ -57,35 +61,6 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	}
 	a.manager.say(stateReady, "mounted at "+o.Mountpoint)
 	return a.waitOrStop()
-}
-
-// resolvePlaces checks SOURCE, which may be the sample store, and MOUNTPOINT, and returns the options with both absolute
-// and resolved. Callers must call remove in any case.
-func resolvePlaces(c mountopts.Command, stderr io.Writer) (o mountopts.Options, remove func(), err error) {
-	placeSource(&c, os.Getenv)
-	o, remove = c.Options, func() {}
-	if o.Demo {
-		dir, err := unpackDemo()
-		if err != nil {
-			return o, remove, err
-		}
-		remove = func() { os.RemoveAll(dir) }
-		o.Source = dir
-		if o.FSName == "" {
-			o.FSName = "demo"
-		}
-	}
-	warning, err := resolveSource(&o, c.DefaultSource)
-	if err != nil {
-		return o, remove, err
-	}
-	if o.Mountpoint, err = checkMountpoint(o); err != nil {
-		return o, remove, err
-	}
-	if warning != "" {
-		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
-	}
-	return o, remove, nil
 }
 
 // openLog opens the log.

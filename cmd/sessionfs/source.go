@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -11,22 +14,39 @@ import (
 	"sessionfs/mountopts"
 )
 
-// resolveSource makes SOURCE of a mount absolute, with its symlinks resolved, and returns a warning for the user or "", or
-// refuses it. A database stays as it is given; opening it tells whether it can be used.
-func resolveSource(o *mountopts.Options, isDefault bool) (warning string, err error) {
+// resolveSource makes SOURCE absolute, with its symlinks resolved, and unpacks the sample store where that is SOURCE, or
+// refuses it. A database stays as it is given; opening it tells whether it can be used. Callers must call remove in any
+// case.
+func resolveSource(c *mountopts.Command, stderr io.Writer) (remove func(), err error) {
+	placeSource(c, os.Getenv)
+	o, remove := &c.Options, func() {}
+	if o.Demo {
+		dir, err := unpackDemo()
+		if err != nil {
+			return remove, err
+		}
+		o.Source, o.FSName = dir, cmp.Or(o.FSName, "demo")
+		remove = func() { os.RemoveAll(dir) }
+	}
+	if err := o.CheckSource(); err != nil {
+		return remove, refuse(exitUsage, "%s", err)
+	}
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
 			o.Blobs, err = absolute(o.Blobs)
 		}
-		return "", err
+		return remove, err
 	}
-	source, warning, err := checkSource(o.Source, isDefault)
+	source, warning, err := checkSource(o.Source, c.DefaultSource)
 	if err != nil {
-		return "", err
+		return remove, err
+	}
+	if warning != "" {
+		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
 	}
 	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
 	o.Source = source
-	return warning, nil
+	return remove, nil
 }
 
 // checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
