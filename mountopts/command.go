@@ -117,10 +117,9 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
-	for _, list := range v.options {
-		if err := parseList(&c.Options, list, v.sloppy && c.Helper); err != nil {
-			return c, err
-		}
+	var err error
+	if c.Options, err = parseLists(v.options, v.sloppy && c.Helper); err != nil {
+		return c, err
 	}
 	c.Fake = v.helperFaked
 	c.Options.Foreground = v.foreground
@@ -206,14 +205,15 @@ func DefaultSource(getenv func(string) string) string {
 }
 
 // ParseOptions parses the arguments of -o alone, for what reads SOURCE without a mount.
-func ParseOptions(lists []string) (Options, error) {
-	var o Options
+func ParseOptions(lists []string) (Options, error) { return parseLists(lists, false) }
+
+func parseLists(lists []string, sloppy bool) (o Options, err error) {
 	for _, list := range lists {
-		if err := parseList(&o, list, false); err != nil {
-			return o, err
+		if err = parseList(&o, list, sloppy); err != nil {
+			break
 		}
 	}
-	return o, nil
+	return o, err
 }
 
 // Flags returns the flags of a mount, for completions.

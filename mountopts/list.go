@@ -227,18 +227,21 @@ func OptionWords() (words []string) {
 	return words
 }
 
-// knownNames lists all options for the error about an unknown one.
-func knownNames() string {
-	var names []string
-	for _, k := range options {
-		switch {
-		case k.value == "":
-			names = append(names, k.name)
-		case k.optional:
-			names = append(names, k.name+"[="+k.value+"]")
-		default:
-			names = append(names, k.name+"="+k.value)
-		}
+// String returns the option as it is written in help.
+func (k option) String() string {
+	switch {
+	case k.value == "":
+		return k.name
+	case k.optional:
+		return k.name + "[=" + k.value + "]"
 	}
-	return strings.Join(append(names, "x-*"), ", ")
+	return k.name + "=" + k.value
+}
+
+// knownNames lists all options for the error about an unknown one.
+func knownNames() (list string) {
+	for _, k := range options {
+		list += k.String() + ", "
+	}
+	return list + "x-*"
 }

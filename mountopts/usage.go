@@ -54,15 +54,11 @@ Flags:
 	b.WriteString("\nMount options (-o); of several values the first is the default:\n")
 	var without []string
 	for _, k := range options {
-		name := k.name
-		if k.value != "" {
-			name += "=" + k.value
-		}
 		if k.help == "" {
 			without = append(without, k.name)
 			continue
 		}
-		fmt.Fprintf(&b, "  %-24s  %s\n", name, k.help)
+		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
 	}
 	b.WriteString("Accepted as mount(8), fstab, systemd and FUSE have them, without effect:\n")
 	b.WriteString(wrap(strings.Join(append(without, "x-*"), ", ")))
