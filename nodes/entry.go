@@ -101,30 +101,21 @@ func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}
 	defer snap.Release()
-	h := &entryHandle{file: f, entry: e}
-	if r, ok := snap.EntryRange(e); ok {
-		snap.Retain()
-		h.snap, h.at = snap, r
-		h.store()
-	} else if h.doc, err = snap.EntryDocument(e); err != nil {
+	doc, err := snap.EntryDocument(e)
+	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), err)
 	}
+	h := &entryHandle{file: f, doc: doc}
+	h.store()
 	fillEntry(snap, e, f.state, &h.attr)
 	return h, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 
-// entryHandle is an open entry: a range of the pinned file, or a document for the few entries that are
-// rendered.
+// entryHandle is an open entry.
 type entryHandle struct {
 	file *EntryFile
 	attr fuse.Attr // when it was opened
-	snap *sessioncore.Snapshot
-	at   sessioncore.FileRange
 	doc  *document.Document
-
-	entry sessioncore.Entry
-	mu    sync.Mutex    // guards known
-	known storage.Token // a later state of the file in which the entry is as it was
 }
 
 var _ = (fusefs.FileReader)((*entryHandle)(nil))
@@ -133,30 +124,7 @@ var _ = (fusefs.FileReader)((*entryHandle)(nil))
 // for a range that is not aligned to pages go-fuse's pipe can come up one page short, which the kernel
 // would take for the entry's end.
 func (h *entryHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if h.doc != nil {
-		return readAt(h.doc, dest, off, &h.file.node)
-	}
-	size := min(int64(len(dest)), h.at.Size-off)
-	if size <= 0 {
-		return fuse.ReadResultData(nil), 0
-	}
-	if err := h.read(dest[:size], off); err != nil {
-		return nil, h.file.view.fail("read", h.file.path(), err)
-	}
-	return readBytes(dest[:size]), 0
-}
-
-func (h *entryHandle) read(p []byte, off int64) error {
-	h.mu.Lock()
-	known := h.known
-	h.mu.Unlock()
-	if err := h.snap.ReadEntry(h.entry, p, off, &known); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	h.known = known
-	h.mu.Unlock()
-	return nil
+	return readAt(h.doc, dest, off, &h.file.node)
 }
 
 // storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would ask for in one
@@ -173,13 +141,14 @@ var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 // Unlike other notifications this one can be sent from a handler: the kernel takes only the locks of the
 // file's pages for it, and only reads of this file hold these.
 func (h *entryHandle) store() {
-	if h.at.Size > storeLimit || h.file.stored.Swap(true) {
+	size := h.doc.Size()
+	if size > storeLimit || h.file.stored.Swap(true) {
 		return
 	}
 	buf := storeBuffers.Get().(*[storeLimit]byte)
 	defer storeBuffers.Put(buf)
-	if h.read(buf[:h.at.Size], 0) == nil { // else the read returns the error
-		_ = h.file.WriteCache(0, buf[:h.at.Size])
+	if _, err := h.doc.ReadAt(buf[:size], 0); err == nil { // else the read returns the error
+		_ = h.file.WriteCache(0, buf[:size])
 	}
 }
 
@@ -187,10 +156,6 @@ var _ = (fusefs.FileReleaser)((*entryHandle)(nil))
 
 // Release releases the pinned file.
 func (h *entryHandle) Release(context.Context) syscall.Errno {
-	if h.doc != nil {
-		h.doc.Close()
-	} else {
-		h.snap.Release()
-	}
+	h.doc.Close()
 	return 0
 }

@@ -16,44 +16,101 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
+// The reasons that this package gives itself say what to do.
+var (
+	errArchived = errors.New("the session is archived")
+	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
+)
+
+// saysItself is for errors whose texts say what to do.
+const saysItself = ""
+
+// kindOfError is a kind of domain error: its errno, 0 for that of the system call that failed, and what its reader can do.
+type kindOfError struct {
+	err   error
+	errno syscall.Errno
+	way   string
+}
+
+// kindsOfError are the kinds, in the order in which they are looked for: an error that wraps several is of the first.
+var kindsOfError = []kindOfError{
+	{errArchived, syscall.EROFS, saysItself},
+	{errDenied, syscall.EPERM, saysItself},
+	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
+	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
+	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
+	{storage.ErrTooMany, syscall.EBUSY, saysItself},
+	{history.ErrBusy, syscall.EBUSY, "try again"},
+	{search.ErrBusy, syscall.EBUSY, saysItself},
+	{writer.ErrWaiting, syscall.EBUSY, saysItself},
+	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
+	{history.ErrQuery, syscall.EINVAL, `put what is to be found as it stands into double quotes`},
+	{search.ErrQuery, syscall.EINVAL, saysItself},
+	{sessioncore.ErrExists, syscall.EEXIST, "leave id out, and a new one is made"},
+	{fs.ErrExist, syscall.EEXIST, "what has that name is kept: see in SOURCE what it is"},
+	{sessioncore.ErrTooBig, syscall.EFBIG, "put the text into a file, and its path into the line"},
+	{history.ErrTooBig, syscall.EFBIG, "ask the database in SOURCE with sqlite3"},
+	{budget.ErrNoMemory, syscall.ENOMEM, saysItself},
+	{sent.ErrUnsupported, syscall.EOPNOTSUPP, "without -o context=sent there is a context"},
+	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "it can be done where SOURCE is"},
+	{sessioncore.ErrReadOnly, syscall.EROFS, "mount without -o ro to write"},
+	{writer.ErrNoDirectory, syscall.ENOENT, "make it first"},
+	{sessioncore.ErrNotFound, syscall.ENOENT, "entries/ has the ids that are there"},
+	{sessioncore.ErrNotSession, syscall.ENOENT, "see problems.jsonl, or the first line of the file"},
+	{storage.ErrNotRegular, syscall.ENOENT, "only files are shown; see what it is in SOURCE"},
+	{storage.ErrBadName, syscall.ENOENT, "choose a shorter name without control characters"},
+	{fs.ErrNotExist, syscall.ENOENT, "look in SOURCE whether it was moved"},
+	{context.Canceled, syscall.EINTR, saysItself},
+	{context.DeadlineExceeded, syscall.EINTR, saysItself},
+	{syscall.ENOSPC, 0, "make room where SOURCE is"},
+	{syscall.EDQUOT, 0, "make room where SOURCE is, or have the quota raised"},
+	{syscall.EFBIG, 0, "the file may not grow: see the limits of the process that serves the mount (ulimit -f)"},
+	{syscall.ENAMETOOLONG, 0, "choose a shorter one"},
+	{syscall.ENOTDIR, 0, "name a directory"},
+	{syscall.EXDEV, 0, "with the agent itself it can be done"},
+	{syscall.EOPNOTSUPP, 0, "with the agent itself it can be done"},
+	{syscall.EROFS, 0, "the file system of SOURCE is mounted read-only"},
+	{fs.ErrPermission, 0, "see the modes in SOURCE, and which user serves the mount"},
+}
+
+// unknownWay is for what the storage has failed with, and for defects of ours.
+const unknownWay = "; the log of the mount has all such errors"
+
 // errnoOf is the one function that turns domain errors into errnos (docs/design.md section 7).
 func errnoOf(err error) syscall.Errno {
-	var errno syscall.Errno
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.Is(err, storage.ErrStale):
-		return syscall.ESTALE
-	case errors.Is(err, storage.ErrLocked), errors.Is(err, sessioncore.ErrBusy), errors.Is(err, storage.ErrTooMany),
-		errors.Is(err, history.ErrBusy), errors.Is(err, search.ErrBusy), errors.Is(err, writer.ErrWaiting):
-		return syscall.EBUSY
-	case errors.Is(err, sessioncore.ErrInvalid), errors.Is(err, history.ErrQuery), errors.Is(err, search.ErrQuery):
-		return syscall.EINVAL
-	case errors.Is(err, sessioncore.ErrExists), errors.Is(err, fs.ErrExist):
-		return syscall.EEXIST
-	case errors.Is(err, sessioncore.ErrTooBig), errors.Is(err, history.ErrTooBig):
-		return syscall.EFBIG
-	case errors.Is(err, budget.ErrNoMemory):
-		return syscall.ENOMEM
-	case errors.Is(err, sent.ErrUnsupported), errors.Is(err, storage.ErrUnsupported):
-		return syscall.EOPNOTSUPP
-	case errors.Is(err, sessioncore.ErrReadOnly):
-		return syscall.EROFS
-	case errors.Is(err, sessioncore.ErrNotFound),
-		errors.Is(err, writer.ErrNoDirectory),
-		errors.Is(err, sessioncore.ErrNotSession),
-		errors.Is(err, storage.ErrNotRegular),
-		errors.Is(err, storage.ErrBadName),
-		errors.Is(err, fs.ErrNotExist):
-		return syscall.ENOENT
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return syscall.EINTR
-	case errors.As(err, &errno):
-		return errno
-	case errors.Is(err, fs.ErrPermission):
-		return syscall.EACCES
 	}
-	return syscall.EIO
+	errno := syscall.EIO
+	if k := kindOf(err); k.errno != 0 {
+		return k.errno
+	} else if k.err == fs.ErrPermission {
+		errno = syscall.EACCES
+	}
+	_ = errors.As(err, &errno)
+	return errno
+}
+
+// kindOf returns the kind of an error; its err is nil if it is of none.
+func kindOf(err error) kindOfError {
+	for _, k := range kindsOfError {
+		if errors.Is(err, k.err) {
+			return k
+		}
+	}
+	return kindOfError{way: unknownWay}
+}
+
+// wayOut returns what to do after an error about a session, or outside, as an addition to its text.
+func wayOut(session string, err error) string {
+	k := kindOf(err)
+	switch {
+	case session == outside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
+		return "; ls shows what is there"
+	case k.err == nil || k.way == saysItself:
+		return k.way
+	}
+	return "; " + k.way
 }
 
 // staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then

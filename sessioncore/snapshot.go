@@ -153,24 +153,6 @@ func (s *Snapshot) Unchanged() error {
 	return s.overwritten("the file")
 }
 
-// ReadEntry fills p from an entry's range (see EntryRange), beginning at off within it. If the file changed since
-// it was indexed, the entry's text is checked as well, and the error wraps storage.ErrStale if it is different now.
-// known caches the state last checked; pass the same variable on the next call of the same reader.
-func (s *Snapshot) ReadEntry(e Entry, p []byte, off int64, known *storage.Token) error {
-	if err := storage.ReadFull(s.pin.obj, p, s.records[e].off+off); err != nil {
-		return err
-	}
-	st, err := s.pin.obj.Stat()
-	if err != nil || st.Token == s.stat.Token || st.Token == *known {
-		return err
-	}
-	if _, err := s.EntryText(e); err != nil {
-		return err
-	}
-	*known = st.Token
-	return nil
-}
-
 // ReadAt reads the pinned file; see document.Source.
 func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.pin.obj.ReadAt(p, off) }
 
