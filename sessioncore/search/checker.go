@@ -101,7 +101,7 @@ func (c *checker) body(body []byte) {
 	}
 	c.decoded = c.decoded[:0]
 	for len(body) > 0 && !c.refused {
-		n := safeCut(body, window)
+		n := rawjson.CutPoint(body, window)
 		c.decoded = rawjson.AppendDecoded(c.decoded, body[:n])
 		body = body[n:]
 		c.find(c.decoded)
@@ -111,41 +111,6 @@ func (c *checker) body(body []byte) {
 		}
 		c.decoded = append(c.decoded[:0], c.decoded[keep:]...)
 	}
-}
-
-// safeCut returns an offset, at most at if that can be, at which the body of a JSON string can be cut: not within a
-// character, nor within an escape, nor between the halves of a pair.
-func safeCut(body []byte, at int) int {
-	if at >= len(body) {
-		return len(body)
-	}
-	i := 0
-	for i < at {
-		n := bytes.IndexByte(body[i:at], '\\')
-		if n < 0 {
-			return characterStart(body, at)
-		}
-		i += n
-		size := 2
-		if _, long := readEscape(body[i:]); long > 0 {
-			size = long
-		}
-		if i > 0 && i+size > at {
-			return i
-		}
-		i += size
-	}
-	return i
-}
-
-// characterStart returns the offset of the character that at is within.
-func characterStart(body []byte, at int) int {
-	for back := range utf8.UTFMax {
-		if utf8.RuneStart(body[at-back]) {
-			return at - back
-		}
-	}
-	return at // it is within none: no character is that long
 }
 
 // find looks for the words in decoded text.

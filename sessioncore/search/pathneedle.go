@@ -46,7 +46,7 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		if n < 0 {
 			return nil, false
 		}
-		if end += n; !isEscaped(b[:end]) {
+		if end += n; !rawjson.IsEscaped(b[:end]) {
 			break
 		}
 		end++
@@ -57,7 +57,7 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		if n < 0 {
 			return nil, false
 		}
-		if start = least + n; !isEscaped(b[:start]) {
+		if start = least + n; !rawjson.IsEscaped(b[:start]) {
 			break
 		}
 	}
@@ -66,13 +66,4 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		return nil, false
 	}
 	return b[start+1 : end], true
-}
-
-// isEscaped reports whether what follows text is escaped by its last byte.
-func isEscaped(text []byte) bool {
-	n := len(text)
-	for n > 0 && text[n-1] == '\\' {
-		n--
-	}
-	return (len(text)-n)%2 == 1
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/memory"
@@ -85,7 +86,7 @@ func TestHostile(t *testing.T) {
 			body := strings.Repeat("x", shift) + strings.Repeat(unit, window/len(unit)+20)
 			s := one(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+body+`"}`))
 			for len(body) > 0 {
-				n := safeCut([]byte(body), window)
+				n := rawjson.CutPoint([]byte(body), window)
 				require.Positive(t, n)
 				body = body[n:]
 				require.True(t, body == "" || strings.HasPrefix(body, unit) || unit == "\xe2\x82", "%q", unit)

@@ -38,15 +38,15 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeez
 	body := v[1 : len(v)-1]
 	x.visible = x.visible[:0]
 	if len(body) <= limits.whole {
-		squeezed = x.show(body, false)
+		squeezed = x.show(body)
 		e.head = x.visible
 		return e, squeezed
 	}
-	from, to := escapeStart(body, limits.head), escapeStart(body, len(body)-limits.tail)
+	from, to := rawjson.CutPoint(body, limits.head), rawjson.CutPoint(body, len(body)-limits.tail)
 	e.left = to - from
-	squeezed = x.show(body[:from], true)
+	squeezed = x.show(body[:from])
 	n := len(x.visible)
-	squeezed = x.show(body[to:], true) || squeezed
+	squeezed = x.show(body[to:]) || squeezed
 	e.head, e.tail = x.visible[:n:n], x.visible[n:]
 	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
@@ -60,15 +60,12 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeez
 	return e, squeezed
 }
 
-// show appends the visible text of the body of a JSON string; cut says that body is only a piece of it.
-func (x *excerpter) show(body []byte, cut bool) (squeezed bool) {
+// show appends the visible text of the body of a JSON string, or of a part of it.
+func (x *excerpter) show(body []byte) (squeezed bool) {
 	text := body
 	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
 		x.decoded = rawjson.AppendDecoded(x.decoded[:0], body)
 		text = x.decoded
-		if cut {
-			text = trimSurrogates(text)
-		}
 	}
 	if x.squeezed, squeezed = appendSqueezed(x.squeezed[:0], text); squeezed {
 		text = x.squeezed
@@ -82,47 +79,6 @@ func shownLine(v rawjson.Value, characters int) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
 	return markdown.AppendLine(nil, e.head, characters)
-}
-
-// trimSurrogates removes half surrogate pairs at the ends of a piece.
-func trimSurrogates(text []byte) []byte {
-	if rawjson.IsSurrogate(text) && text[1] >= 0xB0 {
-		text = text[3:]
-	}
-	if n := len(text); n >= 3 && rawjson.IsSurrogate(text[n-3:]) && text[n-2] < 0xB0 {
-		text = text[:n-3]
-	}
-	return text
-}
-
-// longestEscape is the length of \uXXXX.
-const longestEscape = 6
-
-// escapeStart returns the largest offset up to at where a string's body can be cut: not within an escape, and not
-// within a character.
-func escapeStart(body []byte, at int) int {
-	for k := 1; k < longestEscape && k <= at; k++ {
-		start := at - k
-		if body[start] != '\\' || backslashesBefore(body, start)%2 == 1 {
-			continue
-		}
-		if n, _ := rawjson.EscapeLen(body[start:]); k < n {
-			return start
-		}
-		return at
-	}
-	for back := 0; back < 3 && at > 0 && at < len(body) && body[at]&0xC0 == 0x80; back++ {
-		at--
-	}
-	return at
-}
-
-func backslashesBefore(text []byte, at int) int {
-	n := 0
-	for at-n > 0 && text[at-n-1] == '\\' {
-		n++
-	}
-	return n
 }
 
 const (

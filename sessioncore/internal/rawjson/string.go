@@ -1,5 +1,7 @@
 package rawjson
 
+import "bytes"
+
 // shortEscape is the set of bytes that form an escape of two bytes with a backslash before them.
 var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
@@ -23,6 +25,41 @@ func EscapeLen(b []byte) (int, Status) {
 		return 6, OK
 	}
 	return 0, Bad
+}
+
+// IsEscaped reports whether what follows a part of a string's body is escaped by its last byte.
+func IsEscaped(body []byte) bool {
+	return (len(body)-len(bytes.TrimRight(body, `\`)))%2 == 1
+}
+
+// CutPoint returns the largest offset up to at at which the body of a string can be cut: not within a character or an
+// escape, nor between the halves of a surrogate pair.
+func CutPoint(body []byte, at int) int {
+	const longest = len(`\uXXXX`)
+	if at >= len(body) {
+		return len(body)
+	}
+	for start := at - 1; start >= 0 && start > at-longest; start-- {
+		if body[start] == '\\' && !IsEscaped(body[:start]) {
+			if n, _ := EscapeLen(body[start:]); start+n > at {
+				at = start
+			}
+			break
+		}
+	}
+	for back := 0; back < 3 && at > 0 && body[at]&0xC0 == 0x80; back++ {
+		at--
+	}
+	if before := at - longest; before >= 0 && !IsEscaped(body[:before]) && isHalf(body[before:], IsHighSurrogate) && isHalf(body[at:], IsLowSurrogate) {
+		return before
+	}
+	return at
+}
+
+// isHalf reports whether text begins with an escape of such a half of a surrogate pair.
+func isHalf(text []byte, half func(rune) bool) bool {
+	n, status := EscapeLen(text)
+	return status == OK && n == 6 && text[0] == '\\' && half(Hex4(text[2:]))
 }
 
 // HexDigit returns the value of a hexadecimal digit, or -1.
