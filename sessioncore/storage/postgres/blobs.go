@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -157,7 +156,7 @@ func (b *Blobs) Open(name string) (storage.Object, error) {
 			}
 			b.noteWhole(f.path, version)
 			if version != f.version {
-				b.lookAgain(f.path)
+				b.lookAgain()
 				continue
 			}
 		}
@@ -168,38 +167,16 @@ func (b *Blobs) Open(name string) (storage.Object, error) {
 
 // Replace implements storage.Storage. The content must be what the name says.
 func (b *Blobs) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	if err := b.refresh(); err != nil {
-		return storage.Stat{}, err
-	}
-	before, err := b.expected(name, expect)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	var content bytes.Buffer
-	if err := write(&content); err != nil {
-		return storage.Stat{}, err
-	}
-	data := content.Bytes()
-	sum := sha256.Sum256(data)
-	switch {
-	case hex.EncodeToString(sum[:]) != name:
-		return storage.Stat{}, fmt.Errorf("%w: a blob's name is its hash: %s", fs.ErrInvalid, name)
-	case len(data) > maxContent/2: // a dump of the table has it as text, twice as long
-		return storage.Stat{}, fmt.Errorf("%w: a database stores no more than %d MiB in a blob", unix.EFBIG, maxContent/2>>20)
-	}
-	c := change{path: name, version: before.version, sql: b.sql.update, args: []any{nowMs(), data}, data: data}
-	if before.version == "" {
-		c.sql = b.sql.insert
-	}
-	after, asked, err := b.write(name, c)
-	if errors.Is(err, storage.ErrStale) && before.version == "" {
-		err = fmt.Errorf("%w: %w", err, fs.ErrExist)
-	}
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	b.noteWhole(name, after.version)
-	return b.writtenAnew(name, after, asked), nil
+	return b.replaceBy(name, expect, write, func(data []byte) ([]any, error) {
+		sum := sha256.Sum256(data)
+		switch {
+		case hex.EncodeToString(sum[:]) != name:
+			return nil, fmt.Errorf("%w: a blob's name is its hash: %s", fs.ErrInvalid, name)
+		case len(data) > maxContent/2: // a dump of the table has it as text, twice as long
+			return nil, fmt.Errorf("%w: a database stores no more than %d MiB in a blob", unix.EFBIG, maxContent/2>>20)
+		}
+		return []any{data}, nil
+	})
 }
 
 // Append implements storage.Storage: nothing is added to a blob.

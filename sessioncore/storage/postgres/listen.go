@@ -23,7 +23,7 @@ const (
 // listener hears of changes of the table where it has the trigger (Source.Trigger). A table is looked at as often as without
 // it: a connection that broke in silence must not hide anything.
 type listener struct {
-	told  atomic.Int64 // how often a change was told, or may have been missed
+	told  atomic.Int64 // how often a change was told, or found, or may have been missed
 	ours  sync.Map     // the process numbers of this storage's connections: what they wrote is known
 	asked time.Time    // when the trigger was looked for; guarded by look.mu
 	on    bool         // it was there; guarded by look.mu

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // look is what is known of when the table was last looked at.
@@ -41,6 +39,9 @@ func (s *Storage) refresh() error {
 	}
 	return err
 }
+
+// lookAgain makes the next refresh look at the table, where something was not as it was known.
+func (s *Storage) lookAgain() { s.listener.told.Add(1) }
 
 // lookNow looks at the table.
 func (s *Storage) lookNow(ctx context.Context) error {
@@ -137,25 +138,6 @@ func (s *Storage) unnamed(path string) {
 	if s.odd++; s.odd == 1 && s.look.seen != "" {
 		s.opts.Log.Warn("a row is not shown, as what follows the prefix in its path is no usable name", "path", path, "prefix", s.prefix)
 	}
-}
-
-// readOne brings the catalogue up to date with one row, which may be gone.
-func (s *Storage) readOne(ctx context.Context, c conn, sql, path string) error {
-	var f maybeFacts
-	asked := s.now()
-	switch err := c.QueryRow(ctx, sql, path).Scan(f.targets()...); {
-	case errors.Is(err, pgx.ErrNoRows):
-		s.mu.Lock()
-		s.remove(path)
-		s.mu.Unlock()
-	case err != nil:
-		return err
-	default:
-		s.mu.Lock()
-		s.put(f.facts(), asked)
-		s.mu.Unlock()
-	}
-	return nil
 }
 
 // maybeFacts are the columns of a row, NULL where there is none.

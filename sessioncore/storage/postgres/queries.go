@@ -12,7 +12,7 @@ import (
 type queries struct {
 	titles bool // the table has the title columns
 
-	changed, one, lockRow       string
+	changed, lockRow            string
 	heads, rest                 string
 	append, overwrite, setTitle string
 	update, insert, whatIsThere string
@@ -54,8 +54,7 @@ func makeQueries(table string, of tableOf) queries {
 		pg_snapshot_xmin(pg_current_snapshot())::text AS x) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text IS NULL OR age(xmin) <= age($2::text::xid))) r ON true`
-	q.one = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1`
-	q.lockRow = q.one + ` FOR UPDATE`
+	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
 	// it longer than to unpack all of a row that is not long.

@@ -129,9 +129,18 @@ func (t title) is(u title) bool {
 
 // Replace implements storage.Storage.
 func (s *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	if err := storage.CheckName(name); err != nil {
-		return storage.Stat{}, err
-	}
+	return s.replaceBy(name, expect, write, func(text []byte) (args []any, err error) {
+		args = []any{string(text)}
+		if s.sql.titles {
+			t, _ := parseSlot(text)
+			args = append(args, t.text, t.source, t.updated)
+		}
+		return args, checkText(text, 0)
+	})
+}
+
+// replaceBy is Replace with what args makes of the content: the parameters from $4 on.
+func (s *Storage) replaceBy(name string, expect storage.Token, write func(io.Writer) error, args func(content []byte) ([]any, error)) (storage.Stat, error) {
 	if err := s.refresh(); err != nil {
 		return storage.Stat{}, err
 	}
@@ -143,17 +152,16 @@ func (s *Storage) Replace(name string, expect storage.Token, write func(io.Write
 	if err := write(&content); err != nil {
 		return storage.Stat{}, err
 	}
-	text := content.Bytes()
-	if err := checkText(text, 0); err != nil {
+	more, err := args(content.Bytes())
+	if err != nil {
 		return storage.Stat{}, err
 	}
-	c := change{path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update, args: []any{content.modified, string(text)}, data: text}
+	c := change{
+		path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update,
+		args: append([]any{content.modified}, more...), data: content.Bytes(),
+	}
 	if before.version == "" {
 		c.sql, c.version = s.sql.insert, ""
-	}
-	if s.sql.titles {
-		t, _ := parseSlot(text)
-		c.args = append(c.args, t.text, t.source, t.updated)
 	}
 	after, asked, err := s.write(name, c)
 	if errors.Is(err, storage.ErrStale) && before.version == "" {
@@ -249,7 +257,7 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		}
 		return after, asked, nil
 	case errors.Is(err, pgx.ErrNoRows):
-		s.lookAgain(c.path)
+		s.lookAgain()
 		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	return facts{}, asked, saidError(err)
@@ -332,11 +340,6 @@ func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, e
 	f = is.facts()
 	done = done && f.version != c.version && (c.also == nil || c.also(f))
 	return f, done, nil
-}
-
-// lookAgain brings the catalogue up to date with a row that is not in the state that was known.
-func (s *Storage) lookAgain(path string) {
-	_ = s.try(func(ctx context.Context, c conn) error { return s.readOne(ctx, c, s.sql.one, path) }) // the next look does it as well
 }
 
 // written stores what a write made of a row, and returns its state.
