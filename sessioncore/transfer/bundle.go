@@ -81,7 +81,7 @@ func openBundle(ctx context.Context, file *os.File) (*bundle, error) {
 		delete(sums, f.Path)
 	}
 	for name := range sums {
-		return nil, fmt.Errorf("it was changed: %s does not name %.200q", manifestName, name)
+		return nil, fmt.Errorf("it is damaged: %s does not name %.200q", manifestName, name)
 	}
 	for _, items := range b.dirs {
 		slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
@@ -134,6 +134,9 @@ func (b *bundle) read(ctx context.Context, in *io.SectionReader) (m *manifest, s
 
 // enter adds a file to the directories.
 func (b *bundle) enter(name string, f bundled) error {
+	if _, isDir := b.dirs[name]; isDir {
+		return fmt.Errorf("%.200q is a file and a directory", name)
+	}
 	b.at[name] = f
 	kind := storage.KindFile
 	for name != "" {
