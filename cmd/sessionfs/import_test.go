@@ -1,0 +1,360 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	iofs "io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+)
+
+// conformance is the folder of the conformance cases: all of them where they are at hand, beside the project or where
+// SESSIONFS_CONFORMANCE says.
+func conformance(t *testing.T) string {
+	t.Helper()
+	whole := os.Getenv("SESSIONFS_CONFORMANCE")
+	if whole == "" {
+		whole = "../../../shared/conformance"
+	}
+	if _, err := os.Stat(whole); err != nil {
+		if os.Getenv(requireEnv) != "" {
+			t.Fatalf("%s is set, so all conformance cases must be there: %v. SESSIONFS_CONFORMANCE names their folder", requireEnv, err)
+		}
+		whole = filepath.Join(projectRoot, "testdata/conformance")
+	}
+	whole, err := filepath.Abs(whole)
+	require.NoError(t, err)
+	return whole
+}
+
+// filesBelow returns what is in the files below a directory, without those that programs hide.
+func filesBelow(t *testing.T, top string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(top, func(file string, item iofs.DirEntry, err error) error {
+		if err != nil || item.IsDir() || item.Name()[0] == '.' {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		name, _ := filepath.Rel(top, file)
+		files[name] = string(text)
+		return err
+	})
+	require.NoError(t, err)
+	return files
+}
+
+// wantedOf returns what an import of a folder of cases is to make of its agent directories, after what it said: all their
+// sessions and what lies beside those, but what was refused, without what was torn, and the blobs.
+func wantedOf(t *testing.T, folder, said string) map[string]string {
+	t.Helper()
+	want := map[string]string{}
+	require.NoError(t, filepath.WalkDir(folder, func(file string, item iofs.DirEntry, err error) error {
+		_, place, inSessions := strings.Cut(file, "/agent/sessions/")
+		if err != nil || item.IsDir() || !inSessions || strings.Contains(said, "refused: "+file+": ") {
+			return err
+		}
+		isSession, beside := strings.HasSuffix(file, ".jsonl"), strings.Count(place, "/") > 1
+		if !isSession && !beside {
+			return nil // notes, backups
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, line := range strings.Split(said, "\n") {
+			_, after, torn := strings.Cut(line, "its last line is torn: ")
+			if torn && strings.Contains(line, " sessions/"+place+" ") {
+				n := 0
+				_, err := fmt.Sscan(after, &n)
+				require.NoError(t, err)
+				require.NotContains(t, string(text[len(text)-n:]), "\n")
+				text = text[:len(text)-n]
+			}
+		}
+		require.NotContains(t, want, "sessions/"+place)
+		want["sessions/"+place] = string(text)
+		return nil
+	}))
+	return want
+}
+
+// lessBlobs checks that blobs are what their names say, and returns the other files.
+func lessBlobs(t *testing.T, files map[string]string) map[string]string {
+	t.Helper()
+	blobs := 0
+	for name, text := range files {
+		if hash, ok := strings.CutPrefix(name, "blobs/"); ok {
+			require.Equal(t, hash, sha256Of(text))
+			delete(files, name)
+			blobs++
+		}
+	}
+	require.NotZero(t, blobs)
+	return files
+}
+
+// TestImportConformance: all cases are imported into an empty directory, byte for byte but for what is said, and a bundle of
+// that brings all of it elsewhere.
+func TestImportConformance(t *testing.T) {
+	folder, s := conformance(t), newStore(t, user{"self", os.Geteuid()})
+	s.source = s.mkdir("empty/agent")
+	r := s.here("import", folder)
+	require.Equal(t, exitFailure, r.code, r.stderr)
+	require.Regexp(t, `\n\d+ new, 0 longer, 0 same, [1-9]\d* refused; \d+ other files are left out\n$`, r.stdout)
+	want := wantedOf(t, folder, r.stdout)
+	require.Equal(t, want, lessBlobs(t, filesBelow(t, s.source)))
+
+	before := s.exec("find", s.source, "-printf", "%p %T@ %C@ %i %s\n").stdout
+	again := s.here("import", folder)
+	require.Equal(t, exitFailure, again.code)
+	require.Regexp(t, `\n0 new, 0 longer, \d+ same, [1-9]\d* refused; `, again.stdout)
+	require.Equal(t, before, s.exec("find", s.source, "-printf", "%p %T@ %C@ %i %s\n").stdout, "the same once more changes nothing")
+
+	bundle := filepath.Join(s.dir, "x.tar")
+	r = s.here("bundle", "sessions/*/*.jsonl")
+	require.Zero(t, r.code, r.stderr)
+	require.NoError(t, os.WriteFile(bundle, []byte(r.stdout), 0o600))
+	first := filesBelow(t, s.source)
+	s.source = s.mkdir("other/agent")
+	r = s.here("import", bundle)
+	require.Zero(t, r.code, r.stdout)
+	require.Equal(t, first, filesBelow(t, s.source))
+	info, err := os.Stat(bundle)
+	require.NoError(t, err)
+	r = s.fed(strings.Repeat("x", int(info.Size())), "import", "-")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stdout, "refused: -: it is no bundle")
+}
+
+// TestImportIntoDatabase: all cases are imported into a table, with their times; what a row cannot hold is refused.
+func TestImportIntoDatabase(t *testing.T) {
+	folder, s := conformance(t), newStore(t, user{"self", os.Geteuid()})
+	table := postgrestest.Shared(t).NewTable(t)
+	const prefix = "/home/me/sessions/"
+	s.source = table.Source("&prefix=" + prefix)
+	imported := func(options ...string) string {
+		r := s.here("import", append(options, folder)...)
+		require.Equal(t, exitFailure, r.code, r.stderr)
+		return r.stdout
+	}
+	said := imported("-o", "blobs=postgres")
+	require.Contains(t, said, "a database has no place for them")
+	want := maps.Clone(wantedOf(t, folder, said))
+	maps.DeleteFunc(want, func(name, _ string) bool { return !strings.HasSuffix(name, ".jsonl") })
+	got := map[string]string{}
+	rows, err := table.Query(t.Context(), `SELECT path, content, mtime_ms FROM `+table.Name)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var path, content string
+		var ms int64
+		require.NoError(t, rows.Scan(&path, &content, &ms))
+		got["sessions/"+strings.TrimPrefix(path, prefix)] = content
+		require.Greater(t, time.Since(time.UnixMilli(ms)), time.Minute, "of the file")
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, want, got)
+	require.Regexp(t, `\n0 new, 0 longer, \d+ same, [1-9]\d* refused; `, imported("-o", "blobs=postgres"))
+	require.NotContains(t, imported("-o", "blobs=postgres"), "there is no place for it")
+	require.Contains(t, imported(), "there is no place for it", "for images")
+}
+
+// TestImportKilled: an import that is killed at any moment leaves nothing half, and the next one completes it.
+func TestImportKilled(t *testing.T) {
+	kills := 10
+	if os.Getenv("SESSIONFS_TEST_FULL") == "1" {
+		kills = 50
+	}
+	folder, s := filepath.Join(conformance(t), "generated"), newStore(t, user{"self", os.Geteuid()})
+	reference := s.mkdir("reference/agent")
+	start := time.Now()
+	r := s.run("import", "-s", reference, folder)
+	took := time.Since(start)
+	require.Zero(t, r.code, r)
+	want := filesBelow(t, reference)
+	killed := 0
+	for n := range kills {
+		source, before := s.mkdir(fmt.Sprintf("%d/agent", n)), map[string]string{}
+		if n%2 == 1 { // sessions that are to grow
+			for name, text := range want {
+				if at := strings.LastIndexByte(text[:len(text)/2], '\n') + 1; strings.HasSuffix(name, ".jsonl") && at > 0 {
+					before[name] = text[:at]
+					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(source, name)), 0o700))
+					require.NoError(t, os.WriteFile(filepath.Join(source, name), []byte(text[:at]), 0o600))
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(took))))
+		child := s.command(program, "import", "-s", source, folder)
+		require.NoError(t, child.Start())
+		go func() {
+			<-ctx.Done()
+			_ = child.Process.Kill()
+		}()
+		if child.Wait() != nil {
+			killed++
+		}
+		cancel()
+		for name, text := range filesBelow(t, source) {
+			require.True(t, text == want[name] || before[name] != "" && text == before[name], "%s is half", name)
+		}
+		r := s.run("import", "-s", source, folder)
+		require.Zero(t, r.code, r)
+		require.Equal(t, want, filesBelow(t, source))
+	}
+	require.NotZero(t, killed)
+}
+
+// TestImportAtOnce: several imports at once, into a directory that is mounted, lose nothing.
+func TestImportAtOnce(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	folder := filepath.Join(conformance(t), "generated")
+	s.mount()
+	var group sync.WaitGroup
+	var said [3]result
+	for n := range said {
+		cmd := s.command(program, "import", "-s", s.source, folder)
+		group.Go(func() {
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			assert.NoError(t, cmd.Run())
+			said[n] = result{stdout: out.String()}
+		})
+	}
+	group.Wait()
+	all := 0
+	for _, r := range said {
+		all += strings.Count(r.stdout, "new     ")
+	}
+	want := wantedOf(t, folder, "")
+	sessions := 0
+	for name, text := range want {
+		if strings.Count(name, "/") == 2 {
+			sessions++
+		}
+		shown, err := os.ReadFile(filepath.Join(s.mountpoint, name))
+		require.NoError(t, err)
+		require.True(t, text == string(shown), name)
+	}
+	require.Equal(t, sessions, all, "each was new once")
+	want[sessionPath] = sessionText
+	require.Equal(t, want, lessBlobs(t, filesBelow(t, s.source)))
+}
+
+// TestImportBesideClient: of what a client appends meanwhile nothing is lost, and a session that one has open does not grow.
+func TestImportBesideClient(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	copied := s.mkdir("copy") + "/copy.jsonl"
+	line := func(id string) string {
+		return fmt.Sprintf(`{"type":"message","id":"%s","parentId":"aaaaaaaa","timestamp":"2026-02-16T10:20:32.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, id)
+	}
+	require.NoError(t, os.WriteFile(copied, []byte(sessionText+line("copied")), 0o600))
+	file := filepath.Join(s.source, sessionPath)
+	for range 5 {
+		require.NoError(t, os.WriteFile(file, []byte(sessionText), 0o600))
+		done := make(chan result)
+		go func() { done <- s.here("import", copied) }()
+		for n := range 40 {
+			appendAsClient(t, file, line(fmt.Sprint("client", n)))
+		}
+		r := <-done
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(text), sessionText))
+		for n := range 40 {
+			require.Equal(t, 1, strings.Count(string(text), line(fmt.Sprint("client", n))))
+		}
+		require.Equal(t, r.code == 0, strings.Contains(string(text), line("copied")), r)
+		require.Equal(t, r.code != 0, strings.Contains(r.stdout, "refused: "+copied+": what is there is another file"), r)
+	}
+
+	require.NoError(t, os.WriteFile(file, []byte(sessionText), 0o600))
+	holder := s.command("bash", "-c", `exec 3>>"$1"; echo; read -r`, "bash", file)
+	in, err := holder.StdinPipe()
+	require.NoError(t, err)
+	out, err := holder.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, holder.Start())
+	_, err = out.Read(make([]byte, 1))
+	require.NoError(t, err)
+	r := s.run("import", "-s", s.source, copied)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stdout, fmt.Sprintf("process %d", holder.Process.Pid))
+	require.NoError(t, in.Close())
+	_ = holder.Wait()
+	require.Equal(t, "longer  "+sessionPath+"\n0 new, 1 longer, 0 same, 0 refused\n", s.run("import", "-s", s.source, copied).stdout)
+}
+
+// appendAsClient appends as clients do that keep to the lock.
+func appendAsClient(t *testing.T, file, text string) {
+	t.Helper()
+	lock := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".lock")
+	require.True(t, eventually(func() bool {
+		f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return false
+		}
+		_, err = fmt.Fprintf(f, "%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+		return err == nil && f.Close() == nil
+	}))
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Remove(lock))
+}
+
+// TestImportTo: --to takes a directory in sessions/, its whole path, or a working directory.
+func TestImportTo(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	x := s.mkdir("copy") + "/x.jsonl"
+	for to, want := range map[string]string{
+		"p": "sessions/p", "p/q": "sessions/p/q", s.source + "/sessions/r": "sessions/r", "/work": "sessions/--work--", "/other/place/": "sessions/--other-place--",
+	} {
+		require.NoError(t, os.WriteFile(x, []byte(strings.ReplaceAll(sessionText, "1f9d2a6b9c0d1234", sha256Of(to))), 0o600))
+		r := s.here("import", "--to", to, x)
+		require.Zero(t, r.code, r)
+		require.FileExists(t, filepath.Join(s.source, want, "x.jsonl"))
+	}
+	requireStatus(t, exitUsage, s.here("import", "--to", "../p", x), "--to")
+	requireStatus(t, exitUsage, s.here("import"), "at least 1 arg")
+	r := s.here("import", "-o", "ro", x)
+	require.Contains(t, r.stdout, "read-only")
+}
+
+// TestBundleRefuses: what is no session ends it, and a terminal gets no archive.
+func TestBundleRefuses(t *testing.T) {
+	s := commandStore(t)
+	requireStatus(t, exitFailure, s.here("bundle", "nothing"), "nothing: no such file")
+	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions: it is not a session")
+	requireStatus(t, exitFailure, s.here("bundle", "by-id/019d3d9/leaf"), "not a session")
+	requireStatus(t, exitUsage, s.here("bundle"), "at least 1 arg")
+	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, 1, strings.Count(r.stdout, `"id":"019d3d96-6b66-7996-8ead-42aae5653abc"`), "once")
+	terminal := s.command("script", "-q", "-e", "-c", program+" bundle -s "+s.source+" 019d3d9", "/dev/null")
+	terminal.Stdin = strings.NewReader("")
+	r = s.finish(terminal)
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stdout, "would go to the terminal")
+	terminal = s.command("script", "-q", "-e", "-c", program+" import -s "+s.source+" "+s.source, "/dev/null")
+	terminal.Stdin = strings.NewReader("")
+	r = s.finish(terminal)
+	require.Zero(t, r.code)
+	require.Contains(t, r.stdout, "\r\x1b[K", "the progress goes away")
+}
