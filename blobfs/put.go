@@ -40,17 +40,18 @@ func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	return hash, nil
 }
 
-// Copy is Put for content that is read while it is stored, and fails unless that has the hash.
+// Copy is Put for content that is read twice instead of being held. It fails, and writes nothing, unless that has the hash.
 func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(from, 0, size)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != hash {
+		return errors.New("its content is not what its name says")
+	}
 	return s.store(hash, func(out io.Writer) error {
-		sum := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(from, 0, size)); err != nil {
-			return err
-		}
-		if hex.EncodeToString(sum.Sum(nil)) != hash {
-			return errors.New("its content is not what its name says")
-		}
-		return nil
+		_, err := io.Copy(out, io.NewSectionReader(from, 0, size))
+		return err
 	})
 }
 

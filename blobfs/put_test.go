@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -78,6 +79,25 @@ func TestPutRepairs(t *testing.T) {
 		require.True(t, whole)
 	}
 	onlyFile(t, dir, hashOf(data))
+}
+
+// TestCopy: a blob is copied if it has the hash that is its name, over a part of it too; otherwise nothing changes.
+func TestCopy(t *testing.T) {
+	store, dir := openStore(t)
+	data := strings.NewReader("a picture")
+	hash := hashOf([]byte("a picture"))
+	require.ErrorContains(t, store.Copy(hash, data, data.Size()-1), "is not what its name says")
+	items, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, items)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, hash), []byte("a pic"), 0o600))
+	for range 2 {
+		require.NoError(t, store.Copy(hash, data, data.Size()))
+		whole, err := store.verify(hash)
+		require.NoError(t, err)
+		require.True(t, whole)
+	}
+	onlyFile(t, dir, hash)
 }
 
 func TestPutRefuses(t *testing.T) {

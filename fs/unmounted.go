@@ -83,14 +83,23 @@ func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *t
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
+	var files storage.Storage
 	switch {
 	case name != "" && top == layout.Sessions:
-		return b.Add(ctx, u.tree.store.Storage(), name+layout.SessionSuffix)
+		files = u.tree.store.Storage()
 	case name != "" && top == layout.Archive:
-		return b.Add(ctx, u.tree.archive.unpacked, name+layout.SessionSuffix)
+		files = u.tree.archive.unpacked
+	default:
+		return errNotBundled
 	}
-	return errors.New("it is not a session")
+	err := b.Add(ctx, files, name+layout.SessionSuffix)
+	if storage.IsMissing(err) {
+		err = errNotBundled
+	}
+	return err
 }
+
+var errNotBundled = errors.New("it is not a session")
 
 // Close puts on disk the new sessions that are in memory and were written to, as the end of a mount does, and closes
 // everything. The error is that of Server.End.

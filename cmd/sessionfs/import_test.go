@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	iofs "io/fs"
 	"maps"
@@ -65,7 +66,7 @@ func wantedOf(t *testing.T, folder, said string) map[string]string {
 	want := map[string]string{}
 	require.NoError(t, filepath.WalkDir(folder, func(file string, item iofs.DirEntry, err error) error {
 		_, place, inSessions := strings.Cut(file, "/agent/sessions/")
-		if err != nil || item.IsDir() || !inSessions || strings.Contains(said, "refused: "+file+": ") {
+		if err != nil || item.IsDir() || !inSessions || item.Name()[0] == '.' || strings.Contains(said, "refused: "+file+": ") {
 			return err
 		}
 		isSession, beside := strings.HasSuffix(file, ".jsonl"), strings.Count(place, "/") > 1
@@ -90,6 +91,8 @@ func wantedOf(t *testing.T, folder, said string) map[string]string {
 	}))
 	return want
 }
+
+func sha256Of(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // lessBlobs checks that blobs are what their names say, and returns the other files.
 func lessBlobs(t *testing.T, files map[string]string) map[string]string {
@@ -324,7 +327,7 @@ func TestImportTo(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
 	x := s.mkdir("copy") + "/x.jsonl"
 	for to, want := range map[string]string{
-		"p": "sessions/p", "p/q": "sessions/p/q", s.source + "/sessions/r": "sessions/r", "/work": "sessions/--work--", "/other/place/": "sessions/--other-place--",
+		"p": "sessions/p", "p/q": "sessions/p/q", s.source + "/sessions/r": "sessions/r", "/other/place/": "sessions/--other-place--",
 	} {
 		require.NoError(t, os.WriteFile(x, []byte(strings.ReplaceAll(sessionText, "1f9d2a6b9c0d1234", sha256Of(to))), 0o600))
 		r := s.here("import", "--to", to, x)
