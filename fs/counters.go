@@ -19,7 +19,7 @@ type Counters struct {
 	Last     time.Time `json:"last"`     // the last request
 	Requests int64     `json:"requests"` // for which programs waited
 	Errors   int64     `json:"errors"`   // of them that were refused or failed; what is not there is no error
-	Running  int       `json:"running"`  // requests under way
+	Running  int64     `json:"running"`  // requests under way
 	Open     int64     `json:"open"`     // files and directories that programs have open
 	Sessions int       `json:"sessions"` // whose index is kept
 	New      int       `json:"new"`      // new sessions that are not on disk yet
@@ -30,8 +30,8 @@ type Counters struct {
 
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
-	c := s.calls.counts.read()
-	c.Since, c.Running = s.since, s.calls.running()
+	c := s.counts.read()
+	c.Since = s.since
 	c.Sessions, c.New, c.Held = s.tree.store.Indexed(), len(s.tree.sessions.Names()), s.tree.view.Memory.Held()
 	c.Memory, c.Shared = residentMemory(), s.tree.shared
 	return c
@@ -40,10 +40,11 @@ func (s *Server) Counters() Counters {
 // Idle returns how long no program has asked for anything, 0 while one has something open. The kernel answers some
 // requests itself for a second.
 func (s *Server) Idle() time.Duration {
-	if s.calls.running() > 0 || s.calls.counts.open.Load() > 0 {
+	now := s.counts.read()
+	if now.Running > 0 || now.Open > 0 {
 		return 0
 	}
-	last := s.calls.counts.read().Last
+	last := now.Last
 	if last.Before(s.since) {
 		last = s.since
 	}
@@ -55,27 +56,31 @@ func (s *Server) Save(ctx context.Context) error { return s.tree.view.Writer.Syn
 
 // counts are the counters of requests.
 type counts struct {
-	requests, errors, open atomic.Int64
-	last                   atomic.Int64 // in nanoseconds since 1970
+	requests, errors, running, open atomic.Int64
+	last                            atomic.Int64 // in nanoseconds since 1970
 }
 
 func (c *counts) read() Counters {
-	n := Counters{Requests: c.requests.Load(), Errors: c.errors.Load(), Open: c.open.Load()}
+	n := Counters{Requests: c.requests.Load(), Errors: c.errors.Load(), Running: c.running.Load(), Open: c.open.Load()}
 	if last := c.last.Load(); last != 0 {
 		n.Last = time.Unix(0, last)
 	}
 	return n
 }
 
-func (c *counts) begin() {
+// request counts a request that begins; the function that it returns counts its end.
+func (c *counts) request(status *fuse.Status) func() {
 	c.requests.Add(1)
+	c.running.Add(1)
 	c.last.Store(time.Now().UnixNano())
-}
-
-// end counts what is for somebody to look at: not a name that is not there, nor a caller who did not wait.
-func (c *counts) end(status fuse.Status) {
-	if status != fuse.OK && status != fuse.ENOENT && status != fuse.EINTR {
-		c.errors.Add(1)
+	*status = fuse.EIO // what a panic is answered with
+	return func() {
+		c.running.Add(-1)
+		switch *status { // for somebody to look at is neither a name that is not there, nor a caller who did not wait
+		case fuse.OK, fuse.ENOENT, fuse.EINTR:
+		default:
+			c.errors.Add(1)
+		}
 	}
 }
 

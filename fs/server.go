@@ -17,13 +17,13 @@ import (
 
 // Server is a running mount.
 type Server struct {
-	fuse  *fuse.Server
-	tree  *tree
-	log   *slog.Logger
-	calls *calls
-	since time.Time
-	done  sync.Once
-	gone  chan struct{} // closed when the mount is gone
+	fuse   *fuse.Server
+	tree   *tree
+	log    *slog.Logger
+	counts counts
+	since  time.Time
+	done   sync.Once
+	gone   chan struct{} // closed when the mount is gone
 
 	ending sync.Once
 	lost   error // the error of End; set by it
@@ -46,23 +46,17 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
-	calls := newCalls(log)
-	server, device, missing, err := newServer(&interruptible{t.serve(), calls}, o.Mountpoint, kernelOptions(o, log))
-	if err != nil {
+	s := &Server{tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
+	var err error
+	if s.fuse, err = fuse.NewServer(&counted{t.serve(), &s.counts}, o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()
 		return nil, err
 	}
-	if missing != nil {
-		log.Warn("a process that is killed while it reads ends only when its request does", "err", missing)
-	}
-	calls.device = device
-	s := &Server{fuse: server, tree: t, log: log, calls: calls, since: time.Now(), gone: make(chan struct{})}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of the mount. Nothing in
 	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
 	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.
-	go server.Serve()
+	go s.fuse.Serve()
 	go t.root.Prune(s.gone)
-	go calls.watch(s.gone)
 	if err := raiseReadAhead(o.Mountpoint); err != nil {
 		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}
@@ -100,7 +94,6 @@ func (s *Server) Wait() {
 	_ = s.End() // End keeps its error for later calls
 	s.done.Do(func() {
 		close(s.gone)
-		s.calls.close()
 		s.tree.close()
 	})
 }

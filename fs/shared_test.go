@@ -25,6 +25,7 @@ import (
 const (
 	remembers = "remembers" // the kernel remembers what it knows of files for an hour
 	delays    = "delays"    // the kernel keeps what is written until the file is closed
+	slow      = "slow"      // each read takes its time, and the kernel keeps nothing
 	overlaps  = "overlaps"  // another machine appends at the same place while a session is appended to
 )
 
@@ -44,6 +45,8 @@ func sharedLoopback(from, how string, options *fusefs.Options) (fusefs.InodeEmbe
 		return &remembered{root}, nil
 	case delays:
 		options.ExtraCapabilities |= fuse.CAP_WRITEBACK_CACHE
+	case slow:
+		return &slowDisk{root}, nil
 	case overlaps:
 		options.AttrTimeout = &hour
 		return &overlapped{root, &otherMachine{}}, nil
@@ -69,6 +72,35 @@ func (n *remembered) Lookup(ctx context.Context, name string, out *fuse.EntryOut
 		out.SetEntryTimeout(time.Hour)
 	}
 	return child, errno
+}
+
+// slowDisk is a directory whose files are read slowly.
+type slowDisk struct{ *fusefs.LoopbackNode }
+
+var (
+	_ = (fusefs.NodeOpener)((*slowDisk)(nil))
+	_ = (fusefs.NodeWrapChilder)((*slowDisk)(nil))
+)
+
+func (n *slowDisk) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
+	return &slowDisk{ops.(*fusefs.LoopbackNode)}
+}
+
+func (n *slowDisk) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	f, _, errno := n.LoopbackNode.Open(ctx, flags)
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	return &slowFile{f.(*fusefs.LoopbackFile)}, fuse.FOPEN_DIRECT_IO, 0
+}
+
+type slowFile struct{ *fusefs.LoopbackFile }
+
+var _ = (fusefs.FileReader)((*slowFile)(nil))
+
+func (f *slowFile) Read(ctx context.Context, buf []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	time.Sleep(100 * time.Millisecond)
+	return f.LoopbackFile.Read(ctx, buf, off)
 }
 
 // otherMachine appends to the same file while we do, every second time.

@@ -15,8 +15,8 @@ import (
 // maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
 const maxControlLine = writer.MaxLine
 
-// uninterrupted returns the context for a write: when the writer is killed, the write is finished nevertheless. It waits
-// for a lock only for a limited time.
+// uninterrupted returns the context for a write: what was begun is finished, so that no line takes effect twice because a
+// program was told that it did not. It waits for a lock only for a limited time.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // controller is what a control file does with the lines that are written to it.

@@ -64,7 +64,6 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 		off = -1
 	}
 	h.results.back(off)
-	ctx = uninterrupted(ctx)
 	again := 0
 	if h.refused.errno != 0 {
 		var errno syscall.Errno
@@ -216,7 +215,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		return 0, err
 	}
 	defer free()
-	results, done, err := h.file.apply(ctx, lines)
+	results, done, err := h.file.apply(uninterrupted(ctx), lines)
 	h.applied += done
 	if !h.mute {
 		for _, r := range results {

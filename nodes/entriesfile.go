@@ -135,7 +135,7 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	}
 	defer snap.Release()
 	f.update(ctx, snap, e)
-	joined, err := f.line.open(snap, snap.EndsBranch(e), func() (shown, error) {
+	joined, err := f.line.open(ctx, snap, snap.EndsBranch(e), func() (shown, error) {
 		return f.shown(ctx, snap, e)
 	})
 	if err != nil {

@@ -213,7 +213,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 	first := func() (shown, error) { return f.shown(ctx, snap) }
 	if f.follow != nil {
 		f.update(ctx, snap)
-		joined, err := f.line.open(snap, f.goesOn(snap), first)
+		joined, err := f.line.open(ctx, snap, f.goesOn(snap), first)
 		if err != nil {
 			return nil, f.view.fail("open", f.path(), err)
 		}
@@ -223,7 +223,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 		// The session has changed otherwise since the name was looked up.
 	}
 	h := &documentHandle{file: f, line: &line{}}
-	if _, err := h.line.open(snap, false, first); err != nil {
+	if _, err := h.line.open(ctx, snap, false, first); err != nil {
 		return nil, f.view.fail("open", f.path(), err)
 	}
 	return h, 0

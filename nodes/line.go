@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/storage"
 )
 
 // line is what the open handles of a file show: one version, and when a reader comes to its end, the
@@ -18,6 +19,8 @@ import (
 // handles keep their version, and the name is given to another node: so the size that a handle's fstat
 // returns never shrinks, and no reader takes the file for truncated.
 type line struct {
+	making sync.Mutex // held while a version is made; taken before mu
+
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
 	handles int
 	version *document.Document // nil if there are no handles
@@ -39,46 +42,72 @@ type shown struct {
 
 // open adds a handle; the first one gets the version that first returns. It returns false if the existing handles
 // show something else than the name does now. Callers must have called update with the same snapshot.
-func (l *line) open(snap *sessioncore.Snapshot, goesOn bool, first func() (shown, error)) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.handles > 0 {
-		if !l.current || l.serial != snap.Serial() || l.goesOn != goesOn {
-			return false, nil
-		}
-		l.handles++
-		return true, nil
+func (l *line) open(ctx context.Context, snap *sessioncore.Snapshot, goesOn bool, first func() (shown, error)) (bool, error) {
+	if err := storage.LockUntil(ctx, &l.making); err != nil {
+		return false, err
+	}
+	defer l.making.Unlock()
+	if joined, handles := l.join(snap, goesOn); handles {
+		return joined, nil
 	}
 	s, err := first()
 	if err != nil {
 		return false, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.handles, l.version, l.attr = 1, s.version, s.attr
 	l.goesOn, l.serial, l.current = goesOn, snap.Serial(), true
 	return true, nil
 }
 
-// update replaces the version by the one that next returns for a newer snapshot, if that continues it.
-func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown, error)) {
+// join adds a handle to those that there are, if they show what the name does.
+func (l *line) join(snap *sessioncore.Snapshot, goesOn bool) (joined, handles bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.handles == 0 || l.serial == snap.Serial() {
+	if l.handles == 0 {
+		return false, false
+	}
+	if !l.current || l.serial != snap.Serial() || l.goesOn != goesOn {
+		return false, true
+	}
+	l.handles++
+	return true, true
+}
+
+// update replaces the version by the one that next returns for a newer snapshot, if that continues it.
+func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown, error)) {
+	if old, _ := l.isOld(snap); !old || storage.LockUntil(ctx, &l.making) != nil {
 		return
 	}
-	s, err := next(l.goesOn)
+	defer l.making.Unlock()
+	old, goesOn := l.isOld(snap)
+	if !old {
+		return
+	}
+	s, err := next(goesOn)
 	if err != nil && ctx.Err() != nil {
 		return // the next caller tries again
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.serial, l.current = snap.Serial(), false
 	if err != nil {
 		return // the handles keep their version
 	}
-	if !s.version.Continues(l.version) {
+	if l.handles == 0 || !s.version.Continues(l.version) {
 		s.version.Close()
 		return
 	}
 	l.version.Close()
 	l.version, l.attr, l.current = s.version, s.attr, !s.beyond
+}
+
+// isOld reports whether the handles have not been compared with a snapshot.
+func (l *line) isOld(snap *sessioncore.Snapshot) (old, goesOn bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.handles > 0 && l.serial != snap.Serial(), l.goesOn
 }
 
 // isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.

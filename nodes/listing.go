@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"syscall"
@@ -113,7 +114,7 @@ func (l *dirHandle) take(ctx context.Context) syscall.Errno {
 		return 0
 	}
 	items, err := l.list(ctx)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // a list that was not finished would look like a whole one
 		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
 	}
 	l.hold = l.node.view.Memory.Hold()

@@ -183,7 +183,7 @@ func (d *SessionDir) hasArtifacts(_ context.Context) (bool, error) {
 // the rest of the directory can be listed.
 func (d *SessionDir) hasParent(ctx context.Context) (bool, error) {
 	_, err := findParent(ctx, &d.snapshotDir)
-	return err == nil, nil
+	return err == nil, ctx.Err()
 }
 
 // makeArtifacts makes artifacts/, the real directory beside the session file.

@@ -215,7 +215,7 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 		}
 		isSession, err := d.isSession(ctx, name)
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // a listing without the rest would look like a whole one
+			return nil, ctx.Err()
 		}
 		if err != nil {
 			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)

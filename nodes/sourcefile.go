@@ -72,7 +72,7 @@ func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 	if writes(flags) {
 		return nil, 0, f.denyWrite("open", f.path())
 	}
-	obj, err := f.storage.Open(f.file)
+	obj, err := storage.Await(ctx, func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
 	if err != nil {
 		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
 	}

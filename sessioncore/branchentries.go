@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/storage"
 )
 
 // branches/<id>/entries.jsonl is the concatenation of the files in entries/ of a branch's entries.
@@ -51,7 +52,9 @@ func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, error
 
 // laidOut returns the layout of entries.jsonl. It is computed on first use.
 func (b *Branch) laidOut(ctx context.Context) (*branchLayout, error) {
-	b.mu.Lock()
+	if err := storage.LockUntil(ctx, &b.mu); err != nil {
+		return nil, err
+	}
 	defer b.mu.Unlock()
 	if b.layout != nil {
 		return b.layout, nil

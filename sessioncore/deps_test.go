@@ -53,7 +53,7 @@ var ownImports = map[string][]string{
 	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/sent":                           {"/document", "", "/internal/rawjson"},
-	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message"},
+	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
 	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/storage", "/storage/dir", "/storage/gzip", "/writer"},
 	"/writer":                         {"/document", "", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }

@@ -67,7 +67,9 @@ func (m *missingBlobs) of(ctx context.Context, s *Snapshot, blobs document.Blobs
 	if len(s.blobUses) == 0 || blobs == nil {
 		return nil, 0, nil
 	}
-	m.mu.Lock()
+	if err := storage.LockUntil(ctx, &m.mu); err != nil {
+		return nil, 0, err
+	}
 	defer m.mu.Unlock()
 	keep, err := m.compare(blobs)
 	if err != nil {
@@ -105,10 +107,13 @@ func (m *missingBlobs) compare(blobs document.Blobs) (keep bool, err error) {
 }
 
 // look checks the references that have not been checked yet.
-func (m *missingBlobs) look(_ context.Context, uses []blobUse, blobs document.Blobs) error {
+func (m *missingBlobs) look(ctx context.Context, uses []blobUse, blobs document.Blobs) error {
 	const missing = -1
 	sizes := map[[document.HashLen / 2]byte]int64{}
 	for ; m.looked < len(uses); m.looked++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		use := uses[m.looked]
 		size, known := sizes[use.hash]
 		if !known {

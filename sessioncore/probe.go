@@ -31,7 +31,7 @@ func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 		if known != nil && known.isSession && known.token.SameObject(st.Token) && st.Size > known.token.Size {
 			known = &probed{st.Token, true}
 		} else {
-			isSession, err := s.findHeader(ctx)
+			isSession, err := storage.Await(ctx, func() (bool, error) { return s.findHeader(ctx) }, func(bool) {})
 			if err != nil {
 				return storage.Stat{}, err
 			}

@@ -46,7 +46,7 @@ func (s *Session) Name() string { return s.name }
 // Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 //
-// When ctx is done, reading goes on only if other callers wait for it, and the error is that of ctx.
+// When ctx is done, the error is that of ctx, and reading goes on only if other callers wait for it.
 func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	cur := s.current.Load()
 	lookedAt := time.Now()
@@ -95,17 +95,19 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat,
 		defer s.mu.Unlock()
 		return s.refreshLocked(context.Background(), cur, seen, lookedAt) // not worth what joining costs
 	}
-	leave := s.readers.join(ctx)
-	defer leave()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		s.stillKept()
-		return nil, err
-	}
-	work, done := s.readers.work()
-	defer done()
-	return s.refreshLocked(work, cur, seen, lookedAt)
+	return storage.Await(ctx, func() (*Snapshot, error) {
+		leave := s.readers.join(ctx)
+		defer leave()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			s.stillKept()
+			return nil, err
+		}
+		work, done := s.readers.work()
+		defer done()
+		return s.refreshLocked(work, cur, seen, lookedAt)
+	}, (*Snapshot).Release)
 }
 
 // stillKept records that s keeps its snapshot: the store may have wanted to evict it while s.mu was held. Callers must

@@ -60,8 +60,8 @@ func TestPassedOverByEviction(t *testing.T) {
 	long.Size += longRead + 1
 	_, err := a.refresh(gone, snap, long, time.Now())
 	require.ErrorIs(t, err, context.Canceled)
+	require.Eventually(t, func() bool { return b.current.Load() == nil }, time.Minute, time.Millisecond)
 	require.Equal(t, snap, a.current.Load())
 	require.Contains(t, store.kept, a)
 	require.NotContains(t, store.kept, b)
-	require.Nil(t, b.current.Load())
 }

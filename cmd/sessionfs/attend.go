@@ -69,18 +69,19 @@ func (a *attendant) untilGone() {
 func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.mountpoint)
 	a.manager.say(stateStopping, "unmounting")
-	err := a.server.Unmount()
+	err := unmount(a.mountpoint, false)
 	if err == nil {
 		<-done
 		a.log.Info("unmounted", "mountpoint", a.mountpoint)
 		return
 	}
-	if e, ok := mountAt(a.mountpoint); !ok || !e.ours() {
+	e, ok := mountAt(a.mountpoint)
+	if !ok || !e.ours() {
 		a.log.Info("already unmounted", "mountpoint", a.mountpoint) // Wait is about to return
 		return
 	}
 	a.log.Warn("the mount is in use, detaching it", "mountpoint", a.mountpoint, "err", err)
-	if err := unmount(a.mountpoint, true); err != nil {
+	if err := detach(e, func() (bool, error) { return a.server.Counters().Running > 0, nil }); err != nil {
 		a.log.Error("detaching failed", "mountpoint", a.mountpoint, "err", err)
 	}
 }

@@ -69,7 +69,14 @@ func unmountCommand(arg string, lazy bool) error {
 			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
 			path, e.source, unsaved, path)
 	}
-	err = unmount(path, lazy)
+	if lazy {
+		err = detach(e, func() (bool, error) {
+			_, said, err := askStatus(e, unmountAskLimit)
+			return said.Running > 0, err
+		})
+	} else {
+		err = unmount(path, false)
+	}
 	switch {
 	case err == nil && unsaved == nil:
 		return nil
@@ -84,6 +91,23 @@ func unmountCommand(arg string, lazy bool) error {
 		return refuse(exitUnmount, "%s could not be unmounted: %s\n"+
 			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
 			path, err, path, path)
+	}
+}
+
+// stuckAfter is how long requests may take before it is taken that SOURCE does not answer.
+const stuckAfter = 2 * time.Second
+
+// detach detaches a mount. If requests are under way that do not end, it ends its connection too: whoever waits would wait
+// as long as SOURCE hangs, and the server, which has a thread in each, could not end either.
+func detach(e mountEntry, isRunning func() (bool, error)) error {
+	for start := time.Now(); ; time.Sleep(endPoll) {
+		running, err := isRunning()
+		switch {
+		case err != nil || !running:
+			return unmount(e.mountpoint, true)
+		case time.Since(start) > stuckAfter:
+			return abort(e)
+		}
 	}
 }
 

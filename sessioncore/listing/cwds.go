@@ -11,7 +11,9 @@ import (
 
 // CwdList returns the entries of the directory of by-cwd/ that stands for the working directory dir, unsorted.
 func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return nil, err
+	}
 	defer l.mu.Unlock()
 	if err := l.refresh(ctx, false); err != nil {
 		return nil, err
@@ -25,7 +27,9 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return storage.Stat{}, err
+	}
 	defer l.mu.Unlock()
 	err := l.refresh(ctx, false)
 	if err == nil && !l.directories().has(keyOfCwd(dir)) {
@@ -38,7 +42,9 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 // there is none. If known is set, it finds what was there when somebody looked last; but the link latest leads
 // to the latest session.
 func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (CwdEntry, error) {
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return CwdEntry{}, err
+	}
 	defer l.mu.Unlock()
 	known = known && name != latestName
 	for _, all := range [...]bool{false, true} {

@@ -77,7 +77,9 @@ func (s *Sessions) IndexSize() int64 { return s.bytes }
 
 // Sessions returns all sessions as they are now.
 func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return nil, err
+	}
 	defer l.mu.Unlock()
 	if err := l.refresh(ctx, true); err != nil {
 		return nil, err

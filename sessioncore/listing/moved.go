@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // clientName is the minimum length of a session file's name that a client made, without its ending: a time of 24
@@ -39,7 +40,9 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 
 // dirOf returns the directory of the session whose file has a name, without its ending; of several the newest.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return "", err
+	}
 	defer l.mu.Unlock()
 	if err := l.refresh(ctx, false); err != nil {
 		return "", err

@@ -18,7 +18,7 @@ const (
 	readersPerCPU = 4
 	// readerFiles is the number of files for which one more reader is started.
 	readerFiles = 16
-	// readBatch is how many files are read before somebody may have gone who waited for them: some milliseconds.
+	// readBatch is how many files are announced at once.
 	readBatch = 1024
 )
 
@@ -36,9 +36,6 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 	defer next.Wait()
 	batches := slices.Collect(slices.Chunk(files, readBatch))
 	for i, batch := range batches {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if i == 0 {
 			l.readAhead(batch)
 		}
@@ -46,7 +43,7 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 		if i+1 < len(batches) { // while this one is looked into
 			next.Go(func() { l.readAhead(batches[i+1]) })
 		}
-		if err := l.readBatch(batch); err != nil {
+		if err := l.readBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
@@ -64,16 +61,23 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	l.store.Storage().ReadAhead(names)
 }
 
-func (l *Listing) readBatch(files []*sessionFile) error {
+func (l *Listing) readBatch(ctx context.Context, files []*sessionFile) error {
 	results, root := make([]readResult, len(files)), l.store.Program()
 	workers := min(1+len(files)/readerFiles, readersPerCPU*runtime.GOMAXPROCS(0))
-	if err := parallel(len(files), workers, func(i int) { results[i] = l.readOne(files[i], root) }); err != nil {
+	err := parallel(len(files), workers, func(i int) {
+		if ctx.Err() == nil {
+			results[i] = l.readOne(files[i], root)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for i, f := range files {
-		l.setInfo(f, results[i])
+		if results[i].at != 0 {
+			l.setInfo(f, results[i])
+		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // parallel calls work for each number below n, on up to the given number of goroutines. A panic becomes an error: no

@@ -10,6 +10,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // singleCost is what checking a single file costs, as a number of files checked by a full refresh: it takes several
@@ -142,7 +143,9 @@ func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Inf
 // find returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
 // is set, it looks at the files in question alone.
 func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, error) {
-	l.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return nil, err
+	}
 	defer l.mu.Unlock()
 	if !known {
 		if err := l.refresh(ctx, false); err != nil {

@@ -56,7 +56,9 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 // Exceeds reports whether there are more than most session files. It looks at names alone, at no more of them than it
 // takes to know, and not again at those in a directory that did not change.
 func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
-	l.scopes.mu.Lock()
+	if err := storage.LockUntil(ctx, &l.scopes.mu); err != nil {
+		return false, err
+	}
 	defer l.scopes.mu.Unlock()
 	dirs := map[string]storage.Stat{}
 	root, err := l.eachScope(func(name string, dir storage.Stat) { dirs[name] = dir })

@@ -12,6 +12,7 @@ import (
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/storage"
 )
 
 // This file computes what a session cost, as the client counts it: the usage of each assistant message, of the
@@ -94,7 +95,9 @@ func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {
 
 // of returns the records of a snapshot's entries in file order.
 func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, error) {
-	u.mu.Lock()
+	if err := storage.LockUntil(ctx, &u.mu); err != nil {
+		return nil, err
+	}
 	defer u.mu.Unlock()
 	if err := u.look(ctx, s); err != nil {
 		return nil, err

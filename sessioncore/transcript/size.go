@@ -6,6 +6,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // sizesKey is the key under which the snapshots of an index share a sizeCache.
@@ -62,7 +63,9 @@ func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 
 // of returns the sizes of the entries of a path. It renders those that are not cached.
 func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
-	t.mu.Lock()
+	if err := storage.LockUntil(ctx, &t.mu); err != nil {
+		return nil, err
+	}
 	defer t.mu.Unlock()
 	if n := s.Len(); len(t.sizes) < n {
 		t.sizes = append(t.sizes, make([]entrySize, n-len(t.sizes))...)
