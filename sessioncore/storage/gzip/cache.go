@@ -16,6 +16,8 @@ const (
 	maxMemory   = 12 << 20
 	memoryShare = 8
 	maxDisk     = 1 << 30
+	// besides is what a content counts in addition to its bytes: there must not be too many small ones.
+	besides = 32 << 10
 	// inUse is how long after a read a temporary file is not taken away. Two readers of large files would otherwise have
 	// each other's unpacked again and again.
 	inUse = 2 * time.Second
@@ -30,7 +32,7 @@ type cache struct {
 	temporary string            // directory of temporary files
 	limitOf   func(int64) int64 // limitOf, but in tests
 	maxMemory int64             // maxMemory, or less in a small budget
-	inMemory  int64             // maxInMemory, but in tests
+	inMemory  int64             // maxInMemory, or less in a small budget
 	turns     chan struct{}     // holds a value for each file that is being unpacked
 
 	mu           sync.Mutex // guards the fields below, and those of contents that say so
@@ -58,6 +60,7 @@ func newCache(limit *budget.Budget, temporary string) *cache {
 	}
 	if limit != nil {
 		k.maxMemory = min(maxMemory, limit.Limit()/memoryShare)
+		k.inMemory = min(maxInMemory, k.maxMemory/2)
 	}
 	return k
 }
@@ -123,10 +126,10 @@ func (k *cache) add(c *content) {
 
 // count adds the size of a content to what is kept, or takes it from that. Callers must hold k.mu.
 func (k *cache) count(c *content, sign int64) {
-	if c.file != nil {
-		k.disk += sign * c.size
+	if size := sign * (c.size + besides); c.file != nil {
+		k.disk += size
 	} else {
-		k.memory += sign * c.size
+		k.memory += size
 		k.hold.Set(k.memory)
 	}
 }

@@ -308,7 +308,7 @@ func TestBounds(t *testing.T) {
 	limit := budget.New(budget.Min)
 	a := newArchive(t, limit)
 	text := lines(step)
-	a.cache.maxMemory = 2 * step
+	a.cache.maxMemory = 2 * (step + besides)
 	const files = 6
 	for i := range files {
 		a.write(t, fmt.Sprintf("%d.jsonl.gz", i), pack(text[i:]))
@@ -319,6 +319,7 @@ func TestBounds(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, text[i:] == got)
 			require.LessOrEqual(t, a.cache.memory, a.cache.maxMemory)
+			require.LessOrEqual(t, len(a.cache.contents), 2)
 			require.LessOrEqual(t, limit.Held(), limit.Limit()/8)
 		}
 	}
