@@ -55,59 +55,13 @@ func (s *Snapshot) Tips() []Entry {
 			tips = append(tips, e)
 		}
 	}
-	slices.SortFunc(tips, s.newestFirst)
+	slices.SortFunc(tips, s.NewestFirst)
 	return tips
 }
 
-// newestFirst compares entries by time, newest first. Of equal times, the later entry in the file is the newer.
-func (s *Snapshot) newestFirst(a, b Entry) int {
+// NewestFirst compares entries by time, newest first. Of equal times, the later entry in the file is the newer.
+func (s *Snapshot) NewestFirst(a, b Entry) int {
 	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
-}
-
-// node returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
-// is none. It returns NoEntry if there is none.
-func (s *Snapshot) node(e Entry) Entry {
-	if e == NoEntry {
-		return NoEntry
-	}
-	tree := s.Tree()
-	for _, at := range slices.Backward(s.Path(e)) {
-		if tree.Has(at) {
-			return at
-		}
-	}
-	return NoEntry
-}
-
-// pathLengths returns the number of entries in the path to each of the entries ends. The result is indexed by
-// entry; it is 0 for entries on none of the paths. What paths share is walked once.
-func (s *Snapshot) pathLengths(ends []Entry) []int32 {
-	length := make([]int32, len(s.records)) // below 0: on this walk, with index -1 - length
-	var walk []Entry
-	for _, e := range ends {
-		walk = walk[:0]
-		for ; e != NoEntry && length[e] == 0; e = s.Parent(e) {
-			walk = append(walk, e)
-			length[e] = -int32(len(walk))
-		}
-		n := int32(0)
-		if e != NoEntry {
-			n = length[e]
-		}
-		rest := len(walk)
-		if n < 0 { // the walk closed a cycle: the path to each entry of it goes around once
-			rest = int(-n) - 1
-			n = int32(len(walk) - rest)
-			for _, e := range walk[rest:] {
-				length[e] = n
-			}
-		}
-		for i := rest - 1; i >= 0; i-- {
-			n++
-			length[walk[i]] = n
-		}
-	}
-	return length
 }
 
 // BranchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, otherwise that of

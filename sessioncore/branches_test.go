@@ -1,15 +1,12 @@
 package sessioncore
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,138 +29,6 @@ func moveAt(n int, id, parent, target string) string {
 		target = `"` + target + `"`
 	}
 	return at(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
-}
-
-// archiving is an entry that archives another one, or brings it back.
-func archiving(n int, id, parent, target string, archived bool) string {
-	line := at(n, id, parent, fmt.Sprintf(`,"targetId":"%s","archived":%t`, target, archived))
-	return strings.Replace(line, `"type":"custom"`, `"type":"archive"`, 1)
-}
-
-// rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00.
-func rows(t *testing.T, s *Snapshot) []string {
-	doc, err := s.BranchesDocument(context.Background())
-	require.NoError(t, err)
-	lines := strings.SplitAfter(string(wholeDocument(t, doc)), "\n")
-	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\tsaid\n", lines[0])
-	require.Empty(t, lines[len(lines)-1])
-	var out []string
-	for _, line := range lines[1 : len(lines)-1] {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		require.Len(t, f, 6, line)
-		require.Regexp(t, `^2026-01-05T09:00:\d\d\.000Z$`, f[2])
-		out = append(out, strings.Join(slices.Delete(f[:5], 2, 3), " "))
-	}
-	return out
-}
-
-func TestBranchesDocument(t *testing.T) {
-	// a – b – c   and d under b, e under a
-	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "a", "")
-	for name, c := range map[string]struct {
-		entries string
-		want    []string
-	}{
-		"no entries":              {"", nil},
-		"one":                     {at(1, "a", "", ""), []string{"a 1 - yes"}},
-		"chain":                   {at(1, "a", "", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
-		"branches":                {tree, []string{"e 2 - yes", "d 3 - lost", "c 3 - lost"}},
-		"leaf at another tip":     {tree + moveAt(6, "m", "c", "c"), []string{"e 2 - lost", "d 3 - lost", "c 3 - yes"}},
-		"leaf in the middle":      {tree + moveAt(6, "m", "b", "b"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost", "b 2 - yes"}},
-		"leaf at the root":        {tree + moveAt(6, "m", "a", "a"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost", "a 1 - yes"}},
-		"leaf before all":         {tree + moveAt(6, "m", "", "null"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost"}},
-		"leaf unknown":            {tree + moveAt(6, "m", "c", "nobody"), []string{"e 2 - lost", "d 3 - lost", "c 3 - yes"}},
-		"leaf unknown at no root": {tree + moveAt(6, "m", "", "nobody"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost"}},
-		"move with a child":       {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + at(3, "b", "m", ""), []string{"b 3 - yes"}},
-		"a move below a move":     {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + moveAt(3, "n", "m", "a"), []string{"a 1 - yes"}},
-		"archived":                {tree + archiving(6, "x", "e", "d", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - lost"}},
-		"archived above":          {tree + archiving(6, "x", "e", "b", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - archived"}},
-		"archived and back":       {tree + archiving(6, "x", "e", "b", true) + archiving(7, "y", "x", "b", false), []string{"y 4 - yes", "d 3 - lost", "c 3 - lost"}},
-		"archived the current":    {tree + archiving(6, "x", "e", "a", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - archived"}},
-		"archived nobody":         {tree + archiving(6, "x", "e", "nobody", true), []string{"x 3 - yes", "d 3 - lost", "c 3 - lost"}},
-		"moves in a circle":       {at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x"), []string{"a 1 - lost"}},
-		"roots":                   {at(1, "a", "", "") + at(2, "b", "", ""), []string{"b 1 - yes", "a 1 - lost"}},
-		"equal times":             {at(1, "a", "", "") + at(1, "b", "", "") + at(1, "c", "", ""), []string{"c 1 - yes", "b 1 - lost", "a 1 - lost"}},
-		"older ones later":        {at(9, "a", "", "") + at(5, "b", "", "") + at(7, "c", "", ""), []string{"a 1 - lost", "c 1 - yes", "b 1 - lost"}},
-		"orphan":                  {at(1, "a", "", "") + at(2, "b", "gone", ""), []string{"b 1 - yes", "a 1 - lost"}},
-		"own parent":              {at(1, "a", "a", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
-		"own parent alone":        {at(1, "a", "a", ""), []string{"a 1 - yes"}},
-		"forward parents":         {at(3, "c", "b", "") + at(2, "b", "a", "") + at(1, "a", "", ""), []string{"c 3 - lost", "a 1 - yes"}},
-		"circle":                  {at(1, "a", "c", "") + at(2, "b", "a", "") + at(3, "c", "b", ""), []string{"c 3 - yes"}},
-		"branch off a circle":     {at(1, "a", "c", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "d", ""), []string{"e 5 - yes", "c 3 - lost"}},
-		"repeated id":             {at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "", "") + at(4, "c", "a", ""), []string{"c 2 - yes", "b 2 - lost"}},
-		"entries without id":      {at(1, "a", "", "") + `{"type":"custom","parentId":"a"}` + "\n", []string{"a 1 - yes"}},
-		"odd ids":                 {at(1, "current", "", "") + at(2, "x/y z", "", "") + at(3, `\n`, "", "") + at(4, "", "", ""), []string{"% 1 - yes", "%0A 1 - lost", "x%2Fy z 1 - lost", "%63urrent 1 - lost"}},
-		"long id":                 {at(1, strings.Repeat("x", 300), "", ""), []string{strings.Repeat("x", 200) + "~" + names.Hash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, sessiontest.Header+c.entries)
-			require.Equal(t, c.want, rows(t, s))
-			checkBranches(t, s)
-		})
-	}
-}
-
-// said is an entry with a message of the user.
-func said(n int, id, parent, content string) string {
-	return strings.Replace(at(n, id, parent, `,"message":{"role":"user","content":`+content+`}`), `"custom"`, `"message"`, 1)
-}
-
-// TestBranchSaid: the last column is what the user said last on the branch, as one short line.
-func TestBranchSaid(t *testing.T) {
-	long := strings.Repeat("word ", 100)
-	for content, want := range map[string]string{
-		`"fix it"`: "fix it", `"  two\n\tlines\u2003here \n"`: "two lines here", `""`: "-", `null`: "-", `[]`: "-", `{"text":"x"}`: "-",
-		`[{"type":"image","data":"x"},{"type":"text","text":" "},{"type":"text","text":"look"}]`: "look",
-		`"` + long + `"`: strings.TrimSpace(long[:80]) + "…", `"` + strings.Repeat("é", 80) + ` "`: strings.Repeat("é", 80),
-		`"back\\slash \u001b[31m \ud800"`: `back\\slash \u001b[31m \ud800`,
-	} {
-		s := snapshotOf(t, sessiontest.Header+said(1, "u", "", content)+at(2, "a", "u", "")+at(3, "b", "a", ""))
-		doc, err := s.BranchesDocument(context.Background())
-		require.NoError(t, err)
-		fields := strings.Split(string(wholeDocument(t, doc)), "\t")
-		require.Equal(t, want+"\n", fields[len(fields)-1], content)
-	}
-}
-
-// TestBranchOfAnotherLeaf: where the leaf was moved in memory only, a client resumes elsewhere.
-func TestBranchOfAnotherLeaf(t *testing.T) {
-	files := memory.New()
-	require.NoError(t, files.WriteFile("s.jsonl", []byte(sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "a", "")+at(4, "d", "a", ""))))
-	store := NewStore(files)
-	t.Cleanup(store.Close)
-	session, target := store.Session("s.jsonl"), "b"
-	done, err := session.TryMove(context.Background(), &target)
-	require.NoError(t, err)
-	require.True(t, done)
-	s, err := session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer s.Release()
-	require.Equal(t, []string{"d 2 - no", "c 2 - lost", "b 2 - yes"}, rows(t, s))
-}
-
-func TestBranchLabels(t *testing.T) {
-	// a – b – c – d   and e under b
-	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "c", "") + at(5, "e", "b", "")
-	for name, c := range map[string]struct {
-		labels string
-		want   []string
-	}{
-		"the tip's":          {labelAt(9, "l", "e", "d", "x"), []string{"l 4 - yes", "d 4 x lost"}},
-		"one before the tip": {labelAt(9, "l", "e", "c", "x"), []string{"l 4 - yes", "d 4 x lost"}},
-		"nearest":            {labelAt(8, "l", "e", "c", "far") + labelAt(9, "m", "l", "d", "near"), []string{"m 5 - yes", "d 4 near lost"}},
-		"where it joins":     {labelAt(9, "l", "e", "b", "x"), []string{"l 4 - yes", "d 4 - lost"}},
-		"below that":         {labelAt(9, "l", "e", "e", "x"), []string{"l 4 x yes", "d 4 - lost"}},
-		"the last decides":   {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", "y"), []string{"m 5 - yes", "d 4 y lost"}},
-		"cleared":            {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", ""), []string{"m 5 - yes", "d 4 - lost"}},
-		"escapes":            {labelAt(9, "l", "e", "d", `a\tb\n\\c\r\ud800 é`), []string{`l 4 - yes`, `d 4 a\tb\n\\c\r\ud800 é lost`}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, sessiontest.Header+tree+c.labels)
-			require.Equal(t, c.want, rows(t, s))
-			checkBranches(t, s)
-		})
-	}
 }
 
 func TestByLabel(t *testing.T) {
@@ -224,27 +89,4 @@ func TestBranchesAreKept(t *testing.T) {
 		require.LessOrEqual(t, len(s.branches), maxBranches)
 	}
 	require.NotSame(t, first, s.Branch(0))
-}
-
-// TestManyTips: what is told of all tips costs no more than the session is long.
-func TestManyTips(t *testing.T) {
-	sessiontest.NotUnderRace(t)
-	const trunk, tips = 30_000, 30_000
-	var text strings.Builder
-	text.WriteString(sessiontest.Header)
-	for i := range trunk {
-		parent := ""
-		if i > 0 {
-			parent = fmt.Sprint(i - 1)
-		}
-		text.WriteString(at(1, fmt.Sprint(i), parent, ""))
-	}
-	for i := range tips {
-		text.WriteString(at(2, fmt.Sprint(trunk+i), fmt.Sprint(trunk-1), ""))
-	}
-	s := snapshotOf(t, text.String())
-	list := rows(t, s) // walking each path would be 900 million steps
-	require.Len(t, list, tips)
-	require.Equal(t, fmt.Sprintf("%d %d - yes", trunk+tips-1, trunk+1), list[0])
-	require.Equal(t, fmt.Sprintf("%d %d - lost", trunk, trunk+1), list[tips-1])
 }

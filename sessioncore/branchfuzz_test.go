@@ -2,11 +2,8 @@ package sessioncore
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
@@ -55,7 +52,6 @@ func checkBranches(t *testing.T, s *Snapshot) {
 			require.False(t, s.Time(e).After(s.Time(before)) || s.Time(e).Equal(s.Time(before)) && e > before, "newest first")
 		}
 	}
-	lengths := s.pathLengths(tips)
 	seen := map[string]bool{}
 	for e := range Entry(s.Len()) {
 		require.Equal(t, s.Tree().Has(e) && len(s.Tree().Children(e)) == 0, isTip[e], "entry %d is a tip", e)
@@ -76,12 +72,8 @@ func checkBranches(t *testing.T, s *Snapshot) {
 		seen[name] = true
 		checkFileName(t, name)
 		require.NotEqual(t, "current", name)
-		if lengths[e] != 0 {
-			require.EqualValues(t, len(s.Path(e)), lengths[e], "length of the path to entry %d", e)
-		}
 		checkBranch(t, s, e)
 	}
-	checkRows(t, s, tips)
 	checkByLabel(t, s)
 }
 
@@ -90,75 +82,6 @@ func checkBranch(t *testing.T, s *Snapshot, e Entry) {
 	b := s.Branch(e)
 	require.Equal(t, s.Path(e), b.Entries())
 	require.Equal(t, concatenated(t, s, b.Entries()), string(wholeBranch(t, b)))
-}
-
-// checkRows compares branches.tsv with what walks of each path tell.
-func checkRows(t *testing.T, s *Snapshot, tips []Entry) {
-	doc, err := s.BranchesDocument(context.Background())
-	require.NoError(t, err)
-	lines := strings.Split(string(wholeDocument(t, doc)), "\n")
-	leaf, err := s.Leaf()
-	require.NoError(t, err)
-	current := s.node(leaf)
-	if current != NoEntry && !slices.Contains(tips, current) {
-		tips = append(slices.Clone(tips), current)
-		slices.SortFunc(tips, s.newestFirst)
-	}
-	require.Len(t, lines, len(tips)+2)
-	for i, e := range tips {
-		f := strings.Split(lines[i+1], "\t")
-		require.Len(t, f, 6, lines[i+1])
-		require.True(t, utf8.ValidString(lines[i+1]))
-		require.Equal(t, s.BranchName(e), f[0])
-		require.Equal(t, fmt.Sprint(len(s.Path(e))), f[1])
-		want := "-"
-		for at := e; at != NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
-			if label := s.LabelOf(at); label != "" {
-				want = string(names.AppendLabelField(nil, label))
-				break
-			}
-		}
-		require.Equal(t, want, f[3])
-		state := "lost"
-		if e == current {
-			state = "yes"
-		} else if isArchived(t, s, e) {
-			state = "archived"
-		}
-		require.Equal(t, state, f[4])
-		said := ""
-		for _, at := range slices.Backward(s.Path(e)) {
-			if s.records[at].kind == TypeMessage && s.records[at].role == RoleUser {
-				said, err = s.saidIn(at)
-				require.NoError(t, err)
-				break
-			}
-		}
-		require.Equal(t, string(appendField(nil, said)), f[5])
-	}
-}
-
-// isArchived reports whether the last archive entry for an entry, or one for an entry above it in the tree, hides it.
-func isArchived(t *testing.T, s *Snapshot, e Entry) bool {
-	for ; e != NoEntry; e = s.Tree().Parent(e) {
-		id, ok := s.ID(e)
-		for by := Entry(s.Len()) - 1; ok && by >= 0; by-- {
-			if s.Kind(by) != TypeArchive {
-				continue
-			}
-			text, err := s.EntryText(by)
-			require.NoError(t, err)
-			target, isText := text.Member("targetId").Text()
-			if found, err := s.Find(target); !isText || err != nil || found != e || target != id {
-				continue
-			}
-			if string(text.Member("archived")) == "true" {
-				return true
-			}
-			break
-		}
-	}
-	return false
 }
 
 // checkByLabel: a name leads to an entry that has the label.

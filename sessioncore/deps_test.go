@@ -50,7 +50,7 @@ var ownImports = map[string][]string{
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
 	"/costs":                          {"", "/budget", "/internal/rawjson", "/listing", "/names", "/report", "/storage"},
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
-	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/storage"},
+	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/names", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},

@@ -110,10 +110,8 @@ func describe(t *testing.T, s *Snapshot) []string {
 	require.NoError(t, err)
 	ctx, err := s.Context(context.Background(), leaf, nil)
 	require.NoError(t, err)
-	branches, err := s.BranchesDocument(context.Background())
-	require.NoError(t, err)
 	out = append(out, fmt.Sprint(s.ByLabel()))
-	for _, doc := range []*document.Document{header, title, ctx, branches, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
+	for _, doc := range []*document.Document{header, title, ctx, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
 		out = append(out, string(wholeDocument(t, doc)))
 	}
 	return out

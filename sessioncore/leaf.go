@@ -118,9 +118,12 @@ func (s *Session) takeMove(snap *Snapshot) {
 func (s *Snapshot) Leaf() (Entry, error) {
 	switch {
 	case s.move == nil:
-		return s.newest(s.leafID), nil
+		return s.Resumed(), nil
 	case s.move.target == nil:
 		return NoEntry, nil
 	}
 	return s.Find(*s.move.target)
 }
+
+// Resumed returns the position at which a client resumes the session: that of the file, whatever TryMove has set.
+func (s *Snapshot) Resumed() Entry { return s.newest(s.leafID) }

@@ -1,11 +1,11 @@
-package sessioncore
+package report
 
 import (
 	"context"
 	"slices"
 	"strconv"
-	"time"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
@@ -19,30 +19,30 @@ const (
 	branchArchived  = "archived" // nor does a client show it in the tree, as somebody archived it
 )
 
-// BranchesDocument returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
+// Branches returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
 // branches/). The leaf has a row too if it is not a tip. The columns are the entry's name in branches/, the number of
 // entries in its path, its time (ISO 8601, UTC, milliseconds), the label of its branch escaped as in the file labels
 // ("-" for none), whether it is the current branch, and the beginning of what the user said last on it ("-" for
 // nothing).
 //
 // The row of the leaf says yes. If the leaf is before the first entry, no row does.
-func (s *Snapshot) BranchesDocument(ctx context.Context) (*document.Document, error) {
+func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
 		return nil, err
 	}
-	current, resumed := s.node(leaf), s.node(s.newest(s.leafID))
+	current, resumed := shownNode(s, leaf), shownNode(s, s.Resumed())
 	rows := s.Tips()
-	if current != NoEntry && !slices.Contains(rows, current) {
+	if current != sessioncore.NoEntry && !slices.Contains(rows, current) {
 		rows = append(rows, current)
-		slices.SortFunc(rows, s.newestFirst)
+		slices.SortFunc(rows, s.NewestFirst)
 	}
-	archived, err := s.archived(ctx)
+	archived, err := archivedIn(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	length, said := s.pathLengths(rows), s.lastSaid(rows)
-	texts := map[Entry]string{}
+	length, said := pathLengths(s, rows), lastSaid(s, rows)
+	texts := map[sessioncore.Entry]string{}
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
 	for i, e := range rows {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +50,7 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*document.Document, er
 		}
 		out = append(append(out, s.BranchName(e)...), '\t')
 		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
-		out = append(time.UnixMilli(s.records[e].time).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
+		out = append(s.Time(e).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
 		out = append(appendField(out, s.BranchLabel(e)), '\t')
 		switch e {
 		case current:
@@ -66,7 +66,7 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*document.Document, er
 		}
 		text, ok := texts[said[i]]
 		if !ok {
-			if text, err = s.saidIn(said[i]); err != nil {
+			if text, err = saidIn(s, said[i]); err != nil {
 				return nil, err
 			}
 			texts[said[i]] = text
@@ -77,13 +77,13 @@ func (s *Snapshot) BranchesDocument(ctx context.Context) (*document.Document, er
 }
 
 // archive has the entries that are archived, with all below them, and what is known of others.
-type archive map[Entry]bool
+type archive map[sessioncore.Entry]bool
 
-// archived returns what the archive entries say: of those for one target the last counts.
-func (s *Snapshot) archived(ctx context.Context) (archive, error) {
+// archivedIn returns what the archive entries say: of those for one target the last counts.
+func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 	var a archive
-	for e := range Entry(len(s.records)) {
-		if s.records[e].kind != TypeArchive {
+	for e := range sessioncore.Entry(s.Len()) {
+		if s.Kind(e) != sessioncore.TypeArchive {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -94,7 +94,7 @@ func (s *Snapshot) archived(ctx context.Context) (archive, error) {
 			return nil, err
 		}
 		id, ok := text.Member("targetId").Bytes()
-		if target := s.newest(s.symbols.find(id)); ok && target != NoEntry {
+		if target, err := s.Find(string(id)); ok && err == nil {
 			if a == nil {
 				a = archive{}
 			}
@@ -107,13 +107,13 @@ func (s *Snapshot) archived(ctx context.Context) (archive, error) {
 }
 
 // has reports whether an entry of the tree or one above it is archived. It remembers the answer for those between.
-func (a archive) has(s *Snapshot, e Entry) bool {
+func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	if len(a) == 0 {
 		return false
 	}
-	var walk []Entry
+	var walk []sessioncore.Entry
 	found := false
-	for tree := s.Tree(); e != NoEntry; e = tree.Parent(e) {
+	for tree := s.Tree(); e != sessioncore.NoEntry; e = tree.Parent(e) {
 		known, ok := a[e]
 		if found = known; ok {
 			break
@@ -134,21 +134,21 @@ func appendField(dst []byte, text string) []byte {
 	return names.AppendLabelField(dst, text)
 }
 
-// lastSaid returns, for each of the entries ends, the last message of the user in its path, or NoEntry. What paths
+// lastSaid returns, for each of the entries ends, the last message of the user in its path, or sessioncore.NoEntry. What paths
 // share is walked once.
-func (s *Snapshot) lastSaid(ends []Entry) []Entry {
-	known := map[Entry]Entry{NoEntry: NoEntry}
-	said := make([]Entry, len(ends))
+func lastSaid(s *sessioncore.Snapshot, ends []sessioncore.Entry) []sessioncore.Entry {
+	known := map[sessioncore.Entry]sessioncore.Entry{sessioncore.NoEntry: sessioncore.NoEntry}
+	said := make([]sessioncore.Entry, len(ends))
 	for i, e := range ends {
-		var walk []Entry
-		found, ok := NoEntry, false
+		var walk []sessioncore.Entry
+		found, ok := sessioncore.NoEntry, false
 		for ; !ok; e = s.Parent(e) {
 			if found, ok = known[e]; ok {
 				break
 			}
 			walk = append(walk, e)
-			known[e] = NoEntry // where the walk closes a cycle
-			if rec := &s.records[e]; rec.kind == TypeMessage && rec.role == RoleUser {
+			known[e] = sessioncore.NoEntry // where the walk closes a cycle
+			if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleUser {
 				found, ok = e, true
 			}
 		}
@@ -168,8 +168,11 @@ const (
 )
 
 // saidIn returns the beginning of a message's text as one line, or "" if it has none.
-func (s *Snapshot) saidIn(e Entry) (string, error) {
-	if e == NoEntry || s.records[e].size > maxSaidEntry {
+func saidIn(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
+	if e == sessioncore.NoEntry {
+		return "", nil
+	}
+	if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
 		return "", nil
 	}
 	v, err := s.EntryText(e)
@@ -189,4 +192,50 @@ func (s *Snapshot) saidIn(e Entry) (string, error) {
 		return text == ""
 	})
 	return text, nil
+}
+
+// shownNode returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
+// is none. It returns sessioncore.NoEntry if there is none.
+func shownNode(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
+	if e == sessioncore.NoEntry {
+		return sessioncore.NoEntry
+	}
+	tree := s.Tree()
+	for _, at := range slices.Backward(s.Path(e)) {
+		if tree.Has(at) {
+			return at
+		}
+	}
+	return sessioncore.NoEntry
+}
+
+// pathLengths returns the number of entries in the path to each of the entries ends. The result is indexed by
+// entry; it is 0 for entries on none of the paths. What paths share is walked once.
+func pathLengths(s *sessioncore.Snapshot, ends []sessioncore.Entry) []int32 {
+	length := make([]int32, s.Len()) // below 0: on this walk, with index -1 - length
+	var walk []sessioncore.Entry
+	for _, e := range ends {
+		walk = walk[:0]
+		for ; e != sessioncore.NoEntry && length[e] == 0; e = s.Parent(e) {
+			walk = append(walk, e)
+			length[e] = -int32(len(walk))
+		}
+		n := int32(0)
+		if e != sessioncore.NoEntry {
+			n = length[e]
+		}
+		rest := len(walk)
+		if n < 0 { // the walk closed a cycle: the path to each entry of it goes around once
+			rest = int(-n) - 1
+			n = int32(len(walk) - rest)
+			for _, e := range walk[rest:] {
+				length[e] = n
+			}
+		}
+		for i := rest - 1; i >= 0; i-- {
+			n++
+			length[walk[i]] = n
+		}
+	}
+	return length
 }
