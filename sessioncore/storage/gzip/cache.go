@@ -11,12 +11,13 @@ import (
 const (
 	// maxInMemory is how much of one file is kept in memory; more goes to a temporary file. Most sessions are smaller.
 	maxInMemory = 4 << 20
-	// maxMemory and maxDisk are for all files together. One file that is in use may be larger than maxDisk. In memory it
+	// maxMemory, maxDisk and maxFiles are for all files together. One file that is in use may be larger than maxDisk. In memory it
 	// is a memoryShare-th of the budget at most.
 	maxMemory   = 12 << 20
 	memoryShare = 8
 	maxDisk     = 1 << 30
-	// besides is what a content counts in addition to its bytes: there must not be too many small ones.
+	maxFiles    = 32
+	// besides is what a content in memory counts in addition to its bytes: there must not be too many small ones.
 	besides = 32 << 10
 	// inUse is how long after a read a temporary file is not taken away. Two readers of large files would otherwise have
 	// each other's unpacked again and again.
@@ -126,12 +127,12 @@ func (k *cache) add(c *content) {
 
 // count adds the size of a content to what is kept, or takes it from that. Callers must hold k.mu.
 func (k *cache) count(c *content, sign int64) {
-	if size := sign * (c.size + besides); c.file != nil {
-		k.disk += size
-	} else {
-		k.memory += size
-		k.hold.Set(k.memory)
+	if c.file != nil {
+		k.disk += sign * max(c.size, maxDisk/maxFiles)
+		return
 	}
+	k.memory += sign * (c.size + besides)
+	k.hold.Set(k.memory)
 }
 
 // forget takes away a content that nobody reads. Callers must hold k.mu.
