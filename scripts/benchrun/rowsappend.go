@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,7 +29,10 @@ func rowAppend(b *bench) []result {
 		{what: fmt.Sprintf("the same, %d entries", fewEntries), peer: peerLoopback + ", the same writes", goal: goal{ratio: 4}},
 		{what: fmt.Sprintf("the same lines, %d a write", appendBatch), peer: peerLoopback + ", a line a write", goal: goal{ratio: 0.5}},
 	}
-	batches := batched(lines, appendBatch)
+	var batches []string
+	for some := range slices.Chunk(lines, appendBatch) {
+		batches = append(batches, strings.Join(some, ""))
+	}
 	few := func() *session {
 		run++
 		s, err := generate(b.dir, spec{name: fmt.Sprintf("few-%d", run), entries: fewEntries, bytes: fewEntries * 400})
@@ -52,16 +56,6 @@ func appendLines(n int) []string {
 		lines[i] = fmt.Sprintf(appendedLine, i, strings.Repeat("x", 60+i%80))
 	}
 	return lines
-}
-
-func batched(lines []string, n int) []string {
-	var out []string
-	for len(lines) > 0 {
-		k := min(n, len(lines))
-		out = append(out, strings.Join(lines[:k], ""))
-		lines = lines[k:]
-	}
-	return out
 }
 
 // timeAppends mounts, writes to a session's append, and checks that as many entries were added.

@@ -27,6 +27,9 @@ const goneAfter = 3 * time.Second
 // use chooses an own session and a mount to write to it, and finds out where its leaf is. It returns nil where the
 // session is gone, which may only be if it never was on disk.
 func (c *client) use(d draw) (*own, string) {
+	if len(c.own) == 0 { // which is a problem already
+		return nil, ""
+	}
 	n := int(d.session % uint64(len(c.own)))
 	s := c.own[n]
 	if s.entries > ownEntries {

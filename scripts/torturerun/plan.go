@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -139,21 +140,9 @@ func (p *program) draw() draw {
 	return draw{d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64()}
 }
 
-// sizeOf is the size of a text: mostly small.
-func (d draw) sizeOf() int {
-	n := int(d.size >> 8)
-	switch k := d.size % 256; {
-	case k < 80:
-		return 10
-	case k < 180:
-		return 300
-	case k < 235:
-		return 5000
-	case k < 254:
-		return 15_000 + n%5000
-	}
-	return 200_000
-}
+// sizes are those of texts: mostly small, and one in 256 large.
+var sizes = slices.Concat(slices.Repeat([]int{10}, 80), slices.Repeat([]int{300}, 100), slices.Repeat([]int{5000}, 55),
+	slices.Repeat([]int{15_000}, 20), []int{200_000})
 
 func (d draw) mountOf() string { return mounts[d.mount%uint64(len(mounts))] }
 

@@ -32,7 +32,7 @@ func (p *program) id() string {
 }
 
 func (p *program) entry(d draw) entry {
-	return entry{p.id(), pick([]string{"custom", "user", "assistant"}, d.target), d.sizeOf()}
+	return entry{p.id(), pick([]string{"custom", "user", "assistant"}, d.target), pick(sizes, d.size)}
 }
 
 // during runs f as a call that must come to an end.

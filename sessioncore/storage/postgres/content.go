@@ -3,12 +3,10 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"sessionfs/sessioncore/internal/unnamed"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -45,47 +42,6 @@ type content struct {
 	whole   bool   // text was all of the row in that state
 	dropped string // the last state of a text that was taken away; "" if none was
 	slot    slotOf
-}
-
-// text is the first n bytes of a content: in memory, or in a file that has no name.
-type text struct {
-	n    int64
-	data []byte
-	file *unnamed.File
-}
-
-// readAt reads what there is at off.
-func (t *text) readAt(p []byte, off int64) (int, error) {
-	if off >= t.n {
-		return 0, nil
-	}
-	p = p[:min(int64(len(p)), t.n-off)]
-	if t.file != nil {
-		return t.file.ReadAt(p, off)
-	}
-	return copy(p, t.data[off:]), nil
-}
-
-// add adds to the end.
-func (t *text) add(b []byte) (err error) {
-	if t.file != nil {
-		_, err = t.file.Write(b)
-	} else {
-		t.data = append(t.data, b...)
-	}
-	t.n += int64(len(b))
-	return err
-}
-
-// sum returns the hash of the text.
-func (t *text) sum() ([]byte, error) {
-	hash := sha256.New()
-	if t.file == nil {
-		hash.Write(t.data)
-	} else if _, err := io.Copy(hash, io.NewSectionReader(t.file, 0, t.n)); err != nil {
-		return nil, err
-	}
-	return hash.Sum(nil), nil
 }
 
 // slotOf is the title slot that is laid over the content of one state of the row, nil if none is.
@@ -283,16 +239,6 @@ func (c *content) fetch(want int64) error {
 	return err
 }
 
-// toFile makes a text one in a file, with what is known.
-func (t *text) toFile(dir string, known text) (err error) {
-	if t.file == nil {
-		if t.file, err = unnamed.New(dir); err == nil {
-			_, err = t.file.Write(known.data)
-		}
-	}
-	return err
-}
-
 // keep keeps what was read of the row in a state.
 func (c *content) keep(t text, now facts, whole bool) {
 	c.mu.Lock()
@@ -354,96 +300,6 @@ func (c *content) readOn(t *text, known text, version string) (now facts, err er
 		return now, c.isAnother(now)
 	}
 	return now, err
-}
-
-// fetchHead is fetch for the beginning of a row of which no more is kept. Callers must hold c.fetching.
-func (c *content) fetchHead() error {
-	asked := c.s.now()
-	found, heads, err := c.s.heads([]string{c.row.path})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return c.isGone()
-	}
-	return c.begins(found[0], heads[0], asked)
-}
-
-// begins keeps the beginning of the row, which was asked for when the clock was asked. Callers must hold c.fetching.
-func (c *content) begins(now facts, head []byte, asked int64) error {
-	c.mu.Lock()
-	same := bytes.HasPrefix(head, c.text.data)
-	c.mu.Unlock()
-	if !same || c.cannotTell(now) {
-		return c.isAnother(now)
-	}
-	n := int64(len(head))
-	c.s.kept.reserve(c, text{}, n) // what is so short is kept also where there is no room
-	c.keep(text{n: n, data: head}, now, n == now.size)
-	c.s.kept.set(c, n, false)
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.s.put(now, asked)
-	return nil
-}
-
-// heads reads the beginnings of rows.
-func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
-	err = s.try(func(ctx context.Context, c conn) error {
-		found, heads = found[:0], heads[:0]
-		rows, err := c.Query(ctx, s.sql.heads, paths, headSize)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var f maybeFacts
-			var head []byte
-			if err := rows.Scan(append(f.targets(), &head)...); err != nil {
-				return err
-			}
-			found, heads = append(found, f.facts()), append(heads, head)
-		}
-		return rows.Err()
-	})
-	return found, heads, err
-}
-
-// aheadRows is how many rows' beginnings are read at once at most.
-const aheadRows = 1024
-
-// ReadAhead implements storage.Storage: it reads the beginnings of those rows that have never been read.
-func (s *Storage) ReadAhead(names []string) {
-	if len(names) < 2 || s.refresh() != nil { // who opens them is told
-		return
-	}
-	var rows []*row
-	s.mu.RLock()
-	for _, name := range names {
-		if r := s.rows[s.pathOf(name)]; r != nil && r.content.length.Load() == 0 {
-			rows = append(rows, r)
-		}
-	}
-	s.mu.RUnlock()
-	for some := range slices.Chunk(rows, aheadRows) {
-		paths, of := make([]string, len(some)), map[string]*row{}
-		for i, r := range some {
-			paths[i], of[r.path] = r.path, r
-		}
-		asked := s.now()
-		found, heads, err := s.heads(paths)
-		if err != nil {
-			return
-		}
-		for i, f := range found {
-			if c := &of[f.path].content; c.fetching.TryLock() {
-				if c.length.Load() == 0 {
-					_ = c.begins(f, heads[i], asked)
-				}
-				c.fetching.Unlock()
-			}
-		}
-	}
 }
 
 // cannotTell reports whether the row has changed since what was kept of it was taken away: then it may be another object.
