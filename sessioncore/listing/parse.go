@@ -54,8 +54,10 @@ func (p *infoParser) header() bool {
 		line, _, _ := bytes.Cut(p.content, []byte("\n"))
 		return p.searchHeader(line)
 	}
-	title, _ := p.values[0].Member("title").Text()
-	p.slotTitle(title)
+	p.flags |= infoSlot // whose title overrides the header's; a blank one means that there is none
+	if title, _ := p.values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
+		p.setTitle(title)
+	}
 	if len(p.values) > 1 && p.parseHeader(p.values[1]) {
 		return true
 	}
@@ -74,56 +76,47 @@ func (p *infoParser) hasSlot() bool {
 	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
 }
 
-// slotTitle sets the title to that of a slot, which overrides the header's; a blank one means that there is no title.
-func (p *infoParser) slotTitle(title string) {
-	p.flags |= infoSlot
-	if rawjson.TrimSpace(title) != "" {
-		p.setTitle(title)
-	}
-}
-
 // parseHeader parses v and reports whether it is a header.
 func (p *infoParser) parseHeader(v rawjson.Value) bool {
 	d := sessioncore.DialectOf(v)
 	if d == nil {
 		return false
 	}
-	p.ID, _ = v.Member("id").Text()
 	timestamp := v.Member("timestamp")
-	if timestamp.IsString() || d == sessioncore.Operator && timestamp.IsNumber() {
-		p.setCreated(d, timestamp)
+	if !timestamp.IsString() && d != sessioncore.Operator {
+		timestamp = nil
 	}
-	p.fields(d, func(key string) (string, bool) { return v.Member(key).Text() })
+	p.fields(d, timestamp, func(key string) (string, bool) { return v.Member(key).Text() })
 	return true
 }
 
 // searchHeader searches the text of a line that could not be parsed, and reports whether it looks like a header.
 func (p *infoParser) searchHeader(line []byte) bool {
 	p.flags |= infoSearched
-	typ, _ := textString(line, "type", 0)
+	text := func(key string) (string, bool) { return textString(line, key, 0) }
+	typ, _ := text("type")
 	d := sessioncore.DialectOfType(typ)
-	if p.ID, _ = textString(line, "id", 0); d == nil || p.ID == "" {
+	if d == nil {
 		return false
 	}
-	if text, ok := textString(line, "timestamp", 0); ok {
-		p.setCreated(d, rawjson.Value(rawjson.AppendQuoted(nil, text)))
+	var timestamp rawjson.Value
+	if at, ok := text("timestamp"); ok {
+		timestamp = rawjson.AppendQuoted(nil, at)
 	}
-	p.fields(d, func(key string) (string, bool) { return textString(line, key, 0) })
-	return true
+	p.fields(d, timestamp, text)
+	return p.ID != ""
 }
 
-func (p *infoParser) setCreated(d *sessioncore.Dialect, timestamp rawjson.Value) {
+// fields sets what a header has.
+func (p *infoParser) fields(d *sessioncore.Dialect, timestamp rawjson.Value, text func(key string) (string, bool)) {
+	if d == sessioncore.Operator {
+		p.flags |= infoOperator
+	}
 	var ok bool
 	if p.created, _, ok = d.Time(timestamp); ok {
 		p.flags |= infoCreated
 	}
-}
-
-// fields sets what a header of either dialect has in string members.
-func (p *infoParser) fields(d *sessioncore.Dialect, text func(key string) (string, bool)) {
-	if d == sessioncore.Operator {
-		p.flags |= infoOperator
-	}
+	p.ID, _ = text("id")
 	p.CWD, _ = text("cwd")
 	if parent, ok := text(d.ParentSessionKey); ok {
 		p.Parent = parent
