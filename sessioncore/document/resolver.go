@@ -72,18 +72,18 @@ func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
 }
 
 // Image returns the edit that replaces the content of a string, which is at an offset of the edited text, by the base64
-// of the blob that it refers to. ok is false if it is no reference, or stays one.
+// of the blob that it refers to. ok is false if it is no reference, or stays one, as that to a missing blob does.
 func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) {
 	hash, ok := BlobHash(token)
 	if !ok || r.blobs == nil || r.ctx.Err() != nil {
 		return e, false
 	}
-	return r.image(token, hash, at)
-}
-
-// URL adds the edit that replaces the content of such a string by the blob as text, if it is a reference.
-func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
-	return r.stringEdits(edits, token, at, true)
+	size, err := r.size(hash)
+	if err != nil {
+		return e, false
+	}
+	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
+	return rawjson.Edit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
 }
 
 // size returns the size of a blob in bytes.
@@ -106,46 +106,19 @@ func (r *Resolver) fits(n int64) bool {
 	return true
 }
 
-// image returns the edit that replaces the content of a string at an offset of the edited text by the base64 of a blob.
-// ok is false if the reference stays.
-func (r *Resolver) image(token rawjson.Value, hash string, at int) (e rawjson.Edit, ok bool) {
-	size, err := r.size(hash)
-	if err != nil {
-		return e, false // a missing blob stays a reference
-	}
-	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
-	return rawjson.Edit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
-}
-
 // ImageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
 // array's offset in the edited text.
 func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {
 		return edits
 	}
-	content.EachElement(func(block rawjson.Value, at int) bool {
-		var data rawjson.Member
-		isImage := false
-		block.EachMember(func(m rawjson.Member) bool {
-			switch {
-			case m.KeyIs("type"):
-				isImage = m.Value.Is("image")
-			case m.KeyIs("data"):
-				data = m
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if data := block.Member("data"); block.Member("type").Is("image") {
+			if e, ok := r.Image(data, base+data.OffsetIn(content)); ok {
+				edits = append(edits, e)
 			}
-			return true
-		})
-		hash, ok := BlobHash(data.Value)
-		if !isImage || !ok {
-			return true
 		}
-		if r.ctx.Err() != nil {
-			return false
-		}
-		if e, ok := r.image(data.Value, hash, base+at+data.End-len(data.Value)); ok {
-			edits = append(edits, e)
-		}
-		return true
+		return r.ctx.Err() == nil
 	})
 	return edits
 }
@@ -162,9 +135,9 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			token := text[i:end]
 			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
 				key = token.Is("image_url")
-			} else {
+			} else if key {
 				var err error
-				if edits, err = r.stringEdits(edits, token, base+i, key); err != nil {
+				if edits, err = r.URL(edits, token, base+i); err != nil {
 					return nil, err
 				}
 				key = false
@@ -213,13 +186,11 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	}
 }
 
-// stringEdits adds the edit that resolves a string under the key image_url, where the blob's content is text.
-func (r *Resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base int, imageURL bool) (rawjson.Edits, error) {
-	if !imageURL || r.blobs == nil {
-		return edits, nil
-	}
+// URL adds the edit that replaces the content of a string, which is at an offset of the edited text, by the blob that it
+// refers to as text, if it is a reference.
+func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
 	hash, ok := BlobHash(token)
-	if !ok {
+	if !ok || r.blobs == nil {
 		return edits, nil
 	}
 	if err := r.ctx.Err(); err != nil {
@@ -235,7 +206,7 @@ func (r *Resolver) stringEdits(edits rawjson.Edits, token rawjson.Value, base in
 	} else if err != nil {
 		return nil, err
 	}
-	e := rawjson.Edit{Start: base + 1, End: base + len(token) - 1}
+	e := rawjson.Edit{Start: at + 1, End: at + len(token) - 1}
 	switch {
 	case !r.fits(size):
 		return edits, nil
