@@ -64,6 +64,9 @@ func TestListAndPrint(t *testing.T) {
 	require.Equal(t, "by-id/019d3d9\n", s.here("ls", "-d", "by-id/019d3d9").stdout)
 	require.Equal(t, "recent/03-Tide sheets as a calendar/header.json\n", s.here("ls", "recent/03*/header.json").stdout)
 	require.Equal(t, "index.jsonl\n\nhistory:\nprompts.jsonl\nsearch\n", s.here("ls", "history", "index.jsonl").stdout)
+	r = s.here("ls", "nothing", "history")
+	requireStatus(t, exitFailure, r, "nothing: no such file")
+	require.Equal(t, "history:\nprompts.jsonl\nsearch\n", r.stdout)
 	oldest := strings.Fields(s.here("ls", "-tr", "by-id/019d3d9/entries").stdout)
 	require.Equal(t, "3a17833e.json", oldest[len(oldest)-1])
 

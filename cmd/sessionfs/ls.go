@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -50,7 +51,9 @@ type listed struct {
 // the directory.
 func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 	var single, dirs []listed
+	given := 0
 	err := src.eachPath(cmd, args, func(name string) error {
+		given++
 		info, err := src.Lstat(name)
 		if err != nil {
 			return err
@@ -66,23 +69,22 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 	if failed := f.print(cmd.OutOrStdout(), src, single); failed != nil {
 		return failed
 	}
-	for i, dir := range dirs {
-		if len(single)+len(dirs) > 1 {
+	shown := len(single)
+	failed := each(cmd, dirs, func(dir listed) error {
+		items, err := f.list(src, dir.path)
+		if err != nil {
+			return err
+		}
+		if given > 1 {
 			between := "\n"
-			if len(single)+i == 0 {
+			if shown++; shown == 1 {
 				between = ""
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, dir.path)
 		}
-		items, failed := f.list(src, dir.path)
-		if failed == nil {
-			failed = f.print(cmd.OutOrStdout(), src, items)
-		}
-		if failed != nil {
-			return failed
-		}
-	}
-	return err
+		return f.print(cmd.OutOrStdout(), src, items)
+	})
+	return cmp.Or(failed, err)
 }
 
 // list returns what is in a directory. Names are looked up only where that is needed: a listing costs nothing else.
@@ -94,11 +96,13 @@ func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
 		}
 		it := listed{name: n.Name(), path: path.Join(dir, n.Name())}
 		if f.long || f.byTime {
-			if it.info, err = n.Info(); isGone(err) { // between the listing and the look
+			info, err := n.Info()
+			if isGone(err) { // between the listing and the look
 				continue
 			} else if err != nil {
 				return nil, err
 			}
+			it.info = info
 		}
 		items = append(items, it)
 	}

@@ -136,16 +136,21 @@ func reasonOf(err error) string {
 	return at.Path + ": " + at.Err.Error()
 }
 
-// eachPath calls do for each path that arguments stand for. One that fails is reported and the others are still done; the
-// status is then 1. An end of the output or an interrupt ends all.
+// eachPath calls do for each path that arguments stand for.
 func (src *source) eachPath(cmd *cobra.Command, args []string, do func(path string) error) error {
 	paths, err := src.expand(args...)
 	if err != nil {
 		return err
 	}
+	return each(cmd, paths, do)
+}
+
+// each calls do for each of all. One that fails is reported and the others are still done; the status is then 1. An end of
+// the output or an interrupt ends all.
+func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 	failed := false
-	for _, path := range paths {
-		err := do(path)
+	for _, it := range all {
+		err := do(it)
 		switch {
 		case err == nil:
 			continue
