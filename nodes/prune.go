@@ -1,10 +1,11 @@
 package nodes
 
 import (
-	"runtime/debug"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
@@ -20,7 +21,7 @@ func (d *RootDir) Prune(stop <-chan struct{}) {
 	for {
 		select {
 		case <-d.view.crowd.full:
-			d.pruneOnce(stop)
+			storage.Guarded(func() { d.pruneOnce(stop) })()
 		case <-stop:
 			return
 		}
@@ -28,11 +29,6 @@ func (d *RootDir) Prune(stop <-chan struct{}) {
 }
 
 func (d *RootDir) pruneOnce(stop <-chan struct{}) {
-	defer func() {
-		if r := recover(); r != nil {
-			d.view.Log.Error("a bug: giving nodes back panicked", "panic", r, "stack", string(debug.Stack()))
-		}
-	}()
 	nodes := below(nil, &d.Inode)
 	if len(nodes) <= d.view.crowd.limit*3/4 { // the kernel has forgotten some by itself
 		d.view.crowd.makeRoom(len(nodes))

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // refusals holds for each session why the last write to it was refused, and under the name outside why the
@@ -75,7 +76,7 @@ func (v *View) refuse(session, what, path string, err error) syscall.Errno {
 		v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
 	})
 	if errors.Is(err, sessioncore.ErrBusy) {
-		go tell()
+		go storage.Guarded(func() { tell() })()
 	} else {
 		tell()
 	}

@@ -130,7 +130,7 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 	}
 	done, gone := make(chan answer), make(chan struct{})
 	defer close(gone)
-	go func() {
+	go storage.Guarded(func() {
 		m, err := h.repeat(ctx, match, out)
 		if !isLost(err) {
 			<-h.reads
@@ -143,7 +143,7 @@ func (h *History) read(ctx context.Context, match string, out *lines) (Measure, 
 		case <-gone:
 			out.hold.Close()
 		}
-	}()
+	})()
 	timeout := time.NewTimer(h.limit + grace)
 	defer timeout.Stop()
 	select {

@@ -14,7 +14,7 @@ func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, er
 	var value T
 	var err error
 	done := make(chan struct{})
-	go func() {
+	go Guarded(func() {
 		func() {
 			defer RecoverTo(&err)
 			value, err = f()
@@ -26,7 +26,7 @@ func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, er
 				drop(value)
 			}
 		}
-	}()
+	})()
 	select {
 	case <-done:
 		return value, err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -271,6 +272,18 @@ func Dir(name string) string {
 func RecoverTo(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic while reading: %v", r)
+	}
+}
+
+// Guarded returns a function that calls f and logs its panic: nothing that is done besides may end the process.
+func Guarded(f func()) func() {
+	return func() {
+		defer func() {
+			if r := recover(); r != nil {
+				slog.Error("a bug: what is done besides panicked", "panic", r, "stack", string(debug.Stack()))
+			}
+		}()
+		f()
 	}
 }
 

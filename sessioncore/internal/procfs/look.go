@@ -36,10 +36,10 @@ func Look[T any](look func() T) (result T, ok bool) {
 		return result, false
 	}
 	done := make(chan T, 1)
-	go func() {
+	go storage.Guarded(func() {
 		defer func() { <-looks }()
 		done <- look()
-	}()
+	})()
 	limit := time.NewTimer(lookLimit)
 	defer limit.Stop()
 	select {

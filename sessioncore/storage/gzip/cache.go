@@ -99,7 +99,7 @@ func (k *cache) done(c *content) {
 			delete(k.contents, c.token)
 		}
 	case c.idle == nil:
-		c.idle = time.AfterFunc(keepFor, func() { k.forgetUnused(keepFor) })
+		c.idle = time.AfterFunc(keepFor, storage.Guarded(func() { k.forgetUnused(keepFor) }))
 	default:
 		c.idle.Reset(keepFor)
 	}

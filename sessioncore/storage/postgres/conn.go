@@ -163,7 +163,7 @@ func (s *Storage) work(f func()) {
 	s.mu.Lock() // Close waits only for what began before it
 	defer s.mu.Unlock()
 	if s.ctx.Err() == nil {
-		s.working.Go(f)
+		s.working.Go(storage.Guarded(f))
 	}
 }
 
