@@ -41,30 +41,18 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 // OpenSources returns the places from which sessions are imported, without any. Callers must close it.
 func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
 
-// Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". A
-// path stands for the directory of the sessions of that working directory.
-func (u *Unmounted) Importer(ctx context.Context, to string) (*transfer.Importer, error) {
+// Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". An
+// absolute path stands for the directory of the sessions of that working directory.
+func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	v := u.tree.view
-	im := &transfer.Importer{Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, SessionsAlone: u.tree.rows != nil, To: to}
-	if below, ok := strings.CutPrefix(to, u.tree.place+"/"); ok {
-		im.To = below
-	} else if path.IsAbs(to) {
-		dir, err := v.Writer.DirFor(ctx, path.Clean(to), sessioncore.OMP)
-		if err != nil {
-			return nil, err
-		}
-		im.To = dir
+	if path.IsAbs(to) {
+		to, err = v.Writer.DirFor(ctx, path.Clean(to), sessioncore.OMP)
+	} else if to != "" {
+		err = storage.CheckName(to)
 	}
-	if im.To != "" {
-		if err := storage.CheckName(im.To); err != nil {
-			return nil, err
-		}
-	}
-	if v.Archive != nil {
-		im.Archived, im.ArchivedFiles = v.Archive.Listing, u.tree.archive.unpacked
-	}
-	im.Blobs = u.blobs()
-	return im, nil
+	return &transfer.Importer{
+		Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: u.blobs(), SessionsAlone: u.tree.rows != nil, To: to,
+	}, err
 }
 
 // blobs returns the blobs, nil if there is no place for them.

@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/writer"
 )
 
 // importCommand is sessionfs import.
@@ -40,7 +41,7 @@ func importCommand() *cobra.Command {
 			return err
 		}
 		defer from.Close()
-		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr()), counts: map[string]int{}}
+		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr()), counts: map[writer.Outcome]int{}}
 		defer im.progress.clear()
 		return im.run(cmd.Context(), args, cmd.InOrStdin())
 	})
@@ -55,7 +56,7 @@ type importing struct {
 	from     *transfer.Sources
 	out      io.Writer
 	progress *progress
-	counts   map[string]int // by what became of sessions
+	counts   map[writer.Outcome]int // by what became of sessions
 	failed   bool
 }
 
@@ -63,11 +64,7 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 	from := im.from
 	for _, path := range args {
 		im.progress.show("looking through " + path)
-		add := func() error { return from.Add(ctx, path) }
-		if path == "-" {
-			add = func() error { return from.AddStream(ctx, stdin) }
-		}
-		if err := add(); err != nil {
+		if err := from.Add(ctx, path, stdin); err != nil {
 			return err
 		}
 	}
@@ -92,7 +89,7 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 		others = fmt.Sprintf("; %d other files are left out", from.Others)
 	}
 	n := im.counts
-	_, err := fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", n[transfer.New], n[transfer.Longer], n[transfer.Same], n[transfer.Refused], others)
+	_, err := fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", n[writer.Added], n[writer.Grown], n[writer.Unchanged], n[transfer.Refused], others)
 	if err == nil && im.failed {
 		err = &exitError{exitFailure}
 	}
@@ -103,8 +100,8 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 func (im *importing) tell(f transfer.Found, r transfer.Result) error {
 	im.progress.clear()
 	im.failed = im.failed || r.Err != nil || r.Partly
-	im.counts[r.State]++
-	line := fmt.Sprintf("%-7s %s", r.State, r.Path)
+	im.counts[r.Outcome]++
+	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
 	if r.Err != nil {
 		line = "refused: " + filepath.Clean(f.Path) + ": " + reasonOf(r.Err)
 	}

@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"slices"
-	"strings"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -37,159 +35,92 @@ type bundledFile struct {
 }
 
 const (
-	// bundleFormat names the format of bundles.
 	bundleFormat = "sessionfs bundle 1"
-	// maxManifest bounds a manifest that is read, in bytes, and maxBundled the files of a bundle: some 200 bytes each.
-	maxManifest, maxBundled = 256 << 20, 1 << 20
+	// maxManifest bounds a manifest that is read, in bytes: some 200 for a file.
+	maxManifest = 256 << 20
 )
 
-// bundle is a bundle that is read in place, as a storage. It can do nothing but List, Stat and Open.
-type bundle struct {
-	storage.Storage
-	file io.ReaderAt
-	at   map[string]bundled        // by path
-	dirs map[string][]storage.Item // by path, "" for the root
-}
-
-// bundled is where a file is.
-type bundled struct {
-	off int64
-	st  storage.Stat
-}
-
-// openBundle reads a bundle, and fails unless each file is what the manifest says.
-func openBundle(ctx context.Context, file *os.File) (*bundle, error) {
-	size, err := file.Seek(0, io.SeekEnd)
+// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest says.
+func unpack(ctx context.Context, in io.Reader, to string) error {
+	root, err := os.OpenRoot(to)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &bundle{file: file, at: map[string]bundled{}, dirs: map[string][]storage.Item{"": nil}}
-	m, sums, err := b.read(ctx, io.NewSectionReader(file, 0, size))
-	switch {
-	case err == nil && m == nil:
-		err = errors.New("it has no " + manifestName + " at its end: either it is cut short, or sessionfs bundle has not written it")
-	case err == nil && m.Format != bundleFormat:
-		err = fmt.Errorf("its format is %.40q, and not %q", m.Format, bundleFormat)
+	defer root.Close()
+	sums := map[string]string{}
+	for archive := tar.NewReader(in); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			sums[h.Name], err = unpackFile(ctx, root, h, archive)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	f, err := root.Open(manifestName)
 	if err != nil {
-		return nil, fmt.Errorf("it is no bundle that can be used: %w", err)
+		return errors.New("it has no " + manifestName + " at its end: either it is cut short, or sessionfs bundle has not written it")
 	}
+	defer f.Close()
+	var m manifest
+	if err := json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(&m); err != nil || m.Format != bundleFormat {
+		return fmt.Errorf("%s is not that of a bundle in a known format", manifestName)
+	}
+	delete(sums, manifestName)
 	for _, f := range m.Files {
 		if sums[f.Path] != f.SHA256 {
-			return nil, fmt.Errorf("it is damaged: %.200q is not what %s says", f.Path, manifestName)
+			return fmt.Errorf("%.200q is not what %s says", f.Path, manifestName)
 		}
 		delete(sums, f.Path)
 	}
 	for name := range sums {
-		return nil, fmt.Errorf("it is damaged: %s does not name %.200q", manifestName, name)
+		return fmt.Errorf("%s does not name %.200q", manifestName, name)
 	}
-	for _, items := range b.dirs {
-		slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	}
-	return b, nil
+	return root.Remove(manifestName)
 }
 
-// read finds the files of the archive, and their hashes. m is nil if there is no manifest.
-func (b *bundle) read(ctx context.Context, in *io.SectionReader) (m *manifest, sums map[string]string, err error) {
-	archive := tar.NewReader(in)
-	for sums = map[string]string{}; ; {
-		h, err := archive.Next()
-		switch {
-		case err == io.EOF:
-			return m, sums, nil
-		case err != nil:
-			return nil, nil, err
-		case h.Typeflag != tar.TypeReg || storage.CheckName(h.Name) != nil:
-			return nil, nil, fmt.Errorf("%.200q is not a plain file below it", h.Name)
-		case m != nil || b.at[h.Name] != bundled{} || len(sums) == maxBundled:
-			return nil, nil, fmt.Errorf("%.200q comes twice, or is one file too many", h.Name)
-		case h.Name == manifestName:
-			text, err := io.ReadAll(io.LimitReader(archive, maxManifest))
-			if err == nil {
-				m = &manifest{}
-				err = json.Unmarshal(text, m)
-			}
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", manifestName, err)
-			}
-			continue
-		}
-		off, err := in.Seek(0, io.SeekCurrent) // tar.Reader reads nothing ahead
-		if err != nil {
-			return nil, nil, err
-		}
-		sum := sha256.New()
-		// The bytes of the archive, and not those of a sparse file that the header describes.
-		if n, err := io.Copy(sum, &interruptible{ctx, io.NewSectionReader(b.file, off, h.Size)}); err != nil || n < h.Size {
-			return nil, nil, errors.Join(err, fmt.Errorf("%.200q is cut short", h.Name))
-		}
-		sums[h.Name] = hex.EncodeToString(sum.Sum(nil))
-		st := storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}
-		st.Token = storage.Token{Inode: uint64(off), Size: h.Size, Modified: h.ModTime.UnixNano()}
-		if err := b.enter(h.Name, bundled{off, st}); err != nil {
-			return nil, nil, err
-		}
+// unpackFile writes a file and returns its hash. A sparse one could fill the disk with zeros.
+func unpackFile(ctx context.Context, root *os.Root, h *tar.Header, in io.Reader) (string, error) {
+	if h.Typeflag != tar.TypeReg || storage.CheckName(h.Name) != nil || h.PAXRecords["GNU.sparse.major"] != "" {
+		return "", fmt.Errorf("%.200q is not a plain file below it", h.Name)
 	}
+	if err := root.MkdirAll(path.Dir(h.Name), storage.DirMode); err != nil {
+		return "", err
+	}
+	f, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, storage.FileMode)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, sum), &interruptible{ctx: ctx, in: in})
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Chtimes(h.Name, h.ModTime, h.ModTime)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// enter adds a file to the directories.
-func (b *bundle) enter(name string, f bundled) error {
-	if _, isDir := b.dirs[name]; isDir {
-		return fmt.Errorf("%.200q is a file and a directory", name)
-	}
-	b.at[name] = f
-	kind := storage.KindFile
-	for name != "" {
-		dir := storage.Dir(name)
-		_, known := b.dirs[dir]
-		b.dirs[dir] = append(b.dirs[dir], storage.Item{Name: path.Base(name), Kind: kind})
-		if _, isFile := b.at[dir]; isFile {
-			return fmt.Errorf("%.200q is a file and a directory", dir)
-		}
-		if known {
-			return nil
-		}
-		name, kind = dir, storage.KindDir
-	}
-	return nil
+// interruptible reads until its context ends.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+	at  io.ReaderAt
 }
 
-// List implements storage.Storage.
-func (b *bundle) List(dir string) ([]storage.Item, error) { return b.dirs[dir], nil }
-
-// Stat implements storage.Storage.
-func (b *bundle) Stat(name string) (storage.Stat, error) {
-	if _, isDir := b.dirs[name]; isDir {
-		return storage.Stat{Kind: storage.KindDir}, nil
+// Read implements io.Reader.
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
 	}
-	f, ok := b.at[name]
-	if !ok {
-		return storage.Stat{}, errNotBundled
-	}
-	return f.st, nil
+	return r.in.Read(p)
 }
 
-// errNotBundled is the error for what is not in a bundle.
-var errNotBundled = fmt.Errorf("%w in the bundle", os.ErrNotExist)
-
-// Open implements storage.Storage.
-func (b *bundle) Open(name string) (storage.Object, error) {
-	f, ok := b.at[name]
-	if !ok {
-		return nil, errNotBundled
+// ReadAt implements io.ReaderAt.
+func (r *interruptible) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return bundledObject{SectionReader: io.NewSectionReader(b.file, f.off, f.st.Size), st: f.st}, nil
+	return r.at.ReadAt(p, off)
 }
-
-// bundledObject is an open file of a bundle.
-type bundledObject struct {
-	storage.UnsupportedObject
-	*io.SectionReader
-	st storage.Stat
-}
-
-// Stat implements storage.Object.
-func (o bundledObject) Stat() (storage.Stat, error) { return o.st, nil }
-
-// Close implements storage.Object.
-func (o bundledObject) Close() error { return nil }

@@ -53,13 +53,8 @@ func (b *Bundler) Add(ctx context.Context, files storage.Storage, name string) e
 		return err
 	}
 	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
-	return eachArtifact(files, beside, "", func(rel string, kind storage.Kind) error {
-		at := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
-		if kind == storage.KindLink {
-			b.Left(at, fmt.Errorf("it is a link"))
-			return nil
-		}
-		return b.addArtifact(ctx, files, beside+"/"+rel, at)
+	return eachArtifact(files, beside, "", func(rel string) error {
+		return b.addArtifact(ctx, files, beside+"/"+rel, path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel))
 	})
 }
 
@@ -133,7 +128,7 @@ func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size i
 		return err
 	}
 	sum := sha256.New()
-	in := &interruptible{ctx, io.NewSectionReader(from, 0, size)}
+	in := &interruptible{ctx: ctx, in: io.NewSectionReader(from, 0, size)}
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(b.out, sum)}, in, make([]byte, copySize))
 	if err == nil && n < size {
 		err = fmt.Errorf("%w: it became shorter", storage.ErrStale)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
+	"path"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
@@ -73,7 +73,7 @@ func readContent(ctx context.Context, files storage.Storage, name string) (_ *co
 	if err != nil {
 		return nil, err
 	}
-	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: obj, Size: st.Size, Modified: st.ModTime()}, header: header}
+	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
 	seen, last := map[string]bool{}, jsonl.ObjectUnit
 	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
@@ -134,23 +134,19 @@ func (c *content) id() (id, cwd string) {
 	return id, cwd
 }
 
-// eachArtifact calls f for the files in the directory dir, and below it, with the path from dir on. Links are passed to
-// f too.
-func eachArtifact(files storage.Storage, dir, below string, f func(rel string, kind storage.Kind) error) error {
+// eachArtifact calls f for what is in the directory dir, and below it, with the path from dir on.
+func eachArtifact(files storage.Storage, dir, below string, f func(rel string) error) error {
 	items, err := files.List(dir)
 	if err != nil && !storage.IsMissing(err) {
 		return err
 	}
 	for _, item := range items {
-		rel := item.Name
-		if below != "" {
-			rel = below + "/" + item.Name
-		}
+		rel := path.Join(below, item.Name)
 		switch {
 		case item.Kind == storage.KindDir:
 			err = eachArtifact(files, dir+"/"+item.Name, rel, f)
-		case !isClients(item.Name) && slices.Contains([]storage.Kind{storage.KindFile, storage.KindLink}, item.Kind):
-			err = f(rel, item.Kind)
+		case !isClients(item.Name):
+			err = f(rel)
 		}
 		if err != nil {
 			return err

@@ -17,38 +17,28 @@ import (
 // Importer puts sessions into a store. What belongs to a session comes before it: a process that is killed leaves nothing
 // that lacks a part, and the next import completes it.
 type Importer struct {
-	Files  storage.Storage // of the store
-	Writer *writer.Writer
-	// Listing and Archived are the sessions of the store; Archived is nil if there are none.
-	Listing, Archived *listing.Listing
-	ArchivedFiles     storage.Storage
-	Blobs             Blobs // nil if there is no place for them
-	SessionsAlone     bool  // there is no place for artifacts that are no sessions
-	To                string
+	Files         storage.Storage // of the store
+	Writer        *writer.Writer
+	Listing       *listing.Listing
+	Blobs         Blobs  // nil if there is no place for them
+	SessionsAlone bool   // there is no place for artifacts that are no sessions
+	To            string // the directory to which all of them go, if it is not ""
 
-	known    map[string][]string // the names of sessions, by id
-	archived map[string]string   // the same for archived ones
+	known map[string][]string // the names of the store's sessions, by id
 }
 
 // Result is what became of a session.
 type Result struct {
-	State string   // New, Longer, Same or Refused
-	Path  string   // of its file in the mount; "" if Err tells why there is none
-	Err   error    // why it was refused
-	Notes []string // what did not come along
+	Outcome writer.Outcome // or Refused
+	Path    string         // of its file in the mount; "" if Err tells why there is none
+	Err     error          // why it was refused
+	Notes   []string       // what did not come along
 	// Partly says that an artifact was refused.
 	Partly bool
-
-	outcome writer.Outcome
 }
 
-// The values of Result.State.
-const (
-	New     = "new"
-	Longer  = "longer"
-	Same    = "same"
-	Refused = "refused"
-)
+// Refused means that a session was not imported, as it is or where it was to go.
+const Refused writer.Outcome = "refused"
 
 func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
@@ -60,8 +50,8 @@ func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 	if r.Err = f.Err; r.Err == nil {
 		r.Err = im.put(ctx, f, &r)
 	}
-	if r.State = [...]string{writer.Added: New, writer.Grown: Longer, writer.Unchanged: Same}[r.outcome]; r.Err != nil {
-		r.State = Refused
+	if r.Err != nil {
+		r.Outcome = Refused
 	}
 	return r, ctx.Err()
 }
@@ -77,42 +67,25 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 		return err
 	}
 	r.Path = sessions + "/" + name
-	r.outcome, err = im.Writer.Examine(ctx, name, c.Copy)
-	id, _ := c.id()
-	if archived, ok := im.archived[id]; ok && err == nil && r.outcome == writer.Added {
-		return im.leaveArchived(ctx, archived, c, r)
-	}
+	r.Outcome, err = im.Writer.Examine(ctx, name, c.Copy)
 	if err == nil {
 		err = im.artifacts(ctx, f, name, r)
 	}
 	if err == nil {
 		err = im.session(ctx, f, c, name, r)
 	}
-	if err == nil && r.outcome == writer.Added && id != "" {
+	if id, _ := c.id(); err == nil && r.Outcome == writer.Added {
 		im.known[id] = append(im.known[id], name)
-	}
-	return err
-}
-
-// leaveArchived does nothing for a session that was archived: it is not brought back.
-func (im *Importer) leaveArchived(ctx context.Context, archived string, c *content, r *Result) error {
-	there, err := im.ArchivedFiles.Open(archived)
-	if err != nil {
-		return err
-	}
-	defer there.Close()
-	r.Path = "archive/" + archived
-	if r.outcome, err = writer.Compare(ctx, there, c.Copy); r.outcome == writer.Grown {
-		err = errors.New("it is archived here, and shorter")
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", r.Path, err)
 	}
 	return err
 }
 
 // session puts the blobs of a session into the store, and the session.
 func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
+	if im.Blobs == nil && len(c.blobs) > 0 {
+		r.note("%d blobs are left out: there is no place for them, -o blobs=postgres makes one", len(c.blobs))
+		c.blobs = nil
+	}
 	for _, hash := range c.blobs {
 		if err := im.blob(f, hash); err != nil {
 			if ctx.Err() != nil {
@@ -124,19 +97,24 @@ func (im *Importer) session(ctx context.Context, f Found, c *content, name strin
 	if c.torn > 0 {
 		r.note("its last line is torn: %d bytes left out", c.torn)
 	}
-	if r.outcome == writer.Unchanged {
+	if r.Outcome == writer.Unchanged {
 		return nil
 	}
 	var err error
-	r.outcome, err = im.Writer.Import(ctx, name, c.Copy)
+	r.Outcome, err = im.Writer.Import(ctx, name, c.Copy)
 	return err
 }
 
 // place returns where a session belongs: where the store has it, else where it lay, else where a new one would lie.
 func (im *Importer) place(ctx context.Context, f Found, c *content) (string, error) {
 	if im.known == nil {
-		if err := im.look(ctx); err != nil {
+		list, err := im.Listing.Sessions(ctx)
+		if err != nil && !storage.IsMissing(err) {
 			return "", err
+		}
+		im.known = map[string][]string{}
+		for _, info := range list.All() {
+			im.known[info.ID] = append(im.known[info.ID], info.Name)
 		}
 	}
 	d, dir := sessioncore.DialectOf(c.header), ""
@@ -169,35 +147,8 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 	return name, nil
 }
 
-// look makes the list of the sessions that the store has.
-func (im *Importer) look(ctx context.Context) error {
-	list, err := im.Listing.Sessions(ctx)
-	if err != nil && !storage.IsMissing(err) {
-		return err
-	}
-	im.known, im.archived = map[string][]string{}, map[string]string{}
-	for _, info := range list.All() {
-		im.known[info.ID] = append(im.known[info.ID], info.Name)
-	}
-	if im.Archived == nil {
-		return nil
-	}
-	if list, err = im.Archived.Sessions(ctx); err != nil && !storage.IsMissing(err) {
-		return err
-	}
-	for _, info := range list.All() {
-		if info.ID != "" {
-			im.archived[info.ID] = info.Name
-		}
-	}
-	return nil
-}
-
 // blob brings a blob along.
 func (im *Importer) blob(f Found, hash string) error {
-	if im.Blobs == nil {
-		return errors.New("there is no place for it: -o blobs=postgres makes one")
-	}
 	size, err := im.Blobs.Size(hash)
 	obj, missing := f.files.Open(path.Join(f.agent, "blobs", hash))
 	if missing != nil {
@@ -219,8 +170,8 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := storage.BesideOf(im.Files, name, sessioncore.FileEnding)
 	homeless := 0
-	err := eachArtifact(f.files, from, "", func(rel string, kind storage.Kind) error {
-		err := im.artifact(ctx, f, path.Join(from, rel), path.Join(to, rel), kind, r)
+	err := eachArtifact(f.files, from, "", func(rel string) error {
+		err := im.artifact(ctx, f, path.Join(from, rel), path.Join(to, rel), r)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return ctx.Err()
@@ -240,10 +191,7 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 
 var errNoPlace = errors.New("no place")
 
-func (im *Importer) artifact(ctx context.Context, f Found, from, to string, kind storage.Kind, r *Result) error {
-	if kind == storage.KindLink {
-		return errors.New("it is a link, and links are not followed")
-	}
+func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *Result) error {
 	if sessioncore.IsSessionName(path.Base(from)) {
 		c, err := openContent(ctx, f.files, from)
 		if err == nil {
@@ -272,7 +220,7 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, kind
 // subagent puts the session of a subagent into the store.
 func (im *Importer) subagent(ctx context.Context, f Found, c *content, name string, r *Result) (err error) {
 	var of Result
-	if of.outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
+	if of.Outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
 		err = im.session(ctx, f, c, name, &of)
 	}
 	for _, note := range of.Notes {

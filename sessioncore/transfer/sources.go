@@ -25,21 +25,21 @@ type Found struct {
 
 	files storage.Storage
 	name  string // in files, without gzip.Ending
-	agent string // the agent directory in files, which has blobs/
+	agent string // the agent directory, which has blobs/
 	place string // the path below sessions/ of that; "" if the file does not lie in one
 }
 
-// Sources are the places from which sessions are taken.
+// Sources are the places from which sessions are taken. It shows the files of the machine, archives unpacked.
 type Sources struct {
 	// Found are the sessions in the order of their paths.
 	Found []Found
 	// Others is how many files and links are neither sessions nor belong to one.
 	Others int
 
-	temporary string // a directory for what is unpacked
+	*gzip.Storage
 	disk      *dir.Storage
-	unpacked  *gzip.Storage
-	open      []io.Closer
+	temporary string   // a directory for what is unpacked
+	unpacked  []string // bundles
 }
 
 // Open returns Sources without any. What needs room while it is read takes it in the directory temporary. Callers must
@@ -49,34 +49,37 @@ func Open(temporary string) (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sources{temporary: temporary, disk: disk, unpacked: gzip.New(disk, nil, temporary)}, nil
+	return &Sources{Storage: gzip.New(disk, nil, temporary), disk: disk, temporary: temporary}, nil
 }
 
 // Close closes everything.
 func (s *Sources) Close() {
-	for _, c := range s.open {
-		_ = c.Close()
-	}
-	s.unpacked.Close()
+	s.Storage.Close()
 	_ = s.disk.Close()
+	for _, dir := range s.unpacked {
+		_ = os.RemoveAll(dir)
+	}
 }
 
 const sessions = "sessions"
 
-// The beginnings of files that are told by their content.
-const (
-	gzipMagic = "\x1f\x8b"
-	tarMagic  = "ustar"
-	tarAt     = 257 // where that is
-)
-
-// Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory. Only a link at its end is
-// followed. What cannot be used is in Found; the error is that of an interrupt.
-func (s *Sources) Add(ctx context.Context, given string) error {
-	if err := s.add(ctx, given); err != nil {
-		s.Found = append(s.Found, Found{Path: given, Err: err})
+// Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory; "-" is a bundle from stdin.
+// Only a link at its end is followed. What cannot be used is in Found; the error is that of an interrupt.
+func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error {
+	err := error(nil)
+	if given == "-" {
+		err = s.addBundle(ctx, given, stdin)
+	} else {
+		err = s.add(ctx, given)
+	}
+	if err != nil {
+		s.refuse(given, err)
 	}
 	return ctx.Err()
+}
+
+func (s *Sources) refuse(path string, err error) {
+	s.Found = append(s.Found, Found{Path: path, Err: withoutPath(err)})
 }
 
 func (s *Sources) add(ctx context.Context, given string) error {
@@ -85,37 +88,26 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		real, err = filepath.EvalSymlinks(real)
 	}
 	if err != nil {
-		return withoutPath(err)
+		return err
 	}
 	name := strings.TrimPrefix(filepath.ToSlash(real), "/")
 	st, err := s.disk.Stat(name)
+	session := strings.TrimSuffix(name, gzip.Ending)
 	switch {
 	case err != nil:
-		return withoutPath(err)
+		return err
 	case st.Kind == storage.KindDir:
-		return s.walk(ctx, given, name, "", false)
-	case st.Kind != storage.KindFile:
-		return storage.ErrNotRegular
+		return s.walk(ctx, given, name, "")
+	case strings.HasSuffix(session, sessioncore.FileEnding):
+		s.addFile(given, session, st.Size)
+		return nil
 	}
-	kind, err := s.kindOf(name)
-	switch session := strings.TrimSuffix(name, gzip.Ending); {
-	case err != nil:
-		return withoutPath(err)
-	case kind == tarMagic:
-		f, err := os.Open(real)
-		if err != nil {
-			return withoutPath(err)
-		}
-		s.open = append(s.open, f)
-		return s.addBundle(ctx, given, f)
-	case !strings.HasSuffix(session, sessioncore.FileEnding):
-		return errors.New("it is neither a bundle nor called .jsonl or .jsonl.gz, as sessions and archives of them are")
-	case (kind == gzipMagic) != (session != name):
-		return errors.New("its content is not what its name says: .gz is for what is compressed by gzip")
-	default:
-		s.addFile(given, s.unpacked, session, st.Size)
+	f, err := os.Open(real)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer f.Close()
+	return s.addBundle(ctx, given, f)
 }
 
 // withoutPath drops the path from an error, as the line that tells it names the one that was given.
@@ -127,118 +119,60 @@ func withoutPath(err error) error {
 	return err
 }
 
-// kindOf tells what a file is by its content.
-func (s *Sources) kindOf(name string) (string, error) {
-	obj, err := s.disk.Open(name)
+// addBundle unpacks a bundle and looks for sessions in it.
+func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) error {
+	to, err := os.MkdirTemp(s.temporary, "sessionfs-import-")
 	if err != nil {
-		return "", err
+		return fmt.Errorf("a bundle is unpacked into a temporary directory, for which TMPDIR can name another place: %w", err)
 	}
-	defer obj.Close()
-	var head [tarAt + len(tarMagic)]byte
-	if _, err := obj.ReadAt(head[:], 0); err != nil && err != io.EOF {
-		return "", err
+	s.unpacked = append(s.unpacked, to)
+	if err := unpack(ctx, in, to); err != nil {
+		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle: %w", withoutPath(err))
 	}
-	switch {
-	case string(head[:len(gzipMagic)]) == gzipMagic:
-		return gzipMagic, nil
-	case string(head[tarAt:]) == tarMagic:
-		return tarMagic, nil
-	}
-	return "", nil
-}
-
-// AddStream looks for sessions in a bundle that is read once, and therefore copied.
-func (s *Sources) AddStream(ctx context.Context, in io.Reader) error {
-	f, err := s.spool(ctx, in)
-	if err == nil {
-		err = s.addBundle(ctx, "-", f)
-	}
-	if err != nil {
-		s.Found = append(s.Found, Found{Path: "-", Err: err})
-	}
-	return ctx.Err()
-}
-
-func (s *Sources) addBundle(ctx context.Context, given string, in *os.File) error {
-	b, err := openBundle(ctx, in)
-	if err != nil {
+	if to, err = filepath.EvalSymlinks(to); err != nil {
 		return err
 	}
-	return s.walkIn(ctx, b, given, "", "", false)
+	return s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
 }
 
-// spool copies a stream to a file without a name.
-func (s *Sources) spool(ctx context.Context, in io.Reader) (*os.File, error) {
-	f, err := os.CreateTemp(s.temporary, "sessionfs-import-")
-	if err != nil {
-		return nil, fmt.Errorf("a bundle from a pipe is kept in a temporary file, for which TMPDIR can name another directory: %w", err)
-	}
-	s.open = append(s.open, f)
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(f, &interruptible{ctx, in})
-	return f, err
-}
-
-// interruptible is a reader that ends with its context.
-type interruptible struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (r *interruptible) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.in.Read(p)
-}
-
-func (s *Sources) walk(ctx context.Context, given, name, below string, inAgent bool) error {
-	return s.walkIn(ctx, s.unpacked, given, name, below, inAgent)
-}
-
-// walkIn looks through a directory; below is its path below the one that was given. inAgent says that it is a part of an
-// agent directory other than its sessions, where a .jsonl that is no session is something else of the agent's.
-func (s *Sources) walkIn(ctx context.Context, files storage.Storage, given, name, below string, inAgent bool) error {
-	items, err := files.List(name)
+// walk looks through a directory; below is its path below the one that was given. Of an agent directory only the sessions
+// are looked at.
+func (s *Sources) walk(ctx context.Context, given, name, below string) error {
+	items, err := s.List(name)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return withoutPath(err)
+		return err
 	}
-	isSession := map[string]bool{}
+	isSession, isAgent := map[string]bool{}, false
 	for _, item := range items {
 		if item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) {
 			isSession[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
 		}
-		inAgent = inAgent || item.Kind == storage.KindDir && item.Name == sessions
+		isAgent = isAgent || item.Kind == storage.KindDir && item.Name == sessions
 	}
 	for _, item := range items {
+		if isAgent && item.Name != sessions && item.Name != "archive" {
+			continue
+		}
 		at, shown := path.Join(name, item.Name), path.Join(below, item.Name)
 		_, _, inSessions := splitAgent(at + "/")
 		switch {
 		case item.Kind == storage.KindDir && !isSession[item.Name]: // else it is the artifacts of a session
-			if err := s.walkIn(ctx, files, given, at, shown, inAgent && item.Name != sessions); err != nil {
-				s.Found = append(s.Found, Found{Path: filepath.Join(given, shown), Err: err})
+			if err := s.walk(ctx, given, at, shown); err != nil {
+				s.refuse(filepath.Join(given, shown), err)
 			}
-		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) && !(inAgent && !isSessionFile(ctx, files, at)):
-			st, _ := files.Stat(at) // opening it will say why it fails
-			s.addFile(filepath.Join(given, shown), files, at, st.Size)
+		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name):
+			st, _ := s.Stat(at) // opening it will say why it fails
+			s.addFile(filepath.Join(given, shown), at, st.Size)
 		case item.Kind == storage.KindLink && inSessions:
-			s.Found = append(s.Found, Found{Path: filepath.Join(given, shown), Err: errors.New("it is a link, and links are not followed: name what it leads to")})
-		case item.Kind != storage.KindDir && !inAgent && !isClients(item.Name):
+			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))
+		case item.Kind != storage.KindDir && !isClients(item.Name):
 			s.Others++
 		}
 	}
 	return nil
-}
-
-// isSessionFile reports whether a file begins as a session does.
-func isSessionFile(ctx context.Context, files storage.Storage, name string) bool {
-	header, err := sessioncore.ReadHeaderOf(ctx, files, name)
-	return err != nil && !errors.Is(err, sessioncore.ErrNotSession) || header != nil
 }
 
 // isClients reports whether a name is that of a lock or of a temporary file.
@@ -247,8 +181,8 @@ func isClients(name string) bool {
 }
 
 // addFile adds a file with the name of a session.
-func (s *Sources) addFile(shown string, files storage.Storage, name string, size int64) {
-	f := Found{Path: shown, Size: size, files: files, name: name, agent: storage.Dir(name)}
+func (s *Sources) addFile(shown, name string, size int64) {
+	f := Found{Path: shown, Size: size, files: s.Storage, name: name, agent: storage.Dir(name)}
 	if agent, place, ok := splitAgent(name); ok {
 		f.agent, f.place = agent, place
 	}

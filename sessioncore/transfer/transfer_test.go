@@ -120,14 +120,13 @@ func newStore(t *testing.T, files map[string]string) *store {
 	t.Helper()
 	top := t.TempDir()
 	put(t, top, files)
-	live, archived := open(t, filepath.Join(top, "sessions")), open(t, filepath.Join(top, "archive/sessions"))
-	sessions, old := sessioncore.NewStore(live), sessioncore.NewStore(archived)
+	live := open(t, filepath.Join(top, "sessions"))
+	sessions := sessioncore.NewStore(live)
 	t.Cleanup(sessions.Close)
-	t.Cleanup(old.Close)
 	list := listing.New(sessions, live.Path())
 	return &store{t, top, &Importer{
 		Files: live, Writer: writer.New(sessions, writer.Options{Root: live.Path(), Scope: list.Scope}), Listing: list,
-		Archived: listing.NewIn(old, archived.Path(), "archive"), ArchivedFiles: archived, Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))},
+		Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))},
 	}}
 }
 
@@ -138,14 +137,14 @@ func (s *store) take(paths ...string) (said []string) {
 	require.NoError(s.t, err)
 	defer from.Close()
 	for _, path := range paths {
-		require.NoError(s.t, from.Add(s.t.Context(), path))
+		require.NoError(s.t, from.Add(s.t.Context(), path, nil))
 	}
 	for _, f := range from.Found {
 		r, err := s.im.Import(s.t.Context(), f)
 		require.NoError(s.t, err)
-		text := r.State + " " + r.Path
+		text := string(r.Outcome) + " " + r.Path
 		if r.Err != nil {
-			text = r.State + " " + r.Err.Error()
+			text = string(r.Outcome) + " " + r.Err.Error()
 		}
 		if r.Partly {
 			text = "partly " + text
@@ -181,13 +180,11 @@ func TestPlaces(t *testing.T) {
 		{"one at a depth", nil, map[string]string{"b/home/.omp/agent/sessions/p/x.jsonl": one}, "b", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
 		{"one that is elsewhere", map[string]string{"sessions/q/x.jsonl": one}, map[string]string{"a/sessions/p/x.jsonl": one + line2}, "a", "", []string{"longer sessions/q/x.jsonl"}, "sessions/q/x.jsonl"},
 		{"one of another name", map[string]string{"sessions/q/y.jsonl": one + line2}, map[string]string{"x.jsonl": one}, "x.jsonl", "p", []string{"same sessions/q/y.jsonl"}, "sessions/q/y.jsonl"},
-		{"one that was archived", map[string]string{"archive/sessions/q/x.jsonl": one}, map[string]string{"x.jsonl": one}, "x.jsonl", "", []string{"same archive/q/x.jsonl"}, ""},
-		{"more than was archived", map[string]string{"archive/sessions/q/x.jsonl": one}, map[string]string{"x.jsonl": one + line2}, "x.jsonl", "", []string{"refused archive/q/x.jsonl: it is archived here"}, ""},
 		{"twice in one run", nil, map[string]string{"a/sessions/p/x.jsonl": one, "b/sessions/q/x.jsonl": one + line2}, "", "", []string{"new sessions/p/x.jsonl", "longer sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
 		{"locks and temporary files", nil, map[string]string{"sessions/p/x.jsonl": one, "sessions/p/.x.jsonl.lock": "1", "sessions/p/.y.jsonl": two}, "", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
 		{"nothing", nil, nil, "none", "", []string{"refused no such file"}, ""},
-		{"another file", nil, map[string]string{"x.txt": one}, "x.txt", "", []string{"refused it is neither a bundle"}, ""},
-		{"a name that lies", nil, map[string]string{"x.jsonl": packed(t, one)}, "x.jsonl", "", []string{"refused its content is not what its name says"}, ""},
+		{"another file", nil, map[string]string{"x.txt": one}, "x.txt", "", []string{"refused it is neither a session"}, ""},
+		{"a name that lies", nil, map[string]string{"x.jsonl": packed(t, one)}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
 		{"another agent's", nil, map[string]string{"x.jsonl": `{"type":"user","sessionId":"x"}` + "\n"}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
 		{"half a header", nil, map[string]string{"x.jsonl": one[:40]}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
 		{"a damaged archive", nil, map[string]string{"x.jsonl.gz": packed(t, one)[:60]}, "x.jsonl.gz", "", []string{"refused "}, ""},
@@ -239,7 +236,7 @@ func TestAlong(t *testing.T) {
 	said := s.take(elsewhere)
 	require.Len(t, said, 2)
 	for _, part := range []string{
-		"partly new sessions/p/x.jsonl", "link beside it is refused: it is a link", "sub.jsonl beside it: its last line is torn: 30 bytes", "its last line is torn",
+		"partly new sessions/p/x.jsonl", "link beside it is refused: ", "sub.jsonl beside it: its last line is torn: 30 bytes", "its last line is torn",
 		"blob " + hashOf("gone") + " is not to be had: no such file", "blob " + hashOf(other) + " is not to be had",
 	} {
 		require.Contains(t, said[0], part)
@@ -265,8 +262,8 @@ func TestAlong(t *testing.T) {
 	rows := newStore(t, nil)
 	rows.im.SessionsAlone, rows.im.Blobs = true, nil
 	said = rows.take(filepath.Join(elsewhere, "sessions/p/x.jsonl"))
-	require.Contains(t, said[0], "3 files beside it are left out")
-	require.Contains(t, said[0], "blob "+hashOf(picture)+" is not to be had: there is no place")
+	require.Contains(t, said[0], "4 files beside it are left out")
+	require.Contains(t, said[0], "3 blobs are left out: there is no place")
 	require.Len(t, all(t, rows.top), 2)
 }
 
@@ -318,13 +315,13 @@ func TestBundle(t *testing.T) {
 	require.NotContains(t, text, secret)
 	require.NoError(t, os.WriteFile(bundle, []byte(text), 0o600))
 	to = newStore(t, nil)
-	require.Equal(t, []string{"new sessions/p/x.jsonl; blob " + hashOf("a picture") + " is not to be had: file does not exist in the bundle"}, to.take(bundle))
+	require.Equal(t, []string{"new sessions/p/x.jsonl; blob " + hashOf("a picture") + " is not to be had: no such file or directory"}, to.take(bundle))
 	require.Len(t, all(t, to.top), 2)
 
 	sources, err := Open(t.TempDir())
 	require.NoError(t, err)
 	defer sources.Close()
-	require.NoError(t, sources.AddStream(t.Context(), strings.NewReader(text)))
+	require.NoError(t, sources.Add(t.Context(), "-", strings.NewReader(text)))
 	require.Len(t, sources.Found, 1)
 	require.NoError(t, sources.Found[0].Err)
 }
@@ -403,7 +400,7 @@ func TestHostileBundles(t *testing.T) {
 			s := newStore(t, nil)
 			said := s.take(path)
 			require.Len(t, said, 1)
-			require.True(t, strings.HasPrefix(said[0], "refused it is "), said[0])
+			require.True(t, strings.HasPrefix(said[0], "refused it is neither "), said[0])
 			require.Empty(t, all(t, s.top))
 		})
 	}
@@ -419,11 +416,11 @@ func TestInterrupted(t *testing.T) {
 	from, err := Open(t.TempDir())
 	require.NoError(t, err)
 	defer from.Close()
-	require.NoError(t, from.Add(t.Context(), elsewhere))
+	require.NoError(t, from.Add(t.Context(), elsewhere, nil))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.im.Import(gone, from.Found[0])
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, from.Add(gone, elsewhere), context.Canceled)
+	require.ErrorIs(t, from.Add(gone, elsewhere, nil), context.Canceled)
 	require.Empty(t, all(t, s.top))
 }

@@ -26,13 +26,13 @@ type Copy struct {
 }
 
 // Outcome is what becomes of a copy.
-type Outcome uint8
+type Outcome string
 
 // The values of Outcome.
 const (
-	Added     Outcome = iota // no file had the name
-	Grown                    // the file of that name begins the copy, and got the rest of it
-	Unchanged                // the file of that name has all of it
+	Added     Outcome = "new"    // no file had the name
+	Grown     Outcome = "longer" // the file of that name begins the copy, and got the rest of it
+	Unchanged Outcome = "same"   // the file of that name has all of it
 )
 
 const (
@@ -101,12 +101,12 @@ func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, err
 		return Added, err
 	}
 	defer there.Close()
-	return Compare(ctx, there, c)
+	return compareCopy(there, c)
 }
 
-// Compare tells what a copy has that a file has not. The title slot does not count: clients overwrite it. The error is
+// compareCopy tells what a copy has that a file has not. The title slot does not count: clients overwrite it. The error is
 // OtherError if neither begins the other.
-func Compare(ctx context.Context, there storage.Object, c Copy) (Outcome, error) {
+func compareCopy(there storage.Object, c Copy) (Outcome, error) {
 	st, err := there.Stat()
 	if err != nil {
 		return Unchanged, err
@@ -115,7 +115,7 @@ func Compare(ctx context.Context, there storage.Object, c Copy) (Outcome, error)
 	if !c.Artifact && slotIn(there, st.Size) != nil && slotIn(c, c.Size) != nil {
 		from = slotSize
 	}
-	same, err := equalBytes(ctx, there, c, from, both)
+	same, err := equalBytes(there, c, from, both)
 	switch {
 	case err != nil:
 		return Unchanged, err
@@ -140,12 +140,9 @@ func slotIn(file io.ReaderAt, size int64) []byte {
 }
 
 // equalBytes reports whether two files have the same bytes in [from, to).
-func equalBytes(ctx context.Context, a, b io.ReaderAt, from, to int64) (bool, error) {
+func equalBytes(a, b io.ReaderAt, from, to int64) (bool, error) {
 	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
 	for ; from < to; from += int64(len(x)) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
 		n := min(int64(len(x)), to-from)
 		x, y = x[:n], y[:n]
 		if err := storage.ReadFull(a, x, from); err != nil {
@@ -176,62 +173,34 @@ func (w *Writer) publishCopy(ctx context.Context, name string, c Copy) error {
 		if dated, ok := out.(storage.Dated); ok {
 			dated.SetModified(c.Modified)
 		}
-		return c.copyTo(ctx, out, 0)
+		return c.copyTo(out)
 	}))
 }
 
-// copyTo writes the copy from an offset on.
-func (c Copy) copyTo(ctx context.Context, out io.Writer, from int64) error {
-	in := io.NewSectionReader(c, from, c.Size-from)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := io.CopyN(out, in, jsonl.ChunkSize)
-		from += n
-		switch {
-		case err == io.EOF && from == c.Size:
-			return nil
-		case err == io.EOF:
-			return fmt.Errorf("%w: the copy ends at %d", io.ErrUnexpectedEOF, from)
-		case err != nil:
-			return err
-		}
+// copyTo writes the copy.
+func (c Copy) copyTo(out io.Writer) error {
+	n, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size))
+	if err == nil && n < c.Size {
+		err = fmt.Errorf("%w: the copy ends at %d", io.ErrUnexpectedEOF, n)
 	}
+	return err
 }
 
-// grow adds to the session what a copy has more, and takes its title slot if that was written later.
+// grow adds to the session what a copy has more. A title slot that differs becomes that of the copy, which has all entries.
 func (ch *change) grow(c Copy) (Outcome, error) {
-	outcome, err := Compare(ch.ctx, ch.snap.File(), c)
+	outcome, err := compareCopy(ch.snap.File(), c)
 	if err != nil || outcome == Unchanged {
 		return outcome, err
 	}
-	size, name := ch.snap.Stat().Size, ch.s.Name()
-	slot, newer := laterSlot(slotIn(ch.snap.File(), size), slotIn(c, c.Size))
-	if more := c.Size - size; more <= appendAtOnce && !newer {
-		data := make([]byte, more)
-		if err := storage.ReadFull(c, data, size); err != nil {
-			return outcome, err
-		}
-		_, err = ch.w.store.Storage().Append(name, data)
+	size := ch.snap.Stat().Size
+	more := c.Size - size
+	if more > appendAtOnce || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
+		return outcome, storage.Replaced(ch.replace(c.copyTo, false))
+	}
+	data := make([]byte, more)
+	if err := storage.ReadFull(c, data, size); err != nil {
 		return outcome, err
 	}
-	return outcome, storage.Replaced(ch.replace(func(out io.Writer) error {
-		if _, err := out.Write(slot); err != nil {
-			return err
-		}
-		return c.copyTo(ch.ctx, out, int64(len(slot)))
-	}, false))
-}
-
-// laterSlot returns the title slot that was written later, nil if there is none, and whether it is that of the copy.
-func laterSlot(there, copied []byte) (slot []byte, newer bool) {
-	at := func(slot []byte) string {
-		text, _ := rawjson.Value(bytes.TrimSpace(slot)).Member("updatedAt").Text()
-		return text
-	}
-	if copied != nil && at(copied) > at(there) {
-		return copied, true
-	}
-	return there, false
+	_, err = ch.w.store.Storage().Append(ch.s.Name(), data)
+	return outcome, err
 }
