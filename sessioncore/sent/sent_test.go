@@ -225,3 +225,10 @@ func FuzzSent(f *testing.F) {
 		require.NotContains(t, string(text), marker)
 	})
 }
+
+// TestSizes: as the client writes them.
+func TestSizes(t *testing.T) {
+	for size, want := range map[float64]string{0: "0B", 1023: "1023B", 1536: "1.5KB", 1<<20 - 1: "1024.0KB", 3 << 20: "3.0MB", 5 << 40: "5120.0GB"} {
+		require.Equal(t, want, sizeText(size))
+	}
+}
