@@ -14,19 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// linuxIs reports whether the kernel is of that version or a later one.
+func linuxIs(t *testing.T, major, minor int) bool {
+	var name unix.Utsname
+	require.NoError(t, unix.Uname(&name))
+	var is, and int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &is, &and)
+	require.NoError(t, err)
+	return is > major || is == major && and >= minor
+}
+
 // passthroughWorks reports whether the kernel reads files of SOURCE without the daemon here: that takes
 // Linux 6.9, root of the machine, and a file system that lies on no other.
 func passthroughWorks(t *testing.T, dir string) bool {
-	var name unix.Utsname
-	require.NoError(t, unix.Uname(&name))
-	var major, minor int
-	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
-	require.NoError(t, err)
 	uids, err := os.ReadFile("/proc/self/uid_map")
 	require.NoError(t, err)
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(dir, &st))
-	return os.Geteuid() == 0 && (major > 6 || major == 6 && minor >= 9) &&
+	return os.Geteuid() == 0 && linuxIs(t, 6, 9) &&
 		strings.Join(strings.Fields(string(uids)), " ") == "0 0 4294967295" &&
 		st.Type != unix.OVERLAYFS_SUPER_MAGIC
 }
@@ -93,4 +98,21 @@ for shown, real in (sys.argv[1:3], sys.argv[3:5]):
         if got != want + b"more": raise SystemExit("%s, round %d: growth is not seen" % (shown, i))
         if i % 3 == 2: os.close(opened.pop(0)[0])
 `, m.path("sessions/p/s.jsonl"), a.path("s.jsonl"), m.path("blobs/"+filepath.Base(blob)), blob)
+}
+
+// TestGeneratedFilesAreMapped: programs that map what they read get what others read.
+func TestGeneratedFilesAreMapped(t *testing.T) {
+	if !linuxIs(t, 6, 6) {
+		t.Skip("before Linux 6.6 a file that is read directly cannot be mapped for several processes")
+	}
+	w := newWriting(t)
+	for _, file := range []string{w.in("context.json"), w.in("transcript.md"), w.in("usage.json"), w.in("branches.tsv"), w.m.path("index.jsonl")} {
+		run(t, "python3", "-c", `
+import mmap, sys
+with open(sys.argv[1], "rb") as f:
+    want = f.read()
+    for flags in mmap.MAP_SHARED, mmap.MAP_PRIVATE:
+        assert mmap.mmap(f.fileno(), 0, flags=flags, prot=mmap.PROT_READ)[:] == want
+`, file)
+	}
 }

@@ -76,10 +76,12 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		DirectMountFlags: flags,
 		// No extended attributes: ls -l would pay for them (docs/design.md section 8).
 		DisableXAttrs: true,
-		MaxReadAhead:  maxReadAhead,
-		MaxWrite:      maxReadAhead,
-		Debug:         o.Debug,
-		Logger:        slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		// Programs that map files map generated ones too, which are read directly (since Linux 6.6).
+		ExtraCapabilities: fuse.CAP_DIRECT_IO_ALLOW_MMAP,
+		MaxReadAhead:      maxReadAhead,
+		MaxWrite:          maxReadAhead,
+		Debug:             o.Debug,
+		Logger:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		PanicHandler: func(reason any) fuse.Status {
 			// One bad session never takes the mount down (docs/design.md section 7).
 			log.Error("a bug: a request panicked and was answered with EIO", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
