@@ -66,8 +66,17 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 	return storage.ErrStale
 }
 
+// linker is a storage whose files can have a second name.
+type linker interface {
+	HardLink(name, second string) error
+}
+
 func (s *Store) link(hash, ending string) {
-	err := s.storage.HardLink(hash, hash+"."+ending)
+	disk, ok := s.storage.(linker)
+	if !ok {
+		return
+	}
+	err := disk.HardLink(hash, hash+"."+ending)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		slog.Debug("a blob has no second name", "blob", hash, "ending", ending, "err", err)
 	}
@@ -92,10 +101,6 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 		}
 		broken = st.Token
 	}
-	err := s.storage.MkdirAll("") // as the client does with its first blob
-	if err != nil && !errors.Is(err, storage.ErrUnsupported) {
-		return err
-	}
-	_, err = s.storage.Replace(hash, broken, write)
+	_, err := s.storage.Replace(hash, storage.Replacement{Expect: broken, Write: write})
 	return err
 }

@@ -32,7 +32,7 @@ type Counters struct {
 func (s *Server) Counters() Counters {
 	c := s.counts.read()
 	c.Since = s.since
-	c.Sessions, c.New, c.Held = s.tree.store.Indexed(), len(s.tree.sessions.Names()), s.tree.view.Memory.Held()
+	c.Sessions, c.New, c.Held = s.tree.store.Indexed(), len(s.tree.waiting.Names()), s.tree.view.Memory.Held()
 	c.Memory, c.Shared = residentMemory(), s.tree.shared
 	return c
 }

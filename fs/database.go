@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
@@ -87,16 +86,17 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 
 // openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay
 // what they are.
-func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.Storage, blobs storage.Storage, memory *budget.Budget, at string) {
-	shown := rows
+func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows, blobs storage.Storage, memory *budget.Budget, at string) {
+	shown, journal := storage.Files(rows), storage.Journal(rows)
 	if o.Redact {
-		shown = redact.New(rows)
+		shown, journal = redact.New(rows), nil
 	}
-	t.sessions = pending.New(shown, memory)
-	t.store = sessioncore.NewStore(t.sessions)
+	t.waiting = writer.NewWaiting(shown, memory)
+	t.store = sessioncore.NewStore(t.waiting)
 	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
 	list := listing.New(t.store, at)
 	options := writer.Options{
+		Journal: journal, Waiting: t.waiting,
 		ReadOnly: o.ReadOnly, Sync: o.Sync, LiveAllow: o.LiveAllow, LeafMemory: o.LeafMemory, Root: at, Scope: list.Scope,
 	}
 	t.view = &nodes.View{
@@ -111,7 +111,7 @@ func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows storage.
 		}
 	}
 	t.view.Writer = writer.New(t.store, options)
-	t.view.Search = newSearcher(t.view, t.sessions, layout.Sessions)
+	t.view.Search = newSearcher(t.view, t.waiting, layout.Sessions)
 }
 
 // closing is a database as an io.Closer.

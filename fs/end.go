@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 
 	"sessionfs/sessioncore/storage"
@@ -23,10 +22,10 @@ const unsavedDir = "sessionfs/unsaved"
 // end puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. The error
 // says that some sessions could not be written to SOURCE; the log says where they are instead.
 func (t *tree) end(log *slog.Logger) error {
-	failed := t.sessions.End(context.Background())
+	failed := t.view.Writer.End(context.Background())
 	for _, f := range failed {
 		file := t.place + "/" + f.Name
-		if !t.sessions.Pending(f.Name) {
+		if !t.waiting.Has(f.Name) {
 			log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
 			continue
 		}
@@ -60,7 +59,7 @@ func (t *tree) saveElsewhere(name string) (file string, err error) {
 		return "", err
 	}
 	defer to.Close()
-	from, err := t.sessions.Open(name)
+	from, err := t.waiting.Open(name)
 	if err != nil {
 		return "", err
 	}
@@ -69,15 +68,10 @@ func (t *tree) saveElsewhere(name string) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if scope := path.Dir(name); scope != "." {
-		if err := to.MkdirAll(scope); err != nil {
-			return "", err
-		}
-	}
-	_, err = to.Replace(name, storage.Token{}, func(out io.Writer) error {
+	_, err = to.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
 		_, err := io.Copy(out, io.NewSectionReader(from, 0, st.Size))
 		return err
-	})
+	}})
 	return filepath.Join(place, filepath.FromSlash(name)), err
 }
 

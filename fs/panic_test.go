@@ -35,9 +35,9 @@ func (p panicking) Stat(name string) (storage.Stat, error) {
 }
 
 // List implements storage.Storage.
-func (p panicking) List(dir string) ([]storage.Item, error) {
+func (p panicking) List(dir string, only []string, f func(storage.Item) bool) error {
 	trap(dir, "list")
-	return p.Storage.List(dir)
+	return p.Storage.List(dir, only, f)
 }
 
 // Open implements storage.Storage.

@@ -165,7 +165,7 @@ func (l *lossy) nextWrites(image diskImage) string {
 	defer files.Close()
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	w := writer.New(store, writer.Options{})
+	w := writer.New(store, writer.Options{Journal: files})
 	for path := range image {
 		name, ok := strings.CutPrefix(path, "sessions/")
 		if !ok || !strings.HasSuffix(path, ".jsonl") {

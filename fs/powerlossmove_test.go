@@ -65,7 +65,7 @@ func (k *killedMoves) afterLoss(step string, artifacts bool) (at string) {
 	defer files.Close()
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	w := writer.New(store, writer.Options{Root: files.Path()})
+	w := writer.New(store, writer.Options{Journal: files, Root: files.Path()})
 	require.NoError(k.t, w.SetCWD(k.t.Context(), store.Session(at+"/"+k.name(0)+".jsonl"), k.project), step)
 	k.whole(step, 0, artifacts)
 	require.FileExists(k.t, filepath.Join(k.dir, "sessions", scope(k.project), k.name(0)+".jsonl"), step)

@@ -27,7 +27,6 @@ import (
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
@@ -62,18 +61,18 @@ const lastErrorName = "last-error"
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
-	source   *dir.Storage   // nil where SOURCE is a database
-	subs     []*dir.Storage // the directories of SOURCE that are shown
-	rows     io.Closer      // the database, if SOURCE is one
-	place    string         // where the sessions are, for messages
-	sessions *pending.Storage
-	store    *sessioncore.Store
-	archive  *archive
-	view     *nodes.View
-	root     *nodes.RootDir
-	clients  *clients.Clients
-	leases   *clients.Leases
-	shared   bool // other machines may write to the sessions
+	source  *dir.Storage   // nil where SOURCE is a database
+	subs    []*dir.Storage // the directories of SOURCE that are shown
+	rows    io.Closer      // the database, if SOURCE is one
+	place   string         // where the sessions are, for messages
+	waiting *writer.Waiting
+	store   *sessioncore.Store
+	archive *archive
+	view    *nodes.View
+	root    *nodes.RootDir
+	clients *clients.Clients
+	leases  *clients.Leases
+	shared  bool // other machines may write to the sessions
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -100,14 +99,14 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
 	}
-	shown := storage.Storage(onDisk)
+	shown, journal := storage.Files(onDisk), storage.Journal(onDisk)
 	if o.Redact {
-		shown = redact.New(onDisk)
+		shown, journal = redact.New(onDisk), nil
 	}
 	memory := budget.New(cmp.Or(o.Memory, budget.Default))
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
-	sessions := pending.New(shown, memory)
-	t.sessions, t.store = sessions, sessioncore.NewStore(sessions)
+	t.waiting = writer.NewWaiting(shown, memory)
+	t.store = sessioncore.NewStore(t.waiting)
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
 	for _, s := range append(t.subs, t.source) {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
@@ -122,6 +121,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Log:   log,
 		Blobs: blobStore,
 		Writer: writer.New(t.store, writer.Options{
+			Journal:    journal,
+			Waiting:    t.waiting,
 			ReadOnly:   o.ReadOnly,
 			Sync:       o.Sync,
 			LiveAllow:  o.LiveAllow,
@@ -144,7 +145,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Statfs:      statfsOf(source),
 	}
 	t.view = view
-	view.Search = newSearcher(view, sessions, layout.Sessions)
+	view.Search = newSearcher(view, t.waiting, layout.Sessions)
 	byID := layout.ByID{Listing: list}
 	if !o.Redact {
 		if view.Archive, err = t.openArchive(view); err != nil {
@@ -169,8 +170,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	return t, nil
 }
 
-// names are the names in the root that every mount has, whose sessions are in t.sessions.
-func (t *tree) names(source storage.Storage, byID layout.ByID) []nodes.Name {
+// names are the names in the root that every mount has, whose sessions are in t.waiting.
+func (t *tree) names(source storage.Files, byID layout.ByID) []nodes.Name {
 	view, all := t.view, costs.New(t.store)
 	return []nodes.Name{
 		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
@@ -180,21 +181,21 @@ func (t *tree) names(source storage.Storage, byID layout.ByID) []nodes.Name {
 		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
 		nodes.IndexName(view),
 		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.sessions, source) }},
+		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.waiting, source) }},
 		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
 		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.sessions, t.store) }},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.waiting, t.store) }},
 		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Listed: nodes.Never},
 	}
 }
 
 // blobsDir is the directory of blobs.
-func blobsDir(view *nodes.View, blobs storage.Storage) nodes.Name {
+func blobsDir(view *nodes.View, blobs storage.Files) nodes.Name {
 	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }}
 }
 
 // setRoot makes the root directory, without the names that a redacted mount has not.
-func (t *tree) setRoot(source storage.Storage, names []nodes.Name) {
+func (t *tree) setRoot(source storage.Files, names []nodes.Name) {
 	if t.view.Redacted {
 		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })
 	}

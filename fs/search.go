@@ -9,7 +9,7 @@ import (
 )
 
 // newSearcher returns what searches the sessions of a view, which are below tree in the mount.
-func newSearcher(view *nodes.View, files storage.Storage, tree string) *search.Searcher {
+func newSearcher(view *nodes.View, files storage.Files, tree string) *search.Searcher {
 	s := search.Sessions{Files: files, Tree: tree, Memory: view.Memory, Limit: search.DefaultLimit}
 	return search.New(s)
 }

@@ -71,7 +71,7 @@ func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *t
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
-	var files storage.Storage
+	var files storage.Files
 	switch {
 	case name != "" && top == layout.Sessions:
 		files = u.tree.store.Storage()

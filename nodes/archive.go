@@ -20,7 +20,7 @@ type ArchiveDir struct {
 }
 
 // NewArchiveDir returns the directory that shows the root of a storage. sessions are those of the same files uncompressed.
-func NewArchiveDir(view *View, files storage.Storage, sessions *sessioncore.Store) *ArchiveDir {
+func NewArchiveDir(view *View, files storage.Files, sessions *sessioncore.Store) *ArchiveDir {
 	return &ArchiveDir{
 		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, sessions: sessions},
 		index:     IndexName(view),

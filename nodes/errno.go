@@ -39,7 +39,7 @@ var kindsOfError = []kindOfError{
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
 	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
-	{storage.ErrTooMany, syscall.EBUSY, saysItself},
+	{writer.ErrTooMany, syscall.EBUSY, saysItself},
 	{history.ErrBusy, syscall.EBUSY, "try again"},
 	{search.ErrBusy, syscall.EBUSY, saysItself},
 	{writer.ErrWaiting, syscall.EBUSY, saysItself},

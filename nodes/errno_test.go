@@ -117,7 +117,7 @@ var writeErrors = []struct {
 	{storage.ErrLocked, syscall.EBUSY, "a lock not obtained within 500 ms"},
 	{writer.ErrWaiting, syscall.EBUSY, "a session that is not on disk yet and is to be moved"},
 	{writer.ErrNoDirectory, syscall.ENOENT, "a working directory that is not there"},
-	{storage.ErrTooMany, syscall.EBUSY, "1,000 waiting sessions"},
+	{writer.ErrTooMany, syscall.EBUSY, "1,000 waiting sessions"},
 	{sessioncore.ErrTooBig, syscall.EFBIG, "a line over 64 MiB"},
 	{budget.ErrNoMemory, syscall.ENOMEM, "more memory than"},
 	{sessioncore.ErrReadOnly, syscall.EROFS, "a read-only mount"},
@@ -126,8 +126,6 @@ var writeErrors = []struct {
 	{storage.ErrNotRegular, syscall.ESTALE, "the backing file went away"},
 
 	{storage.ErrBadName, syscall.ENOENT, ""}, // names come from the storage or are made here
-	{storage.ErrNoRoom, syscall.EIO, ""},     // the session goes to disk
-	{storage.ErrLeaseKept, syscall.EIO, ""},  // the object is closed
 	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "a session in a database that is to be moved"},
 	{history.ErrQuery, syscall.EINVAL, ""}, // the history is not written
 	{history.ErrTooBig, syscall.EFBIG, ""},

@@ -17,12 +17,12 @@ import (
 // of SOURCE.
 type HistoryDir struct {
 	namesDir
-	source  storage.Storage
+	source  storage.Files
 	prompts *history.History
 }
 
 // NewHistoryDir returns the directory that shows the prompt history of source.
-func NewHistoryDir(view *View, source storage.Storage, prompts *history.History) *HistoryDir {
+func NewHistoryDir(view *View, source storage.Files, prompts *history.History) *HistoryDir {
 	names := []Name{
 		{Name: "prompts.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return newPromptsFile(view, prompts, "") }},
 		{Name: "search", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {

@@ -17,7 +17,7 @@ func makeLastError(d *snapshotDir) fusefs.InodeEmbedder {
 
 // NewLastErrorFile returns last-error of the root of a mount of source: why the last write or look-up was refused that
 // concerns no session.
-func NewLastErrorFile(view *View, source storage.Storage) *ContentFile {
+func NewLastErrorFile(view *View, source storage.Files) *ContentFile {
 	return newLastErrorFile(view, outside, func(context.Context) (storage.Stat, error) { return source.Stat("") })
 }
 

@@ -18,11 +18,11 @@ import (
 // section 2).
 type NewSessionFile struct {
 	node
-	sessions, source storage.Storage
+	sessions, source storage.Files
 }
 
 // NewNewSessionFile returns the file that makes sessions in sessions, a directory of source that may be missing.
-func NewNewSessionFile(view *View, sessions, source storage.Storage) *NewSessionFile {
+func NewNewSessionFile(view *View, sessions, source storage.Files) *NewSessionFile {
 	return &NewSessionFile{node: node{view: view}, sessions: sessions, source: source}
 }
 

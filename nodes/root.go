@@ -14,13 +14,13 @@ import (
 // RootDir is the root of a mount: the directories of SOURCE that are shown, and what is generated from them.
 type RootDir struct {
 	namesDir
-	source storage.Storage
+	source storage.Files
 	// Closed lets nobody in but the user who mounts, and root. The kernel knows only everybody (-o allow_root).
 	Closed bool
 }
 
 // NewRootDir returns the root of a mount of source with those names, in order.
-func NewRootDir(view *View, source storage.Storage, names ...Name) *RootDir {
+func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
 	view.crowd.init(maxNodes)
 	return &RootDir{namesDir: newNamesDir(view, names), source: source}
 }

@@ -24,7 +24,7 @@ import (
 type SourceDir struct {
 	directory
 	lookupCount
-	storage storage.Storage
+	storage storage.Files
 	dir     string // path in storage, "" for the root
 	// sessions are those of storage; nil if all files are shown as they are.
 	sessions *sessioncore.Store
@@ -34,7 +34,7 @@ type SourceDir struct {
 
 // NewSourceDir returns the directory that shows the root of a storage.
 // sessions is nil where it holds no sessions.
-func NewSourceDir(view *View, storage storage.Storage, sessions *sessioncore.Store) *SourceDir {
+func NewSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
 }
 
@@ -195,7 +195,7 @@ const (
 )
 
 func (d *SourceDir) list(ctx context.Context) ([]item, error) {
-	found, err := d.storage.List(d.dir)
+	found, err := storage.List(d.storage, d.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 // Like EntryFile it stands for one file: a file that replaces it is another node.
 type SourceFile struct {
 	node
-	storage storage.Storage
+	storage storage.Files
 	file    string        // path in storage
 	object  storage.Token // device and inode only
 
@@ -91,6 +90,9 @@ func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
 }
 
+// openFile is an object that is an open file of this process.
+type openFile interface{ Fd() uintptr }
+
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
 	file *SourceFile
@@ -103,8 +105,8 @@ var _ = (fusefs.FileReader)((*sourceHandle)(nil))
 // for other offsets go-fuse's pipe can return too little (see EntryFile).
 func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if off%pageSize == 0 {
-		if fd, err := h.obj.Fd(); err == nil {
-			return fuse.ReadResultFd(fd, off, len(dest)), 0
+		if file, ok := h.obj.(openFile); ok {
+			return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
 		}
 	}
 	return readAt(h.obj, dest, off, &h.file.node)
@@ -119,11 +121,12 @@ var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 // Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
 // replaces it is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
-	fd, err := h.obj.Fd()
-	if err != nil {
+	file, ok := h.obj.(openFile)
+	if !ok {
 		return 0, false
 	}
-	return int(fd), !stacked(int(fd))
+	fd := int(file.Fd())
+	return fd, !stacked(fd)
 }
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
@@ -139,13 +142,6 @@ func (d *SourceDir) sourceTarget(file string) findTarget {
 	s := d.storage
 	return func(ctx context.Context) (target, error) {
 		st, err := s.Stat(file)
-		if err != nil {
-			return target{}, err
-		}
-		path, err := s.Readlink(file)
-		if errors.Is(err, storage.ErrUnsupported) {
-			err = fs.ErrNotExist
-		}
-		return target{path: path, st: st}, err
+		return target{path: st.Link, st: st}, err
 	}
 }

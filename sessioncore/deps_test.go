@@ -35,12 +35,11 @@ var ownImports = map[string][]string{
 	"/storage/dir":                    {"/storage", "/internal/filelock", "/internal/procfs"},
 	"/storage/gzip":                   {"/budget", "/internal/unnamed", "/storage"},
 	"/storage/memory":                 {"/storage"},
-	"/storage/pending":                {"/budget", "/storage", "/storage/memory"},
 	"/storage/postgres":               {"/budget", "/internal/rawjson", "/internal/unnamed", "/storage"},
 	"/storage/postgres/postgrestest":  {},
 	"/storage/redact":                 {"/internal/secrets", "/storage"},
 	"/storage/storagetest":            {"/storage"},
-	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/gzip", "/storage/memory", "/storage/pending", "/storage/postgres", "/storage/postgres/postgrestest", "/storage/storagetest"},
+	"/storage/storagetest/every":      {"/storage", "/storage/dir", "/storage/dir/dirtest", "/storage/gzip", "/storage/memory", "/storage/postgres", "/storage/postgres/postgrestest", "/storage/redact", "/storage/storagetest"},
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/budget", "/storage"},
 	"/names":                          {"/internal/rawjson", "/internal/wyhash"},
@@ -55,7 +54,7 @@ var ownImports = map[string][]string{
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
 	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/storage", "/storage/dir", "/storage/gzip", "/writer"},
-	"/writer":                         {"/document", "", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
+	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -207,7 +207,7 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 
 // ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is
 // ErrNotSession if there is another value instead, or one of the storage.
-func ReadHeaderOf(ctx context.Context, files storage.Storage, name string) (rawjson.Value, error) {
+func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjson.Value, error) {
 	obj, err := files.Open(name)
 	if err != nil {
 		return nil, err

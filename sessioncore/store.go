@@ -36,7 +36,7 @@ const (
 )
 
 // NewStore returns a Store of the sessions in files.
-func NewStore(files storage.Storage) *Store {
+func NewStore(files storage.Files) *Store {
 	st := &Store{keep: keepable(), sessions: map[string]*Session{}, kept: map[*Session]int{}}
 	st.storage, st.program = givingBack{files, st}, func() program.Program { return program.Unknown }
 	return st
@@ -59,7 +59,7 @@ func (st *Store) Indexed() int {
 }
 
 // Storage returns the storage that holds the sessions.
-func (st *Store) Storage() storage.Storage { return st.storage.Storage }
+func (st *Store) Storage() storage.Files { return st.storage.Files }
 
 // Session returns the session of a file, the same one on each call. The file need not exist.
 func (st *Store) Session(name string) *Session {
@@ -191,16 +191,16 @@ func keepable() int {
 
 // givingBack is a storage that gives kept snapshots back when there are no descriptors left to open a file.
 type givingBack struct {
-	storage.Storage
+	storage.Files
 	store *Store
 }
 
-// Open implements storage.Storage.
+// Open implements storage.Files.
 func (g givingBack) Open(name string) (storage.Object, error) {
-	obj, err := g.Storage.Open(name)
+	obj, err := g.Files.Open(name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		g.store.Close()
-		obj, err = g.Storage.Open(name)
+		obj, err = g.Files.Open(name)
 	}
 	return obj, err
 }

@@ -16,7 +16,7 @@ import (
 // TestNamesLookedUpInVain: names that are not there leave nothing in memory, and a file that comes is found.
 func TestNamesLookedUpInVain(t *testing.T) {
 	files := memory.New()
-	require.NoError(t, files.MkdirAll("d.jsonl"))
+	require.NoError(t, files.WriteFile("d.jsonl/x", nil))
 	store := NewStore(files)
 	defer store.Close()
 	for n := range 1000 {

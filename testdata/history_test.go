@@ -27,10 +27,10 @@ func (s *store) history() {
 	data, err := fs.ReadFile(s.fsys, historyName)
 	storage := memory.New()
 	if err == nil {
-		_, err = storage.Replace(historyName, sessionstorage.Token{}, func(w io.Writer) error {
+		_, err = storage.Replace(historyName, sessionstorage.Replacement{Write: func(w io.Writer) error {
 			_, err := w.Write(data)
 			return err
-		})
+		}})
 	}
 	if err != nil {
 		s.report(historyName, "%v", err)

@@ -14,7 +14,7 @@ import (
 // no session of this store has no link.
 type Continue struct {
 	Listing *listing.Listing
-	Crumbs  storage.Storage // terminal-sessions/
+	Crumbs  storage.Files // terminal-sessions/
 }
 
 var _ = (Directory)(Continue{})
@@ -27,7 +27,7 @@ func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumb
 
 // List returns the terminals in the order of the storage.
 func (d Continue) List(ctx context.Context) ([]Entry, error) {
-	crumbs, err := d.Crumbs.List("")
+	crumbs, err := storage.List(d.Crumbs, "")
 	if err != nil {
 		return nil, err
 	}

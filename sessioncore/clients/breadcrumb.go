@@ -15,7 +15,7 @@ const maxBreadcrumb = 16 << 10
 // ReadBreadcrumb returns the path of the session file that the breadcrumb in the file name contains. A breadcrumb has
 // two lines, the working directory and the session file; newer clients write more (docs/format.md, Breadcrumbs). The
 // error wraps ErrNotFound if the file is not a breadcrumb; errors of the storage are returned as they are.
-func ReadBreadcrumb(files storage.Storage, name string) (file string, err error) {
+func ReadBreadcrumb(files storage.Files, name string) (file string, err error) {
 	text, _, err := readBreadcrumb(files, name)
 	if err != nil {
 		return "", err
@@ -28,7 +28,7 @@ func ReadBreadcrumb(files storage.Storage, name string) (file string, err error)
 }
 
 // readBreadcrumb returns the content of the file of a breadcrumb, and its token.
-func readBreadcrumb(files storage.Storage, name string) (string, storage.Token, error) {
+func readBreadcrumb(files storage.Files, name string) (string, storage.Token, error) {
 	obj, err := files.Open(name)
 	if err != nil {
 		return "", storage.Token{}, err

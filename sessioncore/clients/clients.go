@@ -28,7 +28,7 @@ type Clients struct {
 const scanLife = time.Second
 
 // New returns a Clients for an agent directory: source holds its databases, terminals its breadcrumbs.
-func New(source, terminals storage.Storage) *Clients {
+func New(source, terminals storage.Files) *Clients {
 	return &Clients{proc: "/proc", databases: clientDatabases{storage: source}, crumbs: breadcrumbs{storage: terminals}}
 }
 
@@ -41,7 +41,7 @@ func (c *Clients) Close() {
 
 // On returns the client that has the session file name of the storage sessions open, or nil if there is none. A
 // client also counts as being on the sessions of its subagents, whose files lie below its own (familyOf).
-func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
+func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.databases.used() == storage.WritersNone {
@@ -60,7 +60,7 @@ func (c *Clients) On(sessions storage.Storage, name string) *LiveError {
 
 // Seen is On by what the breadcrumbs and /proc tell alone. It asks for no lease on the databases, and so finds no client
 // whose process cannot be seen.
-func (c *Clients) Seen(sessions storage.Storage, name string) *LiveError {
+func (c *Clients) Seen(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	named := c.crumbs.naming(familyOf(sessions, name))
@@ -142,7 +142,7 @@ func (s *clientScan) holds(named []breadcrumb) bool {
 
 // familyOf returns the file name of the outermost session that name belongs to: name itself, or X.jsonl if name lies
 // below the directory X and X.jsonl exists.
-func familyOf(files storage.Storage, name string) string {
+func familyOf(files storage.Files, name string) string {
 	family := name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if st, err := files.Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {

@@ -32,13 +32,10 @@ func (b *breadcrumb) isOf(family string) bool {
 const uniqueName = 24 + 1 + 16 + len(sessioncore.FileEnding)
 
 // breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so each file is
-// stat'ed every time; the directory is read only when it changed.
+// stat'ed every time.
 type breadcrumbs struct {
-	storage storage.Storage
-	dir     storage.Token
-	readAt  int64 // of dir, nanoseconds since the epoch; 0: never
+	storage storage.Files
 	list    []breadcrumb
-	names   []string // of list, in the same order
 }
 
 // naming returns the breadcrumbs that name a session of a family.
@@ -64,49 +61,27 @@ func (b *breadcrumbs) any(terminals []string) bool {
 	return false
 }
 
-// look brings b up to date.
+// look brings b up to date: it lists the directory and reads the breadcrumbs that have changed.
 func (b *breadcrumbs) look() {
 	now := time.Now().UnixNano()
-	if st, err := b.storage.Stat(""); err != nil || b.readAt == 0 || st.Token != b.dir || st.Token.Racy(b.readAt) {
-		b.dir, b.readAt = st.Token, now
-		b.relist()
-	}
-	b.each(func(i int, st storage.Stat) { b.list[i].look(b.storage, st, now) })
-}
-
-// each calls f with the state of each breadcrumb; the Stat is zero for one that is gone.
-func (b *breadcrumbs) each(f func(i int, st storage.Stat)) {
-	if b.storage.StatNames("", b.names, f) == nil {
-		return
-	}
-	for i, name := range b.names {
-		st, err := b.storage.Stat(name)
-		if err != nil {
-			st = storage.Stat{}
-		}
-		f(i, st)
-	}
-}
-
-// relist reads the names in the directory and keeps the entries of those already known.
-func (b *breadcrumbs) relist() {
 	known := map[string]breadcrumb{}
 	for _, crumb := range b.list {
 		known[crumb.terminal] = crumb
 	}
-	items, _ := b.storage.List("") // on an error: no breadcrumbs
-	b.list, b.names = b.list[:0], b.names[:0]
+	items, _ := storage.ListStat(b.storage, "", func(item storage.Item) bool { // on an error: those that were found
+		return item.Kind == storage.KindFile && !storage.IsOwnName(item.Name)
+	})
+	b.list = b.list[:0]
 	for _, item := range items {
-		if item.Kind == storage.KindFile && !storage.IsOwnName(item.Name) {
-			crumb := known[item.Name]
-			crumb.terminal = item.Name
-			b.list, b.names = append(b.list, crumb), append(b.names, item.Name)
-		}
+		crumb := known[item.Name]
+		crumb.terminal = item.Name
+		crumb.look(b.storage, item.Stat, now)
+		b.list = append(b.list, crumb)
 	}
 }
 
 // look reads the breadcrumb if its file has changed.
-func (b *breadcrumb) look(crumbs storage.Storage, st storage.Stat, now int64) {
+func (b *breadcrumb) look(crumbs storage.Files, st storage.Stat, now int64) {
 	if st.Kind != storage.KindFile {
 		*b = breadcrumb{terminal: b.terminal}
 		return

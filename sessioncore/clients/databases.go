@@ -15,11 +15,17 @@ var databaseNames = []string{"agent.db", "history.db", "models.db"}
 // clientDatabases are the databases of an agent directory. They are kept open because Writers needs a descriptor, and
 // opening the files for each write would cost more than the rest of the check. Their contents are never read.
 type clientDatabases struct {
-	storage storage.Storage
+	storage storage.Files
 	dir     storage.Token // the directory's token when the names were last looked up
 	readAt  int64         // time of that look-up, nanoseconds since the epoch; 0 if never
 	list    []clientDatabase
 	unseen  bool // a database exists that cannot be opened
+}
+
+// watched is an open file that can tell whether a process has it open for writing. If returned is false, the lease with
+// which it looked is kept until it is closed.
+type watched interface {
+	Writers() (state storage.WriterState, returned bool)
 }
 
 type clientDatabase struct {
@@ -36,8 +42,11 @@ func (d *clientDatabases) used() storage.WriterState {
 		used = storage.WritersUnknown
 	}
 	for i := range d.list {
-		state, err := d.list[i].open.Writers()
-		if errors.Is(err, storage.ErrLeaseKept) {
+		state, returned := storage.WritersUnknown, true
+		if file, ok := d.list[i].open.(watched); ok {
+			state, returned = file.Writers()
+		}
+		if !returned {
 			d.close() // which also gives up the lease
 			d.readAt = 0
 			return storage.WritersUnknown

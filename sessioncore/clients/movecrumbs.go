@@ -16,7 +16,7 @@ import (
 // client that moves a session writes that of its terminal: the files are names below root. What cannot be written is
 // logged, as the session has moved. A breadcrumb that its client writes at this moment stays as it is then.
 func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
-	items, err := crumbs.List("")
+	items, err := storage.List(crumbs, "")
 	if err != nil && !storage.IsMissing(err) {
 		slog.Warn("breadcrumbs do not follow a session that was moved", "session", from, "err", err)
 	}
@@ -40,10 +40,10 @@ func moveBreadcrumb(crumbs storage.Storage, name, root, from, to, cwd string) er
 		return nil
 	}
 	// Clients take no lock for a breadcrumb, and neither does this.
-	return storage.Replaced(crumbs.Replace(name, token, func(out io.Writer) error {
+	return storage.Replaced(crumbs.Replace(name, storage.Replacement{Expect: token, Write: func(out io.Writer) error {
 		_, err := io.WriteString(out, moved)
 		return err
-	}))
+	}}))
 }
 
 // freshCrumb and statCrumb begin lines that newer clients write behind the two of every breadcrumb: the session has no

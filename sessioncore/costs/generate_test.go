@@ -62,7 +62,7 @@ func newTestStore(t *testing.T, seed uint64) *testStore {
 	s.store = sessioncore.NewStore(s.files)
 	t.Cleanup(s.store.Close)
 	s.list = listing.New(s.store, root)
-	s.write = writer.New(s.store, writer.Options{Root: root, LiveAllow: true, Now: s.tick})
+	s.write = writer.New(s.store, writer.Options{Journal: s.files, Root: root, LiveAllow: true, Now: s.tick})
 	return s
 }
 

@@ -40,7 +40,6 @@ func (m memoryFiles) Open(name string) (storage.Object, error) {
 }
 
 type memoryFile struct {
-	storage.UnsupportedObject
 	io.ReaderAt
 	stat storage.Stat
 }

@@ -18,15 +18,13 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
-	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/writer"
 )
 
 // countingStorage counts calls.
 type countingStorage struct {
 	*memory.Storage
-	stats, lists, named, opens atomic.Int64
-	each, names                atomic.Int64 // calls of Each, and names that it was told
+	stats, lists, names, opens atomic.Int64 // names that List told
 
 	announced sync.Map // names told to ReadAhead
 	surprises atomic.Int64
@@ -43,19 +41,9 @@ func (c *countingStorage) Stat(name string) (storage.Stat, error) {
 	return c.Storage.Stat(name)
 }
 
-func (c *countingStorage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
+func (c *countingStorage) List(dir string, only []string, f func(storage.Item) bool) error {
 	c.lists.Add(1)
-	return storage.ListStat(c.Storage, dir, want)
-}
-
-func (c *countingStorage) Each(dir string, f func(storage.Item) bool) error {
-	c.each.Add(1)
-	return c.Storage.Each(dir, func(i storage.Item) bool { c.names.Add(1); return f(i) })
-}
-
-func (c *countingStorage) StatNames(dir string, names []string, f func(int, storage.Stat)) error {
-	c.named.Add(1)
-	return storage.StatNames(c.Storage, dir, names, f)
+	return c.Storage.List(dir, only, func(i storage.Item) bool { c.names.Add(1); return f(i) })
 }
 
 func (c *countingStorage) Open(name string) (storage.Object, error) {
@@ -67,10 +55,10 @@ func (c *countingStorage) Open(name string) (storage.Object, error) {
 }
 
 // work returns the number of calls since the last time.
-type work struct{ stats, lists, named, opens int64 }
+type work struct{ stats, lists, opens int64 }
 
 func (c *countingStorage) work() work {
-	return work{c.stats.Swap(0), c.lists.Swap(0), c.named.Swap(0), c.opens.Swap(0)}
+	return work{c.stats.Swap(0), c.lists.Swap(0), c.opens.Swap(0)}
 }
 
 // TestExceeds: the names are looked at as far as it takes, and again only in directories that changed.
@@ -78,12 +66,12 @@ func TestExceeds(t *testing.T) {
 	files := &countingStorage{Storage: memory.New()}
 	write := func(name string) { require.NoError(t, files.WriteFile(name, nil)) }
 	l := newListing(t, files)
-	exceeds := func(most int, each, names int64) bool {
+	exceeds := func(most int, dirs, names int64) bool { // besides the root, which is listed each time
 		t.Helper()
 		many, err := l.Exceeds(context.Background(), most)
 		require.NoError(t, err)
-		require.Equal(t, each, files.each.Swap(0), "directories")
-		require.LessOrEqual(t, files.names.Swap(0), names)
+		require.Equal(t, 1+dirs, files.lists.Swap(0), "directories")
+		require.LessOrEqual(t, files.names.Swap(0), 7+names)
 		return many
 	}
 	for dir := range 4 {
@@ -109,7 +97,7 @@ func TestExceeds(t *testing.T) {
 	many, err := l.Exceeds(context.Background(), 10)
 	require.NoError(t, err)
 	require.True(t, many)
-	require.LessOrEqual(t, files.names.Load(), int64(20))
+	require.LessOrEqual(t, files.names.Load(), int64(7+20))
 	require.Zero(t, files.opens.Load())
 }
 
@@ -138,12 +126,12 @@ func TestListingWork(t *testing.T) {
 	require.Len(t, first.All(), sessions)
 	require.Equal(t, work{stats: dirs + 1, lists: dirs + 1, opens: sessions}, files.work())
 	require.Same(t, first, look(), "nothing is sorted or made anew")
-	require.Equal(t, work{stats: dirs + 1, named: dirs}, files.work())
+	require.Equal(t, work{stats: dirs + 1, lists: dirs}, files.work())
 
 	_, err := files.Append(name(77), []byte("{}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "00077", look().All()[0].ID, "modified last")
-	require.Equal(t, work{stats: dirs + 1, named: dirs, opens: 1}, files.work())
+	require.Equal(t, work{stats: dirs + 1, lists: dirs, opens: 1}, files.work())
 
 	for find, from := range map[string]func() (*Info, error){
 		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042", false) },
@@ -166,7 +154,7 @@ func TestListingWork(t *testing.T) {
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
 	_, err = l.Resume(context.Background(), "no such id", false)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
-	require.Equal(t, int64(dirs), files.work().named, "before it says no, it looks at all")
+	require.Equal(t, int64(dirs), files.work().lists, "before it says no, it looks at all")
 
 	l = newListing(t, files)
 	_, err = l.Resume(context.Background(), "00042", false) // the first question of all
@@ -282,26 +270,39 @@ func TestListingOfSlots(t *testing.T) {
 	}
 }
 
-// TestListingOfPending: sessions that live in memory are listed, and stay listed when they go to disk.
-func TestListingOfPending(t *testing.T) {
-	files := pending.New(dirtest.New(t), nil)
-	l := newListing(t, files)
+// TestListingOfWaiting: sessions that wait in memory are listed, and stay listed when they go to disk.
+func TestListingOfWaiting(t *testing.T) {
+	disk := dirtest.New(t)
+	waiting := writer.NewWaiting(disk, nil)
+	store := sessioncore.NewStore(waiting)
+	t.Cleanup(store.Close)
+	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk, Waiting: waiting})
 	require.Empty(t, ids(t, l))
-	require.NoError(t, files.CreatePending("p/s.jsonl", false, storagetest.Content(headerLine("one", "/a"))))
-	require.Equal(t, "one", ids(t, l))
-	require.NoError(t, files.CreatePending("p/t.jsonl", false, storagetest.Content(headerLine("two", "/a"))))
-	for _, key := range []string{"two", "TWO", "tw"} {
+	create := func(cwd string) *sessioncore.Session {
+		name, err := w.NewSession(t.Context(), writer.NewSession{CWD: cwd})
+		require.NoError(t, err)
+		return store.Session(name)
+	}
+	id := func(s *sessioncore.Session) string {
+		id, err := s.ID(t.Context())
+		require.NoError(t, err)
+		return id
+	}
+	one := create("/a")
+	require.Equal(t, id(one), ids(t, l))
+	two := create("/a")
+	for _, key := range []string{id(two), strings.ToUpper(id(two))} {
 		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)
-		require.Equal(t, "p/t.jsonl", info.Name)
+		require.Equal(t, two.Name(), info.Name)
 	}
-	_, err := files.Append("p/s.jsonl", []byte("{}\n"))
+	_, err := w.Append(t.Context(), one, []byte(`{"type":"mode_change","mode":"plan"}`))
 	require.NoError(t, err)
-	require.Equal(t, "one two", ids(t, l))
-	storagetest.Keep(t, files, "p/t.jsonl")
-	require.Equal(t, "two one", ids(t, l))
-	storagetest.Keep(t, files, "p/s.jsonl")
-	require.Equal(t, "one two", ids(t, l))
+	require.Equal(t, id(one)+" "+id(two), ids(t, l))
+	require.NoError(t, w.Sync(t.Context(), two))
+	require.Equal(t, id(two)+" "+id(one), ids(t, l))
+	require.NoError(t, w.Sync(t.Context(), one))
+	require.Equal(t, id(one)+" "+id(two), ids(t, l))
 }
 
 // TestListingDirectories: what is listed lies directly in a directory, or in the root where the dialect

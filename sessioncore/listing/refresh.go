@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -126,7 +127,7 @@ type dirChanges struct {
 
 // scan looks at a directory: if all is set at every file, otherwise at the names, if they changed. It modifies d, and
 // nothing if it fails.
-func (d *sessionDir) scan(files storage.Storage, all bool) (c dirChanges) {
+func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
 	if err == nil && st.Kind != storage.KindDir {
@@ -146,13 +147,27 @@ func (d *sessionDir) scan(files storage.Storage, all bool) (c dirChanges) {
 		return d.setItems(items)
 	}
 	if all && len(d.names) > 0 {
-		c.err = storage.StatNames(files, d.name, d.names, func(i int, st storage.Stat) {
-			if f := d.files[i]; st.Kind != storage.KindFile || f.differs(st.Token) {
-				c.stale = append(c.stale, f)
-			}
-		})
+		c.err = d.scanFiles(files, &c)
 	}
 	return c
+}
+
+// scanFiles looks at each file of a directory that has the same names as before.
+func (d *sessionDir) scanFiles(files storage.Files, c *dirChanges) (err error) {
+	at := 0
+	failed := files.List(d.name, d.names, func(item storage.Item) bool {
+		for ; d.names[at] != item.Name; at++ {
+			c.stale = append(c.stale, d.files[at]) // it is gone
+		}
+		var st storage.Stat
+		if st, err = item.State(); item.Kind != storage.KindFile || d.files[at].differs(st.Token) {
+			c.stale = append(c.stale, d.files[at])
+		}
+		at++
+		return err == nil
+	})
+	c.stale = append(c.stale, d.files[at:]...)
+	return cmp.Or(err, failed)
 }
 
 // isSessionFile reports whether the client's list takes an item for a session file: it skips hidden names and links.

@@ -83,7 +83,7 @@ func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
 			return false, err
 		}
 		c := count{stat: st, readAt: time.Now().UnixNano()}
-		err := l.store.Storage().Each(name, func(item storage.Item) bool {
+		err := l.store.Storage().List(name, nil, func(item storage.Item) bool {
 			if isSessionFile(item) {
 				c.files++
 			}

@@ -38,7 +38,7 @@ var (
 
 // OfRoot returns the program that an agent directory belongs to, by its paths and its files. A directory that both
 // programs use is Unknown.
-func OfRoot(root storage.Storage, paths ...string) Program {
+func OfRoot(root storage.Files, paths ...string) Program {
 	endsIn := func(ends ...string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool {
 			p = filepath.ToSlash(filepath.Clean(p))

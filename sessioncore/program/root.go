@@ -10,7 +10,7 @@ import (
 // Root is an agent directory. Its files are looked at again only when names in it changed. It is safe for concurrent
 // use.
 type Root struct {
-	files storage.Storage
+	files storage.Files
 	paths []string
 
 	mu     sync.Mutex // guards the fields below; held while names are looked at
@@ -20,7 +20,7 @@ type Root struct {
 }
 
 // NewRoot returns the agent directory files, which has these paths.
-func NewRoot(files storage.Storage, paths ...string) *Root { return &Root{files: files, paths: paths} }
+func NewRoot(files storage.Files, paths ...string) *Root { return &Root{files: files, paths: paths} }
 
 // Program returns OfRoot of the directory as it is now.
 func (r *Root) Program() Program {

@@ -22,7 +22,7 @@ const maxDepth = 32
 
 // sessionFiles returns all session files of a storage, those that were modified last first. Directories that cannot be
 // read are passed over, as in every listing of all sessions.
-func sessionFiles(ctx context.Context, files storage.Storage) (all []file, err error) {
+func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
 	dirs := []string{""}
 	for depth := 0; len(dirs) > 0 && depth < maxDepth; depth++ {
 		var below []string

@@ -34,7 +34,7 @@ const (
 
 // Sessions are those that a Searcher searches.
 type Sessions struct {
-	Files storage.Storage
+	Files storage.Files
 	// Tree is where the sessions are in a mount; "" for sessions.
 	Tree string
 	// Memory counts what is remembered; nil has no limits.

@@ -11,30 +11,21 @@ import (
 // While a file is moved, and if the process is killed in the middle of that, the directory is at the file's new place
 // already and a link leads there (Move). Such a link is the only one that is ever followed: it leads to a directory of
 // the same name, below the storage's root, beside which there is no such file.
-func BesideOf(files Storage, name, suffix string) string {
+func BesideOf(files Files, name, suffix string) string {
 	dir := strings.TrimSuffix(name, suffix)
-	if st, err := files.Stat(dir); err != nil || st.Kind != KindLink {
+	st, err := files.Stat(dir)
+	if err != nil || st.Kind != KindLink {
 		return dir
 	}
-	if to, ok := movedTo(files, dir, suffix); ok {
-		return to
-	}
-	return dir
-}
-
-// movedTo returns where the link dir leads, if it is one of a move.
-func movedTo(files Storage, dir, suffix string) (to string, ok bool) {
-	target, err := files.Readlink(dir)
-	if err != nil || path.IsAbs(target) {
-		return "", false
-	}
-	to = path.Join(Dir(dir), target)
-	if to == dir || path.Base(to) != path.Base(dir) || CheckName(to) != nil {
-		return "", false
+	to := path.Join(Dir(dir), st.Link)
+	if path.IsAbs(st.Link) || to == dir || path.Base(to) != path.Base(dir) || CheckName(to) != nil {
+		return dir
 	}
 	if st, err := files.Stat(to); err != nil || st.Kind != KindDir {
-		return "", false
+		return dir
 	}
-	_, err = files.Stat(to + suffix)
-	return to, IsMissing(err)
+	if _, err := files.Stat(to + suffix); !IsMissing(err) {
+		return dir
+	}
+	return to
 }

@@ -38,7 +38,7 @@ func NewBundler(out io.Writer, b Bundler) *Bundler {
 
 // Add adds a session of a store with all that belongs to it. After an error that is not of the session, the bundle is
 // broken.
-func (b *Bundler) Add(ctx context.Context, files storage.Storage, name string) error {
+func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) error {
 	c, err := openContent(ctx, files, name)
 	if err != nil {
 		return withoutPath(err)
@@ -94,7 +94,7 @@ func (b *Bundler) addBlob(ctx context.Context, at, hash string) error {
 	return b.addFile(ctx, at, obj)
 }
 
-func (b *Bundler) addArtifact(ctx context.Context, files storage.Storage, name, at string) error {
+func (b *Bundler) addArtifact(ctx context.Context, files storage.Files, name, at string) error {
 	if sessioncore.IsSessionName(path.Base(name)) {
 		if c, err := openContent(ctx, files, name); err == nil {
 			defer c.Close()

@@ -40,7 +40,7 @@ const openTries = 3
 var errNoSession = errors.New("it does not begin with the header of a session of omp, xcsh, pi or operator; those of other agents are not taken")
 
 // openContent opens a session file and reads it once. Callers must close it.
-func openContent(ctx context.Context, files storage.Storage, name string) (c *content, err error) {
+func openContent(ctx context.Context, files storage.Files, name string) (c *content, err error) {
 	for range openTries {
 		if c, err = readContent(ctx, files, name); !errors.Is(err, storage.ErrStale) {
 			break
@@ -52,7 +52,7 @@ func openContent(ctx context.Context, files storage.Storage, name string) (c *co
 	return c, err
 }
 
-func readContent(ctx context.Context, files storage.Storage, name string) (_ *content, err error) {
+func readContent(ctx context.Context, files storage.Files, name string) (_ *content, err error) {
 	header, err := sessioncore.ReadHeaderOf(ctx, files, name)
 	if err == nil && header == nil {
 		err = sessioncore.ErrNotSession
@@ -135,8 +135,8 @@ func (c *content) id() (id, cwd string) {
 }
 
 // eachArtifact calls f for what is in the directory dir, and below it, with the path from dir on.
-func eachArtifact(files storage.Storage, dir, below string, f func(rel string) error) error {
-	items, err := files.List(dir)
+func eachArtifact(files storage.Files, dir, below string, f func(rel string) error) error {
+	items, err := storage.List(files, dir)
 	if err != nil && !storage.IsMissing(err) {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // Importer puts sessions into a store. What belongs to a session comes before it: a process that is killed leaves nothing
 // that lacks a part, and the next import completes it.
 type Importer struct {
-	Files         storage.Storage // of the store
+	Files         storage.Files // of the store
 	Writer        *writer.Writer
 	Listing       *listing.Listing
 	Blobs         Blobs  // nil if there is no place for them

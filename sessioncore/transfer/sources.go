@@ -23,7 +23,7 @@ type Found struct {
 	Size int64  // bytes, as far as it is known without unpacking
 	Err  error
 
-	files storage.Storage
+	files storage.Files
 	name  string // in files, without gzip.Ending
 	agent string // the agent directory, which has blobs/
 	place string // the path below sessions/ of that; "" if the file does not lie in one
@@ -138,7 +138,7 @@ func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) err
 // walk looks through a directory; below is its path below the one that was given. Of an agent directory only the sessions
 // are looked at.
 func (s *Sources) walk(ctx context.Context, given, name, below string) error {
-	items, err := s.List(name)
+	items, err := storage.List(s, name)
 	if err == nil {
 		err = ctx.Err()
 	}

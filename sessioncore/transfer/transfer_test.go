@@ -96,14 +96,14 @@ func (b blobsIn) Size(hash string) (int64, error) {
 }
 
 func (b blobsIn) Copy(hash string, from io.ReaderAt, size int64) error {
-	_, err := b.Replace(hash, storage.Token{}, func(out io.Writer) error {
+	_, err := b.Replace(hash, storage.Replacement{Write: func(out io.Writer) error {
 		sum := sha256.New()
 		_, err := io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(from, 0, size))
 		if hex.EncodeToString(sum.Sum(nil)) != hash {
 			return fs.ErrInvalid
 		}
 		return err
-	})
+	}})
 	return err
 }
 
@@ -125,7 +125,7 @@ func newStore(t *testing.T, files map[string]string) *store {
 	t.Cleanup(sessions.Close)
 	list := listing.New(sessions, live.Path())
 	return &store{t, top, &Importer{
-		Files: live, Writer: writer.New(sessions, writer.Options{Root: live.Path(), Scope: list.Scope}), Listing: list,
+		Files: live, Writer: writer.New(sessions, writer.Options{Journal: live, Root: live.Path(), Scope: list.Scope}), Listing: list,
 		Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))},
 	}}
 }
@@ -270,7 +270,7 @@ func TestAlong(t *testing.T) {
 // bundleOf returns a bundle of the sessions of a store.
 func bundleOf(t *testing.T, top string, redacted bool, names ...string) (text string, left []string) {
 	t.Helper()
-	files := storage.Storage(open(t, filepath.Join(top, "sessions")))
+	files := storage.Files(open(t, filepath.Join(top, "sessions")))
 	if redacted {
 		files = redact.New(files)
 	}

@@ -227,16 +227,16 @@ func TestAppendAfterCut(t *testing.T) {
 }
 
 func TestAppendConcurrently(t *testing.T) {
-	every.Each(t, func(t *testing.T, s every.Storage) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
 		const writers, each = 8, 40
 		s.WriteFile(t, plainName, plainFile)
 		var group sync.WaitGroup
 		var stores []*sessioncore.Session
 		w := make([]*Writer, 2) // two mounts
 		for i := range w {
-			store := sessioncore.NewStore(s.Storage)
+			store := sessioncore.NewStore(s)
 			t.Cleanup(store.Close)
-			w[i] = New(store, Options{})
+			w[i] = New(store, Options{Journal: s})
 			stores = append(stores, store.Session(plainName))
 		}
 		for i := range writers {
@@ -314,7 +314,7 @@ func TestAppendBesideClient(t *testing.T) {
 // TestAppendLocked: an append waits for a lock for a limited time, and then fails.
 func TestAppendLocked(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
-	unlock, err := w.storage.Lock(context.Background(), plainName)
+	unlock, err := w.opts.Journal.Lock(context.Background(), plainName)
 	require.NoError(t, err)
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, storage.ErrLocked)

@@ -69,7 +69,7 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 
 // mayMove reports why a session cannot be moved, whatever the directory.
 func (w *Writer) mayMove(s *sessioncore.Session) error {
-	if w.pending(s) {
+	if w.waits(s) {
 		return fmt.Errorf("%w: %s", ErrWaiting, s.Name())
 	}
 	for dir := storage.Dir(s.Name()); dir != ""; dir = storage.Dir(dir) {
@@ -147,8 +147,9 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	if to, err = c.placeFor(cwd); err != nil {
 		return "", false, err
 	}
+	disk, _ := c.w.opts.Journal.(mover)
 	if to != name {
-		if err := c.makePlace(to); err != nil {
+		if err := c.makePlace(disk, to); err != nil {
 			return "", false, err
 		}
 	}
@@ -168,7 +169,7 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	if to == name {
 		return to, len(set) > 0, nil
 	}
-	if err := c.w.store.Storage().Move(name, to, sessioncore.FileEnding); err != nil {
+	if err := disk.Move(name, to, sessioncore.FileEnding); err != nil {
 		for i := range set {
 			set[i].json = string(old.Member(set[i].key))
 		}
@@ -191,9 +192,8 @@ func (c *change) setHeader(set []objectMember) error {
 	}
 	defer now.Release()
 	is := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now}
-	return storage.Replaced(c.w.store.Storage().Replace(c.s.Name(), now.Stat().Token, func(out io.Writer) error {
-		return copyEdited(now, out, []fileEdit{is.headerEdit(set...)}, nil)
-	}))
+	write := func(out io.Writer) error { return copyEdited(now, out, []fileEdit{is.headerEdit(set...)}, nil) }
+	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{Expect: now.Stat().Token, Write: write}))
 }
 
 // placeFor returns the name of the file for sessions of a working directory. Those that lie in no directory stay.
@@ -207,12 +207,13 @@ func (c *change) placeFor(cwd string) (string, error) {
 }
 
 // makePlace makes the directory for a file's new name, and finds out what it can before anything is changed.
-func (c *change) makePlace(to string) error {
+func (c *change) makePlace(disk mover, to string) error {
+	if disk == nil {
+		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
+	}
 	files, name, dir := c.w.store.Storage(), c.s.Name(), storage.Dir(to)
 	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
-	if err := files.MkdirAll(dir); errors.Is(err, storage.ErrNotRegular) || storage.IsMissing(err) {
-		return fmt.Errorf("%w: %v", unix.ENOTDIR, err) // missing: behind a link
-	} else if err != nil {
+	if err := disk.MkdirAll(dir); err != nil {
 		return err
 	}
 	newBeside := strings.TrimSuffix(to, sessioncore.FileEnding)
@@ -227,8 +228,5 @@ func (c *change) makePlace(to string) error {
 			return err
 		}
 	}
-	if err := files.CheckWritable(dir); !errors.Is(err, storage.ErrUnsupported) {
-		return err
-	}
-	return nil
+	return disk.CheckWritable(dir)
 }

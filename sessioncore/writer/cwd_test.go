@@ -14,8 +14,8 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 // TestCWDHeader: of the header exactly those members change that change in the client.
@@ -60,7 +60,7 @@ func TestCWDHeader(t *testing.T) {
 	}
 }
 
-func fileStat(t *testing.T, files storage.Storage, name string) storage.Stat {
+func fileStat(t *testing.T, files storage.Files, name string) storage.Stat {
 	st, err := files.Stat(name)
 	require.NoError(t, err)
 	return st
@@ -119,11 +119,11 @@ func TestCWDRefused(t *testing.T) {
 
 // TestCWDWaits: a session that is not on disk yet is not moved.
 func TestCWDWaits(t *testing.T) {
-	w, _ := pendingTest(t, Options{})
+	w, _ := waitingTest(t, Options{})
 	name, err := w.NewSession(t.Context(), NewSession{CWD: "/home/dev/pi"})
 	require.NoError(t, err)
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.store.Session(name), t.TempDir()), ErrWaiting)
-	require.True(t, w.storage.Pending(name))
+	require.True(t, w.opts.Waiting.Has(name))
 }
 
 // TestCWDOtherFiles: old versions are migrated, the dialects keep their header, and what lies in no directory stays.
@@ -156,7 +156,7 @@ func TestCWDOtherFiles(t *testing.T) {
 }
 
 // brokenMove is a storage in which nothing can be moved.
-type brokenMove struct{ storage.Storage }
+type brokenMove struct{ *dir.Storage }
 
 func (brokenMove) Move(string, string, string) error { return unix.EXDEV }
 
@@ -165,7 +165,7 @@ func TestCWDTakenBack(t *testing.T) {
 	disk, cwd := dirtest.New(t), t.TempDir()
 	content := string(titleSlot("A title", plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
 	putFile(t, disk, plainName, content)
-	w := startWriting(t, pending.New(brokenMove{disk}, nil), "", Options{})
+	w := startWaiting(t, brokenMove{disk}, "", Options{})
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EXDEV)
 	snap := w.snapshot()
 	header, _, err := snap.ReadHeader()

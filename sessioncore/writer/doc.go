@@ -1,7 +1,7 @@
 // Package writer makes every change to a session: appended entries, the leaf, labels, the title, forks and new
 // sessions.
 //
-//	w := writer.New(store, writer.Options{Root: "/home/dev/.omp/agent/sessions"})
+//	w := writer.New(store, writer.Options{Journal: files, Root: "/home/dev/.omp/agent/sessions"})
 //	ids, err := w.Append(ctx, store.Session(name), []byte(`{"type":"custom","customType":"note"}`))
 //
 // Each write takes the lock that clients take, reads the file as it is then and checks for live clients

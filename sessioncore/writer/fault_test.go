@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,11 +33,15 @@ func (f *brokenStorage) Append(name string, data []byte) (storage.Stat, error) {
 	return f.Storage.Append(name, data)
 }
 
-func (f *brokenStorage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	if err := f.hit("replace", f.replaceErr); err != nil {
+func (f *brokenStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	err := f.hit("overwrite", f.overwriteErr)
+	if r.Write != nil {
+		err = f.hit("replace", f.replaceErr)
+	}
+	if err != nil {
 		return storage.Stat{}, err
 	}
-	return f.Storage.Replace(name, expect, write)
+	return f.Storage.Replace(name, r)
 }
 
 func (f *brokenStorage) Sync(name string) error {
@@ -46,13 +49,6 @@ func (f *brokenStorage) Sync(name string) error {
 		return err
 	}
 	return f.Storage.Sync(name)
-}
-
-func (f *brokenStorage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	if err := f.hit("overwrite", f.overwriteErr); err != nil {
-		return storage.Stat{}, err
-	}
-	return f.Storage.Overwrite(name, expect, data)
 }
 
 // TestFaults: the writer returns any error of the storage, and the file is unchanged.
@@ -72,7 +68,6 @@ func TestFaults(t *testing.T) {
 		"label":             {plainFile, brokenStorage{appendErr: unix.EDQUOT}, func(w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
 		"title":             {plainFile, brokenStorage{replaceErr: unix.EIO}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
 		"slot":              {slot + plainFile, brokenStorage{overwriteErr: unix.EIO}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
-		"the slot's entry":  {slot + plainFile, brokenStorage{appendErr: unix.ENOSPC}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
 		"fork":              {plainFile, brokenStorage{replaceErr: unix.ENOSPC}, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a"); return err }},
 		"replaced for ever": {v1, brokenStorage{replaceErr: storage.ErrStale}, mode},
 	}
@@ -83,7 +78,7 @@ func TestFaults(t *testing.T) {
 			err := test.do(w)
 			require.ErrorIs(t, err, errors.Join(test.fault.appendErr, test.fault.replaceErr, test.fault.overwriteErr).(interface{ Unwrap() []error }).Unwrap()[0])
 			require.Equal(t, test.content, w.content())
-			items, err := w.storage.List("scope")
+			items, err := storage.List(w.storage, "scope")
 			require.NoError(t, err)
 			require.Len(t, items, 1)
 			test.fault.appendErr, test.fault.replaceErr, test.fault.overwriteErr = nil, nil, nil

@@ -51,12 +51,12 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	if err != nil {
 		return "", err
 	}
-	return w.create(ctx, path.Dir(s.Name()), content, w.pending(s))
+	return w.create(ctx, path.Dir(s.Name()), content, w.waits(s))
 }
 
-// pending reports whether a session is only in memory; then its forks are too.
-func (w *Writer) pending(s *sessioncore.Session) bool {
-	return w.store.Storage().Pending(s.Name())
+// waits reports whether a session is only in memory; then its forks are too.
+func (w *Writer) waits(s *sessioncore.Session) bool {
+	return w.opts.Waiting.Has(s.Name())
 }
 
 // fork returns the content of a fork of the session in the file parent, except for its id and time.
@@ -77,6 +77,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 		slot:   slot != nil,
 		labels: b.forkedLabels(route.kept),
 		write:  route.write,
+		size:   snap.Stat().Size,
 	}
 	if snap.Dialect() == sessioncore.OMP {
 		file.title, file.titleSource = titleOf(header, slot)
@@ -127,6 +128,7 @@ type newFile struct {
 	// directories are the working directories other than cwd, as JSON; nil if none.
 	directories rawjson.Value
 	write       func(out io.Writer) error
+	size        int64 // about what write writes
 	labels      []byte
 }
 
@@ -186,14 +188,14 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 // createTries is how many names are tried: names repeat only if both the clock and the random bits do.
 const createTries = 3
 
-// create creates a session file in a directory and returns its name. If wait is set and the storage supports it, the
-// session is pending.
+// create creates a session file in a directory and returns its name. If wait is set and there is room, the
+// session waits in memory.
 func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)
 		name = path.Join(dir, sessionFileName(f.dialect, now, id))
-		err = w.createNamed(ctx, name, wait, f.write != nil, func(out io.Writer) error {
+		err = w.createNamed(name, wait, f.size, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
 		})
 		if !errors.Is(err, fs.ErrExist) {

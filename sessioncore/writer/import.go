@@ -69,14 +69,14 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 	}
 	switch outcome {
 	case Added:
-		err = w.publishCopy(ctx, name, c)
+		err = w.publishCopy(name, c)
 	case Grown:
 		err = w.change(ctx, w.store.Session(name), func(ch *change) (err error) {
 			outcome, err = ch.grow(c)
 			return err
 		})
 		if err == nil {
-			err = w.store.Storage().Sync(name)
+			err = w.opts.Journal.Sync(name)
 		}
 	}
 	return outcome, err
@@ -159,22 +159,8 @@ func equalBytes(a, b io.ReaderAt, from, to int64) (bool, error) {
 }
 
 // publishCopy gives a copy a name that no file has.
-func (w *Writer) publishCopy(ctx context.Context, name string, c Copy) error {
-	files := w.store.Storage()
-	if err := files.MkdirAll(storage.Dir(name)); err != nil && !errors.Is(err, storage.ErrUnsupported) {
-		return err
-	}
-	unlock, err := files.Lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unlock() }()
-	return storage.Replaced(files.Replace(name, storage.Token{}, func(out io.Writer) error {
-		if dated, ok := out.(storage.Dated); ok {
-			dated.SetModified(c.Modified)
-		}
-		return c.copyTo(out)
-	}))
+func (w *Writer) publishCopy(name string, c Copy) error {
+	return storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: c.copyTo, Modified: c.Modified}))
 }
 
 // copyTo writes the copy.
@@ -201,6 +187,6 @@ func (ch *change) grow(c Copy) (Outcome, error) {
 	if err := storage.ReadFull(c, data, size); err != nil {
 		return outcome, err
 	}
-	_, err = ch.w.store.Storage().Append(ch.s.Name(), data)
+	_, err = ch.w.journal(ch.s.Name()).Append(ch.s.Name(), data)
 	return outcome, err
 }

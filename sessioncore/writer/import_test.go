@@ -18,7 +18,6 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 const importMore = `{"type":"message","id":"c","parentId":"b","timestamp":"2026-02-16T10:23:00.000Z","message":{"role":"user","content":"three"}}` + "\n"
@@ -31,7 +30,7 @@ func copyOf(text string) Copy {
 func startImport(t *testing.T, content string) (w *writing, top string) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return startWriting(t, pending.New(sessiontest.OpenDir(t, top), nil), content, Options{Root: top}), top
+	return startWaiting(t, sessiontest.OpenDir(t, top), content, Options{Root: top}), top
 }
 
 // TestImport: what is there is added to if a copy begins with it, but for the title slot, and never changed otherwise.
@@ -154,7 +153,7 @@ func TestImportBesideClient(t *testing.T) {
 	a, known := startAgent(t)
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w := New(store, Options{Clients: known})
+	w := New(store, Options{Journal: a.Sessions, Clients: known})
 	before := fileContent(t, a.Sessions, "p/s.jsonl")
 	_, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
 	_, err := w.Import(t.Context(), "p/s.jsonl", copyOf(before+importMore))

@@ -56,7 +56,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 
 	w.store.Close()
 	require.Equal(t, "a", w.leaf(), "it is the session's, not the cache's")
-	_, err = w.storage.Append(plainName, []byte("text that is no entry\n"))
+	_, err = w.opts.Journal.Append(plainName, []byte("text that is no entry\n"))
 	require.NoError(t, err)
 	require.Equal(t, "a", w.leaf())
 	require.NoError(t, w.SetTitle(ctx, w.session, "T"))
@@ -69,7 +69,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 
 	require.NoError(t, w.ResetLeaf(ctx, w.session))
 	require.Equal(t, "", w.leaf())
-	_, err = w.storage.Append(plainName, []byte(`{"type":"mode_change","id":"client","parentId":"b","mode":"x"}`+"\n"))
+	_, err = w.opts.Journal.Append(plainName, []byte(`{"type":"mode_change","id":"client","parentId":"b","mode":"x"}`+"\n"))
 	require.NoError(t, err)
 	require.Equal(t, "client", w.leaf(), "a client's append ends it")
 	require.ErrorIs(t, New(w.store, Options{LeafMemory: true, ReadOnly: true}).ResetLeaf(ctx, w.session), sessioncore.ErrReadOnly)

@@ -39,7 +39,7 @@ func FuzzNewSession(f *testing.F) {
 		files := memory.New()
 		store := sessioncore.NewStore(files)
 		defer store.Close()
-		name, err := New(store, Options{}).NewSession(context.Background(), spec)
+		name, err := New(store, Options{Journal: files}).NewSession(context.Background(), spec)
 		if err != nil {
 			require.Greater(t, len(scopeName(path.Clean(spec.CWD))), 200, "%q: %v", spec.CWD, err)
 			return

@@ -13,10 +13,9 @@ import (
 
 // checkLive fails with a LiveError if a live client has the session open. Where nothing can tell, as on a file system without
 // leases, it assumes that there is none: sessions there must stay writable. Where the look itself fails, so does the
-// write. The snapshot must have been acquired under the lock, so that its open file is the one that the
-// name refers to.
+// write.
 func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
-	if w.opts.LiveAllow || w.pending(s) {
+	if w.opts.LiveAllow || w.waits(s) {
 		return nil
 	}
 	if w.opts.Clients != nil {
@@ -29,27 +28,21 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 			return live
 		}
 	}
-	state, err := w.writers(s, snap)
+	disk, ok := w.opts.Journal.(watcher)
+	if !ok {
+		return nil
+	}
+	state, err := disk.Writers(s.Name())
 	if err == nil && state == storage.WritersPresent {
 		err = &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor}
 	}
 	return err
 }
 
-// writers returns whether a process has the file of a snapshot open for writing.
-func (w *Writer) writers(s *sessioncore.Session, snap *sessioncore.Snapshot) (storage.WriterState, error) {
-	state, err := snap.File().Writers()
-	if errors.Is(err, storage.ErrLeaseKept) {
-		s.Drop() // closing the descriptor gives up the lease
-	}
-	if state != storage.WritersUnknown {
-		return state, nil
-	}
-	state, err = w.store.Storage().Writers(s.Name())
-	if errors.Is(err, storage.ErrUnsupported) {
-		err = nil
-	}
-	return state, err
+// watcher is a Journal that can tell whether a process has a file open for writing. Callers hold the file's lock, so that a
+// writer that takes it is not found in the middle of its work.
+type watcher interface {
+	Writers(name string) (storage.WriterState, error)
 }
 
 // isTransient reports whether the condition may end in a moment: a process has the file open, as those that follow

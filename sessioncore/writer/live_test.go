@@ -41,7 +41,6 @@ func TestWhetherSomebodyWrites(t *testing.T) {
 	}{
 		{storage.WritersNone, nil, nil},
 		{storage.WritersUnknown, nil, nil},
-		{storage.WritersUnknown, storage.ErrUnsupported, nil},
 		{storage.WritersUnknown, unix.EACCES, unix.EACCES},
 		{storage.WritersPresent, nil, sessioncore.ErrBusy},
 	} {
@@ -75,7 +74,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
 	pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
-	w := New(store, Options{Clients: known})
+	w := New(store, Options{Journal: a.Sessions, Clients: known})
 	for _, name := range []string{"p/s.jsonl", "p/s/sub.jsonl", old} {
 		a.Crumb(id, name)
 		before := fileContent(t, a.Sessions, name)
@@ -95,7 +94,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 		_, err := w.Fork(ctx, s, "a")
 		require.NoError(t, err)
 		if name == old {
-			allowed := New(store, Options{Clients: known, LiveAllow: true})
+			allowed := New(store, Options{Journal: a.Sessions, Clients: known, LiveAllow: true})
 			require.NoError(t, writes["append"](allowed, s))
 		}
 	}
@@ -110,7 +109,7 @@ func TestDescriptorNamesThePID(t *testing.T) {
 	a, known := startAgent(t)
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w := New(store, Options{Clients: known})
+	w := New(store, Options{Journal: a.Sessions, Clients: known})
 	pid, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
 	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	var live *clients.LiveError

@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -59,7 +58,7 @@ func TestMix(t *testing.T) {
 	storages := map[string]func(t *testing.T) storage.Storage{
 		"memory":  func(*testing.T) storage.Storage { return memory.New() },
 		"dir":     func(t *testing.T) storage.Storage { return dirtest.New(t) },
-		"pending": func(t *testing.T) storage.Storage { return pending.New(dirtest.New(t), nil) },
+		"waiting": func(t *testing.T) storage.Storage { return dirtest.New(t) },
 	}
 	faults := map[string]int{}
 	for name, open := range storages {
@@ -72,8 +71,14 @@ func TestMix(t *testing.T) {
 				for name, text := range mixFiles {
 					putFile(t, below, name, text)
 				}
-				m.store = sessioncore.NewStore(m.files)
-				m.w = New(m.store, Options{Sync: seed == 2, Blobs: &memBlobs{blobs: map[string]string{}}})
+				opts := Options{Journal: m.files, Sync: seed == 2, Blobs: &memBlobs{blobs: map[string]string{}}}
+				shown := storage.Files(m.files)
+				if name == "waiting" {
+					opts.Waiting = NewWaiting(m.files, nil)
+					shown = opts.Waiting
+				}
+				m.store = sessioncore.NewStore(shown)
+				m.w = New(m.store, opts)
 				var all sync.WaitGroup
 				for n := range mixWriters {
 					all.Go(func() { m.work(n, rand.New(rand.NewPCG(seed, uint64(n)+1))) })
@@ -84,7 +89,7 @@ func TestMix(t *testing.T) {
 					faults[call] += n
 				}
 				m.files.calm.Store(true)
-				m.check(below)
+				m.check()
 				m.store.Close()
 				require.Zero(t, m.files.open.Load(), "objects are left open")
 				if s, ok := below.(*dir.Storage); ok {
@@ -225,7 +230,8 @@ func (m *mixing) allowed(err error) {
 }
 
 // check holds every session against what was acknowledged.
-func (m *mixing) check(files storage.Storage) {
+func (m *mixing) check() {
+	files := m.store.Storage()
 	for name := range mixFiles {
 		m.ack(name)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -69,8 +70,8 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession creates a session and returns its name in the storage. If the storage supports it, the session is
-// pending until the first assistant message or until Sync. In a store of the operator dialect it is created beside
+// NewSession creates a session and returns its name in the storage. If the store has room for it, the session waits
+// in memory until the first assistant message or until Sync. In a store of the operator dialect it is created beside
 // the others (storedialect.go), as where pi was given a directory; otherwise in the directory that has sessions of
 // that working directory, or in the one with the documented name (docs/format.md, Files). If that name is too long
 // for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too.
@@ -101,25 +102,71 @@ func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect)
 	return w.scopeDir(ctx, cwd, "")
 }
 
-// createNamed creates a file with the content that write writes. If wait is set and the storage supports it, the file
-// is pending. used reports that it has content that must not be lost.
-func (w *Writer) createNamed(ctx context.Context, name string, wait, used bool, write func(io.Writer) error) error {
-	root := w.store.Storage()
-	if wait && !(used && w.opts.Sync) {
-		err := root.CreatePending(name, used, write)
-		if !errors.Is(err, storage.ErrNoRoom) && !errors.Is(err, storage.ErrUnsupported) {
+// createNamed creates a file with the content that write writes, in memory if wait is set and there is room. used is how many
+// bytes it has about that must not be lost, 0 if there are none.
+func (w *Writer) createNamed(name string, wait bool, used int64, write func(io.Writer) error) error {
+	if wait && w.opts.Waiting != nil && !(used > 0 && w.opts.Sync) {
+		owner, err := w.checkCreate(name)
+		if err == nil {
+			err = w.opts.Waiting.add(name, owner, used, write)
+		}
+		if !errors.Is(err, errNoRoom) {
 			return err
 		}
 	}
-	if err := root.MkdirAll(storage.Dir(name)); err != nil && !errors.Is(err, storage.ErrUnsupported) {
-		return err
+	return storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: write}))
+}
+
+// mover is a Journal whose files lie in directories, between which they can be moved.
+type mover interface {
+	// MkdirAll makes a directory with those above it.
+	MkdirAll(dir string) error
+	// CheckWritable returns why no file can be made in an existing directory, as far as that is known.
+	CheckWritable(dir string) error
+	// Move gives a file another name, and takes the directory beside it along, which is called like the file without suffix.
+	Move(name, to, suffix string) error
+}
+
+// checkCreate checks, as far as possible, that a new file could be put on disk: otherwise it could never be saved, nor its
+// name be looked up. It returns the state of the directory in which it would be created, or of its nearest existing parent.
+func (w *Writer) checkCreate(name string) (storage.Stat, error) {
+	if err := checkLengths(name); err != nil {
+		return storage.Stat{}, err
 	}
-	unlock, err := root.Lock(ctx, name)
-	if err != nil {
-		return err
+	files := w.opts.Waiting.Files
+	_, err := files.Stat(name)
+	if err == nil {
+		err = fs.ErrExist
 	}
-	defer func() { _ = unlock() }()
-	return storage.Replaced(root.Replace(name, storage.Token{}, write))
+	if !storage.IsMissing(err) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", err, name)
+	}
+	for dir := storage.Dir(name); ; dir = storage.Dir(dir) {
+		st, err := files.Stat(dir)
+		switch {
+		case err != nil && (dir == "" || !storage.IsMissing(err)):
+			return storage.Stat{}, err
+		case err != nil:
+			continue
+		case st.Kind != storage.KindDir:
+			return storage.Stat{}, fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
+		}
+		if disk, ok := w.opts.Journal.(mover); ok {
+			err = disk.CheckWritable(dir)
+		}
+		return st, err
+	}
+}
+
+// checkLengths returns an error if an element of name is longer than file systems allow. It checks the name of the
+// file's temporary, which is longer than that of the file.
+func checkLengths(name string) error {
+	for part := range strings.SplitSeq(storage.Dir(name)+"/"+storage.TemporaryName(path.Base(name)), "/") {
+		if len(part) > unix.NAME_MAX {
+			return fmt.Errorf("%w: a name of %d bytes, at most %d: %.60s…", unix.ENAMETOOLONG, len(part), unix.NAME_MAX, part)
+		}
+	}
+	return nil
 }
 
 // sessionFileName returns a session's file name as clients form it: the time, with characters replaced that some file

@@ -20,7 +20,6 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -55,27 +54,27 @@ func TestSessionNames(t *testing.T) {
 	require.Equal(t, "----", scopeName("/"))
 }
 
-// pendingTest is a writer over a disk with a memory before it.
-func pendingTest(t *testing.T, opts Options) (*writing, *dir.Storage) {
+// waitingTest is a writer over a disk with a memory before it.
+func waitingTest(t *testing.T, opts Options) (*writing, *dir.Storage) {
 	disk := dirtest.New(t)
-	return startWriting(t, pending.New(disk, nil), "", opts), disk
+	return startWaiting(t, disk, "", opts), disk
 }
 
 func TestNewSession(t *testing.T) {
 	ctx := context.Background()
-	w, disk := pendingTest(t, Options{})
+	w, disk := waitingTest(t, Options{})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
 	require.NoError(t, err)
 	require.Regexp(t, `^--home-dev-pi--/2026-03-01T00-00-00-000Z_[0-9a-f-]{36}\.jsonl$`, name)
 	w.session = w.store.Session(name)
-	empty, err := disk.List("")
+	empty, err := storage.List(disk, "")
 	require.NoError(t, err)
 	require.Empty(t, empty, "nothing is on disk")
 
-	items, err := w.storage.List("")
+	items, err := storage.List(w.storage, "")
 	require.NoError(t, err)
 	require.Equal(t, []storage.Item{{Name: "--home-dev-pi--", Kind: storage.KindDir}}, items)
-	items, err = w.storage.List("--home-dev-pi--")
+	items, err = storage.List(w.storage, "--home-dev-pi--")
 	require.NoError(t, err)
 	require.Len(t, items, 1)
 	snap := w.snapshot()
@@ -96,7 +95,7 @@ func TestNewSession(t *testing.T) {
 	require.NoError(t, w.SetTitle(ctx, w.session, "new title"))
 	fork, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
-	empty, err = disk.List("")
+	empty, err = storage.List(disk, "")
 	require.NoError(t, err)
 	require.Empty(t, empty)
 
@@ -108,10 +107,10 @@ func TestNewSession(t *testing.T) {
 	require.True(t, strings.HasPrefix(onDisk, before))
 	require.Equal(t, onDisk, w.content())
 	require.Len(t, strings.Split(onDisk, "\n"), 4+1+1)
-	require.False(t, w.storage.(*pending.Storage).Pending(name))
+	require.False(t, w.opts.Waiting.Has(name))
 	_, err = disk.Stat(fork)
 	require.ErrorIs(t, err, fs.ErrNotExist, "the other one waits still")
-	items, err = w.storage.List("--home-dev-pi--")
+	items, err = storage.List(w.storage, "--home-dev-pi--")
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 
@@ -126,12 +125,11 @@ func TestNewSession(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
-// TestNewSessionCannotGoToDisk: the answer is refused, and the pending session is unchanged.
+// TestNewSessionCannotGoToDisk: the answer is refused, and the waiting session is unchanged.
 func TestNewSessionCannotGoToDisk(t *testing.T) {
 	ctx := context.Background()
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
-	w := startWriting(t, pending.New(disk, nil), "", Options{})
-	require.NoError(t, disk.MkdirAll("--w--"))
+	w := startWaiting(t, disk, "", Options{})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -143,31 +141,35 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 	disk.replaceErr = nil
 	_, err = w.append(testAnswer)
 	require.NoError(t, err)
-	require.False(t, w.storage.(*pending.Storage).Pending(name))
+	require.False(t, w.opts.Waiting.Has(name))
 }
 
-func TestPendingLimits(t *testing.T) {
-	p := pending.New(memory.New(), nil)
-	require.NoError(t, p.CreatePending("d/a", false, storagetest.Content("x")))
-	require.ErrorIs(t, p.CreatePending("d/a", false, storagetest.Content("x")), fs.ErrExist)
-	putFile(t, p, "e/b", "x")
-	require.ErrorIs(t, p.CreatePending("e/b", false, storagetest.Content("x")), fs.ErrExist)
+func TestWaitingLimits(t *testing.T) {
+	disk := memory.New()
+	putFile(t, disk, "e/b", "x")
+	w := startWaiting(t, disk, "", Options{})
+	create := func(name string) error { return w.createNamed(name, true, 0, storagetest.Content("x")) }
+	require.NoError(t, create("d/a"))
+	require.ErrorIs(t, create("d/a"), fs.ErrExist)
+	require.ErrorIs(t, create("e/b"), fs.ErrExist)
 	var err error
 	for i := 0; err == nil; i++ {
-		err = p.CreatePending(fmt.Sprintf("d/%d", i), false, storagetest.Content(""))
+		err = create(fmt.Sprintf("d/%d", i))
 	}
-	require.ErrorIs(t, err, storage.ErrTooMany)
-	_, err = New(sessioncore.NewStore(p), Options{ReadOnly: true}).NewSession(context.Background(), NewSession{CWD: "/w"})
+	require.ErrorIs(t, err, ErrTooMany)
+	require.Len(t, w.opts.Waiting.Names(), maxWaiting)
+	_, err = New(w.store, Options{}).NewSession(context.Background(), NewSession{CWD: "/w"})
 	require.True(t, errors.Is(err, sessioncore.ErrReadOnly))
 }
 
-// TestPendingConcurrently: appends, readers and the answer that puts the session on disk, all at once.
-func TestPendingConcurrently(t *testing.T) {
+// TestWaitingConcurrently: appends, readers and the answer that puts the session on disk, all at once.
+func TestWaitingConcurrently(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	store := sessioncore.NewStore(pending.New(disk, nil))
+	waiting := NewWaiting(disk, nil)
+	store := sessioncore.NewStore(waiting)
 	t.Cleanup(store.Close)
-	w := New(store, Options{})
+	w := New(store, Options{Journal: disk, Waiting: waiting})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	s := store.Session(name)
@@ -186,7 +188,7 @@ func TestPendingConcurrently(t *testing.T) {
 				if assert.NoError(t, err) {
 					snap.Release()
 				}
-				_, err = store.Storage().List("--w--")
+				_, err = storage.List(store.Storage(), "--w--")
 				assert.NoError(t, err)
 			}
 		})
@@ -216,10 +218,12 @@ func (c *openCounter) Open(name string) (storage.Object, error) {
 // TestManyNewSessions: a new session does not read those that there are already.
 func TestManyNewSessions(t *testing.T) {
 	const sessions = 200
-	files := &openCounter{Storage: pending.New(dirtest.New(t), nil)}
+	disk := dirtest.New(t)
+	waiting := NewWaiting(disk, nil)
+	files := &openCounter{Storage: waiting}
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	w := New(store, Options{Scope: listing.New(store, "/").Scope})
+	w := New(store, Options{Journal: disk, Waiting: waiting, Scope: listing.New(store, "/").Scope})
 	for i := range sessions {
 		_, err := w.NewSession(t.Context(), NewSession{CWD: fmt.Sprintf("/work/%d", i)})
 		require.NoError(t, err)

@@ -164,7 +164,7 @@ func TestOperatorLeaf(t *testing.T) {
 			w = startMemory(t, opFile, Options{}) // growing, a line at a time
 			old := w.snapshot()
 			for i, l := range test.lines {
-				_, err := w.storage.Append(plainName, []byte(opLine(i, l.kind, l.fields)))
+				_, err := w.opts.Journal.Append(plainName, []byte(opLine(i, l.kind, l.fields)))
 				require.NoError(t, err)
 				w.snapshot()
 			}
@@ -263,7 +263,7 @@ func TestOperatorTitle(t *testing.T) {
 		w.snapshot()
 		if test.lines != "" {
 			for i, fields := range strings.Split(test.lines, "|") {
-				_, err := w.storage.Append(plainName, []byte(opLine(i, "session_info", fields)))
+				_, err := w.opts.Journal.Append(plainName, []byte(opLine(i, "session_info", fields)))
 				require.NoError(t, err)
 				w.snapshot() // grown by one
 			}

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -145,9 +145,9 @@ func TestStoreDialect(t *testing.T) {
 				putFile(t, files, name, content)
 			}
 			for _, dir := range test.dirs {
-				require.NoError(t, files.MkdirAll(dir))
+				putFile(t, files, dir+"/x", "")
 			}
-			w := startWriting(t, pending.New(files, nil), "", Options{Root: test.root})
+			w := startWaiting(t, files, "", Options{Root: test.root})
 			name, err := w.NewSession(context.Background(), NewSession{CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)
@@ -167,7 +167,7 @@ func TestStoreDialect(t *testing.T) {
 func TestOperatorNewSession(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	w := startWriting(t, pending.New(disk, nil), "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
+	w := startWaiting(t, disk, "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w/", Title: " the\ttitle", Parent: "p"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -188,10 +188,10 @@ func TestOperatorNewSession(t *testing.T) {
 	second, err := w.NewSession(ctx, NewSession{CWD: "/other"})
 	require.NoError(t, err)
 	require.Equal(t, ".", path.Dir(second), "beside the one in memory")
-	items, err := disk.List("")
+	items, err := storage.List(disk, "")
 	require.NoError(t, err)
 	require.Empty(t, items)
-	items, err = w.storage.List("")
+	items, err = storage.List(w.storage, "")
 	require.NoError(t, err)
 	require.Len(t, items, 3)
 

@@ -30,7 +30,7 @@ func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, err
 		return nil, err
 	}
 	defer snap.Release()
-	if w.pending(s) {
+	if w.waits(s) {
 		return nil, nil
 	}
 	live := w.seen(s, snap)

@@ -23,7 +23,7 @@ func TestOwner(t *testing.T) {
 	locks := &countedLocks{Storage: a.Sessions}
 	store := sessioncore.NewStore(locks)
 	t.Cleanup(store.Close)
-	w := New(store, Options{Clients: known, Leases: leases})
+	w := New(store, Options{Journal: locks, Clients: known, Leases: leases})
 	const name = "p/s.jsonl"
 	s := store.Session(name)
 	snap, err := s.Acquire(t.Context())

@@ -46,7 +46,7 @@ func (w *Writer) keepsImages(name string) bool {
 
 // programOfFile returns the program that wrote a session, by its first value that the two write differently. For a
 // file that cannot be read it returns program.Unknown.
-func programOfFile(root storage.Storage, name string) program.Program {
+func programOfFile(root storage.Files, name string) program.Program {
 	obj, err := root.Open(name)
 	if err != nil {
 		return program.Unknown
@@ -84,9 +84,9 @@ func programOfValue(v rawjson.Value) program.Program {
 
 // programOfOthers returns the program that wrote the newest sessions of a directory or, if they do not tell, of other
 // directories.
-func programOfOthers(root storage.Storage, dir string) program.Program {
+func programOfOthers(root storage.Files, dir string) program.Program {
 	dirs := []string{dir}
-	items, err := root.List("")
+	items, err := storage.List(root, "")
 	if err != nil {
 		return program.Unknown
 	}
@@ -99,7 +99,7 @@ func programOfOthers(root storage.Storage, dir string) program.Program {
 		if dir == "." {
 			dir = ""
 		}
-		files, err := root.List(dir)
+		files, err := storage.List(root, dir)
 		if err != nil {
 			continue
 		}

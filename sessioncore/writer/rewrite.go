@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,19 +33,14 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 // they append then is carried over if
 // tail is set, and otherwise the error wraps storage.ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) (storage.Stat, error) {
-	files, token := c.w.store.Storage(), c.snap.Stat().Token
 	if !c.keepLock {
 		c.unlock()
 		c.unlock = func() {}
 	}
-	st, err := files.ReplaceIf(c.s.Name(), token, write, func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) })
-	if errors.Is(err, storage.ErrUnsupported) {
-		if _, err := c.lockAgain(nil, false); err != nil {
-			return storage.Stat{}, err
-		}
-		st, err = files.Replace(c.s.Name(), token, write)
-	}
-	return st, err
+	return c.w.journal(c.s.Name()).Replace(c.s.Name(), storage.Replacement{
+		Expect: c.snap.Stat().Token, Write: write,
+		Ready: func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) },
+	})
 }
 
 // lockAgain takes the lock and looks for live clients, once more. If the session has only grown since c.snap, it writes

@@ -94,7 +94,7 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 	tty, id := clienttest.Terminal(t)
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
-	w, s := New(store, Options{Clients: known}), store.Session("p/s.jsonl")
+	w, s := New(store, Options{Journal: a.Sessions, Clients: known}), store.Session("p/s.jsonl")
 	before := fileContent(t, a.Sessions, "p/s.jsonl")
 	for what, come := range map[string]func() func(){
 		"at its terminal": func() func() {

@@ -36,11 +36,11 @@ func (w *watchedStorage) Lock(ctx context.Context, name string) (func() error, e
 	return func() error { w.locked.Add(-1); return unlock() }, nil
 }
 
-func (w *watchedStorage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
+func (w *watchedStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
 	w.replacements++
-	return w.Storage.ReplaceIf(name, expect, func(out io.Writer) error {
+	return w.Storage.Replace(name, storage.Replacement{Expect: r.Expect, Write: func(out io.Writer) error {
 		var text bytes.Buffer
-		err := write(io.MultiWriter(out, &text))
+		err := r.Write(io.MultiWriter(out, &text))
 		if w.locked.Load() > 0 {
 			w.writtenLocked += text.Len()
 		} else {
@@ -50,12 +50,12 @@ func (w *watchedStorage) ReplaceIf(name string, expect storage.Token, write func
 			w.atWrite()
 		}
 		return err
-	}, func(more io.Writer) (storage.Token, error) {
+	}, Ready: func(more io.Writer) (storage.Token, error) {
 		var text bytes.Buffer
-		token, err := ready(io.MultiWriter(more, &text))
+		token, err := r.Ready(io.MultiWriter(more, &text))
 		w.addedLocked += text.Len()
 		return token, err
-	})
+	}})
 }
 
 // childLockedWriter FILE LINES: appends lines as a client does, under the lock of the file.
@@ -126,10 +126,10 @@ func TestRewriteOfAReplacedFile(t *testing.T) {
 		watched.atWrite = nil
 		st, err := files.Stat(plainName)
 		require.NoError(t, err)
-		_, err = files.Replace(plainName, st.Token, func(out io.Writer) error {
+		_, err = files.Replace(plainName, storage.Replacement{Expect: st.Token, Write: func(out io.Writer) error {
 			_, err := io.WriteString(out, content+`{"type":"custom","customType":"other","id":"other-0","parentId":null,"timestamp":"`+plainNow+`"}`+"\n")
 			return err
-		})
+		}})
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.SetTitle(context.Background(), w.session, "title"))

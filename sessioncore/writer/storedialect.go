@@ -20,7 +20,7 @@ const operatorDir = ".operator"
 // latest name there decides. If the store is empty, its path decides. Whether it is pi's, the agent directory says.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
 	whose := program.OfSession(w.store.Program(), 0)
-	items, err := w.store.Storage().List("")
+	items, err := storage.List(w.store.Storage(), "")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
 	}

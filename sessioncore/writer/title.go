@@ -3,7 +3,6 @@ package writer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -139,11 +138,12 @@ func (c *change) setSlot(title string) error {
 		return err
 	}
 	slot := titleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
-	if c.snap.Version() >= sessioncore.CurrentVersion {
-		done, err := c.overwriteSlot(slot, line)
-		if done || err != nil {
+	if c.snap.Version() >= sessioncore.CurrentVersion && c.hasPlaceForSlot() {
+		if line, err = c.afterTorn(line); err != nil {
 			return err
 		}
+		_, err = c.w.journal(c.s.Name()).Replace(c.s.Name(), storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line})
+		return err
 	}
 	old, _ := c.snap.SlotRange()
 	edits := []fileEdit{
@@ -153,34 +153,13 @@ func (c *change) setSlot(title string) error {
 	return c.rewrite(c.migratedToo(edits), line)
 }
 
-// overwriteSlot overwrites the slot in place and then appends the line; if that fails, it restores the slot. It
-// returns false if the slot has another size or the storage cannot overwrite.
-func (c *change) overwriteSlot(slot, line []byte) (done bool, err error) {
-	if c.snap.Stat().Size < slotSize {
-		return false, nil
+// hasPlaceForSlot reports whether the session begins with a line of the size of a title slot.
+func (c *change) hasPlaceForSlot() bool {
+	line := make([]byte, slotSize)
+	if r, _ := c.snap.SlotRange(); r.Offset != 0 || storage.ReadFull(c.snap.File(), line, 0) != nil {
+		return false
 	}
-	old := make([]byte, slotSize)
-	if err := storage.ReadFull(c.snap.File(), old, 0); err != nil {
-		return false, err
-	}
-	if r, _ := c.snap.SlotRange(); r.Offset != 0 || bytes.IndexByte(old, '\n') != slotSize-1 {
-		return false, nil
-	}
-	files := c.w.store.Storage()
-	st, err := files.Overwrite(c.s.Name(), c.snap.Stat().Token, slot)
-	if errors.Is(err, errors.ErrUnsupported) { // by the storage, or by its file system
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := c.commit(line, false); err != nil {
-		if _, undo := files.Overwrite(c.s.Name(), st.Token, old); undo != nil {
-			err = fmt.Errorf("%w (and the title was not put back: %v)", err, undo)
-		}
-		return false, err
-	}
-	return true, nil
+	return bytes.IndexByte(line, '\n') == slotSize-1
 }
 
 // titleChange returns the entry that records a change of the title, as the newer client writes it.

@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
@@ -58,9 +56,9 @@ func TestTitleSlotLine(t *testing.T) {
 
 func TestSetTitleInSlot(t *testing.T) {
 	ctx := context.Background()
-	every.Each(t, func(t *testing.T, s every.Storage) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, plainName, string(titleSlot("old", plainNow))+plainFile)
-		w := startWriting(t, s.Storage, "", Options{Sync: true})
+		w := startWriting(t, s, "", Options{Sync: true})
 		before := w.snapshot().Stat()
 		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
 		require.Equal(t, string(titleSlot("new", plainNow))+plainFile+
@@ -91,23 +89,17 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
 }
 
-// TestSetTitleWithoutOverwrite: the file is rewritten if the storage cannot overwrite or the file has to be migrated;
-// both the header and the slot then have the title.
-func TestSetTitleWithoutOverwrite(t *testing.T) {
-	ctx := context.Background()
-	old := strings.Replace(plainFile, `"version":3`, `"version":2`, 1)
-	for _, content := range []string{plainFile, old} {
-		fault := &brokenStorage{Storage: memory.New(), overwriteErr: errors.ErrUnsupported}
-		w := startWriting(t, fault, string(titleSlot("old", plainNow))+content, Options{})
-		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
-		snap := w.snapshot()
-		header, slot, err := snap.ReadHeader()
-		require.NoError(t, err)
-		require.Equal(t, string(titleSlot("new", plainNow)[:slotSize-1]), string(slot))
-		require.True(t, header.Member("title").Is("new"))
-		require.Equal(t, 3, snap.Version())
-		require.Equal(t, 3, snap.Len())
-		require.Equal(t, "b", w.parentOfID("00000001"))
-		require.Empty(t, problemsOf(t, snap))
-	}
+// TestSetTitleOfOldFile: a file that has to be migrated is rewritten; both the header and the slot then have the title.
+func TestSetTitleOfOldFile(t *testing.T) {
+	w := startMemory(t, string(titleSlot("old", plainNow))+strings.Replace(plainFile, `"version":3`, `"version":2`, 1), Options{})
+	require.NoError(t, w.SetTitle(t.Context(), w.session, "new"))
+	snap := w.snapshot()
+	header, slot, err := snap.ReadHeader()
+	require.NoError(t, err)
+	require.Equal(t, string(titleSlot("new", plainNow)[:slotSize-1]), string(slot))
+	require.True(t, header.Member("title").Is("new"))
+	require.Equal(t, 3, snap.Version())
+	require.Equal(t, 3, snap.Len())
+	require.Equal(t, "b", w.parentOfID("00000001"))
+	require.Empty(t, problemsOf(t, snap))
 }

@@ -54,11 +54,11 @@ func (u *unrulyStorage) unruly(call string, oneOf int) error {
 	return errors.Join(errUnruly, unix.EIO)
 }
 
-func (u *unrulyStorage) List(dir string) ([]storage.Item, error) {
+func (u *unrulyStorage) List(dir string, only []string, f func(storage.Item) bool) error {
 	if err := u.unruly("List", 30); err != nil {
-		return nil, err
+		return err
 	}
-	return u.Storage.List(dir)
+	return u.Storage.List(dir, only, f)
 }
 
 func (u *unrulyStorage) Stat(name string) (storage.Stat, error) {
@@ -68,19 +68,12 @@ func (u *unrulyStorage) Stat(name string) (storage.Stat, error) {
 	return u.Storage.Stat(name)
 }
 
-func (u *unrulyStorage) MkdirAll(dir string) error {
-	if err := u.unruly("MkdirAll", 10); err != nil {
-		return err
-	}
-	return u.Storage.MkdirAll(dir)
-}
-
 // Append may also leave a part behind that could not be taken back.
 func (u *unrulyStorage) Append(name string, data []byte) (storage.Stat, error) {
 	if err := u.unruly("Append", 20); err != nil {
 		return storage.Stat{}, err
 	}
-	if err := u.unruly("Append, a part", 20); err != nil && !u.Pending(name) {
+	if err := u.unruly("Append, a part", 20); err != nil {
 		u.mu.Lock()
 		part := u.rnd.IntN(bytes.Index(data, []byte("}\n")) + 1) // of the first entry
 		u.torn[name]++
@@ -93,29 +86,20 @@ func (u *unrulyStorage) Append(name string, data []byte) (storage.Stat, error) {
 	return u.Storage.Append(name, data)
 }
 
-func (u *unrulyStorage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	if err := u.unruly("Overwrite", 3); err != nil {
-		return storage.Stat{}, err
+// Replace fails before the call, or in the middle of the content, or says after it that the name may not be durable.
+func (u *unrulyStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	if r.Write == nil {
+		if err := u.unruly("Overwrite", 3); err != nil {
+			return storage.Stat{}, err
+		}
+		return u.Storage.Replace(name, r)
 	}
-	return u.Storage.Overwrite(name, expect, data)
-}
-
-func (u *unrulyStorage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	return u.replaced(func(write func(io.Writer) error) (storage.Stat, error) { return u.Storage.Replace(name, expect, write) }, write)
-}
-
-func (u *unrulyStorage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
-	return u.replaced(func(write func(io.Writer) error) (storage.Stat, error) {
-		return u.Storage.ReplaceIf(name, expect, write, ready)
-	}, write)
-}
-
-// replaced fails before the call, or in the middle of the content, or says after it that the name may not be durable.
-func (u *unrulyStorage) replaced(call func(func(io.Writer) error) (storage.Stat, error), write func(io.Writer) error) (storage.Stat, error) {
 	if err := u.unruly("Replace", 6); err != nil {
 		return storage.Stat{}, err
 	}
-	st, err := call(func(out io.Writer) error { return write(&unrulyWriter{u, out}) })
+	write := r.Write
+	r.Write = func(out io.Writer) error { return write(&unrulyWriter{u, out}) }
+	st, err := u.Storage.Replace(name, r)
 	if err == nil {
 		err = u.unruly("Replace, its directory", 6)
 	}
@@ -154,13 +138,6 @@ func (u *unrulyStorage) Lock(ctx context.Context, name string) (func() error, er
 	return func() error { return errors.Join(unlock(), u.unruly("unlock", 20)) }, nil
 }
 
-func (u *unrulyStorage) Writers(name string) (storage.WriterState, error) {
-	if err := u.unruly("Writers", 20); err != nil {
-		return storage.WritersUnknown, err
-	}
-	return u.Storage.Writers(name)
-}
-
 func (u *unrulyStorage) Open(name string) (storage.Object, error) {
 	if err := u.unruly("Open", 40); err != nil {
 		return nil, err
@@ -173,13 +150,11 @@ func (u *unrulyStorage) Open(name string) (storage.Object, error) {
 	return &unrulyObject{Object: o, u: u}, nil
 }
 
-// unrulyObject is an open file. Fd is not for it: the reads would go past it.
+// unrulyObject is an open file.
 type unrulyObject struct {
 	storage.Object
 	u *unrulyStorage
 }
-
-func (o *unrulyObject) Fd() (uintptr, error) { return 0, storage.ErrUnsupported }
 
 // ReadAt may fail, also after a part.
 func (o *unrulyObject) ReadAt(p []byte, off int64) (int, error) {

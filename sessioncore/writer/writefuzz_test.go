@@ -125,7 +125,7 @@ func BenchmarkAppend(b *testing.B) {
 				putFile(b, disk, plainName, file.String())
 				store := sessioncore.NewStore(disk)
 				defer store.Close()
-				w, s := New(store, Options{}), store.Session(plainName)
+				w, s := New(store, Options{Journal: disk}), store.Session(plainName)
 				lines := make([][]byte, batch)
 				for i := range lines {
 					lines[i] = []byte(`{"type":"message","message":{"role":"user","content":"hi"}}`)

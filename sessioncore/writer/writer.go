@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -19,6 +20,10 @@ const MaxLine = 64 << 20
 
 // Options configure a Writer. The zero value is the mount's default, without a blob store.
 type Options struct {
+	// Journal writes the session files; nil makes every write fail with ErrReadOnly.
+	Journal storage.Journal
+	// Waiting are the sessions that are not on disk yet, which the store shows; if it is nil, none wait.
+	Waiting *Waiting
 	// ReadOnly makes every write fail with ErrReadOnly.
 	ReadOnly bool
 	// Sync makes every write durable before it returns.
@@ -62,6 +67,7 @@ type Writer struct {
 
 // New returns a Writer for the sessions of a store.
 func New(store *sessioncore.Store, opts Options) *Writer {
+	opts.ReadOnly = opts.ReadOnly || opts.Journal == nil
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -145,7 +151,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 // lockOnce takes the lock and looks. If a client has the session open or the look fails, it gives the lock back, also
 // after a panic: while it is held, nobody can write to the session, the client included.
 func (w *Writer) lockOnce(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
-	release, err := w.store.Storage().Lock(ctx, s.Name())
+	release, err := w.lockFile(ctx, s.Name())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,7 +184,7 @@ func (w *Writer) look(ctx context.Context, s *sessioncore.Session) (*sessioncore
 }
 
 // commit adds whole lines to the session by an append, or for a file of an old version by the rewrite that migrates
-// it (docs/design.md section 3). A pending session goes to disk with the first assistant message (answered), with the
+// it (docs/design.md section 3). A waiting session goes to disk with the first assistant message (answered), with the
 // first line if the option Sync is set, or when memory has no more room.
 func (c *change) commit(lines []byte, answered bool) error {
 	if c.snap.Version() < sessioncore.CurrentVersion {
@@ -188,46 +194,110 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	files, name := c.w.store.Storage(), c.s.Name()
-	if (answered || c.w.opts.Sync) && files.Pending(name) {
-		return files.Keep(c.ctx, name, lines)
+	name := c.s.Name()
+	if (answered || c.w.opts.Sync) && c.w.waits(c.s) {
+		return c.w.keep(name, lines)
 	}
-	_, err = files.Append(name, lines)
-	if errors.Is(err, storage.ErrNoRoom) {
-		err = files.Keep(c.ctx, name, lines)
+	_, err = c.w.journal(name).Append(name, lines)
+	if errors.Is(err, errNoRoom) {
+		err = c.w.keep(name, lines)
 	}
 	return err
 }
 
-// Sync makes earlier writes to the session durable. It puts a pending session on disk.
+// journal returns where a session is written: in memory as long as it waits.
+func (w *Writer) journal(name string) storage.Journal {
+	if w.opts.Waiting.Has(name) {
+		return w.opts.Waiting
+	}
+	return w.opts.Journal
+}
+
+// lockFile takes the lock of a session. If it goes to disk meanwhile, that is the lock there.
+func (w *Writer) lockFile(ctx context.Context, name string) (unlock func() error, err error) {
+	if w.opts.Waiting.Has(name) {
+		unlock, err := w.opts.Waiting.Lock(ctx, name)
+		if err != nil || w.opts.Waiting.Has(name) {
+			return unlock, err
+		}
+		_ = unlock()
+	}
+	return w.opts.Journal.Lock(ctx, name)
+}
+
+// Sync makes earlier writes to the session durable. It puts a waiting session on disk.
 func (w *Writer) Sync(ctx context.Context, s *sessioncore.Session) error {
-	files := w.store.Storage()
-	if files.Pending(s.Name()) {
-		if err := w.keep(ctx, s); err != nil {
+	if w.opts.ReadOnly {
+		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	}
+	if w.waits(s) {
+		if _, err := w.toDisk(ctx, s.Name(), true); err != nil {
 			return err
 		}
 	}
-	return files.Sync(s.Name())
+	return w.opts.Journal.Sync(s.Name())
 }
 
-// keep puts a pending session on disk, unless another goroutine has done so.
-func (w *Writer) keep(ctx context.Context, s *sessioncore.Session) error {
-	files := w.store.Storage()
-	unlock, err := files.Lock(ctx, s.Name())
+// toDisk puts a session on disk if it waits, and was written to or is to go there anyway. It reports whether it did.
+func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done bool, err error) {
+	unlock, err := w.lockFile(ctx, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = unlock() }()
-	if !files.Pending(s.Name()) {
-		return nil
+	if !w.opts.Waiting.Has(name) || !anyway && !w.opts.Waiting.isUsed(name) {
+		return false, nil
 	}
-	return files.Keep(ctx, s.Name(), nil)
+	return true, w.keep(name, nil)
 }
 
-// SyncAll puts all pending sessions on disk to which something was added. If it fails for some, the error is that of
+// keep puts a waiting session on disk, with more added to its end. Callers must hold its lock.
+func (w *Writer) keep(name string, more []byte) error {
+	err := storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
+		_, err := out.Write(w.opts.Waiting.content(name))
+		if err == nil {
+			_, err = out.Write(more)
+		}
+		return err
+	}}))
+	if err == nil {
+		w.opts.Waiting.forget(name)
+	}
+	return err
+}
+
+// Unkept is a waiting session that could not be put on disk, and the reason.
+type Unkept struct {
+	Name string
+	Err  error
+}
+
+// keepAll puts every waiting session on disk, durably, to which something was added. It returns those for which that
+// failed; they still wait, or may not survive a crash.
+func (w *Writer) keepAll(ctx context.Context) (failed []Unkept) {
+	for _, name := range w.opts.Waiting.Names() {
+		done, err := w.toDisk(ctx, name, false)
+		if err == nil && done {
+			err = w.opts.Journal.Sync(name)
+		}
+		if err != nil {
+			failed = append(failed, Unkept{name, err})
+		}
+	}
+	return failed
+}
+
+// End puts all waiting sessions on disk as SyncAll does, and what is written from now on at once.
+func (w *Writer) End(ctx context.Context) (failed []Unkept) {
+	// A writer that appended before this holds the lock of its session, which toDisk takes before it looks.
+	w.opts.Waiting.end()
+	return w.keepAll(ctx)
+}
+
+// SyncAll puts all waiting sessions on disk to which something was added. If it fails for some, the error is that of
 // the first one and says how many more there are.
 func (w *Writer) SyncAll(ctx context.Context) error {
-	failed := w.store.Storage().KeepAll(ctx)
+	failed := w.keepAll(ctx)
 	switch n := len(failed); n {
 	case 0:
 		return nil

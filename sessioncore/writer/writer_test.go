@@ -18,7 +18,6 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 )
 
 const (
@@ -56,7 +55,7 @@ func (m *memBlobs) Put(data []byte, ending string) (string, error) {
 type writing struct {
 	*Writer
 	t       testing.TB
-	storage storage.Storage
+	storage storage.Files // as readers see it
 	session *sessioncore.Session
 	blobs   *memBlobs
 	count   atomic.Int32 // ids made
@@ -75,15 +74,25 @@ func startWriting(t testing.TB, files storage.Storage, content string, opts Opti
 	if content != "" {
 		putFile(t, files, plainName, content)
 	}
-	store := sessioncore.NewStore(files)
+	opts.Journal = files
+	if opts.Waiting != nil {
+		w.storage = opts.Waiting
+	}
+	store := sessioncore.NewStore(w.storage)
 	t.Cleanup(store.Close)
 	w.Writer = New(store, opts)
 	w.session = store.Session(plainName)
 	return w
 }
 
+// startWaiting is startWriting where new sessions wait in memory.
+func startWaiting(t testing.TB, disk storage.Storage, content string, opts Options) *writing {
+	opts.Waiting = NewWaiting(disk, nil)
+	return startWriting(t, disk, content, opts)
+}
+
 // putFile puts a file into a storage as a program beside us would.
-func putFile(t testing.TB, files storage.Storage, name, content string) {
+func putFile(t testing.TB, files storage.Files, name, content string) {
 	t.Helper()
 	switch s := files.(type) {
 	case *memory.Storage:
@@ -91,8 +100,6 @@ func putFile(t testing.TB, files storage.Storage, name, content string) {
 	case *dir.Storage:
 		require.NoError(t, s.MkdirAll(storage.Dir(name)))
 		require.NoError(t, os.WriteFile(dirtest.Path(s, name), []byte(content), 0o600))
-	case *pending.Storage:
-		putFile(t, s.Storage, name, content)
 	case *brokenStorage:
 		putFile(t, s.Storage, name, content)
 	default:
@@ -104,7 +111,7 @@ func startMemory(t testing.TB, content string, opts Options) *writing {
 	return startWriting(t, memory.New(), content, opts)
 }
 
-func fileContent(t testing.TB, files storage.Storage, name string) string {
+func fileContent(t testing.TB, files storage.Files, name string) string {
 	t.Helper()
 	obj, err := files.Open(name)
 	require.NoError(t, err)

@@ -117,6 +117,14 @@ func (p nameAt) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: p.name, Err: err}
 }
 
+// failed is fail for a call that may have succeeded.
+func (p nameAt) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.fail(op, err)
+}
+
 // stat returns what the name currently refers to, without following a link.
 func (p nameAt) stat() (storage.Stat, error) {
 	var st unix.Stat_t
@@ -173,7 +181,7 @@ func fstat(fd int) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// Append implements Storage: one write(2) of all data (docs/design.md section 4). Callers that need the file to end
+// Append implements storage.Journal: one write(2) of all data (docs/design.md section 4). Callers that need the file to end
 // in a newline first put one at the start of data (storage.EndsInNewline). In a shared directory the data is read back.
 //
 // A failed or short write is undone; the error then wraps the errno (ENOSPC, EDQUOT, EFBIG, EIO, …), or
@@ -289,7 +297,50 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	return true, nil
 }
 
-// Sync implements Storage: it calls fsync on the file and on its directory. Both descriptors are read-only, so that
+// overwrite is Replace for a file that gets another beginning: one pwrite(2), and for what is added one write(2). So who
+// has the file open goes on with it. A title slot lies within one page, so that readers see the old bytes or the new ones.
+func (s *Storage) overwrite(sys calls, name string, r storage.Replacement) (storage.Stat, error) {
+	p, err := s.openParentToWrite(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer p.close()
+	fd, st, err := p.open(unix.O_RDWR)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer unix.Close(fd)
+	if st.Token != r.Expect || st.Size < int64(len(r.Head)) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	old := make([]byte, len(r.Head))
+	if n, err := preadFull(fd, old, 0); err != nil || n < len(old) {
+		return storage.Stat{}, p.fail("read", errors.Join(err, storage.ErrStale))
+	}
+	err = pwriteAll(fd, r.Head, 0)
+	if err == nil && p.shared() {
+		err = flush(fd)
+	}
+	if err == nil {
+		_, err = p.confirm(st.Token)
+	}
+	switch {
+	case err != nil:
+	case len(r.Tail) > 0:
+		st, err = s.appendWith(sys, name, r.Tail)
+	default:
+		st, err = fstat(fd)
+	}
+	if err != nil {
+		if undo := pwriteAll(fd, old, 0); undo != nil {
+			err = fmt.Errorf("%w (and its beginning was not put back: %v)", err, undo)
+		}
+		return storage.Stat{}, p.fail("overwrite", err)
+	}
+	return st, nil
+}
+
+// Sync implements storage.Journal: it calls fsync on the file and on its directory. Both descriptors are read-only, so that
 // we are not taken for a live client.
 func (s *Storage) Sync(name string) error { return s.syncWith(kernel, name) }
 

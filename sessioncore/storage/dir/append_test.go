@@ -199,25 +199,30 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	require.NoError(t, unix.Bind(socket, &unix.SockaddrUnix{Name: pathOf(s, "socket.jsonl")}))
 
 	for _, name := range []string{"link.jsonl", "absolute.jsonl", "dangling.jsonl", "dir/x.jsonl"} {
-		for _, op := range []string{"Open", "Append", "Sync", "Writers"} {
-			assert.ErrorIs(t, storagetest.Operations[op](s, name), fs.ErrNotExist, "%s(%s)", op, name)
+		for _, op := range []string{"Append", "Sync", "overwrite"} {
+			assert.ErrorIs(t, storagetest.Writes[op](s, name), fs.ErrNotExist, "%s(%s)", op, name)
 		}
+		assert.ErrorIs(t, storagetest.Reads["Open"](s, name), fs.ErrNotExist, name)
+		_, err := s.Writers(name)
+		assert.ErrorIs(t, err, fs.ErrNotExist, name)
 	}
-	assert.ErrorIs(t, storagetest.Operations["Lock"](s, "dir/x.jsonl"), fs.ErrNotExist)
-	assert.ErrorIs(t, storagetest.Operations["Replace"](s, "dir/new.jsonl"), fs.ErrNotExist)
-	assert.ErrorIs(t, s.MkdirAll("dir/new"), fs.ErrNotExist)
-	assert.ErrorIs(t, s.MkdirAll("dir"), fs.ErrNotExist)
-	assert.ErrorIs(t, s.MkdirAll("dangling.jsonl"), fs.ErrNotExist)
+	assert.ErrorIs(t, storagetest.Writes["Lock"](s, "dir/x.jsonl"), fs.ErrNotExist)
+	assert.ErrorIs(t, storagetest.Writes["Replace"](s, "dir/new.jsonl"), unix.ENOTDIR)
+	assert.ErrorIs(t, s.MkdirAll("dir/new"), unix.ENOTDIR)
+	assert.ErrorIs(t, s.MkdirAll("dir"), unix.ENOTDIR)
+	assert.ErrorIs(t, s.MkdirAll("dangling.jsonl"), unix.ENOTDIR)
 	for _, name := range []string{"pipe.jsonl", "socket.jsonl"} {
-		for _, op := range []string{"Append", "Sync", "Writers"} {
-			assert.ErrorIs(t, storagetest.Operations[op](s, name), storage.ErrNotRegular, "%s(%s)", op, name)
+		for _, op := range []string{"Append", "Sync", "overwrite"} {
+			assert.ErrorIs(t, storagetest.Writes[op](s, name), storage.ErrNotRegular, "%s(%s)", op, name)
 		}
-	}
-	assert.ErrorIs(t, storagetest.Operations["Open"](s, "pipe.jsonl"), storage.ErrNotRegular)
-	for _, name := range []string{"link.jsonl", "pipe.jsonl"} {
-		_, err := s.Replace(name, storagetest.Stat(t, s, name).Token, storagetest.Content("x"))
+		_, err := s.Writers(name)
 		assert.ErrorIs(t, err, storage.ErrNotRegular, name)
-		assert.ErrorIs(t, storagetest.Operations["Replace"](s, name), fs.ErrExist, name)
+	}
+	assert.ErrorIs(t, storagetest.Reads["Open"](s, "pipe.jsonl"), storage.ErrNotRegular)
+	for _, name := range []string{"link.jsonl", "pipe.jsonl"} {
+		_, err := s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Write: storagetest.Content("x")})
+		assert.ErrorIs(t, err, storage.ErrNotRegular, name)
+		assert.ErrorIs(t, storagetest.Writes["Replace"](s, name), fs.ErrExist, name)
 	}
 	assert.Equal(t, "secret\n", readDisk(t, s, "secret"))
 	assert.Equal(t, "one\n", readDisk(t, s, "real.jsonl"))
@@ -261,7 +266,7 @@ func TestFullDisk(t *testing.T) {
 	assert.Equal(t, want, full.Size, "the file is as before")
 	assert.True(t, strings.HasSuffix(readDisk(t, s, "x.jsonl"), "x\n"))
 
-	_, err := s.Replace("x.jsonl", full.Token, storagetest.Content(strings.Repeat("y", 1<<20)))
+	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: full.Token, Write: storagetest.Content(strings.Repeat("y", 1<<20))})
 	assert.ErrorIs(t, err, syscall.ENOSPC)
 	assert.Equal(t, full, storagetest.Stat(t, s, "x.jsonl"))
 
@@ -291,16 +296,22 @@ func TestNoDescriptorStaysOpen(t *testing.T) {
 	writeDisk(t, s, "x.jsonl", "one\n")
 	require.NoError(t, unix.Mkfifo(pathOf(s, "pipe"), 0o600))
 	for _, name := range []string{"x.jsonl", "pipe", "none", "no/dir", "d"} {
-		for _, do := range storagetest.Operations {
+		for _, do := range storagetest.Reads {
 			_ = do(s, name)
 		}
+		for _, do := range storagetest.Writes {
+			_ = do(s, name)
+		}
+		_, _ = s.Writers(name)
+		_ = s.List(name, nil, func(storage.Item) bool { return true })
 		_ = s.MkdirAll("d/e")
 		_ = s.MkdirAll("x.jsonl/e")
 	}
-	_, err := s.Replace("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("two\n"))
+	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
-	_, err = s.Replace("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, func(io.Writer) error { return io.EOF })
+	_, err = s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(io.Writer) error { return io.EOF }})
 	require.ErrorIs(t, err, io.EOF)
+	s.held.close() // those of directories
 	assert.LessOrEqual(t, descriptors(t), before)
 }
 

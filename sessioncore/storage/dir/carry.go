@@ -2,7 +2,6 @@ package dir
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"time"
 
@@ -24,11 +23,6 @@ const (
 	// by then.
 	carryUnseen = 20 * time.Millisecond
 )
-
-// ReplaceIf implements Storage.
-func (s *Storage) ReplaceIf(name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
-	return s.replaceIf(kernel, name, expect, write, ready)
-}
 
 // carryOver appends to the new file what was appended to the replaced one beyond offset from, its size when it was
 // read. It waits for programs that have the replaced file open; no other can open it, since it has no name.

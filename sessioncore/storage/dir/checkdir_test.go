@@ -136,7 +136,7 @@ func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 			root, err := s.Stat("")
 			require.NoError(t, err, "the directory itself has its looks still")
 			assert.Equal(t, storage.KindDir, root.Kind)
-			items, err := s.List("")
+			items, err := storage.List(s, "")
 			require.NoError(t, err)
 			assert.Equal(t, want < 0, len(items) == 0)
 			assert.LessOrEqual(t, descriptors(t), before)
@@ -154,12 +154,9 @@ func TestSub(t *testing.T) {
 	assert.Equal(t, storagetest.Stat(t, s, ""), looks())
 	_, err = sub.Stat("x.jsonl")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	count := 0
-	require.NoError(t, sub.StatNames("", []string{"x.jsonl"}, func(_ int, st storage.Stat) {
-		assert.Zero(t, st)
-		count++
-	}))
-	assert.Equal(t, 1, count)
+	items, err := storage.List(sub, "")
+	require.NoError(t, err)
+	assert.Empty(t, items)
 
 	require.NoError(t, sub.MkdirAll("p"))
 	require.DirExists(t, filepath.Join(folder, "later/p"))
@@ -233,11 +230,11 @@ func TestNoWriteToReplacedDirectory(t *testing.T) {
 			return err
 		},
 		"replace": func(s *Storage, sys calls, name string) error {
-			_, err := s.replaceWith(sys, name, tokenOf(s, name), storagetest.Content("two\n"))
+			_, err := s.replaceWith(sys, name, storage.Replacement{Expect: tokenOf(s, name), Write: storagetest.Content("two\n")})
 			return err
 		},
 		"new file": func(s *Storage, sys calls, name string) error {
-			_, err := s.replaceWith(sys, filepath.Join(filepath.Dir(name), "new.jsonl"), storage.Token{}, storagetest.Content("two\n"))
+			_, err := s.replaceWith(sys, filepath.Join(filepath.Dir(name), "new.jsonl"), storage.Replacement{Write: storagetest.Content("two\n")})
 			return err
 		},
 	}
@@ -317,7 +314,7 @@ func TestExchangeFindsAnother(t *testing.T) {
 		race()
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	_, err := s.replaceWith(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("ours\n"))
+	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("ours\n")})
 	require.ErrorIs(t, err, storage.ErrStale)
 	assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
 	assert.Empty(t, storagetest.Leftovers(t, folder))
@@ -329,17 +326,17 @@ func TestOverwriteInReplacedDirectory(t *testing.T) {
 	for _, name := range replacedNames {
 		unlock := storagetest.Lock(t, s, name)
 		old := replaceDir(t, folder, "replaced\n")
-		_, err := s.Overwrite(name, storagetest.Stat(t, s, name).Token, []byte("two\n"))
+		_, err := s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Head: []byte("two\n")})
 		assert.ErrorIs(t, err, storage.ErrStale)
 		_, err = s.Append(name, []byte("two\n"))
 		assert.ErrorIs(t, err, storage.ErrStale, "what is there now is not what was locked")
-		_, err = s.Replace(name, storagetest.Stat(t, s, name).Token, storagetest.Content("two\n"))
+		_, err = s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Write: storagetest.Content("two\n")})
 		assert.ErrorIs(t, err, storage.ErrStale)
 		assert.Equal(t, "replaced\n", readDisk(t, s, name))
 		require.NoError(t, unlock(), "it is given back where it was taken")
 		assert.Empty(t, storagetest.Leftovers(t, old))
 		unlock = storagetest.Lock(t, s, name)
-		_, err = s.Overwrite(name, storagetest.Stat(t, s, name).Token, []byte("REPL"))
+		_, err = s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Head: []byte("REPL")})
 		require.NoError(t, err)
 		require.NoError(t, unlock())
 		require.NoError(t, os.RemoveAll(old))

@@ -98,7 +98,7 @@ func childLimit(args []string) error {
 		if err != nil || now.Size != before.Size {
 			return fmt.Errorf("size %d after a failed append, %w", now.Size, err)
 		}
-		_, err = s.Replace(args[1], now.Token, storagetest.Content(strings.Repeat("x", 200)))
+		_, err = s.Replace(args[1], storage.Replacement{Expect: now.Token, Write: storagetest.Content(strings.Repeat("x", 200))})
 		if !errors.Is(err, unix.EFBIG) {
 			return fmt.Errorf("replace: want EFBIG, got %v", err)
 		}
@@ -154,7 +154,7 @@ func childChown(args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Replace(args[1], st.Token, storagetest.Content("mine\n")); !errors.Is(err, os.ErrPermission) {
+	if _, err := s.Replace(args[1], storage.Replacement{Expect: st.Token, Write: storagetest.Content("mine\n")}); !errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("want a permission error, got %v", err)
 	}
 	return nil

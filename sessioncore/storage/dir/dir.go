@@ -20,8 +20,6 @@ import (
 // section 6). While there is no directory the storage is empty. No name leads out of the directory, and symbolic
 // links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
-	storage.Unsupported // for pending files
-
 	root  rootDir
 	held  heldDirs
 	locks heldLocks
@@ -152,11 +150,19 @@ func walkat(root int, name string, flags int) (int, error) {
 	}
 }
 
-// Stat implements Storage.
+// Stat implements storage.Files.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	if name == "" {
 		return s.statRoot()
 	}
+	st, err := s.statBelow(name)
+	if err == nil && st.Kind == storage.KindLink {
+		st.Link, err = s.readlink(name)
+	}
+	return st, err
+}
+
+func (s *Storage) statBelow(name string) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
 	}
@@ -242,8 +248,8 @@ func statOf(st *unix.Stat_t) storage.Stat {
 	}
 }
 
-// Readlink implements Storage.
-func (s *Storage) Readlink(name string) (string, error) {
+// readlink returns where a link leads, as stored.
+func (s *Storage) readlink(name string) (string, error) {
 	fd, err := s.openat(name, oPath)
 	if err != nil {
 		return "", err
@@ -257,7 +263,7 @@ func (s *Storage) Readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Open implements Storage. O_NONBLOCK prevents a hang on a FIFO that replaced the file.
+// Open implements storage.Files. O_NONBLOCK prevents a hang on a FIFO that replaced the file.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	fd, err := s.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -282,7 +288,9 @@ var _ storage.Object = (*file)(nil)
 
 func (o *file) ReadAt(p []byte, off int64) (int, error) { return o.f.ReadAt(p, off) }
 func (o *file) Close() error                            { return o.f.Close() }
-func (o *file) Fd() (uintptr, error)                    { return o.f.Fd(), nil }
+
+// Fd returns the file descriptor, which is valid until Close.
+func (o *file) Fd() uintptr { return o.f.Fd() }
 
 func (o *file) Stat() (storage.Stat, error) {
 	var st unix.Stat_t

@@ -2,44 +2,43 @@ package dir
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
 
-// List implements Storage.
-func (s *Storage) List(dir string) ([]storage.Item, error) {
-	d, items, err := s.readDir(dir)
-	if d == nil || err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return items, nil
-}
+// listBatch is how many names are read at once: as many as one system call returns of names as long as those of sessions.
+const listBatch = 256
 
-// eachBatch is how many names Each reads at once: as many as one system call returns of names as long as those of
-// sessions.
-const eachBatch = 256
-
-// Each implements Storage.
-func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+// List implements storage.Files. It opens the directory once, and a state takes one system call.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
 	d, err := s.openDir(dir)
 	if d == nil || err != nil {
 		return err
 	}
 	defer d.Close()
+	at := nameAt{dirfd: int(d.Fd())}
+	state := func() (storage.Stat, error) {
+		st, err := at.stat()
+		if err != nil {
+			err = fmt.Errorf("in %s: %w", d.Name(), err)
+		}
+		return st, err
+	}
+	if only != nil {
+		return listOnly(&at, only, state, f)
+	}
 	for {
-		entries, err := d.ReadDir(eachBatch)
+		entries, err := d.ReadDir(listBatch)
 		for _, e := range entries {
-			if !f(storage.Item{Name: e.Name(), Kind: kindOf(e.Type())}) {
+			at.base, at.name = e.Name(), e.Name()
+			if !f(storage.Item{Name: e.Name(), Kind: kindOf(e.Type()), State: state}) {
 				return nil
 			}
 		}
@@ -52,68 +51,24 @@ func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
 	}
 }
 
-// ListStat implements Storage. It opens the directory once and makes one system call per name.
-func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
-	d, found, err := s.readDir(dir)
-	if d == nil || err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	items := make([]storage.StatItem, 0, len(found))
-	for _, item := range found {
-		if !want(item) {
+// listOnly is List for those names; state returns the state of at.
+func listOnly(at *nameAt, only []string, state func() (storage.Stat, error), f func(storage.Item) bool) (err error) {
+	var st storage.Stat
+	told := func() (storage.Stat, error) { return st, nil }
+	for _, name := range only {
+		at.base, at.name = name, name
+		if st, err = state(); storage.IsMissing(err) {
 			continue
 		}
-		switch st, err := statIn(d, item.Name); {
-		case err != nil:
-			return nil, err
-		case st != storage.Stat{}:
-			items = append(items, storage.StatItem{Name: item.Name, Stat: st})
-		}
-	}
-	return items, nil
-}
-
-// StatNames implements Storage.
-func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
-	d, err := s.openDir(dir)
-	if err != nil {
-		return err
-	}
-	if d == nil {
-		for i := range names {
-			f(i, storage.Stat{})
-		}
-		return nil
-	}
-	defer d.Close()
-	for i, name := range names {
-		st, err := statIn(d, name)
-		if err != nil {
+		if err != nil || !f(storage.Item{Name: name, Kind: st.Kind, State: told}) {
 			return err
 		}
-		f(i, st)
 	}
 	return nil
 }
 
-// readDir opens a directory as openDir does and returns its items, unsorted.
-func (s *Storage) readDir(dir string) (d *os.File, items []storage.Item, err error) {
-	d, err = s.openDir(dir)
-	if d == nil || err != nil {
-		return nil, nil, err
-	}
-	entries, err := d.ReadDir(-1)
-	if err != nil {
-		_ = d.Close()
-		return nil, nil, err
-	}
-	items = make([]storage.Item, 0, len(entries))
-	for _, e := range entries {
-		items = append(items, storage.Item{Name: e.Name(), Kind: kindOf(e.Type())})
-	}
-	return d, items, nil
-}
+// ReadAhead implements storage.Files: it does nothing.
+func (s *Storage) ReadAhead([]string) {}
 
 func kindOf(mode fs.FileMode) storage.Kind {
 	switch mode.Type() {
@@ -138,17 +93,4 @@ func (s *Storage) openDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(s.Path(), dir)), nil
-}
-
-// statIn returns the Stat of a name in an open directory, or the zero Stat if the name does not exist.
-func statIn(dir *os.File, name string) (storage.Stat, error) {
-	var st unix.Stat_t
-	switch err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err {
-	case nil:
-		return statOf(&st), nil
-	case unix.ENOENT:
-		return storage.Stat{}, nil
-	default:
-		return storage.Stat{}, &fs.PathError{Op: "stat", Path: filepath.Join(dir.Name(), name), Err: err}
-	}
 }

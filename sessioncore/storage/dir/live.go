@@ -7,7 +7,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Writers implements Storage by asking for a read lease, which the kernel refuses exactly when the file is open for
+// Writers reports whether a process has a file open for writing at this moment, as a live client does
+// (docs/design.md section 4). Callers must hold Lock(name), so that a writer that takes the lock is not found in the middle
+// of its work. It asks for a read lease, which the kernel refuses exactly when the file is open for
 // writing anywhere on this machine (docs/format.md, What a running client has open). Without leases, or without the
 // permission for one, it scans /proc.
 //
@@ -34,11 +36,8 @@ func (s *Storage) Writers(name string) (storage.WriterState, error) {
 	return state, nil
 }
 
-// Writers implements Object with a lease on the open file.
-func (o *file) Writers() (storage.WriterState, error) {
-	state, returned := lease(int(o.f.Fd()))
-	if !returned {
-		return state, storage.ErrLeaseKept
-	}
-	return state, nil
+// Writers is Writers of the storage for a file that is open. If the lease could not be given back, only closing the file
+// does that.
+func (o *file) Writers() (state storage.WriterState, returned bool) {
+	return lease(int(o.f.Fd()))
 }

@@ -68,7 +68,7 @@ func TestWriters(t *testing.T) {
 
 	_, end := childtest.Start(t, "hold", path)
 	assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
-	_, err = s.Replace("y.jsonl", storage.Token{}, storagetest.Content("another\n"))
+	_, err = s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("another\n")})
 	require.NoError(t, err)
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
 	end()
@@ -78,10 +78,10 @@ func TestWriters(t *testing.T) {
 // TestWritersDoesNotSeeOurWriting: after each of our own writes no process has the file open.
 func TestWritersDoesNotSeeOurWriting(t *testing.T) {
 	s := newUsersStorage(t)
-	st, err := s.Replace("y.jsonl", storage.Token{}, storagetest.Content("one\n"))
+	st, err := s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
 	require.NoError(t, err)
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
-	_, err = s.Replace("y.jsonl", st.Token, storagetest.Content("two\n"))
+	_, err = s.Replace("y.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
 	_, err = s.Append("y.jsonl", []byte("three\n"))
 	require.NoError(t, err)

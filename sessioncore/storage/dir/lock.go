@@ -42,7 +42,7 @@ type mutexKey struct {
 // fileMutexes are the FIFO mutexes of this process, shared by all storages, as the lock files are.
 var fileMutexes storage.FIFOMutexes[mutexKey]
 
-// Lock implements Storage with the client's protocol (docs/format.md, The client's lock): the outer lock of newer
+// Lock implements storage.Journal with the client's protocol (docs/format.md, The client's lock): the outer lock of newer
 // clients, and the file `.<name>.lock` beside name, which need not exist itself. Goroutines of this process get the
 // lock in the order in which they ask.
 //

@@ -14,10 +14,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// MkdirAll implements Storage. New directories have mode 0700 and, if we are root, the owner of the directory above.
-// A link in dir is not followed: the error wraps fs.ErrNotExist. ErrNotRegular: a file is in the way. ErrStale: the
-// storage's directory, or one below it that was written to, existed and disappeared (errAway), or is replaced
-// meanwhile.
+// MkdirAll makes a directory ("" for the root) and its missing parents. New directories have mode 0700 and, if we are root,
+// the owner of the directory above. ENOTDIR: a file or a link, which is not followed, is in the way. ErrStale: the storage's
+// directory, or one below it that was written to, existed and disappeared (errAway), or is replaced meanwhile.
 func (s *Storage) MkdirAll(dir string) error {
 	if err := s.mkdirRoot(); dir == "" || err != nil {
 		return err
@@ -79,21 +78,18 @@ func (s *Storage) wentAway(dir string) bool {
 	return s.held.isAway(dir)
 }
 
-// mkdir opens the directory p, creating it if it does not exist.
+// mkdir opens the directory p, creating it if it does not exist. The error is ENOTDIR if there is a file or a link.
 func (p nameAt) mkdir() (int, error) {
 	fd, err := p.openDir()
-	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
-		return fd, err
+	if err != unix.ENOENT {
+		return fd, p.failed("open", err)
 	}
-	if err := unix.Mkdirat(p.dirfd, p.base, storage.DirMode); err != nil {
-		if err != unix.EEXIST { // EEXIST: another process created it just now
-			return -1, p.fail("mkdir", err)
-		}
-		return p.openDir()
+	made := unix.Mkdirat(p.dirfd, p.base, storage.DirMode)
+	if made != nil && made != unix.EEXIST { // EEXIST: another process created it just now
+		return -1, p.fail("mkdir", made)
 	}
-	fd, err = p.openDir()
-	if err != nil {
-		return -1, err
+	if fd, err = p.openDir(); err != nil || made != nil {
+		return fd, p.failed("open", err)
 	}
 	dir, err := fstat(p.dirfd)
 	if err == nil {
@@ -114,16 +110,10 @@ func (p nameAt) openDir() (fd int, err error) {
 		fd, err = unix.Openat(p.dirfd, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return err
 	})
-	switch err {
-	case nil:
-		return fd, nil
-	case unix.ENOTDIR: // a file, or, as Linux says it for O_DIRECTORY, a link
-		if st, statErr := p.stat(); statErr == nil && st.Kind == storage.KindLink {
-			return -1, p.fail("open", notFoundBehindLink(unix.ELOOP))
-		}
-		return -1, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
+	if err == unix.ELOOP {
+		err = unix.ENOTDIR
 	}
-	return -1, p.fail("open", notFoundBehindLink(err))
+	return fd, err
 }
 
 // chown changes the owner of fd unless it is right already.
@@ -144,8 +134,8 @@ func giveToOwner(fd int, dir storage.Stat) error {
 	return chown(fd, dir.UID, dir.GID)
 }
 
-// CheckWritable implements Storage with access(2) for our effective ids. For a missing root it checks the directory
-// above, in which MkdirAll would create it.
+// CheckWritable asks access(2) whether a file can be made in an existing directory ("" for the root), for our effective
+// ids. For a missing root it asks for the directory above, in which MkdirAll would create it.
 func (s *Storage) CheckWritable(dir string) error {
 	fd, err := s.openat(dir, oPath|unix.O_DIRECTORY)
 	if dir == "" && s.above != nil && storage.IsMissing(err) {
@@ -157,6 +147,25 @@ func (s *Storage) CheckWritable(dir string) error {
 	defer unix.Close(fd)
 	if err := unix.Faccessat(fd, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken.
+func (s *Storage) HardLink(name, second string) error {
+	if err := storage.CheckName(second); err != nil {
+		return err
+	}
+	if path.Dir(second) != path.Dir(name) {
+		return fmt.Errorf("%w: %s is not beside %s", storage.ErrBadName, second, name)
+	}
+	p, err := s.openParent(name)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := retry(func() error { return unix.Linkat(p.dirfd, p.base, p.dirfd, path.Base(second), 0) }); err != nil {
+		return p.fail("link", err)
 	}
 	return nil
 }

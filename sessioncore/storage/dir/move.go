@@ -16,7 +16,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Move implements Storage. A file and a directory cannot be renamed by one call. So the directory goes first, and a link
+// Move gives the file name another name, and durably takes the directory beside it along, which is called like the file
+// without suffix. The directory of the new name must exist. At any moment the file has one of the two names, and BesideOf
+// finds the directory. The error wraps fs.ErrExist if a new name is taken. After an error nothing has changed.
+//
+// A file and a directory cannot be renamed by one call. So the directory goes first, and a link
 // to it takes its place in the same moment; the file follows, which is the moment at which it has moved; then the link is
 // removed:
 //

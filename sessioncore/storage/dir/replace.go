@@ -2,6 +2,7 @@ package dir
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,29 +24,58 @@ const (
 	attributeLimit = 64 << 10
 )
 
-// Replace implements Storage: it writes a temporary file in the same directory, calls fsync, renames it over name if
+// Replace implements storage.Journal: it writes a temporary file in the same directory, calls fsync, renames it over name if
 // that is unchanged, and calls fsync on the directory (docs/design.md section 4). The new file keeps the mode, owner
 // and access control list of the old one; Replace fails if it cannot. If there was no file, it has mode 0600 and, if
-// we are root, the owner of its directory (section 8).
+// we are root, the owner of its directory (section 8). Another beginning is written in place (overwrite).
 //
-// ErrStale: the name's token is not expect, or the directory was replaced. If expect is zero and the name exists, the
-// error wraps fs.ErrExist too. Other errors are those of write or of a system call. After an error nothing has
-// changed, with one exception: if only the directory's fsync fails, the file is replaced already, the Stat returned
-// is the new file's, and the rename may not survive a crash.
-func (s *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	return s.replaceWith(kernel, name, expect, write)
+// ErrStale: the name's token is not the expected one, or the directory was replaced. If there is to be no file and the name
+// exists, the error wraps fs.ErrExist too. Other errors are those of r.Write, of MkdirAll or of a system call. After an
+// error nothing has changed, with one exception: if only the directory's fsync fails, the file is replaced already, the Stat
+// returned is the new file's, and the rename may not survive a crash.
+func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	return s.replaceWith(kernel, name, r)
 }
 
-func (s *Storage) replaceWith(sys calls, name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	return s.replaceIf(sys, name, expect, write, nil)
-}
-
-// replaceIf is Replace if ready is nil, and otherwise ReplaceIf.
-func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write func(io.Writer) error, ready storage.Ready) (storage.Stat, error) {
+func (s *Storage) replaceWith(sys calls, name string, r storage.Replacement) (storage.Stat, error) {
+	if r.Write == nil {
+		st, err := s.overwrite(sys, name, r)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return st, err
+		}
+		obj, err := s.Open(name) // a file system that adds to files and writes nowhere else
+		if err != nil {
+			return storage.Stat{}, err
+		}
+		defer obj.Close()
+		r.Write = func(out io.Writer) error { return copyBetween(out, r.Head, obj, r.Tail) }
+	}
 	p, err := s.openParentToWrite(name)
+	if storage.IsMissing(err) && r.Expect == (storage.Token{}) {
+		if err = s.MkdirAll(storage.Dir(name)); err == nil {
+			p, err = s.openParentToWrite(name)
+		}
+	}
 	if err != nil {
 		return storage.Stat{}, err
 	}
+	return p.replace(sys, r)
+}
+
+// copyBetween writes a head, what a file has behind as many bytes, and a tail.
+func copyBetween(out io.Writer, head []byte, obj storage.Object, tail []byte) error {
+	st, err := obj.Stat()
+	if err != nil {
+		return err
+	}
+	at := int64(len(head))
+	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(head), io.NewSectionReader(obj, at, st.Size-at), bytes.NewReader(tail)))
+	return err
+}
+
+// replace replaces the name by another file. It closes p.
+func (p nameAt) replace(sys calls, r storage.Replacement) (storage.Stat, error) {
+	expect := r.Expect
 	defer p.close()
 	if err := p.expect(expect); err != nil { // before the work, and again after it
 		return storage.Stat{}, err
@@ -55,23 +85,25 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 		return storage.Stat{}, err
 	}
 	defer t.discard() // also if write panics
-	if s.swept.due(t.owner.Token) {
+	if p.storage.swept.due(t.owner.Token) {
 		p.sweep()
 	}
-	if err := t.fill(sys, write); err != nil {
+	if err := t.fill(sys, r.Write); err != nil {
 		return storage.Stat{}, err
 	}
 	if err := t.takeAttributes(expect); err != nil {
 		return storage.Stat{}, err
 	}
-	if err := t.setModified(); err != nil {
-		return storage.Stat{}, err
+	if !r.Modified.IsZero() {
+		if err := t.setTime(r.Modified); err != nil {
+			return storage.Stat{}, err
+		}
 	}
 	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
 		return storage.Stat{}, p.fail("fsync the replacement of", err)
 	}
-	if ready != nil {
-		if expect, err = t.complete(sys, expect, ready); err != nil {
+	if r.Ready != nil {
+		if expect, err = t.complete(sys, expect, r.Ready); err != nil {
 			return storage.Stat{}, err
 		}
 	}
@@ -81,7 +113,7 @@ func (s *Storage) replaceIf(sys calls, name string, expect storage.Token, write 
 	if err := t.moveIn(sys, expect); err != nil {
 		return storage.Stat{}, err
 	}
-	if ready != nil {
+	if r.Ready != nil {
 		t.carryOver(sys, expect.Size)
 	}
 	st, err := fstat(t.fd)
@@ -136,7 +168,6 @@ type temporary struct {
 	fd       int
 	old      int          // the file to be replaced, open for reading; -1 if none
 	tempBase string       // current name of the new file, removed by discard; "" if none
-	modified time.Time    // zero for now
 	owner    storage.Stat // of the directory
 }
 
@@ -179,34 +210,11 @@ func (t *temporary) discard() {
 // fill writes the content. The buffer keeps an error even if write ignores it.
 func (t *temporary) fill(sys calls, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&descriptorWriter{sys: sys, fd: t.fd}, replaceBuffer)
-	if err := write(datedWriter{w, t}); err != nil {
+	if err := write(w); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
 		return t.fail("write the replacement of", err)
-	}
-	return nil
-}
-
-// datedWriter implements storage.Dated.
-type datedWriter struct {
-	*bufio.Writer
-	t *temporary
-}
-
-func (w datedWriter) SetModified(at time.Time) { w.t.modified = at }
-
-// setModified sets the time of the last change, if one was given.
-func (t *temporary) setModified() error {
-	if t.modified.IsZero() {
-		return nil
-	}
-	at := unix.NsecToTimespec(t.modified.UnixNano())
-	err := retry(func() error {
-		return unix.UtimesNanoAt(t.dirfd, t.tempBase, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	if err != nil {
-		return t.fail("set the time of", err)
 	}
 	return nil
 }
@@ -266,6 +274,18 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 func (t *temporary) setMode(mode uint32) error {
 	if err := retry(func() error { return unix.Fchmod(t.fd, mode) }); err != nil {
 		return t.fail("chmod the replacement of", err)
+	}
+	return nil
+}
+
+// setTime sets the time of the last change.
+func (t *temporary) setTime(modified time.Time) error {
+	at := unix.NsecToTimespec(modified.UnixNano())
+	err := retry(func() error {
+		return unix.UtimesNanoAt(t.dirfd, t.tempBase, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
+		return t.fail("set the time of", err)
 	}
 	return nil
 }

@@ -43,10 +43,10 @@ func TestReplaceFailures(t *testing.T) {
 				}
 				sys := kernel
 				test.sys(&sys)
-				_, err := s.replaceWith(sys, file, expect, storagetest.Content(strings.Repeat("line\n", 1000)))
+				_, err := s.replaceWith(sys, file, storage.Replacement{Expect: expect, Write: storagetest.Content(strings.Repeat("line\n", 1000))})
 				assert.ErrorIs(t, err, test.want)
 				assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
-				items, err := s.List("")
+				items, err := storage.List(s, "")
 				require.NoError(t, err)
 				assert.Equal(t, []storage.Item{{Name: "x.jsonl", Kind: storage.KindFile}}, items)
 			})
@@ -74,7 +74,7 @@ func TestReplaceIsDurable(t *testing.T) {
 		assert.Regexp(t, regexp.MustCompile(`^\.x\.jsonl\.[0-9a-f]{16}\.tmp$`), from)
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	_, err := s.replaceWith(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("two\n"))
+	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"write", "fsync file", "rename", "fsync dir"}, order)
 
@@ -103,7 +103,7 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 			}
 			return errno
 		}
-		st, err := s.replaceWith(sys, "x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content(errno.Error()))
+		st, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content(errno.Error())})
 		assert.ErrorIs(t, err, want)
 		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 		assert.Equal(t, errno.Error(), readDisk(t, s, "x.jsonl"))
@@ -123,19 +123,19 @@ func TestReplaceWithoutNoreplace(t *testing.T) {
 		}
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	st, err := s.replaceWith(sys, "x.jsonl", storage.Token{}, storagetest.Content("one\n"))
+	st, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
 	require.NoError(t, err)
 	assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 	assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
 	race = func() { writeDisk(t, s, "y.jsonl", "theirs\n") }
-	_, err = s.replaceWith(sys, "y.jsonl", storage.Token{}, storagetest.Content("ours\n"))
+	_, err = s.replaceWith(sys, "y.jsonl", storage.Replacement{Write: storagetest.Content("ours\n")})
 	assert.ErrorIs(t, err, fs.ErrExist)
 	assert.ErrorIs(t, err, storage.ErrStale)
 	assert.Equal(t, "theirs\n", readDisk(t, s, "y.jsonl"))
-	_, err = s.replaceWith(kernel, "z.jsonl", storage.Token{}, func(io.Writer) error {
+	_, err = s.replaceWith(kernel, "z.jsonl", storage.Replacement{Write: func(io.Writer) error {
 		writeDisk(t, s, "z.jsonl", "theirs\n")
 		return nil
-	})
+	}})
 	assert.ErrorIs(t, err, fs.ErrExist)
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
@@ -150,7 +150,7 @@ func TestReplaceKeepsModeAndOwner(t *testing.T) {
 			require.NoError(t, os.Chown(pathOf(s, "x.jsonl"), 1234, 4321))
 		}
 		before := storagetest.Stat(t, s, "x.jsonl")
-		st, err := s.Replace("x.jsonl", before.Token, storagetest.Content("two\n"))
+		st, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: storagetest.Content("two\n")})
 		require.NoError(t, err)
 		assert.Equal(t, uint32(mode), st.Mode)
 		assert.Equal(t, []uint32{before.UID, before.GID}, []uint32{st.UID, st.GID})
@@ -192,7 +192,7 @@ func TestReplaceKeepsTheAccessControlList(t *testing.T) {
 	require.NoError(t, unix.Setxattr(s.Path(), "system.posix_acl_default", acl(), 0))
 	for name, want := range map[string][]byte{"list.jsonl": acl(), "none.jsonl": nil} {
 		before := storagetest.Stat(t, s, name)
-		st, err := s.Replace(name, before.Token, storagetest.Content("two\n"))
+		st, err := s.Replace(name, storage.Replacement{Expect: before.Token, Write: storagetest.Content("two\n")})
 		require.NoError(t, err)
 		assert.Equal(t, before.Mode, st.Mode)
 		got := make([]byte, 1000)
@@ -215,7 +215,7 @@ func TestReplaceKeepsUserAttributes(t *testing.T) {
 			t.Skipf("no extended attributes here: %v", err)
 		}
 	}
-	_, err := s.Replace("a.jsonl", storagetest.Stat(t, s, "a.jsonl").Token, storagetest.Content("two\n"))
+	_, err := s.Replace("a.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "a.jsonl").Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
 	for name, value := range want {
 		got := make([]byte, 3000)
@@ -233,7 +233,7 @@ func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	require.NoError(t, os.Mkdir(pathOf(s, "user"), 0o700))
 	require.NoError(t, os.Chown(pathOf(s, "user"), 1234, 4321))
 	require.NoError(t, s.MkdirAll("user/a/b"))
-	st, err := s.Replace("user/a/b/x.jsonl", storage.Token{}, storagetest.Content("one\n"))
+	st, err := s.Replace("user/a/b/x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
 	require.NoError(t, err)
 	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
 	for _, name := range []string{"user/a", "user/a/b"} {
@@ -244,4 +244,27 @@ func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	st = storagetest.Stat(t, s, "user/.x.jsonl.lock")
 	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
 	require.NoError(t, unlock())
+}
+
+func TestHardLink(t *testing.T) {
+	s := openTemp(t)
+	require.NoError(t, os.Mkdir(pathOf(s, "d"), 0o700))
+	writeDisk(t, s, "d/x", "x")
+	require.NoError(t, s.HardLink("d/x", "d/y"))
+	require.True(t, storagetest.Stat(t, s, "d/y").SameObject(storagetest.Stat(t, s, "d/x").Token))
+	require.ErrorIs(t, s.HardLink("d/x", "d/y"), fs.ErrExist)
+	require.ErrorIs(t, s.HardLink("d/none", "d/z"), fs.ErrNotExist)
+	require.ErrorIs(t, s.HardLink("d/x", "e"), storage.ErrBadName)
+	require.ErrorIs(t, s.HardLink("d/x", "d/../e"), storage.ErrBadName)
+}
+
+// TestOverwriteTakenBack: if what is added to a file with another beginning cannot be written, the beginning is as it was.
+func TestOverwriteTakenBack(t *testing.T) {
+	s := openTemp(t)
+	writeDisk(t, s, "x.jsonl", "one\ntwo\n")
+	sys := kernel
+	sys.write = takes(unix.ENOSPC, 3)
+	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Head: []byte("ONE"), Tail: []byte("three\n")})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"))
 }

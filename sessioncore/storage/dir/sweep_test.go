@@ -45,14 +45,14 @@ func TestSweep(t *testing.T) {
 	pipe := filepath.Join(s.Path(), storage.TemporaryName("pipe"))
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 
-	_, err := s.Replace("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("two\n"))
+	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
 	_, err = os.Lstat(dead)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ElementsMatch(t, []string{living, young, client, replaced, link, pipe}, storagetest.Leftovers(t, s.Path()))
 
 	again, _ := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
-	_, err = s.Replace("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token, storagetest.Content("three\n"))
+	_, err = s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("three\n")})
 	require.NoError(t, err)
 	require.FileExists(t, again, "a directory is not looked through for each replacement")
 }
@@ -64,7 +64,7 @@ func TestSweepLinks(t *testing.T) {
 	left := []string{"a/gone -> ../b/gone/.", "a/self -> ../a/self/."}
 	for name, sweep := range map[string]func(t *testing.T, s *Storage){
 		"replacement": func(t *testing.T, s *Storage) {
-			_, err := s.Replace("a/x.jsonl", storagetest.Stat(t, s, "a/x.jsonl").Token, storagetest.Content("two\n"))
+			_, err := s.Replace("a/x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "a/x.jsonl").Token, Write: storagetest.Content("two\n")})
 			require.NoError(t, err)
 		},
 		"move": func(t *testing.T, s *Storage) { require.NoError(t, s.Move("c/y.jsonl", "a/y.jsonl", ".jsonl")) },

@@ -1,13 +1,10 @@
 package gzip
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -25,15 +22,14 @@ const (
 // Storage shows the files of another storage. A session file that is there only with Ending after its name is shown
 // unpacked. The compressed file itself is not shown.
 type Storage struct {
-	storage.Unsupported
-	files storage.Storage
+	files storage.Files
 	cache *cache
 
 	mu    sync.Mutex // guards sizes
 	sizes map[string]measured
 }
 
-var _ storage.Storage = (*Storage)(nil)
+var _ storage.Files = (*Storage)(nil)
 
 // measured is what is known of a compressed file in one state.
 type measured struct {
@@ -49,7 +45,7 @@ const maxMeasured = 1 << 14
 
 // New returns a Storage that shows files. What it keeps in memory is a part of limit, which may be nil; what is too large
 // for that goes to files without a name in the directory temporary.
-func New(files storage.Storage, limit *budget.Budget, temporary string) *Storage {
+func New(files storage.Files, limit *budget.Budget, temporary string) *Storage {
 	return &Storage{files: files, cache: newCache(limit, temporary), sizes: map[string]measured{}}
 }
 
@@ -69,7 +65,7 @@ func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, 
 	return at, name + Ending, true, nil
 }
 
-// Stat implements storage.Storage. A compressed file has the size that it says its content has, until that is known to be
+// Stat implements storage.Files. A compressed file has the size that it says its content has, until that is known to be
 // wrong.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	st, file, packed, err := s.find(name)
@@ -118,7 +114,7 @@ func (s *Storage) note(file string, m measured) {
 	s.sizes[file] = m
 }
 
-// Open implements storage.Storage. The file is not unpacked yet, unless what it says of its size cannot be.
+// Open implements storage.Files. The file is not unpacked yet, unless what it says of its size cannot be.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	obj, err := s.files.Open(name)
 	if !storage.IsMissing(err) || !strings.HasSuffix(name, session) {
@@ -173,111 +169,36 @@ func (s *Storage) learn(file string, c *content) (measured, error) {
 	return m, c.err
 }
 
-// List implements storage.Storage.
-func (s *Storage) List(dir string) ([]storage.Item, error) {
-	items, err := s.files.List(dir)
-	if err != nil {
-		return nil, err
+// List implements storage.Files. It reads the directory twice, first for the sessions that are not compressed.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(s, dir, only, f)
 	}
-	plain := make(map[string]bool, len(items))
-	for _, item := range items {
-		plain[item.Name] = true
-	}
-	shown := items[:0]
-	for _, item := range items {
-		if name, ok := shownAs(item); ok {
-			if plain[name] {
-				continue
-			}
-			item.Name = name
+	plain := map[string]bool{}
+	err := s.files.List(dir, nil, func(item storage.Item) bool {
+		if strings.HasSuffix(item.Name, session) {
+			plain[item.Name] = true
 		}
-		shown = append(shown, item)
-	}
-	slices.SortFunc(shown, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return shown, nil
-}
-
-// shownAs returns the name under which a compressed session file is shown; ok is false for others.
-func shownAs(item storage.Item) (name string, ok bool) {
-	name, ok = strings.CutSuffix(item.Name, Ending)
-	return name, ok && item.Kind == storage.KindFile && strings.HasSuffix(name, session)
-}
-
-// Each implements storage.Storage. A file that is there twice, also uncompressed, comes twice.
-func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
-	return s.files.Each(dir, func(item storage.Item) bool {
-		if name, ok := shownAs(item); ok {
-			item.Name = name
-		}
-		return f(item)
-	})
-}
-
-// ListStat implements storage.Storage.
-func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
-	found, err := storage.ListStat(s.files, dir, func(item storage.Item) bool {
-		if name, ok := shownAs(item); ok {
-			item.Name = name
-		}
-		return want(item)
+		return true
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	plain := make(map[string]bool, len(found))
-	for _, item := range found {
-		plain[item.Name] = true
-	}
-	shown := found[:0]
-	for _, item := range found {
-		if name, ok := shownAs(storage.Item{Name: item.Name, Kind: item.Kind}); ok {
-			if plain[name] {
-				continue
+	return s.files.List(dir, nil, func(item storage.Item) bool {
+		name, packed := strings.CutSuffix(item.Name, Ending)
+		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, session) {
+			return f(item)
+		}
+		shown := storage.Item{Name: name, Kind: item.Kind, State: func() (storage.Stat, error) {
+			st, err := item.State()
+			if err == nil {
+				st.Size = s.measure(path.Join(dir, item.Name), st, nil).size
 			}
-			item.Size = s.measure(path.Join(dir, item.Name), item.Stat, nil).size
-			item.Name = name
-		}
-		shown = append(shown, item)
-	}
-	return shown, nil
-}
-
-// StatNames implements storage.Storage.
-func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
-	both := make([]string, 0, 2*len(names))
-	for _, name := range names {
-		both = append(both, name, name+Ending)
-	}
-	var plain storage.Stat
-	return storage.StatNames(s.files, dir, both, func(i int, st storage.Stat) {
-		if i%2 == 0 {
-			plain = st
-			return
-		}
-		if plain == (storage.Stat{}) && st.Kind == storage.KindFile && strings.HasSuffix(names[i/2], session) {
-			plain = st
-			plain.Size = s.measure(path.Join(dir, both[i]), st, nil).size
-		}
-		f(i/2, plain)
+			return st, err
+		}}
+		return plain[name] || f(shown)
 	})
 }
 
-// Readlink implements storage.Storage.
-func (s *Storage) Readlink(name string) (string, error) { return s.files.Readlink(name) }
-
-// Append implements storage.Storage.
-func (s *Storage) Append(string, []byte) (storage.Stat, error) { return storage.Stat{}, errReadOnly }
-
-// Replace implements storage.Storage.
-func (s *Storage) Replace(string, storage.Token, func(io.Writer) error) (storage.Stat, error) {
-	return storage.Stat{}, errReadOnly
-}
-
-// Sync implements storage.Storage.
-func (s *Storage) Sync(string) error { return errReadOnly }
-
-// Lock implements storage.Storage.
-func (s *Storage) Lock(context.Context, string) (func() error, error) { return nil, errReadOnly }
-
-// errReadOnly is the error of everything that writes.
-var errReadOnly = fmt.Errorf("%w: compressed files are only read", storage.ErrUnsupported)
+// ReadAhead implements storage.Files: it does nothing.
+func (s *Storage) ReadAhead([]string) {}

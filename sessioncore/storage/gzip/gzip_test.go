@@ -81,7 +81,7 @@ func lines(n int) string {
 }
 
 // read opens a file until what it says of its size is true, as its readers do.
-func read(s storage.Storage, name string) (text string, err error) {
+func read(s storage.Files, name string) (text string, err error) {
 	for range 2 {
 		var obj storage.Object
 		if obj, err = s.Open(name); err != nil {
@@ -157,24 +157,18 @@ func TestNames(t *testing.T) {
 	a.write(t, "p/log.txt.gz", pack("log"))
 	a.write(t, "p/not.jsonl.gz", []byte("not compressed"))
 	require.NoError(t, os.Symlink("one.jsonl.gz", filepath.Join(a.dir, "p", "link.jsonl.gz")))
-	items, err := a.List("p")
+	items, err := storage.List(a, "p")
 	require.NoError(t, err)
 	require.Equal(t, []storage.Item{
 		{Name: "both.jsonl", Kind: storage.KindFile}, {Name: "link.jsonl.gz", Kind: storage.KindLink}, {Name: "log.txt.gz", Kind: storage.KindFile},
 		{Name: "not.jsonl", Kind: storage.KindFile}, {Name: "one.jsonl", Kind: storage.KindFile},
 	}, items)
-	stats, err := a.ListStat("p", func(item storage.Item) bool { return strings.HasSuffix(item.Name, ".jsonl") })
+	stats, err := storage.ListStat(a, "p", func(item storage.Item) bool { return strings.HasSuffix(item.Name, ".jsonl") })
 	require.NoError(t, err)
 	require.Len(t, stats, 3)
 	for _, item := range stats {
 		require.Equal(t, storagetest.Stat(t, a, "p/"+item.Name), item.Stat, item.Name)
 	}
-	names := []string{"both.jsonl", "one.jsonl", "none.jsonl", "link.jsonl", "log.txt", "log.txt.gz"}
-	require.NoError(t, a.StatNames("p", names, func(i int, st storage.Stat) {
-		want, err := a.Stat("p/" + names[i])
-		require.Equal(t, err == nil, st != storage.Stat{}, names[i])
-		require.Equal(t, want, st, names[i])
-	}))
 	for name, want := range map[string]string{"p/both.jsonl": "plain", "p/one.jsonl": "one"} {
 		require.Equal(t, want, storagetest.Read(t, a, name))
 	}

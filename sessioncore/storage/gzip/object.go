@@ -11,7 +11,6 @@ import (
 
 // object is an open compressed file that reads as what is in it.
 type object struct {
-	storage.UnsupportedObject
 	storage *Storage
 	obj     storage.Object // the compressed file
 	file    string

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +13,10 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage implements storage.Storage in memory, for tests and for sessions that are not on disk yet. It follows the
+// Storage implements storage.Storage in memory, for tests. It follows the
 // contract of dir.Storage exactly, so that code that works with one works with the other: for example, a directory
 // must exist before a file is created in it. Use New to create one.
 type Storage struct {
-	storage.Unsupported // links, pending files, and methods about system calls and other programs
-
 	locks storage.FIFOMutexes[string]
 
 	mu      sync.RWMutex // guards the fields below and those of every memNode
@@ -124,37 +120,32 @@ func (m *Storage) parent(op, name string) (*memNode, error) {
 	return dir, nil
 }
 
-// List implements Storage.
-func (m *Storage) List(dir string) ([]storage.Item, error) {
+// List implements storage.Files.
+func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(m, dir, only, f)
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	n, err := m.find("open", dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n.kind != storage.KindDir {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+		return &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
 	}
-	items := make([]storage.Item, 0, len(n.children))
 	for name, child := range n.children {
-		items = append(items, storage.Item{Name: name, Kind: child.kind})
-	}
-	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return items, nil
-}
-
-// Each implements Storage.
-func (m *Storage) Each(dir string, f func(storage.Item) bool) error {
-	items, err := m.List(dir)
-	for _, item := range items {
-		if !f(item) {
-			break
+		if !f(storage.Item{Name: name, Kind: child.kind, State: func() (storage.Stat, error) { return child.stat(), nil }}) {
+			return nil
 		}
 	}
-	return err
+	return nil
 }
 
-// Stat implements Storage.
+// ReadAhead implements storage.Files: it does nothing.
+func (m *Storage) ReadAhead([]string) {}
+
+// Stat implements storage.Storage.
 func (m *Storage) Stat(name string) (storage.Stat, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -165,7 +156,7 @@ func (m *Storage) Stat(name string) (storage.Stat, error) {
 	return n.stat(), nil
 }
 
-// Open implements Storage.
+// Open implements storage.Storage.
 func (m *Storage) Open(name string) (storage.Object, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -178,8 +169,6 @@ func (m *Storage) Open(name string) (storage.Object, error) {
 
 // memObject is an open node. It stays readable when its name is gone.
 type memObject struct {
-	storage.UnsupportedObject
-
 	storage *Storage
 	node    *memNode
 	closed  atomic.Bool
@@ -224,7 +213,7 @@ func (o *memObject) Close() error {
 	return nil
 }
 
-// Sync implements Storage. It only checks that the file exists.
+// Sync implements storage.Storage. It only checks that the file exists.
 func (m *Storage) Sync(name string) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -232,7 +221,7 @@ func (m *Storage) Sync(name string) error {
 	return err
 }
 
-// Lock implements Storage. It returns the same errors as dir.Storage.Lock.
+// Lock implements storage.Storage. It returns the same errors as dir.Storage.Lock.
 func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	m.mu.RLock()
 	_, err := m.parent("lock", name)
@@ -249,7 +238,7 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	return sync.OnceValue(func() error { leave(); return nil }), nil
 }
 
-// Writers implements Storage. It returns WritersNone unless SetWriters has set something else.
+// Writers implements storage.Storage. It returns WritersNone unless SetWriters has set something else.
 func (m *Storage) Writers(name string) (storage.WriterState, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -4,29 +4,21 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
-	"time"
+	"syscall"
 
 	"sessionfs/sessioncore/storage"
 )
 
-// MkdirAll implements Storage.
-func (m *Storage) MkdirAll(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mkdirAll(dir)
-}
-
-// mkdirAll is MkdirAll for callers that hold m.mu.
+// mkdirAll makes a directory and those above it. Callers must hold m.mu.
 func (m *Storage) mkdirAll(dir string) error {
 	n, err := m.find("mkdir", dir)
 	switch {
 	case err == nil && n.kind == storage.KindDir:
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
+		return fmt.Errorf("%w: %s", syscall.ENOTDIR, dir)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -37,7 +29,7 @@ func (m *Storage) mkdirAll(dir string) error {
 	return nil
 }
 
-// Append implements Storage.
+// Append implements storage.Storage.
 func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,34 +44,56 @@ func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return n.stat(), nil
 }
 
-// Replace implements Storage. It returns the same errors as dir.Storage.Replace.
-func (m *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	if err := m.expect(name, expect); err != nil {
+// Replace implements storage.Journal. It returns the same errors as dir.Storage.Replace.
+func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	if r.Write == nil {
+		return m.overwrite(name, r)
+	}
+	if err := m.expect(name, r.Expect); err != nil {
 		return storage.Stat{}, err
 	}
-	var content datedBuffer
-	if err := write(&content); err != nil {
+	var content bytes.Buffer
+	if err := r.Write(&content); err != nil {
 		return storage.Stat{}, err
+	}
+	if r.Ready != nil {
+		var err error
+		if r.Expect, err = r.Ready(&content); err != nil {
+			return storage.Stat{}, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.expectLocked(name, expect); err != nil {
+	err := m.expectLocked(name, r.Expect)
+	if err == nil {
+		err = m.mkdirAll(storage.Dir(name))
+	}
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	n := m.put(name, slices.Clip(content.Bytes()))
-	if !content.modified.IsZero() {
-		n.modified = content.modified.UnixNano()
+	if !r.Modified.IsZero() {
+		n.modified = r.Modified.UnixNano()
 	}
 	return n.stat(), nil
 }
 
-// datedBuffer implements storage.Dated.
-type datedBuffer struct {
-	bytes.Buffer
-	modified time.Time
+// overwrite is Replace for a file that gets another beginning. It copies the content, since readers may keep slices of the
+// old one.
+func (m *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.file("overwrite", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if n.stat().Token != r.Expect || len(n.data) < len(r.Head) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	n.data = slices.Concat(r.Head, n.data[len(r.Head):], r.Tail)
+	m.touch(n)
+	return n.stat(), nil
 }
-
-func (b *datedBuffer) SetModified(at time.Time) { b.modified = at }
 
 // expect returns an error unless token is that of the file name, or zero if there is no such file.
 func (m *Storage) expect(name string, token storage.Token) error {
@@ -90,7 +104,7 @@ func (m *Storage) expect(name string, token storage.Token) error {
 
 // expectLocked is expect for callers that hold m.mu.
 func (m *Storage) expectLocked(name string, token storage.Token) error {
-	if _, err := m.parent("replace", name); err != nil {
+	if _, err := m.parent("replace", name); err != nil && (token != storage.Token{} || !storage.IsMissing(err)) {
 		return err
 	}
 	n := m.nodes[name]
@@ -119,20 +133,4 @@ func (m *Storage) put(name string, data []byte) *memNode {
 	n.data = data
 	m.add(name, n)
 	return n
-}
-
-// Overwrite implements Storage. It copies the content, since readers may keep slices of the old one.
-func (m *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.file("overwrite", name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	if n.stat().Token != expect || len(n.data) < len(data) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
-	}
-	n.data = append(bytes.Clone(data), n.data[len(data):]...)
-	m.touch(n)
-	return n.stat(), nil
 }

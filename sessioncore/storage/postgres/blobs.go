@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"sync"
@@ -165,9 +164,12 @@ func (b *Blobs) Open(name string) (storage.Object, error) {
 	return nil, fmt.Errorf("%w: %s changes all the time", storage.ErrStale, name)
 }
 
-// Replace implements storage.Storage. The content must be what the name says.
-func (b *Blobs) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	return b.replaceBy(name, expect, write, func(data []byte) ([]any, error) {
+// Replace implements storage.Journal. The content must be what the name says.
+func (b *Blobs) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	if r.Write == nil { // a blob stays what it is
+		return storage.Stat{}, storage.ErrUnsupported
+	}
+	return b.replaceBy(name, r, func(data []byte) ([]any, error) {
 		sum := sha256.Sum256(data)
 		switch {
 		case hex.EncodeToString(sum[:]) != name:
@@ -181,11 +183,6 @@ func (b *Blobs) Replace(name string, expect storage.Token, write func(io.Writer)
 
 // Append implements storage.Storage: nothing is added to a blob.
 func (b *Blobs) Append(string, []byte) (storage.Stat, error) {
-	return storage.Stat{}, storage.ErrUnsupported
-}
-
-// Overwrite implements storage.Storage: a blob stays what it is.
-func (b *Blobs) Overwrite(string, storage.Token, []byte) (storage.Stat, error) {
 	return storage.Stat{}, storage.ErrUnsupported
 }
 

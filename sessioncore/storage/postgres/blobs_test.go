@@ -32,7 +32,7 @@ func hashOf(data []byte) string {
 }
 
 func putBlob(b *Blobs, name string, expect storage.Token, data []byte) error {
-	_, err := b.Replace(name, expect, func(w io.Writer) error { _, err := w.Write(data); return err })
+	_, err := b.Replace(name, storage.Replacement{Expect: expect, Write: func(w io.Writer) error { _, err := w.Write(data); return err }})
 	return err
 }
 
@@ -93,7 +93,7 @@ func TestBlobsOfOthers(t *testing.T) {
 		table.Do(t, write, path, data)
 	}
 	table.Do(t, write, name, []byte("another image"))
-	items, err := b.List("")
+	items, err := storage.List(b, "")
 	require.NoError(t, err)
 	require.Equal(t, []storage.Item{{Name: name, Kind: storage.KindFile}}, items)
 	_, err = b.Open(name)
@@ -118,7 +118,7 @@ func TestBlobsOfOthers(t *testing.T) {
 	require.ErrorIs(t, err, unix.EIO, "it was whole before")
 	_, err = b.Append(name, data)
 	require.ErrorIs(t, err, storage.ErrUnsupported)
-	_, err = b.Overwrite(name, storage.Token{}, data)
+	_, err = b.Replace(name, storage.Replacement{Head: data})
 	require.ErrorIs(t, err, storage.ErrUnsupported)
 }
 

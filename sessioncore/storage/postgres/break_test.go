@@ -36,7 +36,7 @@ func TestBreak(t *testing.T) {
 	for range 3 {
 		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
 		require.Equal(t, before, storagetest.Stat(t, s, "kept"))
-		items, err := s.List("")
+		items, err := storage.List(s, "")
 		require.NoError(t, err)
 		require.Len(t, items, 2)
 		_, err = readOther(s)
@@ -201,15 +201,15 @@ func TestLostAnswers(t *testing.T) {
 		},
 		"append without a lock": func(s *Storage) (storage.Stat, error) { return s.Append("a", []byte(mark+"\n")) },
 		"replace": func(s *Storage) (storage.Stat, error) {
-			return s.Replace("a", storagetest.Stat(t, s, "a").Token, storagetest.Content("one\n"+mark+"\n"))
+			return s.Replace("a", storage.Replacement{Expect: storagetest.Stat(t, s, "a").Token, Write: storagetest.Content("one\n" + mark + "\n")})
 		},
 		"create": func(s *Storage) (storage.Stat, error) {
 			table.Remove(t, prefix+"a")
-			return s.Replace("a", storage.Token{}, storagetest.Content("one\n"+mark+"\n"))
+			return s.Replace("a", storage.Replacement{Write: storagetest.Content("one\n" + mark + "\n")})
 		},
 		"overwrite": func(s *Storage) (storage.Stat, error) {
 			table.Append(t, prefix+"a", strings.Repeat("x", len(mark)+1))
-			_, err := s.Overwrite("a", storagetest.Stat(t, s, "a").Token, []byte("one\n"+mark+"\n"))
+			_, err := s.Replace("a", storage.Replacement{Expect: storagetest.Stat(t, s, "a").Token, Head: []byte("one\n" + mark + "\n")})
 			return storagetest.Stat(t, s, "a"), err
 		},
 	}

@@ -16,7 +16,6 @@ type node struct {
 	name     string // in parent
 	row      *row
 	children map[string]*node
-	made     bool // by MkdirAll, in this process alone
 	inode    uint64
 	modified int64 // of a directory, nanoseconds since the epoch
 	changed  int64
@@ -118,7 +117,7 @@ func (n *node) touch(at int64) {
 
 // prune removes a node and the directories above it that nothing is left in. Callers must hold s.mu.
 func (s *Storage) prune(n *node) {
-	for n.parent != nil && n.row == nil && len(n.children) == 0 && !n.made {
+	for n.parent != nil && n.row == nil && len(n.children) == 0 {
 		delete(n.parent.children, n.name)
 		n.parent.touch(time.Now().UnixNano())
 		n = n.parent

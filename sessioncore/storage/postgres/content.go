@@ -52,8 +52,6 @@ type slotOf struct {
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
 type object struct {
-	storage.UnsupportedObject
-
 	row    *row
 	closed atomic.Bool
 }

@@ -177,7 +177,7 @@ func TestFresh(t *testing.T) {
 	_, err := s.Stat("a")
 	require.Error(t, err)
 	for range 10 {
-		_, err = s.List("")
+		_, err = storage.List(s, "")
 		require.NoError(t, err)
 	}
 	require.Zero(t, s.sent.count(s.sql.changed))

@@ -19,7 +19,7 @@ func TestLook(t *testing.T) {
 	table.Write(t, prefix+"p/a.jsonl", "one\n")
 	table.Write(t, prefix+"p/b.jsonl", "two\n")
 	table.Write(t, "/home/you/sessions/p/c.jsonl", "three\n")
-	items, err := s.List("p")
+	items, err := storage.List(s, "p")
 	require.NoError(t, err)
 	require.Equal(t, []storage.Item{{Name: "a.jsonl", Kind: storage.KindFile}, {Name: "b.jsonl", Kind: storage.KindFile}}, items)
 	before := storagetest.Stat(t, s, "p/a.jsonl")
@@ -65,7 +65,7 @@ func TestRowsThatAreNotShown(t *testing.T) {
 	table.Write(t, prefix+"a.jsonl", "a file")
 	table.Write(t, prefix+"a.jsonl/b.jsonl", "below a file")
 	s := open(t, table.Source("&prefix="+prefix), Options{})
-	items, err := s.List("")
+	items, err := storage.List(s, "")
 	require.NoError(t, err)
 	require.Equal(t, []storage.Item{{Name: "a.jsonl", Kind: storage.KindFile}}, items)
 	require.Contains(t, s.log.String(), "rows=7")
@@ -80,7 +80,7 @@ func TestHostileNames(t *testing.T) {
 	for _, name := range []string{
 		`'; DROP TABLE ` + table.Name + `; --.jsonl`, `"quoted".jsonl`, `back\slash.jsonl`, `$1.jsonl`, `%s.jsonl`, "new\nline.jsonl", `?.jsonl`, `日本.jsonl`, `_%.jsonl`,
 	} {
-		_, err := s.Replace(name, storage.Token{}, storagetest.Content(`'); DELETE FROM `+table.Name+`; --`+"\n"))
+		_, err := s.Replace(name, storage.Replacement{Write: storagetest.Content(`'); DELETE FROM ` + table.Name + `; --` + "\n")})
 		require.NoError(t, err, name)
 		unlock := storagetest.Lock(t, s, name)
 		_, err = s.Append(name, []byte(`$1 '' \' ; --`))
@@ -90,7 +90,7 @@ func TestHostileNames(t *testing.T) {
 		require.Equal(t, want, storagetest.Read(t, s, name))
 		require.Equal(t, want, table.Content(t, prefix+name))
 	}
-	_, err := s.Replace("not utf8 \xff.jsonl", storage.Token{}, storagetest.Content("x"))
+	_, err := s.Replace("not utf8 \xff.jsonl", storage.Replacement{Write: storagetest.Content("x")})
 	require.Error(t, err)
 	require.Equal(t, "safe\n", storagetest.Read(t, s, "safe.jsonl"))
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +37,6 @@ const Fresh = 250 * time.Millisecond
 //
 // Lock order: look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has kept.mu, only tries the others.
 type Storage struct {
-	storage.Unsupported // links, pending files, and methods about system calls
-
 	opts   Options
 	pool   *pgxpool.Pool
 	shared bool // the pool is another one's
@@ -156,60 +152,19 @@ func (s *Storage) Close() {
 	s.kept.close()
 }
 
-// List implements storage.Storage.
-func (s *Storage) List(dir string) ([]storage.Item, error) {
-	var items []storage.Item
-	err := s.inDir(dir, func(n *node) {
-		items = make([]storage.Item, 0, len(n.children))
-		for name, child := range n.children {
-			items = append(items, storage.Item{Name: name, Kind: s.statOf(child).Kind})
-		}
-	})
-	slices.SortFunc(items, func(a, b storage.Item) int { return strings.Compare(a.Name, b.Name) })
-	return items, err
-}
-
-// Each implements storage.Storage.
-func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+// List implements storage.Files.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(s, dir, only, f)
+	}
 	return s.inDir(dir, func(n *node) {
 		for name, child := range n.children {
-			if !f(storage.Item{Name: name, Kind: s.statOf(child).Kind}) {
+			st := s.statOf(child)
+			if !f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }}) {
 				return
 			}
 		}
 	})
-}
-
-// ListStat implements storage.Storage.
-func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
-	var items []storage.StatItem
-	err := s.inDir(dir, func(n *node) {
-		for name, child := range n.children {
-			if st := s.statOf(child); want(storage.Item{Name: name, Kind: st.Kind}) {
-				items = append(items, storage.StatItem{Name: name, Stat: st})
-			}
-		}
-	})
-	return items, err
-}
-
-// StatNames implements storage.Storage.
-func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
-	stats := make([]storage.Stat, len(names))
-	err := s.inDir(dir, func(n *node) {
-		for i, name := range names {
-			if child := n.children[name]; child != nil {
-				stats[i] = s.statOf(child)
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for i, st := range stats {
-		f(i, st)
-	}
-	return nil
 }
 
 // inDir calls f with a directory as it is now.
@@ -238,42 +193,6 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	return s.statOf(n), nil
-}
-
-// MkdirAll implements storage.Storage. A directory without a row exists for this process alone.
-func (s *Storage) MkdirAll(dir string) error {
-	if dir != "" {
-		if err := storage.CheckName(dir); err != nil {
-			return err
-		}
-	}
-	if err := s.refresh(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.root
-	for part := range strings.SplitSeq(dir, "/") {
-		if at.row != nil {
-			return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
-		}
-		if at = at.children[part]; at == nil {
-			break
-		}
-	}
-	if at != nil && at.row != nil {
-		return fmt.Errorf("%w: %s", storage.ErrNotRegular, dir)
-	}
-	for n := s.enter(dir); n != nil; n = n.parent {
-		n.made = true
-	}
-	return nil
-}
-
-// Writers implements storage.Storage. Clients open no row: nobody can tell who writes to one.
-func (s *Storage) Writers(name string) (storage.WriterState, error) {
-	_, err := s.fileNow("open", name)
-	return storage.WritersUnknown, err
 }
 
 // Sync implements storage.Storage. What was written is durable already.

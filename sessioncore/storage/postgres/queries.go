@@ -77,12 +77,13 @@ func makeQueries(table string, of tableOf) queries {
 		later  = `mtime_ms = greatest(mtime_ms + 1, $3)`
 	)
 	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead + ` AND octet_length(content) = $5 RETURNING ` + columns
-	q.overwrite = `UPDATE ` + table + ` SET content = $4::text || convert_from(substring(` + utf8 + ` FROM octet_length($4::text) + 1), 'UTF8'), ` +
+	q.overwrite = `UPDATE ` + table + ` SET content = $5::text || convert_from(substring(` + utf8 + ` FROM octet_length($5::text) + 1), 'UTF8') || $4::text, ` +
 		later + asRead + ` RETURNING ` + columns
 	set, names, values := "", "", ""
 	if titles {
 		set, names, values = `, title = $5, title_source = $6, title_updated_at = $7`, `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
-		q.setTitle = `UPDATE ` + table + ` SET ` + later + `, title = $4, title_source = $5, title_updated_at = $6` + asRead + ` RETURNING ` + columns
+		q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` + later +
+			`, title = $5, title_source = $6, title_updated_at = $7` + asRead + ` RETURNING ` + columns
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::` + kind + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns

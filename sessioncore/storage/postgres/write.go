@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 	"unicode/utf8"
@@ -67,54 +66,57 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return s.written(r, after, asked), nil
 }
 
-// Overwrite implements storage.Storage. A title slot is written as the client does it: into the columns alone.
-func (s *Storage) Overwrite(name string, expect storage.Token, data []byte) (storage.Stat, error) {
+// overwrite is Replace for a row that gets another beginning. A title slot is written as the client does it: into the
+// columns alone.
+func (s *Storage) overwrite(name string, o storage.Replacement) (storage.Stat, error) {
 	r, err := s.fileNow("overwrite", name)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	before, err := s.expected(name, expect)
+	before, err := s.expected(name, o.Expect)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	if before.size < int64(len(data)) {
+	if before.size < int64(len(o.Head)) {
 		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
-	if err := checkText(data, before.size); err != nil {
+	if err := errors.Join(checkText(o.Head, before.size), checkText(o.Tail, before.size)); err != nil {
 		return storage.Stat{}, err
 	}
 	c := change{
 		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.overwrite,
-		args: []any{nowMs(), string(data)}, data: data,
+		args: []any{nowMs(), string(o.Tail), string(o.Head)}, at: before.size, data: o.Tail,
 	}
-	t, isSlot := parseSlot(data)
-	if isSlot = isSlot && len(data) == slotSize && s.sql.titles && *t.updated != "" && bytes.Equal(t.line(), data); isSlot {
-		c.sql, c.args, c.data = s.sql.setTitle, []any{c.args[0], t.text, t.source, t.updated}, nil
+	t, isSlot := parseSlot(o.Head)
+	if isSlot = isSlot && len(o.Head) == slotSize && s.sql.titles && *t.updated != "" && bytes.Equal(t.line(), o.Head); isSlot {
+		c.sql, c.args = s.sql.setTitle, append(c.args[:2], t.text, t.source, t.updated)
 		c.also = func(f facts) bool { return f.title.is(t) }
+	} else if len(o.Tail) == 0 {
+		c.at, c.data = 0, o.Head
 	}
 	after, asked, err := s.write(name, c)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	r.content.overwrote(before, data, after, isSlot)
+	r.content.overwrote(before, o.Head, after, isSlot)
 	return s.written(r, after, asked), nil
 }
 
 // overwrote does to what is kept what was done to the row.
-func (c *content) overwrote(before facts, data []byte, after facts, inColumns bool) {
+func (c *content) overwrote(before facts, head []byte, after facts, inColumns bool) {
 	if !c.fetching.TryLock() {
 		return
 	}
 	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != before.version || c.text.n < int64(len(data)) {
+	if c.version != before.version || c.text.n < int64(len(head)) {
 		return
 	}
 	if !inColumns {
 		if c.text.file == nil {
-			copy(c.text.data, data)
-		} else if _, err := c.text.file.WriteAt(data, 0); err != nil {
+			copy(c.text.data, head)
+		} else if _, err := c.text.file.WriteAt(head, 0); err != nil {
 			return
 		}
 	}
@@ -127,9 +129,12 @@ func (t title) is(u title) bool {
 	return same(t.text, u.text) && same(t.source, u.source) && same(t.updated, u.updated)
 }
 
-// Replace implements storage.Storage.
-func (s *Storage) Replace(name string, expect storage.Token, write func(io.Writer) error) (storage.Stat, error) {
-	return s.replaceBy(name, expect, write, func(text []byte) (args []any, err error) {
+// Replace implements storage.Journal.
+func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, error) {
+	if o.Write == nil {
+		return s.overwrite(name, o)
+	}
+	return s.replaceBy(name, o, func(text []byte) (args []any, err error) {
 		args = []any{string(text)}
 		if s.sql.titles {
 			t, _ := parseSlot(text)
@@ -140,17 +145,28 @@ func (s *Storage) Replace(name string, expect storage.Token, write func(io.Write
 }
 
 // replaceBy is Replace with what args makes of the content: the parameters from $4 on.
-func (s *Storage) replaceBy(name string, expect storage.Token, write func(io.Writer) error, args func(content []byte) ([]any, error)) (storage.Stat, error) {
+func (s *Storage) replaceBy(name string, o storage.Replacement, args func(content []byte) ([]any, error)) (storage.Stat, error) {
+	if err := storage.CheckName(name); err != nil {
+		return storage.Stat{}, err
+	}
 	if err := s.refresh(); err != nil {
 		return storage.Stat{}, err
 	}
-	before, err := s.expected(name, expect)
+	before, err := s.expected(name, o.Expect)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	content := datedBuffer{modified: nowMs()}
-	if err := write(&content); err != nil {
+	var content bytes.Buffer
+	if err := o.Write(&content); err != nil {
 		return storage.Stat{}, err
+	}
+	if o.Ready != nil {
+		if o.Expect, err = o.Ready(&content); err != nil {
+			return storage.Stat{}, err
+		}
+		if before, err = s.expected(name, o.Expect); err != nil {
+			return storage.Stat{}, err
+		}
 	}
 	more, err := args(content.Bytes())
 	if err != nil {
@@ -158,7 +174,7 @@ func (s *Storage) replaceBy(name string, expect storage.Token, write func(io.Wri
 	}
 	c := change{
 		path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update,
-		args: append([]any{content.modified}, more...), data: content.Bytes(),
+		args: append([]any{modified(o)}, more...), data: content.Bytes(),
 	}
 	if before.version == "" {
 		c.sql, c.version = s.sql.insert, ""
@@ -173,24 +189,18 @@ func (s *Storage) replaceBy(name string, expect storage.Token, write func(io.Wri
 	return s.writtenAnew(name, after, asked), nil
 }
 
-// datedBuffer implements storage.Dated.
-type datedBuffer struct {
-	bytes.Buffer
-	modified int64 // milliseconds since the epoch
-}
-
-func (b *datedBuffer) SetModified(at time.Time) { b.modified = at.UnixMilli() }
-
 // expected returns what is known of a row that has a token, or the zero facts if the token is zero and there is no row.
 func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.checkParent("replace", name); err != nil {
-		return facts{}, err
+	if token != (storage.Token{}) {
+		if err := s.checkParent("replace", name); err != nil {
+			return facts{}, err
+		}
 	}
 	switch n := s.find(name); {
 	case n == nil && token == storage.Token{}:
-		return facts{}, nil
+		return facts{}, s.mayHold(storage.Dir(name))
 	case n == nil:
 		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
 	case token == storage.Token{}:
@@ -204,6 +214,16 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	}
 }
 
+// mayHold returns an error if a row has the name of a directory, or of one above it. Callers must hold s.mu.
+func (s *Storage) mayHold(dir string) error {
+	for ; dir != ""; dir = storage.Dir(dir) {
+		if n := s.find(dir); n != nil && n.row != nil {
+			return fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
+		}
+	}
+	return nil
+}
+
 // versionOf returns the state that a write replaces: that in which the row was locked.
 func (s *Storage) versionOf(name, known string) string {
 	s.mu.RLock()
@@ -212,6 +232,14 @@ func (s *Storage) versionOf(name, known string) string {
 		return l.version
 	}
 	return known
+}
+
+// modified is the time of the last change that a row gets.
+func modified(o storage.Replacement) int64 {
+	if o.Modified.IsZero() {
+		return nowMs()
+	}
+	return o.Modified.UnixMilli()
 }
 
 func nowMs() int64 { return time.Now().UnixMilli() }

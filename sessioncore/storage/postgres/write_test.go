@@ -111,10 +111,10 @@ func TestTitleIsWrittenAsByTheClient(t *testing.T) {
 		require.NoError(t, table.QueryRow(t.Context(), `SELECT concat_ws('|', title, title_source, title_updated_at) FROM `+table.Name).Scan(&all))
 		return all
 	}
-	made, err := s.Replace("a", storage.Token{}, storagetest.Content(slot("first")+"body\n"))
+	made, err := s.Replace("a", storage.Replacement{Write: storagetest.Content(slot("first") + "body\n")})
 	require.NoError(t, err)
 	require.Equal(t, "first|user|"+at, columns())
-	after, err := s.Overwrite("a", made.Token, []byte(slot("second")))
+	after, err := s.Replace("a", storage.Replacement{Expect: made.Token, Head: []byte(slot("second"))})
 	require.NoError(t, err)
 	require.Equal(t, "second|user|"+at, columns())
 	require.Equal(t, slot("first")+"body\n", table.Content(t, prefix+"a"), "as the client leaves it")
@@ -122,7 +122,7 @@ func TestTitleIsWrittenAsByTheClient(t *testing.T) {
 	other := open(t, table.Source("&prefix="+prefix), Options{})
 	require.Equal(t, slot("second")+"body\n", storagetest.Read(t, other, "a"))
 
-	_, err = s.Replace("a", after.Token, storagetest.Content("no slot\n"))
+	_, err = s.Replace("a", storage.Replacement{Expect: after.Token, Write: storagetest.Content("no slot\n")})
 	require.NoError(t, err)
 	require.Empty(t, columns())
 	require.Equal(t, "no slot\n", storagetest.Read(t, s, "a"))
@@ -135,9 +135,9 @@ func TestWithoutTitleColumns(t *testing.T) {
 	table.Do(t, `ALTER TABLE `+table.Name+` DROP COLUMN title, DROP COLUMN title_source, DROP COLUMN title_updated_at`)
 	s := open(t, table.Source("&prefix="+prefix), Options{})
 	slot := func(text string) []byte { return title{ptr(text), ptr("user"), ptr(at)}.line() }
-	made, err := s.Replace("a", storage.Token{}, storagetest.Content(string(slot("first"))+"body\n"))
+	made, err := s.Replace("a", storage.Replacement{Write: storagetest.Content(string(slot("first")) + "body\n")})
 	require.NoError(t, err)
-	_, err = s.Overwrite("a", made.Token, slot("second"))
+	_, err = s.Replace("a", storage.Replacement{Expect: made.Token, Head: slot("second")})
 	require.NoError(t, err)
 	require.Equal(t, string(slot("second"))+"body\n", table.Content(t, prefix+"a"))
 	require.Equal(t, string(slot("second"))+"body\n", storagetest.Read(t, s, "a"))
@@ -150,7 +150,7 @@ func TestWhatADatabaseCannotStore(t *testing.T) {
 	for _, text := range []string{"\xff\n", "a\x00b\n", "\xed\xa0\x80\n"} {
 		_, err := s.Append("a", []byte(text))
 		require.ErrorContains(t, err, "a database stores no")
-		_, err = s.Replace("b", storage.Token{}, storagetest.Content(text))
+		_, err = s.Replace("b", storage.Replacement{Write: storagetest.Content(text)})
 		require.ErrorContains(t, err, "a database stores no")
 	}
 	require.Equal(t, "one\n", table.Content(t, prefix+"a"))

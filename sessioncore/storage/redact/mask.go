@@ -19,7 +19,6 @@ import (
 
 // masked is a pinned file whose secrets read as asterisks.
 type masked struct {
-	storage.UnsupportedObject
 	obj     storage.Object
 	mask    *mask
 	version version // when it was opened

@@ -1,12 +1,9 @@
 package redact
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -16,8 +13,7 @@ import (
 
 // Storage shows the files of another storage with their secrets masked (docs/design.md section 8, Redacted mounts).
 type Storage struct {
-	storage.Unsupported
-	files storage.Storage
+	files storage.Files
 
 	mu     sync.Mutex // guards the fields below
 	masks  map[object]*mask
@@ -36,10 +32,10 @@ const (
 	maxKept  = 200_000
 )
 
-var _ storage.Storage = (*Storage)(nil)
+var _ storage.Files = (*Storage)(nil)
 
 // New returns a Storage that shows files.
-func New(files storage.Storage) *Storage {
+func New(files storage.Files) *Storage {
 	return &Storage{files: files, masks: map[object]*mask{}, maxPlaces: maxKept}
 }
 
@@ -62,50 +58,29 @@ func shown(name string, st storage.Stat) storage.Stat {
 
 func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
 
-// List implements storage.Storage.
-func (s *Storage) List(dir string) ([]storage.Item, error) {
-	if hidden(dir) {
-		return nil, missing("a name with a secret")
-	}
-	items, err := s.files.List(dir)
-	return slices.DeleteFunc(items, func(item storage.Item) bool {
-		return item.Kind == storage.KindLink || hidden(path.Join(dir, item.Name))
-	}), err
-}
-
-// Each implements storage.Storage.
-func (s *Storage) Each(dir string, f func(storage.Item) bool) error {
+// List implements storage.Files.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
 	if hidden(dir) {
 		return missing("a name with a secret")
 	}
-	return s.files.Each(dir, func(item storage.Item) bool {
-		return item.Kind == storage.KindLink || hidden(path.Join(dir, item.Name)) || f(item)
+	return s.files.List(dir, only, func(item storage.Item) bool {
+		name := path.Join(dir, item.Name)
+		if item.Kind == storage.KindLink || hidden(name) {
+			return true
+		}
+		state := item.State
+		item.State = func() (storage.Stat, error) {
+			st, err := state()
+			return shown(name, st), err
+		}
+		return f(item)
 	})
 }
 
-// ListStat implements storage.Storage.
-func (s *Storage) ListStat(dir string, want func(storage.Item) bool) ([]storage.StatItem, error) {
-	if hidden(dir) {
-		return nil, missing("a name with a secret")
-	}
-	items, err := storage.ListStat(s.files, dir, func(item storage.Item) bool {
-		return item.Kind != storage.KindLink && want(item) && !hidden(path.Join(dir, item.Name))
-	})
-	for i, item := range items {
-		items[i].Stat = shown(path.Join(dir, item.Name), item.Stat)
-	}
-	return items, err
-}
-
-// StatNames implements storage.Storage.
-func (s *Storage) StatNames(dir string, names []string, f func(i int, st storage.Stat)) error {
-	return storage.StatNames(s.files, dir, names, func(i int, st storage.Stat) { f(i, shown(path.Join(dir, names[i]), st)) })
-}
-
-// ReadAhead implements storage.Storage.
+// ReadAhead implements storage.Files.
 func (s *Storage) ReadAhead(names []string) { s.files.ReadAhead(names) }
 
-// Stat implements storage.Storage. The kind and size of a file are told without searching it.
+// Stat implements storage.Files. The kind and size of a file are told without searching it.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	st, err := s.files.Stat(name)
 	if err != nil {
@@ -117,8 +92,11 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return st, nil
 }
 
-// Open implements storage.Storage. The file is searched; that takes as long as reading it and more.
+// Open implements storage.Files. The file is searched; that takes as long as reading it and more.
 func (s *Storage) Open(name string) (storage.Object, error) {
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
 	if hidden(name) {
 		return nil, missing("a name with a secret")
 	}
@@ -176,20 +154,3 @@ func (s *Storage) keep(m *mask) {
 		}
 	}
 }
-
-// errReadOnly is the error of all writes. Nothing writes to a redacted mount.
-var errReadOnly = fmt.Errorf("%w: secrets are masked, so nothing can be written", fs.ErrPermission)
-
-// Append implements storage.Storage.
-func (s *Storage) Append(string, []byte) (storage.Stat, error) { return storage.Stat{}, errReadOnly }
-
-// Replace implements storage.Storage.
-func (s *Storage) Replace(string, storage.Token, func(io.Writer) error) (storage.Stat, error) {
-	return storage.Stat{}, errReadOnly
-}
-
-// Sync implements storage.Storage.
-func (s *Storage) Sync(string) error { return errReadOnly }
-
-// Lock implements storage.Storage.
-func (s *Storage) Lock(context.Context, string) (func() error, error) { return nil, errReadOnly }

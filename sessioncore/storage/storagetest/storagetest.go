@@ -31,7 +31,7 @@ func Leftovers(t *testing.T, dir string) (names []string) {
 }
 
 // Read returns the content of a file.
-func Read(t *testing.T, s storage.Storage, name string) string {
+func Read(t *testing.T, s storage.Files, name string) string {
 	t.Helper()
 	o, err := s.Open(name)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func ReadObject(t *testing.T, o storage.Object) string {
 }
 
 // Stat returns the state of a name.
-func Stat(t *testing.T, s storage.Storage, name string) storage.Stat {
+func Stat(t *testing.T, s storage.Files, name string) storage.Stat {
 	t.Helper()
 	st, err := s.Stat(name)
 	require.NoError(t, err)
@@ -66,52 +66,48 @@ func Content(text string) func(io.Writer) error {
 }
 
 // Lock locks a file, as patiently as LockPatiently.
-func Lock(t *testing.T, s storage.Storage, name string) (unlock func() error) {
+func Lock(t *testing.T, s storage.Journal, name string) (unlock func() error) {
 	t.Helper()
 	unlock, err := LockPatiently(s, name)
 	require.NoError(t, err)
 	return unlock
 }
 
-// Operations are all operations that take the name of a file. Each can be called with a name that is not one.
-var Operations = map[string]func(s storage.Storage, name string) error{
-	"Stat": func(s storage.Storage, name string) error { _, err := s.Stat(name); return err },
-	"Open": func(s storage.Storage, name string) error {
+// Reads are the operations of Files that take the name of a file. Each can be called with a name that is not one.
+var Reads = map[string]func(s storage.Files, name string) error{
+	"Stat": func(s storage.Files, name string) error { _, err := s.Stat(name); return err },
+	"Open": func(s storage.Files, name string) error {
 		o, err := s.Open(name)
 		if err == nil {
 			err = o.Close()
 		}
 		return err
 	},
-	"Append": func(s storage.Storage, name string) error { _, err := s.Append(name, []byte("x\n")); return err },
-	"Replace": func(s storage.Storage, name string) error {
-		_, err := s.Replace(name, storage.Token{}, Content("x\n"))
+}
+
+// Writes are the operations of Journal.
+var Writes = map[string]func(s storage.Journal, name string) error{
+	"Append": func(s storage.Journal, name string) error { _, err := s.Append(name, []byte("x\n")); return err },
+	"Replace": func(s storage.Journal, name string) error {
+		_, err := s.Replace(name, storage.Replacement{Write: Content("x\n")})
 		return err
 	},
-	"ReplaceIf": func(s storage.Storage, name string) error {
-		_, err := s.ReplaceIf(name, storage.Token{}, Content("x\n"), func(io.Writer) (storage.Token, error) { return storage.Token{}, nil })
+	"overwrite": func(s storage.Journal, name string) error {
+		_, err := s.Replace(name, storage.Replacement{Head: []byte("x")})
 		return err
 	},
-	"Overwrite": func(s storage.Storage, name string) error {
-		_, err := s.Overwrite(name, storage.Token{}, []byte("x"))
-		return err
-	},
-	"Sync": func(s storage.Storage, name string) error { return s.Sync(name) },
-	"Lock": func(s storage.Storage, name string) error {
+	"Sync": func(s storage.Journal, name string) error { return s.Sync(name) },
+	"Lock": func(s storage.Journal, name string) error {
 		unlock, err := s.Lock(context.Background(), name)
 		if err == nil {
 			err = unlock()
 		}
 		return err
 	},
-	"Writers": func(s storage.Storage, name string) error {
-		_, err := s.Writers(name)
-		return err
-	},
 }
 
 // LockPatiently locks a file. It tries again if a machine under load took longer than the lock's limit.
-func LockPatiently(s storage.Storage, name string) (unlock func() error, err error) {
+func LockPatiently(s storage.Journal, name string) (unlock func() error, err error) {
 	for start := time.Now(); time.Since(start) < Generous; {
 		unlock, err = s.Lock(context.Background(), name)
 		if !errors.Is(err, storage.ErrLocked) {
@@ -119,17 +115,4 @@ func LockPatiently(s storage.Storage, name string) (unlock func() error, err err
 		}
 	}
 	return unlock, err
-}
-
-// Keep puts a pending file on disk.
-func Keep(t *testing.T, s interface {
-	storage.Storage
-	Pending(name string) bool
-	Keep(ctx context.Context, name string, lines []byte) error
-}, name string) {
-	t.Helper()
-	require.True(t, s.Pending(name))
-	unlock := Lock(t, s, name)
-	require.NoError(t, s.Keep(context.Background(), name, nil))
-	require.NoError(t, unlock())
 }

@@ -15,40 +15,32 @@ import (
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	archive "sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// Storage is a storage under test, what it does not support, and what other programs do to its files.
-type Storage struct {
-	storage.Storage
-	Cannot    []string                              // methods that return storage.ErrUnsupported
-	Link      func(t *testing.T, name, to string)   // creates a symbolic link; nil if unsupported
-	WriteFile func(t *testing.T, name, data string) // replaces name by a new object
-	Remove    func(t *testing.T, name string)
+// Store is a store under test, and what other programs do to its files.
+type Store struct {
+	storage.Files
+	storage.Journal                                       // nil if it is only read
+	Link            func(t *testing.T, name, to string)   // creates a symbolic link; nil if there are none
+	WriteFile       func(t *testing.T, name, data string) // replaces name by a new object
+	Remove          func(t *testing.T, name string)       // nil if what is only read cannot be removed
 }
 
-// Readable runs a test that only reads with every implementation, also with those that cannot be written.
-func Readable(t *testing.T, test func(t *testing.T, s Storage)) {
-	Each(t, test)
+// Files runs a test that only reads with every store, also with those that cannot be written. All files that it makes are
+// called like sessions.
+func Files(t *testing.T, test func(t *testing.T, s Store)) {
+	Journals(t, test)
 	t.Run("gzip", func(t *testing.T) {
 		disk := dirtest.New(t)
 		s := onDisk(disk)
 		packed := archive.New(disk, nil, t.TempDir())
 		t.Cleanup(packed.Close)
-		s.Storage = packed
-		s.Cannot = []string{
-			"Append", "CheckWritable", "CreatePending", "HardLink", "Keep", "Lock", "MkdirAll", "Move", "Overwrite",
-			"Replace", "ReplaceIf", "Sync", "Writers",
-		}
 		plain := s.WriteFile
 		s.WriteFile = func(t *testing.T, name, data string) {
-			if filepath.Ext(name) != ".jsonl" {
-				plain(t, name, data)
-				return
-			}
 			var b bytes.Buffer
 			w := gzip.NewWriter(&b)
 			_, err := w.Write([]byte(data))
@@ -56,36 +48,30 @@ func Readable(t *testing.T, test func(t *testing.T, s Storage)) {
 			require.NoError(t, w.Close())
 			plain(t, name+archive.Ending, b.String())
 		}
-		s.Remove = nil
+		remove := s.Remove
+		s.Remove = func(t *testing.T, name string) { remove(t, name+archive.Ending) }
+		s.Files, s.Journal = packed, nil
 		test(t, s)
-		requireClean(t, disk)
+	})
+	t.Run("redact", func(t *testing.T) {
+		disk := dirtest.New(t)
+		s := onDisk(disk)
+		s.Files, s.Journal, s.Link = redact.New(disk), nil, nil
+		test(t, s)
 	})
 }
 
-// Each runs test with every implementation that can be written.
-func Each(t *testing.T, test func(t *testing.T, s Storage)) {
+// Journals runs test with every store that can be written.
+func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("dir", func(t *testing.T) {
 		disk := dirtest.New(t)
-		s := onDisk(disk)
-		s.Storage, s.Cannot = disk, []string{"CreatePending", "Keep"}
-		test(t, s)
-		requireClean(t, disk)
-	})
-	t.Run("pending", func(t *testing.T) {
-		disk := dirtest.New(t)
-		s := onDisk(disk)
-		s.Storage = pending.New(disk, nil)
-		test(t, s)
-		requireClean(t, disk)
+		test(t, onDisk(disk))
+		require.Empty(t, storagetest.Leftovers(t, disk.Path()), "left behind")
 	})
 	t.Run("memory", func(t *testing.T) {
 		m := memory.New()
-		test(t, Storage{
-			Storage: m,
-			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "ListStat", "Move", "Object.Fd", "Object.Writers", "Readlink",
-				"ReplaceIf", "StatNames",
-			},
+		test(t, Store{
+			Files: m, Journal: m,
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
 		})
@@ -98,12 +84,8 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 		rows, err := postgres.Open(t.Context(), source, postgres.Options{})
 		require.NoError(t, err)
 		t.Cleanup(rows.Close)
-		test(t, Storage{
-			Storage: rows,
-			Cannot: []string{
-				"CheckWritable", "CreatePending", "HardLink", "Keep", "Move", "Object.Fd", "Object.Writers", "Readlink",
-				"ReplaceIf",
-			},
+		test(t, Store{
+			Files: rows, Journal: rows,
 			WriteFile: func(t *testing.T, name, data string) {
 				table.Remove(t, prefix+name) // as another object
 				_, err := rows.Stat(name)
@@ -115,9 +97,10 @@ func Each(t *testing.T, test func(t *testing.T, s Storage)) {
 	})
 }
 
-// onDisk returns a Storage with the functions that other programs would perform on the directory of disk.
-func onDisk(disk *dir.Storage) Storage {
-	return Storage{
+// onDisk returns a directory as a Store.
+func onDisk(disk *dir.Storage) Store {
+	return Store{
+		Files: disk, Journal: disk,
 		Link: func(t *testing.T, name, to string) { require.NoError(t, os.Symlink(to, dirtest.Path(disk, name))) },
 		WriteFile: func(t *testing.T, name, data string) {
 			path := dirtest.Path(disk, name)
@@ -127,10 +110,4 @@ func onDisk(disk *dir.Storage) Storage {
 		},
 		Remove: func(t *testing.T, name string) { require.NoError(t, os.Remove(dirtest.Path(disk, name))) },
 	}
-}
-
-// requireClean fails the test if a temporary or lock file is left.
-func requireClean(t *testing.T, disk *dir.Storage) {
-	t.Helper()
-	require.Empty(t, storagetest.Leftovers(t, disk.Path()), "left behind")
 }

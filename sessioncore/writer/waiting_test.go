@@ -1,13 +1,16 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
-	"sessionfs/sessioncore/storage/pending"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -28,8 +31,8 @@ const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
 func TestKeepAll(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
-	w := startWriting(t, pending.New(disk, nil), "", Options{})
-	p := w.storage.(*pending.Storage)
+	w := startWaiting(t, disk, "", Options{})
+	p := w.opts.Waiting
 	var names []string
 	for _, cwd := range []string{"/a", "/b", "/c", "/empty"} {
 		name, err := w.NewSession(ctx, NewSession{CWD: cwd})
@@ -46,9 +49,9 @@ func TestKeepAll(t *testing.T) {
 	require.ErrorContains(t, w.SyncAll(ctx), names[1])
 	require.Contains(t, fileContent(t, disk, names[0]), `"content":"x"`)
 	require.Contains(t, fileContent(t, disk, names[2]), `"content":"x"`)
-	require.True(t, p.Pending(names[1]))
+	require.True(t, p.Has(names[1]))
 	require.Equal(t, before, fileContent(t, p, names[1]))
-	require.True(t, p.Pending(names[3]))
+	require.True(t, p.Has(names[3]))
 
 	require.NoError(t, os.Remove(filepath.Join(disk.Path(), "--b--")))
 	require.NoError(t, w.SyncAll(ctx))
@@ -64,9 +67,9 @@ func TestEnd(t *testing.T) {
 	ctx := context.Background()
 	for range 20 {
 		disk := dirtest.New(t)
-		store := sessioncore.NewStore(pending.New(disk, nil))
-		p := store.Storage().(*pending.Storage)
-		w := New(store, Options{})
+		p := NewWaiting(disk, nil)
+		store := sessioncore.NewStore(p)
+		w := New(store, Options{Journal: disk, Waiting: p})
 		const writers = 8
 		var group sync.WaitGroup
 		var acked [writers][]string
@@ -89,7 +92,7 @@ func TestEnd(t *testing.T) {
 			})
 		}
 		close(start)
-		require.Empty(t, p.End(ctx))
+		require.Empty(t, w.End(ctx))
 		group.Wait()
 		for i, name := range sessions {
 			text := fileContent(t, disk, name)
@@ -98,7 +101,7 @@ func TestEnd(t *testing.T) {
 			}
 		}
 		require.Empty(t, p.Names(), "nothing that was added to is in memory")
-		require.Zero(t, p.Size())
+		require.Zero(t, p.bytes)
 		store.Close()
 	}
 }
@@ -114,7 +117,7 @@ func TestSyncNewSession(t *testing.T) {
 		{"title", func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w, disk := pendingTest(t, Options{Sync: true})
+			w, disk := waitingTest(t, Options{Sync: true})
 			name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 			require.NoError(t, err)
 			w.session = w.store.Session(name)
@@ -122,13 +125,12 @@ func TestSyncNewSession(t *testing.T) {
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			require.NoError(t, test.write(w))
 			require.Equal(t, w.content(), fileContent(t, disk, name))
-			require.False(t, w.storage.(*pending.Storage).Pending(name))
+			require.False(t, w.opts.Waiting.Has(name))
 		})
 	}
 	// A line that cannot be put on disk is refused and is not in memory either: its writer may send it again.
 	disk := &brokenStorage{Storage: memory.New(), replaceErr: unix.ENOSPC}
-	require.NoError(t, disk.MkdirAll("--w--"))
-	w := startWriting(t, pending.New(disk, nil), "", Options{Sync: true})
+	w := startWaiting(t, disk, "", Options{Sync: true})
 	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
@@ -138,11 +140,11 @@ func TestSyncNewSession(t *testing.T) {
 	require.Equal(t, before, w.content())
 }
 
-// TestPendingBytes: the total size of pending sessions is bounded, and the accounting matches what is there.
-func TestPendingBytes(t *testing.T) {
+// TestWaitingBytes: the total size of waiting sessions is bounded, and the accounting matches what is there.
+func TestWaitingBytes(t *testing.T) {
 	ctx := context.Background()
-	w, disk := pendingTest(t, Options{})
-	p := w.storage.(*pending.Storage)
+	w, disk := waitingTest(t, Options{})
+	p := w.opts.Waiting
 	count := func() (sum int64) {
 		for _, name := range p.Names() {
 			sum += int64(len(fileContent(t, p, name)))
@@ -158,30 +160,32 @@ func TestPendingBytes(t *testing.T) {
 	_, err = w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Len(t, p.Names(), 2)
-	require.Equal(t, count(), p.Size())
-	require.NotZero(t, p.Size())
+	require.Equal(t, count(), p.bytes)
+	require.NotZero(t, p.bytes)
 
 	// Others hold all that there may be.
 	const large = "scope/large.jsonl"
-	require.NoError(t, p.CreatePending(large, true, storagetest.Content(strings.Repeat("x", int(pending.MaxPendingBytes-p.Size())))))
+	room := maxWaitingBytes - p.bytes
+	require.NoError(t, w.createNamed(large, true, room, storagetest.Content(strings.Repeat("x", int(room)))))
 	onDisk, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
 	_, err = w.append(userLine)
 	require.NoError(t, err)
 	require.Equal(t, w.content(), fileContent(t, disk, name))
-	storagetest.Keep(t, p, large)
-	require.Equal(t, count(), p.Size())
+	_, err = w.toDisk(ctx, large, true)
+	require.NoError(t, err)
+	require.Equal(t, count(), p.bytes)
 	require.NoError(t, w.SyncAll(ctx))
-	require.Zero(t, p.Size())
+	require.Zero(t, p.bytes)
 }
 
-// TestPendingNames: no file is created in memory that could not be created on disk.
-func TestPendingNames(t *testing.T) {
+// TestWaitingNames: no file is created in memory that could not be created on disk.
+func TestWaitingNames(t *testing.T) {
 	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")
 	putFile(t, disk, "dir/there", "x")
-	p := pending.New(disk, nil)
+	w := startWaiting(t, disk, "", Options{})
 	long := strings.Repeat("x", unix.NAME_MAX)
 	file := strings.Repeat("x", unix.NAME_MAX-len(storage.TemporaryName("")))
 	for name, want := range map[string]error{
@@ -197,13 +201,86 @@ func TestPendingNames(t *testing.T) {
 		"a/../x":            storage.ErrBadName,
 		"/x":                storage.ErrBadName,
 	} {
-		err := p.CreatePending(name, true, storagetest.Content("x"))
+		err := w.createNamed(name, true, 1, storagetest.Content("x"))
 		if want == nil {
 			require.NoError(t, err, name)
 			continue
 		}
 		require.ErrorIs(t, err, want, name)
-		require.False(t, p.Pending(name))
+		require.False(t, w.opts.Waiting.Has(name))
 	}
-	require.Empty(t, p.KeepAll(context.Background()))
+	require.Empty(t, w.keepAll(t.Context()))
+}
+
+// TestManyAtOnce: however many are written to at the same time, what does not fit has to go to disk, and nothing stays
+// counted that is not there.
+func TestManyAtOnce(t *testing.T) {
+	const sessions, size = 58, 2 << 20
+	limit := budget.New(budget.Default)
+	disk := memory.New()
+	w := startWriting(t, disk, "", Options{})
+	p := NewWaiting(disk, limit)
+	w.opts.Waiting = p
+	line := bytes.Repeat([]byte("x"), size)
+	var fit atomic.Int64
+	var writers sync.WaitGroup
+	for i := range sessions {
+		writers.Go(func() {
+			var err error
+			if name := fmt.Sprintf("d%d/f", i); i%2 == 0 {
+				err = p.add(name, storage.Stat{}, size, storagetest.Content(string(line)))
+			} else if err = p.add(name, storage.Stat{}, 0, storagetest.Content("")); err == nil {
+				_, err = p.Append(name, line)
+			}
+			if err == nil {
+				fit.Add(1)
+			} else {
+				assert.ErrorIs(t, err, errNoRoom)
+			}
+		})
+	}
+	writers.Wait()
+	require.Positive(t, fit.Load())
+	require.LessOrEqual(t, fit.Load()*size, limit.Limit()/4)
+	require.Equal(t, fit.Load()*size, p.bytes)
+	require.Equal(t, p.bytes, limit.Held())
+	for _, name := range p.Names() {
+		require.NoError(t, w.keep(name, nil))
+	}
+	require.Zero(t, limit.Held())
+	require.Empty(t, p.Names())
+}
+
+// TestWaitingShown: what waits is listed with what is on disk, each name once, with the states that Stat says.
+func TestWaitingShown(t *testing.T) {
+	disk := memory.New()
+	require.NoError(t, disk.WriteFile("d/b", nil))
+	p := NewWaiting(disk, nil)
+	before := storagetest.Stat(t, p, "d")
+	for _, name := range []string{"d/a", "d/c", "e/f/g"} {
+		require.NoError(t, p.add(name, storage.Stat{UID: 7}, 0, storagetest.Content(name)))
+	}
+	require.NotEqual(t, before.Token, storagetest.Stat(t, p, "d").Token, "names were added")
+	for dir, want := range map[string][]string{"": {"d", "e"}, "d": {"a", "b", "c"}, "e": {"f"}, "e/f": {"g"}} {
+		items, err := storage.ListStat(p, dir, func(storage.Item) bool { return true })
+		require.NoError(t, err)
+		var names []string
+		for _, item := range items {
+			names = append(names, item.Name)
+			require.Equal(t, storagetest.Stat(t, p, path.Join(dir, item.Name)), item.Stat)
+		}
+		require.ElementsMatch(t, want, names, dir)
+	}
+	st := storagetest.Stat(t, p, "e/f/g")
+	require.Equal(t, storage.Stat{Token: st.Token, Kind: storage.KindFile, Mode: 0o600, UID: 7}, st)
+	require.Equal(t, storage.KindDir, storagetest.Stat(t, p, "e").Kind)
+	o, err := p.Open("e/f/g")
+	require.NoError(t, err)
+	p.forget("e/f/g")
+	require.Equal(t, "e/f/g", storagetest.ReadObject(t, o), "it stays what it was")
+	_, err = p.Stat("e")
+	require.True(t, storage.IsMissing(err))
+	require.ErrorIs(t, p.List("e", nil, nil), fs.ErrNotExist)
+	_, err = p.Stat("d/a")
+	require.NoError(t, err)
 }

@@ -1,0 +1,164 @@
+package storage_test
+
+import (
+	"io"
+	"io/fs"
+	"path"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/every"
+)
+
+// The first part of the contract: what everything promises that is read (storage.Files).
+
+// badNames could lead out of the root, or cannot name a file.
+var badNames = []string{"..", "/x", "a//b", "a/../b", "./x", "x/", "a\x00b", "../x"}
+
+// none stops at the first name.
+func none(storage.Item) bool { return false }
+
+func TestFilesRefuseBadNames(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		for _, name := range badNames {
+			for op, do := range storagetest.Reads {
+				assert.ErrorIs(t, do(s, name), storage.ErrBadName, "%s(%q)", op, name)
+			}
+			assert.ErrorIs(t, s.List(name, nil, none), storage.ErrBadName, "List(%q)", name)
+		}
+		s.ReadAhead([]string{"", "none", "../x"})
+	})
+}
+
+func TestFilesSayWhatIsMissing(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "file.jsonl", "{}\n")
+		for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
+			for op, do := range storagetest.Reads {
+				assert.ErrorIs(t, do(s, name), fs.ErrNotExist, "%s(%q)", op, name)
+			}
+			assert.ErrorIs(t, s.List(name, nil, none), fs.ErrNotExist, "List(%q)", name)
+		}
+		assert.ErrorIs(t, s.List("file.jsonl", nil, none), fs.ErrNotExist)
+	})
+}
+
+// TestFilesList: a directory has each name once, with its kind and the state that Stat says, and no more of them are looked at
+// than are asked for.
+func TestFilesList(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		for _, name := range []string{"f.jsonl", "p/f1.jsonl", "p/f2.jsonl", "p/g.jsonl", "q/r/f.jsonl"} {
+			s.WriteFile(t, name, name)
+		}
+		for dir, want := range map[string][]storage.Item{
+			"":    {{Name: "f.jsonl", Kind: storage.KindFile}, {Name: "p", Kind: storage.KindDir}, {Name: "q", Kind: storage.KindDir}},
+			"p":   {{Name: "f1.jsonl", Kind: storage.KindFile}, {Name: "f2.jsonl", Kind: storage.KindFile}, {Name: "g.jsonl", Kind: storage.KindFile}},
+			"q":   {{Name: "r", Kind: storage.KindDir}},
+			"q/r": {{Name: "f.jsonl", Kind: storage.KindFile}},
+		} {
+			items, err := storage.List(s, dir)
+			require.NoError(t, err)
+			require.Equal(t, want, items, dir)
+			for most := 1; most <= len(want); most++ {
+				states := map[string]storage.Stat{}
+				require.NoError(t, s.List(dir, nil, func(item storage.Item) bool {
+					st, err := item.State()
+					require.NoError(t, err)
+					states[item.Name] = st
+					return len(states) < most
+				}))
+				require.Len(t, states, most, "it stops when it is told")
+				for name, st := range states {
+					require.Equal(t, storagetest.Stat(t, s, path.Join(dir, name)), st)
+				}
+			}
+			last := want[len(want)-1].Name
+			only := []string{last, "none", want[0].Name}
+			var got []string
+			require.NoError(t, s.List(dir, only, func(item storage.Item) bool {
+				st, err := item.State()
+				require.NoError(t, err)
+				require.Equal(t, st.Kind, item.Kind)
+				got = append(got, item.Name)
+				return true
+			}))
+			require.Equal(t, []string{last, want[0].Name}, got, "those that are there, in their order")
+		}
+		assert.Equal(t, storage.KindDir, storagetest.Stat(t, s, "").Kind)
+		assert.NotEqual(t, storagetest.Stat(t, s, "q").Token, storagetest.Stat(t, s, "q/r").Token)
+		_, err := s.Open("q/r")
+		assert.Error(t, err, "a directory is no file")
+		before := storagetest.Stat(t, s, "p").Token
+		s.Remove(t, "p/f1.jsonl")
+		_, err = s.Stat("p/f1.jsonl")
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		assert.NotEqual(t, before, storagetest.Stat(t, s, "p").Token, "a name is gone")
+	})
+}
+
+// TestFilesPin: an open file stays what it was, and a name that is given to another file is another one.
+func TestFilesPin(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\n")
+		before := storagetest.Stat(t, s, "x.jsonl")
+		first, err := s.Open("x.jsonl")
+		require.NoError(t, err)
+		assert.Equal(t, "one\n", storagetest.ReadObject(t, first))
+		s.WriteFile(t, "x.jsonl", "another\n")
+		after := storagetest.Stat(t, s, "x.jsonl")
+		assert.False(t, after.SameObject(before.Token))
+		assert.Equal(t, int64(8), after.Size)
+		assert.Equal(t, "one\n", storagetest.ReadObject(t, first))
+		assert.Equal(t, "another\n", storagetest.Read(t, s, "x.jsonl"))
+		s.Remove(t, "x.jsonl")
+		assert.Equal(t, "one\n", storagetest.ReadObject(t, first))
+
+		n, err := first.ReadAt(make([]byte, 10), 2)
+		assert.Equal(t, 2, n)
+		assert.ErrorIs(t, err, io.EOF)
+		_, err = first.ReadAt(make([]byte, 1), 100)
+		assert.ErrorIs(t, err, io.EOF)
+		_, err = first.ReadAt(make([]byte, 1), -1)
+		assert.Error(t, err)
+		require.NoError(t, first.Close())
+	})
+}
+
+// TestFilesFollowNoLink: a link is told with where it leads, and never followed.
+func TestFilesFollowNoLink(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		if s.Link == nil {
+			return
+		}
+		s.WriteFile(t, "d/x.jsonl", "")
+		s.Link(t, "d/link", "../d//x.jsonl")
+		st := storagetest.Stat(t, s, "d/link")
+		assert.Equal(t, storage.KindLink, st.Kind)
+		assert.Equal(t, "../d//x.jsonl", st.Link, "as stored")
+		_, err := s.Open("d/link")
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		assert.Empty(t, storagetest.Stat(t, s, "d/x.jsonl").Link)
+	})
+}
+
+func TestEndsInNewline(t *testing.T) {
+	every.Files(t, func(t *testing.T, s every.Store) {
+		for text, want := range map[string]bool{"": true, "\n": true, "x": false, "x\n": true, "x\ny": false} {
+			s.WriteFile(t, "x.jsonl", text)
+			o, err := s.Open("x.jsonl")
+			require.NoError(t, err)
+			got, err := storage.EndsInNewline(o, int64(len(text)))
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "%q", text)
+			if text == "" {
+				_, err = storage.EndsInNewline(o, 5)
+				assert.ErrorIs(t, err, io.EOF, "shorter than it was said to be")
+			}
+			require.NoError(t, o.Close())
+		}
+	})
+}

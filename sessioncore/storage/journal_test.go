@@ -1,0 +1,309 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/every"
+)
+
+// The second part of the contract: how session files are written (storage.Journal).
+
+func TestJournalRefusesBadNames(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		for op, do := range storagetest.Writes {
+			for _, name := range append(badNames, "") {
+				assert.ErrorIs(t, do(s, name), storage.ErrBadName, "%s(%q)", op, name)
+			}
+		}
+	})
+}
+
+func TestJournalSaysWhatIsMissing(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "file.jsonl", "{}\n")
+		s.WriteFile(t, "d/x.jsonl", "{}\n")
+		for op, do := range storagetest.Writes {
+			switch op {
+			case "Replace": // makes what is missing
+				assert.ErrorIs(t, do(s, "file.jsonl/x.jsonl"), unix.ENOTDIR)
+			case "Lock":
+				assert.ErrorIs(t, do(s, "none/x.jsonl"), fs.ErrNotExist)
+				assert.ErrorIs(t, do(s, "file.jsonl/x.jsonl"), fs.ErrNotExist)
+			default:
+				for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
+					assert.ErrorIs(t, do(s, name), fs.ErrNotExist, "%s(%q)", op, name)
+				}
+				assert.ErrorIs(t, do(s, "d"), storage.ErrNotRegular, op)
+			}
+		}
+		_, err := s.Replace("d", storage.Replacement{Expect: storagetest.Stat(t, s, "d").Token, Write: storagetest.Content("x")})
+		assert.ErrorIs(t, err, storage.ErrNotRegular)
+	})
+}
+
+func TestJournalAppend(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\n")
+		before := storagetest.Stat(t, s, "x.jsonl")
+		pinned, err := s.Open("x.jsonl")
+		require.NoError(t, err)
+		defer pinned.Close()
+
+		after, err := s.Append("x.jsonl", []byte("two\nthree\n"))
+		require.NoError(t, err)
+		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), after)
+		assert.NotEqual(t, before.Token, after.Token)
+		assert.True(t, before.SameObject(after.Token))
+		assert.Equal(t, int64(14), after.Size)
+		assert.Equal(t, "one\ntwo\nthree\n", storagetest.Read(t, s, "x.jsonl"))
+		now, err := pinned.Stat()
+		require.NoError(t, err)
+		assert.Equal(t, after, now, "growth shows in what was opened before")
+		assert.Equal(t, "one\ntwo\nthree\n", storagetest.ReadObject(t, pinned))
+
+		unchanged, err := s.Append("x.jsonl", nil)
+		require.NoError(t, err)
+		assert.Equal(t, after, unchanged, "nothing appended, nothing changed")
+		require.NoError(t, s.Sync("x.jsonl"))
+		assert.Equal(t, after, storagetest.Stat(t, s, "x.jsonl"))
+	})
+}
+
+// TestJournalReplace: a file is replaced if it is the expected one, a new one comes with its directories.
+func TestJournalReplace(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		made, err := s.Replace("x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
+		require.NoError(t, err)
+		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), made)
+		assert.Equal(t, uint32(0o600), made.Mode)
+		assert.Equal(t, "one\n", storagetest.Read(t, s, "x.jsonl"))
+
+		called := false
+		_, err = s.Replace("x.jsonl", storage.Replacement{Write: func(io.Writer) error { called = true; return nil }})
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.ErrorIs(t, err, fs.ErrExist)
+		assert.False(t, called, "work for nothing")
+
+		_, err = s.Append("x.jsonl", []byte("two\n"))
+		require.NoError(t, err)
+		_, err = s.Replace("x.jsonl", storage.Replacement{Expect: made.Token, Write: storagetest.Content("lost\n")})
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.NotErrorIs(t, err, fs.ErrExist)
+		assert.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "x.jsonl"))
+
+		old := storagetest.Stat(t, s, "x.jsonl")
+		st, err := s.Replace("x.jsonl", storage.Replacement{Expect: old.Token, Write: storagetest.Content("three\n")})
+		require.NoError(t, err)
+		assert.False(t, st.SameObject(old.Token))
+		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
+		assert.Equal(t, "three\n", storagetest.Read(t, s, "x.jsonl"))
+
+		s.Remove(t, "x.jsonl")
+		_, err = s.Replace("x.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("back\n")})
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.NotErrorIs(t, err, fs.ErrNotExist)
+		at := time.Unix(1_700_000_000, 0)
+		st, err = s.Replace("a/b/empty.jsonl", storage.Replacement{Write: storagetest.Content(""), Modified: at})
+		require.NoError(t, err)
+		assert.Zero(t, st.Size)
+		assert.Equal(t, at, st.ModTime())
+		assert.Equal(t, uint32(storage.DirMode), storagetest.Stat(t, s, "a/b").Mode, "with its directories")
+	})
+}
+
+func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
+	failed := errors.New("the writer failed")
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\n")
+		before := storagetest.Stat(t, s, "x.jsonl")
+		for _, name := range []string{"x.jsonl", "new.jsonl"} {
+			expect := before.Token
+			if name == "new.jsonl" {
+				expect = storage.Token{}
+			}
+			_, err := s.Replace(name, storage.Replacement{Expect: expect, Write: func(w io.Writer) error {
+				_, _ = io.WriteString(w, strings.Repeat("half\n", 50_000))
+				return failed
+			}})
+			assert.ErrorIs(t, err, failed)
+			assert.Panics(t, func() {
+				_, _ = s.Replace(name, storage.Replacement{Expect: expect, Write: func(io.Writer) error { panic("in the writer") }})
+			})
+		}
+		assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
+		items, err := storage.List(s, "")
+		require.NoError(t, err)
+		assert.Equal(t, []storage.Item{{Name: "x.jsonl", Kind: storage.KindFile}}, items)
+	})
+}
+
+func TestJournalReplaceSeesWhatHappensMeanwhile(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\n")
+		_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(w io.Writer) error {
+			_, err := s.Append("x.jsonl", []byte("two\n"))
+			return err
+		}})
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "x.jsonl"))
+
+		_, err = s.Replace("y.jsonl", storage.Replacement{Write: func(w io.Writer) error {
+			s.WriteFile(t, "y.jsonl", "theirs\n")
+			return nil
+		}})
+		assert.ErrorIs(t, err, fs.ErrExist)
+		assert.Equal(t, "theirs\n", storagetest.Read(t, s, "y.jsonl"))
+	})
+}
+
+// TestJournalReplaceWhenReady: what was added while the content was written is not lost, and who is ready decides.
+func TestJournalReplaceWhenReady(t *testing.T) {
+	forbidden := errors.New("forbidden")
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\n")
+		before := storagetest.Stat(t, s, "x.jsonl")
+		replace := func(ready storage.Ready) (after storage.Stat, order []string, err error) {
+			after, err = s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: func(out io.Writer) error {
+				order = append(order, "write")
+				return storagetest.Content("two\n")(out)
+			}, Ready: func(more io.Writer) (storage.Token, error) {
+				order = append(order, "ready")
+				return ready(more)
+			}})
+			return after, order, err
+		}
+		_, order, err := replace(func(io.Writer) (storage.Token, error) { return before.Token, forbidden })
+		assert.ErrorIs(t, err, forbidden)
+		assert.Equal(t, []string{"write", "ready"}, order)
+		assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
+		_, _, err = replace(func(io.Writer) (storage.Token, error) {
+			_, err := s.Append("x.jsonl", []byte("more\n"))
+			return before.Token, err
+		})
+		assert.ErrorIs(t, err, storage.ErrStale)
+		assert.Equal(t, "one\nmore\n", storagetest.Read(t, s, "x.jsonl"))
+
+		before = storagetest.Stat(t, s, "x.jsonl")
+		after, _, err := replace(func(more io.Writer) (storage.Token, error) {
+			now, err := s.Append("x.jsonl", []byte("three\n"))
+			require.NoError(t, err)
+			_, err = io.WriteString(more, "three\n")
+			return now.Token, err
+		})
+		require.NoError(t, err)
+		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), after)
+		assert.False(t, before.SameObject(after.Token))
+		assert.Equal(t, "two\nthree\n", storagetest.Read(t, s, "x.jsonl"))
+	})
+}
+
+// TestJournalReplaceHead: a file that gets another beginning stays the same file, and whoever has it open sees it.
+func TestJournalReplaceHead(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "one\ntwo\n")
+		before := storagetest.Stat(t, s, "x.jsonl")
+		pinned, err := s.Open("x.jsonl")
+		require.NoError(t, err)
+		defer pinned.Close()
+		for _, tail := range []string{"", "three\n"} {
+			after, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte("ONE"), Tail: []byte(tail)})
+			require.NoError(t, err)
+			assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), after)
+			assert.NotEqual(t, before.Token, after.Token)
+			assert.True(t, before.SameObject(after.Token))
+			assert.Equal(t, "ONE\ntwo\n"+tail, storagetest.Read(t, s, "x.jsonl"))
+			assert.Equal(t, "ONE\ntwo\n"+tail, storagetest.ReadObject(t, pinned), "it is the file that was opened before")
+
+			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte("lost")})
+			assert.ErrorIs(t, err, storage.ErrStale)
+			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: after.Token, Head: []byte("longer than the file is")})
+			assert.ErrorIs(t, err, storage.ErrStale)
+			assert.Equal(t, after, storagetest.Stat(t, s, "x.jsonl"))
+			before = after
+		}
+	})
+}
+
+func TestJournalLockExcludesGoroutines(t *testing.T) {
+	const writers, rounds = 8, 50
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "")
+		var inside atomic.Int32
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				for i := range rounds {
+					unlock, err := storagetest.LockPatiently(s, "x.jsonl")
+					if !assert.NoError(t, err) {
+						return
+					}
+					assert.Equal(t, int32(1), inside.Add(1))
+					_, err = s.Append("x.jsonl", fmt.Appendf(nil, "%d %d\n", w, i))
+					assert.NoError(t, err)
+					inside.Add(-1)
+					assert.NoError(t, unlock())
+				}
+			})
+		}
+		all.Wait()
+		assert.Equal(t, writers*rounds, strings.Count(storagetest.Read(t, s, "x.jsonl"), "\n"))
+	})
+}
+
+func TestJournalLockIsWaitedForSoLong(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "x.jsonl", "")
+		unlock := storagetest.Lock(t, s, "x.jsonl")
+		start := time.Now()
+		_, err := s.Lock(t.Context(), "x.jsonl")
+		assert.ErrorIs(t, err, storage.ErrLocked)
+		assert.GreaterOrEqual(t, time.Since(start), storage.LockLimit)
+		assert.Less(t, time.Since(start), storagetest.Generous)
+		require.NoError(t, storagetest.Lock(t, s, "y.jsonl")(), "another file's lock is another")
+
+		got := make(chan error, 1)
+		go func() {
+			again, err := storagetest.LockPatiently(s, "x.jsonl")
+			if err == nil {
+				err = again()
+			}
+			got <- err
+		}()
+		require.NoError(t, unlock())
+		require.NoError(t, <-got)
+		assert.NoError(t, unlock(), "a second call does nothing")
+		require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
+	})
+}
+
+func TestJournalLockEndsWithItsContext(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.Lock(cancelled, "x.jsonl")
+		assert.ErrorIs(t, err, context.Canceled, "also of a lock that is free")
+
+		unlock := storagetest.Lock(t, s, "x.jsonl")
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err = s.Lock(soon, "x.jsonl")
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorIs(t, err, storage.ErrLocked)
+		require.NoError(t, unlock())
+	})
+}

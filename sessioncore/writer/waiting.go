@@ -1,0 +1,358 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// maxWaiting is the maximum number of sessions in memory. They stay there until they go to disk or the mount
+	// ends; a runaway script must not fill the memory with them.
+	maxWaiting = 1000
+	// maxWaitingBytes is the maximum total size of the sessions in memory, enough for many long prompts. What
+	// exceeds it goes to disk at once: nothing is refused, and nothing is lost.
+	maxWaitingBytes = 24 << 20
+)
+
+// ErrTooMany means that the maximum number of sessions wait.
+var ErrTooMany = errors.New("too many new sessions wait for their first answer")
+
+// errNoRoom means that a session cannot be created or grow in memory, and has to go to disk.
+var errNoRoom = errors.New("no room in memory")
+
+// Waiting are the new sessions that are not on disk yet: an assistant's message, an fsync or the end of the mount puts them
+// there (docs/design.md section 2, new-session). As a storage.Files it shows them beside the files on disk, as a
+// storage.Journal it writes them. A nil *Waiting has no sessions, and no room for any.
+type Waiting struct {
+	storage.Files // those on disk
+
+	locks storage.FIFOMutexes[string]
+
+	mu     sync.Mutex // guards the fields below, and what is in files
+	files  map[string]*waitingFile
+	bytes  int64       // the sum of their sizes, and of what is reserved
+	hold   budget.Hold // bytes
+	serial int64       // number of changes, for tokens
+	ended  bool        // no more data may be kept in memory only
+}
+
+// waitingFile is a session in memory.
+type waitingFile struct {
+	data []byte // only appended to, as readers keep slices of it
+	stat storage.Stat
+	made int64 // nanoseconds since the epoch
+	used bool  // it was created with content or appended to, which must not be lost
+}
+
+var _ storage.Storage = (*Waiting)(nil)
+
+// NewWaiting returns a Waiting beside the files on disk. What is in memory is a part of limit, which may be nil.
+func NewWaiting(disk storage.Files, limit *budget.Budget) *Waiting {
+	return &Waiting{Files: disk, files: map[string]*waitingFile{}, hold: limit.Kept()}
+}
+
+// Has reports whether a session is in memory only.
+func (w *Waiting) Has(name string) bool { return w.find(name) != nil }
+
+func (w *Waiting) find(name string) *waitingFile {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files[name]
+}
+
+func (w *Waiting) isUsed(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.files[name]
+	return f != nil && f.used
+}
+
+func (w *Waiting) content(name string) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files[name].data
+}
+
+// end makes everything that is written from now on go to disk.
+func (w *Waiting) end() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
+
+// Names returns the names of the sessions in memory, sorted.
+func (w *Waiting) Names() []string {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.files))
+}
+
+// Stat implements storage.Files. The token of a directory changes with the sessions below it.
+func (w *Waiting) Stat(name string) (storage.Stat, error) {
+	if f := w.find(name); f != nil {
+		return (&waitingObject{w, f}).Stat()
+	}
+	st, err := w.Files.Stat(name)
+	if err == nil && st.Kind != storage.KindDir {
+		return st, nil
+	}
+	_, dir := w.in(name)
+	return dir.over(st, err)
+}
+
+// List implements storage.Files. A name that is on disk too comes once.
+func (w *Waiting) List(dir string, only []string, f func(storage.Item) bool) error {
+	names, _ := w.in(dir)
+	if only != nil && names != nil {
+		return storage.ListOnly(w, dir, only, f)
+	}
+	more := true
+	err := w.Files.List(dir, only, func(item storage.Item) bool {
+		if waits, ok := names[item.Name]; ok {
+			delete(names, item.Name)
+			state := item.State
+			item.State = func() (storage.Stat, error) { return waits.over(state()) }
+		}
+		more = f(item)
+		return more
+	})
+	if err != nil && len(names) == 0 {
+		return err
+	}
+	for name, waits := range names {
+		if !more || !f(storage.Item{Name: name, Kind: waits.Kind, State: func() (storage.Stat, error) { return waits.Stat, nil }}) {
+			break
+		}
+	}
+	return nil
+}
+
+// waitingStat is the state of a session in memory, or of a directory for those below it; zero if there are none.
+type waitingStat struct{ storage.Stat }
+
+// over returns the state of a name that is on disk too, unless err says otherwise.
+func (s waitingStat) over(disk storage.Stat, err error) (storage.Stat, error) {
+	switch {
+	case s.Kind == storage.KindFile, s.Kind == storage.KindDir && err != nil:
+		return s.Stat, nil
+	case s.Kind == storage.KindDir:
+		disk.Modified, disk.Changed = max(disk.Modified, s.Modified), max(disk.Changed, s.Changed)
+	}
+	return disk, err
+}
+
+// in returns what waits directly in a directory, by name, and the state of the directory.
+func (w *Waiting) in(dir string) (names map[string]waitingStat, st waitingStat) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, f := range w.files {
+		below, ok := strings.CutPrefix(name, dir+"/")
+		if !ok && dir != "" {
+			continue
+		} else if dir == "" {
+			below = name
+		}
+		if names == nil {
+			names = map[string]waitingStat{}
+		}
+		st = st.with(f, dir)
+		if base, _, deeper := strings.Cut(below, "/"); deeper {
+			names[base] = names[base].with(f, path.Join(dir, base))
+		} else {
+			names[base] = waitingStat{f.stat}
+		}
+	}
+	return names, st
+}
+
+// with returns the state of a directory with one more session below it.
+func (s waitingStat) with(f *waitingFile, dir string) waitingStat {
+	made := max(s.Modified, f.made)
+	return waitingStat{storage.Stat{
+		Token: storage.Token{Inode: xxhash.Sum64String(dir), Modified: made, Changed: made},
+		Kind:  storage.KindDir, Mode: storage.DirMode, UID: f.stat.UID, GID: f.stat.GID,
+	}}
+}
+
+// Open implements storage.Files.
+func (w *Waiting) Open(name string) (storage.Object, error) {
+	if f := w.find(name); f != nil {
+		return &waitingObject{w, f}, nil
+	}
+	return w.Files.Open(name)
+}
+
+// waitingObject is an open session in memory.
+type waitingObject struct {
+	w    *Waiting
+	file *waitingFile
+}
+
+// ReadAt implements storage.Object.
+func (o *waitingObject) ReadAt(p []byte, off int64) (int, error) {
+	o.w.mu.Lock()
+	data := o.file.data
+	o.w.mu.Unlock()
+	return bytes.NewReader(data).ReadAt(p, off)
+}
+
+// Stat implements storage.Object.
+func (o *waitingObject) Stat() (storage.Stat, error) {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	return o.file.stat, nil
+}
+
+// Close implements storage.Object.
+func (*waitingObject) Close() error { return nil }
+
+// Lock implements storage.Journal. No other process sees the lock, as none knows of the session.
+func (w *Waiting) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	ctx, cancel := storage.WithLimit(ctx)
+	defer cancel()
+	_, leave, err := w.locks.Lock(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, name)
+	}
+	return sync.OnceValue(func() error { leave(); return nil }), nil
+}
+
+// Append implements storage.Journal. The error is errNoRoom if the session has to go to disk with the data.
+func (w *Waiting) Append(name string, data []byte) (storage.Stat, error) {
+	if err := w.reserve(int64(len(data))); err != nil {
+		return storage.Stat{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.files[name] // nobody takes it away without its lock
+	f.data, f.used = append(f.data, data...), true
+	w.touch(f)
+	return f.stat, nil
+}
+
+// Replace implements storage.Journal.
+func (w *Waiting) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	var content bytes.Buffer
+	if r.Write != nil {
+		if err := r.Write(&content); err != nil {
+			return storage.Stat{}, err
+		}
+	}
+	if r.Ready != nil {
+		var err error
+		if r.Expect, err = r.Ready(&content); err != nil {
+			return storage.Stat{}, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.files[name]
+	if old == nil || old.stat.Token != r.Expect || len(old.data) < len(r.Head) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	data := content.Bytes()
+	if r.Write == nil {
+		data = slices.Concat(r.Head, old.data[len(r.Head):], r.Tail)
+	}
+	w.resize(int64(len(data) - len(old.data)))
+	return w.put(name, waitingFile{data: data, stat: old.stat, made: old.made, used: old.used || len(r.Tail) > 0}), nil
+}
+
+// Sync implements storage.Journal. A session in memory stays there.
+func (w *Waiting) Sync(string) error { return nil }
+
+// add adds a session with the content that write writes, whose user and group are those of owner. room is more than zero if
+// the content must not be lost, and about as many bytes. The error is that of write, ErrTooMany, errNoRoom, or wraps
+// fs.ErrExist.
+func (w *Waiting) add(name string, owner storage.Stat, room int64, write func(io.Writer) error) error {
+	if err := w.reserve(room); err != nil {
+		return err
+	}
+	var content bytes.Buffer
+	err := write(&content)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resize(-room)
+	switch {
+	case err != nil:
+		return err
+	case w.files[name] != nil:
+		return fmt.Errorf("%w: %s", fs.ErrExist, name)
+	case room > 0 && w.ended:
+		return errNoRoom
+	case len(w.files) >= maxWaiting:
+		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(w.files))
+	}
+	w.resize(int64(content.Len()))
+	w.put(name, waitingFile{
+		data: content.Bytes(), made: time.Now().UnixNano(), used: room > 0,
+		stat: storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode, UID: owner.UID, GID: owner.GID},
+	})
+	return nil
+}
+
+// put gives a name to a new session. Callers must hold w.mu.
+func (w *Waiting) put(name string, f waitingFile) storage.Stat {
+	w.serial++
+	f.stat.Inode = uint64(w.serial)
+	w.touch(&f)
+	w.files[name] = &f
+	return f.stat
+}
+
+// touch gives a session a new token. Callers must hold w.mu.
+func (w *Waiting) touch(f *waitingFile) {
+	w.serial++
+	f.stat.Size, f.stat.Modified, f.stat.Changed = int64(len(f.data)), time.Now().UnixNano(), w.serial
+}
+
+// forget removes a session that has gone to disk.
+func (w *Waiting) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resize(-int64(len(w.files[name].data)))
+	delete(w.files, name)
+}
+
+// reserve makes room for n more bytes, which are counted at once, so that writers of several sessions cannot take the
+// same room.
+func (w *Waiting) reserve(n int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	size := w.bytes + n
+	if n > 0 && (w.ended || size > maxWaitingBytes || w.hold.Resize(size) != nil) {
+		return errNoRoom
+	}
+	w.bytes = size
+	return nil
+}
+
+// resize counts a change of what is in memory. Callers must hold w.mu.
+func (w *Waiting) resize(more int64) {
+	w.bytes += more
+	w.hold.Set(w.bytes)
+}
