@@ -44,6 +44,7 @@ var ownImports = map[string][]string{
 	"/history":                        {"/budget", "/storage"},
 	"/names":                          {"/internal/rawjson", "/internal/wyhash"},
 	"/page":                           {},
+	"/persist":                        {"", "/document", "/internal/rawjson", "/names"},
 	"/program":                        {"/internal/rawjson", "/storage"},
 	"":                                {"/document", "/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},
 	"/clients":                        {"", "/internal/filelock", "/internal/procfs", "/internal/rawjson", "/storage"},
@@ -54,7 +55,7 @@ var ownImports = map[string][]string{
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
 	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/storage", "/storage/dir", "/storage/gzip", "/writer"},
-	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/program", "/storage"},
+	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -112,14 +113,14 @@ func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*dra
 // drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
 func (w *Writer) drafts(s *sessioncore.Session, f sessioncore.Format, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
-	rules := persistRules{blobs: w.opts.Blobs != nil && f.Dialect != sessioncore.Pi, newer: f.Slot}
+	rules := persist.Rules{Blobs: w.opts.Blobs != nil && f.Dialect != sessioncore.Pi, Newer: f.Slot}
 	asked := f.Dialect != sessioncore.OMP
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
 		if err == nil && len(draft.blobs) > 0 && !asked {
 			asked = true
 			if w.keepsImages(s.Name()) {
-				rules.blobs = false
+				rules.Blobs = false
 				draft, err = parseDraft(line, f.Dialect, rules)
 			}
 		}
@@ -177,10 +178,10 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessio
 	return drafts, bad
 }
 
-func (w *Writer) putBlob(b lineBlob) error {
-	hash, err := w.opts.Blobs.Put(b.data, b.ending)
-	if err == nil && hash != blobName(b.data) {
-		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, blobName(b.data))
+func (w *Writer) putBlob(b persist.Blob) error {
+	hash, err := w.opts.Blobs.Put(b.Data, b.Ending)
+	if err == nil && hash != persist.BlobName(b.Data) {
+		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, persist.BlobName(b.Data))
 	}
 	return err
 }

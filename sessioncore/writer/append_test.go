@@ -16,6 +16,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/memory"
@@ -341,7 +342,7 @@ func TestAppendIndexesTheTail(t *testing.T) {
 
 // TestAppendWithoutUsage: the client cannot open a session with an assistant's message without usage.
 func TestAppendWithoutUsage(t *testing.T) {
-	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), sessioncore.OMP, persistRules{})
+	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), sessioncore.OMP, persist.Rules{})
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0,`+noUsage+`}}`, string(d.text))
 }

@@ -6,22 +6,23 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/persist"
 )
 
 // draft is a line to be appended, checked as far as possible without the session.
 type draft struct {
 	kind   sessioncore.EntryType
-	text   rawjson.Value // on one line, with size controls applied
-	blobs  []lineBlob    // blobs that text refers to
-	id     rawjson.Value // nil if it has to be created
-	parent rawjson.Value // nil if it has to be chosen
+	text   rawjson.Value  // on one line, with size controls applied
+	blobs  []persist.Blob // blobs that text refers to
+	id     rawjson.Value  // nil if it has to be created
+	parent rawjson.Value  // nil if it has to be chosen
 	timed  bool
 
 	answered bool // it is an assistant message
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.
-func parseDraft(line []byte, d *sessioncore.Dialect, rules persistRules) (*draft, error) {
+func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
 	}
@@ -41,18 +42,18 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persistRules) (*draft
 	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine leaves every offset as it was
 		text = fills.Apply(text)
 	}
-	p, err := persist(text, rules)
+	p, err := persist.Line(text, rules)
 	if err != nil {
 		return nil, err
 	}
 	// Invalid UTF-8 grows when it is replaced: check the size of what is written.
-	if len(p.text) > MaxLine {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.text), MaxLine)
+	if len(p.Text) > MaxLine {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.Text), MaxLine)
 	}
 	return &draft{
-		kind: kind, text: p.text, blobs: p.blobs,
-		id: p.text.Member("id"), parent: p.text.Member(d.ParentKey), timed: p.text.Member("timestamp") != nil,
-		answered: kind == sessioncore.TypeMessage && p.text.Member("message").Member("role").Is("assistant"),
+		kind: kind, text: p.Text, blobs: p.Blobs,
+		id: p.Text.Member("id"), parent: p.Text.Member(d.ParentKey), timed: p.Text.Member("timestamp") != nil,
+		answered: kind == sessioncore.TypeMessage && p.Text.Member("message").Member("role").Is("assistant"),
 	}, nil
 }
 

@@ -179,7 +179,7 @@ func TestOperatorAppendMovesAndGoesOn(t *testing.T) {
 // TestOperatorSizeControls: as in omp: images go into blobs, strings are cut.
 func TestOperatorSizeControls(t *testing.T) {
 	w := startMemory(t, opFile, Options{})
-	_, err := w.append(`{"type":"message","message":{"role":"user","partialJson":1,"content":[{"type":"image","data":"` + longBase64 + `"},{"type":"text","text":"` + strings.Repeat("x", maxPersist+1) + `"}]}}`)
+	_, err := w.append(`{"type":"message","message":{"role":"user","partialJson":1,"content":[{"type":"image","data":"` + longBase64 + `"},{"type":"text","text":"` + strings.Repeat("x", 500_000+1) + `"}]}}`)
 	require.NoError(t, err)
 	line := w.added(opFile)[0]
 	require.Len(t, w.blobs.blobs, 1)

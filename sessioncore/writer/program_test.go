@@ -49,7 +49,7 @@ func TestImagesOfPi(t *testing.T) {
 		marked = `{"type":"model_change","id":"m","parentId":null,"timestamp":"2026-02-16T10:20:30.000Z","provider":"openai","modelId":"gpt"}` + "\n"
 		omps   = `{"type":"model_change","id":"m","parentId":null,"timestamp":"2026-02-16T10:20:30.000Z","model":"openai/gpt"}` + "\n"
 	)
-	huge := strings.Repeat("QUJD", maxPersist/3)
+	huge := strings.Repeat("QUJD", 500_000/3)
 	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge + `"}],"image_url":"data:image/png;base64,` + huge + `"}}`
 	is := func(p program.Program) func() program.Program { return func() program.Program { return p } }
 	tests := []struct {

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/persist"
 
 	"github.com/stretchr/testify/require"
 )
@@ -187,7 +188,7 @@ func reappended(t *testing.T, path string) (entries int) {
 			continue // one of version 1 that keeps nothing
 		}
 		bare := setMembers(text, []objectMember{{"id", ""}, {"parentId", ""}})
-		_, err = parseDraft(bare, sessioncore.OMP, persistRules{blobs: true})
+		_, err = parseDraft(bare, sessioncore.OMP, persist.Rules{Blobs: true})
 		require.NoError(t, err, "%s: %.300s", path, text)
 		entries++
 	}

@@ -14,6 +14,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage/dir"
 )
 
@@ -82,13 +83,13 @@ func FuzzPersist(f *testing.F) {
 		if !rawjson.IsValidObject(v) {
 			return
 		}
-		once, err := persist(v, persistRules{blobs: true})
+		once, err := persist.Line(v, persist.Rules{Blobs: true})
 		require.NoError(t, err)
-		require.True(t, json.Valid(once.text) && utf8.Valid(once.text), "%q", once.text)
-		twice, err := persist(once.text, persistRules{blobs: true})
+		require.True(t, json.Valid(once.Text) && utf8.Valid(once.Text), "%q", once.Text)
+		twice, err := persist.Line(once.Text, persist.Rules{Blobs: true})
 		require.NoError(t, err)
-		require.Equal(t, string(once.text), string(twice.text))
-		require.Empty(t, twice.blobs)
+		require.Equal(t, string(once.Text), string(twice.Text))
+		require.Empty(t, twice.Blobs)
 	})
 }
 

@@ -18,6 +18,14 @@ import (
 // MaxLine is the longest line that can be written, in bytes (docs/design.md section 2).
 const MaxLine = 64 << 20
 
+// BlobPutter stores the blobs that lines refer to.
+type BlobPutter interface {
+	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already is
+	// left as it is. If ending is not empty, the blob gets a second name with that ending where the file system has
+	// links; for the second name there is no error.
+	Put(data []byte, ending string) (hash string, err error)
+}
+
 // Options configure a Writer. The zero value is the mount's default, without a blob store.
 type Options struct {
 	// Journal writes the session files; nil makes every write fail with ErrReadOnly.

@@ -1,4 +1,4 @@
-package writer
+package persist
 
 import (
 	"bytes"
@@ -172,7 +172,7 @@ func (p *persister) isLongImage(at textSpan) bool {
 // moveOut moves the string at a place in f into a blob. All else in f stays as it is.
 func (p *persister) moveOut(f *persistFrame, at textSpan, mime string) {
 	p.undo(f)
-	if p.rules.blobs {
+	if p.rules.Blobs {
 		text, _ := p.text[at.start:at.end].Bytes()
 		p.edits = append(p.edits, rawjson.Edit{Start: at.start, End: at.end, Text: p.blob(decodeBase64(text), imageEnding(mime))})
 	}

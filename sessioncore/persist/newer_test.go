@@ -1,4 +1,4 @@
-package writer
+package persist
 
 import (
 	"crypto/sha256"
@@ -157,14 +157,14 @@ func TestPersistNewer(t *testing.T) {
 		if i >= len(want) {
 			continue
 		}
-		got, err := persist(rawjson.Value(give), persistRules{blobs: true, newer: true})
+		got, err := Line(rawjson.Value(give), Rules{Blobs: true, Newer: true})
 		require.NoError(t, err)
-		text := string(got.text)
-		for _, b := range got.blobs {
-			text += " " + blobName(b.data) + "." + b.ending
+		text := string(got.Text)
+		for _, b := range got.Blobs {
+			text += " " + BlobName(b.Data) + "." + b.Ending
 		}
 		sum := sha256.Sum256([]byte(text))
-		require.Equal(t, want[i], hex.EncodeToString(sum[:8]), "entry %d: %.2000s\nbecame %.2000s", i, give, got.text)
+		require.Equal(t, want[i], hex.EncodeToString(sum[:8]), "entry %d: %.2000s\nbecame %.2000s", i, give, got.Text)
 	}
 	if file := os.Getenv(recordEnv); file != "" {
 		require.NoError(t, os.WriteFile(file, []byte(all.String()), 0o644))

@@ -1,14 +1,16 @@
-package writer
+package persist
 
 import (
+	"fmt"
 	"strconv"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file applies the size controls of docs/format.md, Persisting, to an entry's text: one pass over the tokens,
-// without recursion, which collects edits. What is not edited keeps its bytes. persistnewer.go has what omp 18 does
+// Line applies the size controls of docs/format.md, Persisting, to an entry's text: one pass over the tokens,
+// without recursion, which collects edits. What is not edited keeps its bytes. newer.go has what omp 18 does
 // otherwise than 14.9.9.
 
 const (
@@ -27,18 +29,10 @@ const (
 	maxDepth = 100_000
 )
 
-// BlobPutter stores the blobs that lines refer to.
-type BlobPutter interface {
-	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already is
-	// left as it is. If ending is not empty, the blob gets a second name with that ending where the file system has
-	// links; for the second name there is no error.
-	Put(data []byte, ending string) (hash string, err error)
-}
-
-// persistRules say how the client of a session writes lines.
-type persistRules struct {
-	blobs bool // images go into blobs, else they stay in the line whatever their length
-	newer bool // as omp 18 does, else as omp 14.9.9
+// Rules say how the client of a session writes lines.
+type Rules struct {
+	Blobs bool // images go into blobs, else they stay in the line whatever their length
+	Newer bool // as omp 18 does, else as omp 14.9.9
 }
 
 // persistKey classifies a member's key for the size controls.
@@ -87,8 +81,8 @@ func (k persistKey) isSignature() bool {
 }
 
 // isTransient reports whether a member with this key is not written.
-func (r persistRules) isTransient(k persistKey) bool {
-	return k == keyEvents || k == keyPartialJSON && !r.newer
+func (r Rules) isTransient(k persistKey) bool {
+	return k == keyEvents || k == keyPartialJSON && !r.Newer
 }
 
 // textSpan is the range [start, end) of a text; the zero value means none.
@@ -114,36 +108,36 @@ type persistFrame struct {
 	newer newerFrame
 }
 
-// persisted is an entry's text after the size controls, and the blobs that it refers to.
-type persisted struct {
-	text  rawjson.Value
-	blobs []lineBlob
+// Result is an entry's text after the size controls, and the blobs that it refers to.
+type Result struct {
+	Text  rawjson.Value
+	Blobs []Blob
 }
 
-// lineBlob is what a line refers to.
-type lineBlob struct {
-	data   []byte
-	ending string // of its second name, such as png; "" for none
+// Blob is what a line refers to.
+type Blob struct {
+	Data   []byte
+	Ending string // of its second name, such as png; "" for none
 }
 
 // persister collects what the size controls change.
 type persister struct {
 	text   rawjson.Value
-	rules  persistRules
+	rules  Rules
 	scan   rawjson.Scanner
 	edits  rawjson.Edits
-	blobs  []lineBlob
+	blobs  []Blob
 	frames []persistFrame
 }
 
-// persist applies the size controls to a valid object. Invalid UTF-8 becomes U+FFFD, as readers would decode it.
-func persist(text rawjson.Value, rules persistRules) (persisted, error) {
-	if rules.newer {
+// Line applies the size controls to a valid object. Invalid UTF-8 becomes U+FFFD, as readers would decode it.
+func Line(text rawjson.Value, rules Rules) (Result, error) {
+	if rules.Newer {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
 	if err := p.walk(); err != nil {
-		return persisted{}, err
+		return Result{}, err
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = document.IllFormedEdits(p.edits, text, 0)
@@ -151,7 +145,7 @@ func persist(text rawjson.Value, rules persistRules) (persisted, error) {
 	if len(p.edits) > 0 {
 		text = p.edits.Apply(text)
 	}
-	return persisted{text, p.blobs}, nil
+	return Result{text, p.blobs}, nil
 }
 
 // walk visits the tokens. The text is valid, so that only its structure matters.
@@ -216,7 +210,7 @@ func (p *persister) atKey() bool {
 func (p *persister) open(i int, object bool) error {
 	p.scalar(i, i+1) // as a value of its parent: neither string nor number
 	if len(p.frames) >= maxDepth {
-		return &FieldError{Want: "no more than " + strconv.Itoa(maxDepth) + " levels of arrays and objects"}
+		return fmt.Errorf("%w: expected no more than %d levels of arrays and objects", sessioncore.ErrInvalid, maxDepth)
 	}
 	f := persistFrame{object: object, key: p.valueKey(), dropAt: -1, dataEdit: -1}
 	f.newer.edits, f.newer.blobs = len(p.edits), len(p.blobs)
@@ -267,7 +261,7 @@ func (p *persister) close() {
 	if f.dropAt >= 0 {
 		p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: f.prevEnd})
 	}
-	if p.rules.newer {
+	if p.rules.Newer {
 		p.closeNewer(f)
 	} else {
 		if f.inList && f.image && f.data.end != 0 {

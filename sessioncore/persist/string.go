@@ -1,4 +1,4 @@
-package writer
+package persist
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
 	if key == keyImageURL {
 		if text, _ := token.Bytes(); isImageURL(text) {
-			if !p.rules.blobs { // leave it whole: a truncated image is useless
+			if !p.rules.Blobs { // leave it whole: a truncated image is useless
 				return nil, 0
 			}
 			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(names.TextUTF8(string(text))), "")}, 0
@@ -25,7 +25,7 @@ func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *
 		return nil, 0
 	}
 	if key.isSignature() {
-		if p.rules.newer {
+		if p.rules.Newer {
 			return nil, 0
 		}
 		return &rawjson.Edit{Start: start, End: start + len(token), Text: `""`}, 0
@@ -42,7 +42,7 @@ func (p *persister) image(f *persistFrame) {
 	if isReference(text) || unitsOf(token[1:len(token)-1]) < minBlob {
 		return
 	}
-	if !p.rules.blobs {
+	if !p.rules.Blobs {
 		if f.dataEdit >= 0 { // a truncated image is useless
 			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
 		}
@@ -61,12 +61,12 @@ func isReference(text []byte) bool { return bytes.HasPrefix(text, []byte(rawjson
 
 // blob records data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte, ending string) string {
-	p.blobs = append(p.blobs, lineBlob{data, ending})
-	return `"` + rawjson.BlobPrefix + blobName(data) + `"`
+	p.blobs = append(p.blobs, Blob{data, ending})
+	return `"` + rawjson.BlobPrefix + BlobName(data) + `"`
 }
 
-// blobName returns the name of a blob: its SHA-256 in lower-case hex.
-func blobName(data []byte) string {
+// BlobName returns the name of a blob: its SHA-256 in lower-case hex.
+func BlobName(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
