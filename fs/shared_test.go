@@ -1,12 +1,10 @@
 package fs_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,17 +14,13 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // Ways to show a directory as a server of several machines does. O_APPEND does not get there: whoever appends writes where
 // its kernel believes the end of the file to be.
 const (
 	remembers = "remembers" // the kernel remembers what it knows of files for an hour
-	delays    = "delays"    // the kernel keeps what is written until the file is closed
 	slow      = "slow"      // each read takes its time, and the kernel keeps nothing
-	overlaps  = "overlaps"  // another machine appends at the same place while a session is appended to
 )
 
 func sharedLoopback(from, how string, options *fusefs.Options) (fusefs.InodeEmbedder, error) {
@@ -43,13 +37,8 @@ func sharedLoopback(from, how string, options *fusefs.Options) (fusefs.InodeEmbe
 	case remembers:
 		options.AttrTimeout = &hour
 		return &remembered{root}, nil
-	case delays:
-		options.ExtraCapabilities |= fuse.CAP_WRITEBACK_CACHE
 	case slow:
 		return &slowDisk{root}, nil
-	case overlaps:
-		options.AttrTimeout = &hour
-		return &overlapped{root, &otherMachine{}}, nil
 	}
 	return root, nil
 }
@@ -103,60 +92,6 @@ func (f *slowFile) Read(ctx context.Context, buf []byte, off int64) (fuse.ReadRe
 	return f.LoopbackFile.Read(ctx, buf, off)
 }
 
-// otherMachine appends to the same file while we do, every second time.
-type otherMachine struct {
-	mu     sync.Mutex // guards writes
-	writes int
-}
-
-type overlapped struct {
-	*fusefs.LoopbackNode
-	other *otherMachine
-}
-
-var (
-	_ = (fusefs.NodeWriter)((*overlapped)(nil))
-	_ = (fusefs.NodeWrapChilder)((*overlapped)(nil))
-)
-
-func (n *overlapped) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
-	return &overlapped{ops.(*fusefs.LoopbackNode), n.other}
-}
-
-func (n *overlapped) Write(ctx context.Context, f fusefs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
-	path := filepath.Join(n.RootData.Path, n.Path(nil))
-	o := n.other
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	isSession := strings.HasSuffix(path, ".jsonl") && bytes.HasPrefix(data, []byte("{"))
-	if isSession {
-		o.writes++
-	}
-	writes := o.writes
-	theirs := func(length int) {
-		line := fmt.Sprintf(`{"type":"custom","id":"%s","parentId":"e3","timestamp":"2026-02-16T10:20:30.000Z","customType":"theirs","data":"`, entryID(1<<24+writes))
-		line += strings.Repeat("x", max(0, length-len(line)-3)) + `"}` + "\n"
-		if file, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-			_, _ = file.WriteAt([]byte(line), off)
-			_ = file.Close()
-		}
-	}
-	if isSession && writes%8 == 1 {
-		theirs(len(data) + 100) // ours is written over theirs
-	}
-	written, errno := f.(fusefs.FileWriter).Write(ctx, data, off)
-	switch {
-	case !isSession:
-	case writes%8 == 3:
-		theirs(len(data) + 200)
-	case writes%8 == 5:
-		theirs(len(data))
-	case writes%8 == 7:
-		theirs(0)
-	}
-	return written, errno
-}
-
 // lines returns the texts of the user's messages in a session file, in whole lines, and how many lines are none.
 func (a agent) lines(name string) (texts map[string]int, torn int) {
 	texts = map[string]int{}
@@ -173,34 +108,6 @@ func (a agent) lines(name string) (texts map[string]int, torn int) {
 		}
 	}
 	return texts, torn
-}
-
-// TestSharedOverlap: whatever another machine writes at the place of an append, what was acknowledged is there once, and
-// each line under the one before it.
-func TestSharedOverlap(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s"), strings.Join(writtenEntries, ""))
-	m := mountForTest(t, newLoopbackAs(t, a.dir, t.TempDir(), overlaps).dir)
-	var want []string
-	for n := range 24 {
-		var text strings.Builder
-		for line := range 1 + n%3 {
-			want = append(want, fmt.Sprintf("write %d, line %d", n, line))
-			text.WriteString(message(want[len(want)-1]) + "\n")
-		}
-		require.NoError(t, put(m.session("s", "append"), text.String()))
-		branch, err := os.ReadFile(m.session("s", "branches/current/entries.jsonl"))
-		require.NoError(t, err)
-		for line := range 1 + n%3 {
-			require.Contains(t, string(branch), fmt.Sprintf(`"write %d, line %d"`, n, line), "lines of one write are one branch")
-		}
-	}
-	texts, torn := a.lines("s")
-	for _, text := range want {
-		require.Equal(t, 1, texts[text], text)
-	}
-	require.NotZero(t, torn, "nothing was written at the same place")
-	require.Contains(t, m.logged(), "another machine wrote to the same place")
 }
 
 // TestSharedMounts: two daemons write to one session, each through a file system of its own whose kernel remembers what
@@ -253,20 +160,4 @@ func TestSharedMounts(t *testing.T) {
 		_, err := os.Stat(mounts[0].session("s", "entries/seen.json"))
 		return err == nil
 	}, patience, 10*time.Millisecond)
-}
-
-// TestSharedLockIsSeen: who looks at a lock from another machine sees whose it is.
-func TestSharedLockIsSeen(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s"))
-	s, err := dir.Open(filepath.Join(newLoopbackAs(t, a.dir, t.TempDir(), delays).dir, "sessions"))
-	require.NoError(t, err)
-	defer s.Close()
-	require.True(t, s.Shared())
-	unlock, err := s.Lock(t.Context(), "p/s.jsonl")
-	require.NoError(t, err)
-	text, err := os.ReadFile(a.path(".s.jsonl.lock"))
-	require.NoError(t, err)
-	require.Contains(t, string(text), fmt.Sprint(os.Getpid(), ":"))
-	require.NoError(t, unlock())
 }
