@@ -99,29 +99,6 @@ func TestFullDisk(t *testing.T) {
 	w.wellRead()
 }
 
-// TestFileSizeLimit: RLIMIT_FSIZE is met as a full disk is, with EFBIG.
-func TestFileSizeLimit(t *testing.T) {
-	w := newWriting(t)
-	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "blobs"), 0o700))
-	size := uint64(len(w.raw("s")))
-	for _, room := range []uint64{0, 1, 100} { // in the middle of a line, or at its first byte
-		limit := unix.Rlimit{Cur: size + room, Max: unix.RLIM_INFINITY}
-		require.NoError(t, unix.Prlimit(w.m.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil))
-		before := w.raw("s")
-		list := listing(t, w.dir)
-		require.ErrorIs(t, put(w.in("append"), message(strings.Repeat("x", 300))+"\n"), syscall.EFBIG)
-		require.Contains(t, w.read("last-error"), "file too large")
-		require.ErrorIs(t, put(w.in("title"), strings.Repeat("t", 300)+"\n"), syscall.EFBIG)
-		require.ErrorIs(t, put(w.in("labels"), "e1 "+strings.Repeat("t", 300)+"\n"), syscall.EFBIG)
-		require.ErrorIs(t, put(w.in("append"), bigImage(5000)+"\n"), syscall.EFBIG)
-		w.unchanged(before, "over the limit")
-		require.Equal(t, list, listing(t, w.dir), "nothing is left behind")
-	}
-	limit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
-	require.NoError(t, unix.Prlimit(w.m.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil))
-	w.takesEveryWrite()
-}
-
 // plainUser is the user that a daemon runs as where we are root, which no mode stops.
 const plainUser = 65534
 
@@ -201,24 +178,6 @@ func TestReadOnlySource(t *testing.T) {
 		w.refusesFork("Read-only file system")
 		require.ErrorIs(t, put(w.m.path("new-session"), "/in/memory\n"), syscall.EROFS, "it could not be kept")
 	})
-}
-
-// TestFileGone: a session whose file goes away, or is one no more, while a control file is open.
-func TestFileGone(t *testing.T) {
-	w := newWriting(t)
-	fd := w.openAppend(unix.O_RDWR)
-	defer unix.Close(fd)
-	require.NoError(t, os.Remove(w.path("s.jsonl")))
-	_, err := unix.Write(fd, []byte(message("x")+"\n"))
-	require.ErrorIs(t, err, syscall.ESTALE)
-	require.NoFileExists(t, w.path("s.jsonl"), "it is not made anew")
-	w.replace("s", header("s"), strings.Join(writtenEntries, ""))
-	_, err = unix.Write(fd, []byte(message("x")+"\n"))
-	require.NoError(t, err, "a replaced file is the session, as it now is")
-	w.replace("s", "no session\n")
-	_, err = unix.Write(fd, []byte(message("x")+"\n"))
-	require.ErrorIs(t, err, syscall.ESTALE)
-	require.Equal(t, "no session\n", w.raw("s"))
 }
 
 // TestOwnerIsKept: what a daemon of root's writes belongs to the owner of the directory.

@@ -69,14 +69,3 @@ func (w *writing) checkFork(path, what string) {
 	id := ask(t, filepath.Join(dir, "append"), message("in the fork"))
 	require.Equal(t, list[5].ID+"\n", run(t, "jq", "-r", ".parentId", filepath.Join(dir, "entries", id+".json")))
 }
-
-// TestForkOfOddIDs: an id is what the line says, blanks included.
-func TestForkOfOddIDs(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s"), entry(0, "a b", "", "x"), entry(1, "ü/%", "a b", "x"))
-	w := &writing{a, mountForTest(t, a.dir)}
-	for n, line := range []string{"a b", "ü/%"} {
-		path := ask(t, w.in("fork"), line)
-		require.Len(t, names(t, w.m.path(path, "entries")), n+1, line)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -342,25 +341,4 @@ func TestPendingLinks(t *testing.T) {
 	require.Equal(t, "entries/e3.json", w.leaf())
 	run(t, "ln", "-sfn", "e1", w.in("leaf"))
 	require.Equal(t, "entries/e1.json", w.leaf())
-}
-
-// TestLeafOfOddIDs: an id that is no plain name is named as entries/ and tree/ show it, or as it is.
-func TestLeafOfOddIDs(t *testing.T) {
-	a := newAgent(t)
-	odd := []string{"a b", "ü", "x%y", ".hidden", "-dash", "entry.json", "current", "it's"}
-	text := header("s")
-	for i, id := range odd {
-		text += entry(i, id, "", "x")
-	}
-	a.write("s", text, entry(99, "last", "", "x"))
-	w := &writing{a, mountForTest(t, a.dir)}
-	shown, roots := names(t, w.in("entries")), slices.DeleteFunc(names(t, w.in("tree")), func(n string) bool { return n == ".deep" })
-	for i, id := range odd {
-		for _, target := range []string{"entries/" + shown[i], filepath.Join(w.in("entries"), shown[i]), shown[i], "tree/" + roots[i], id} {
-			run(t, "ln", "-sfn", "last", w.in("leaf"))
-			_, problems, err := tool(t, "ln", "-sfn", "--", target, w.in("leaf"))
-			require.NoError(t, err, "%s: %s", target, problems)
-			require.Equal(t, "entries/"+shown[i], w.leaf(), target)
-		}
-	}
 }

@@ -107,49 +107,6 @@ func TestBadLineAmongGood(t *testing.T) {
 	}
 }
 
-// TestLineShapes: empty lines, carriage returns, a last line without its newline, half a line.
-func TestLineShapes(t *testing.T) {
-	w := newWriting(t)
-	for _, c := range []struct {
-		text string
-		want int
-		err  error
-	}{
-		{"", 0, nil},
-		{"\n", 0, nil},
-		{"\n\n\n" + message("a") + "\n\n" + message("b") + "\n\n", 2, nil},
-		{message("a") + "\r\n" + message("b") + "\r\n", 2, nil},
-		{" \t" + message("a") + " \t\n", 1, nil},
-		{message("a"), 1, nil},
-		{message("a") + "\n" + message("b"), 2, nil},
-		{`{"type":"message","message":{"role":"us`, 0, syscall.EINVAL},
-		{message("a") + "\n" + `{"type":`, 1, syscall.EINVAL},
-		{"hello", 0, syscall.EINVAL},
-		{message("a") + message("b") + "\n", 0, syscall.EINVAL},
-		{"[" + message("a") + "]\n", 0, syscall.EINVAL},
-		{"null\n", 0, syscall.EINVAL},
-		{`{"type":"nonsense"}` + "\n", 0, syscall.EINVAL},
-		{`{"type":"message","id":"e1","message":{"role":"user","content":"x"}}` + "\n", 0, syscall.EEXIST},
-		{`{"type":"message","parentId":"nobody","message":{"role":"user","content":"x"}}` + "\n", 0, syscall.ENOENT},
-		{`{"type":"label","targetId":"nobody","label":"x"}` + "\n", 0, syscall.ENOENT},
-		{message("\xff\xfe") + "\n", 1, nil},
-		{message("\x00") + "\n", 0, syscall.EINVAL},
-	} {
-		before := w.raw("s")
-		err := put(w.in("append"), c.text)
-		if c.err == nil {
-			require.NoError(t, err, "%.200q", c.text)
-		} else {
-			require.ErrorIs(t, err, c.err, "%.200q", c.text)
-			why := w.read("last-error")
-			require.Contains(t, why, "append: ", "%.200q", c.text)
-			require.Contains(t, why, c.err.Error(), "%.200q", c.text)
-		}
-		require.Len(t, w.added(before), c.want, "%.200q", c.text)
-	}
-	w.wellRead()
-}
-
 // TestLineTooLong: a line over 64 MiB is EFBIG to its end; the next line works, on the same open file too.
 func TestLineTooLong(t *testing.T) {
 	notUnderRace(t)

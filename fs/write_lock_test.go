@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -334,27 +333,6 @@ func testTwoMountsAndAClient(t *testing.T, follows string) {
 	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")))
 	require.Equal(t, names(t, w.in("entries")), names(t, other.session("s", "entries")))
 	require.Empty(t, w.read("problems.jsonl"))
-}
-
-// TestGateHeld: while a client holds the outer lock, writes are EBUSY and last-error names it. That goes also for the lock
-// of a path with links, if SOURCE was given so.
-func TestGateHeld(t *testing.T) {
-	link := filepath.Join(t.TempDir(), "agent")
-	w := newWriting(t, func(c *mountConfig) {
-		require.NoError(t, os.Symlink(c.options.Source, link))
-		c.options.SourceAs = link
-	})
-	for _, path := range []string{w.path(".s.jsonl.lock.os"), filepath.Join(link, "sessions/p/.s.jsonl.lock.os")} {
-		c := accompany(t, withLease, socketOf(path))
-		before := w.raw("s")
-		require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
-		require.Contains(t, w.read("last-error"), fmt.Sprintf("held by process %d)", c.cmd.Process.Pid))
-		require.ErrorIs(t, put(w.in("title"), "x\n"), syscall.EBUSY)
-		w.unchanged(before, path)
-		w.forks()
-		c.end()
-		require.NoError(t, put(w.in("append"), message("x")+"\n"))
-	}
 }
 
 // TestReadOnlyMount: with -o ro every write is EROFS.

@@ -71,31 +71,3 @@ func TestFirstWriteMigrates(t *testing.T) {
 		})
 	}
 }
-
-// tornMark is what may stand between a torn line and the next one.
-const tornMark = "# the line above is cut off\n"
-
-// TestTornTail: what is appended after a torn line is a line of its own.
-func TestTornTail(t *testing.T) {
-	whole := header("s") + strings.Join(writtenEntries, "")
-	for _, cut := range []int{1, 2, 20, len(writtenEntries[3]) - 1} {
-		w := newWriting(t)
-		text := whole[:len(whole)-cut]
-		w.write("s", text)
-		parent := strings.TrimSuffix(strings.TrimPrefix(w.leaf(), "entries/"), ".json")
-		id := ask(t, w.in("append"), message("after"))
-		now := w.raw("s")
-		require.True(t, strings.HasPrefix(now, text+"\n"), "%d", cut)
-		added := records(t, strings.TrimPrefix(now[len(text)+1:], tornMark))
-		require.Len(t, added, 1)
-		require.Equal(t, id, added[0].ID)
-		require.Equal(t, parent, added[0].parent())
-		if cut == 1 { // the last line lacks its newline alone
-			require.Equal(t, "e3", parent)
-		} else {
-			require.Equal(t, "e2", parent)
-			require.NotEmpty(t, w.read("problems.jsonl"))
-		}
-		require.Equal(t, "entries/"+id+".json", w.leaf())
-	}
-}

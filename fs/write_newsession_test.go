@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,98 +114,6 @@ func TestNewSessionRefusals(t *testing.T) {
 	require.Zero(t, func() int64 { i, err := os.Stat(file); require.NoError(t, err); return i.Size() }())
 }
 
-// jsonText is a text as JSON.
-func jsonText(t *testing.T, text string) string {
-	t.Helper()
-	b, err := json.Marshal(text)
-	require.NoError(t, err)
-	return string(b)
-}
-
-// TestNewSessionDirectories: a session whose directory could not be made is refused when it is made, and the
-// mount stays as it is; every other one can be written, listed and found.
-func TestNewSessionDirectories(t *testing.T) {
-	t.Parallel()
-	onceIsEnough(t)
-	notUnderRace(t)
-	w := newWriting(t)
-	long := func(n int) string { return "/" + strings.Repeat("x", n-1) }
-	levels := strings.Repeat("/d", 125)
-	for _, test := range []struct {
-		name, cwd string
-		want      string // the cwd in the header; "" for cwd itself
-		errno     syscall.Errno
-	}{
-		{name: "the longest name", cwd: long(252)},
-		{name: "one byte too long", cwd: long(253), errno: syscall.ENAMETOOLONG},
-		{name: "characters of several bytes", cwd: "/" + strings.Repeat("é", 126), errno: syscall.ENAMETOOLONG},
-		{name: "just fitting characters of several bytes", cwd: "/" + strings.Repeat("é", 125) + "x"},
-		{name: "many levels", cwd: levels + "/d"},
-		{name: "too many levels", cwd: levels + "/dd", errno: syscall.ENAMETOOLONG},
-		{name: "too long before it is cleaned", cwd: long(250) + "/..//./x/", want: "/x"},
-		{name: "a very long path", cwd: long(4000), errno: syscall.ENAMETOOLONG},
-		{name: "longer than any path", cwd: long(4096), errno: syscall.EINVAL},
-		{name: "relative", cwd: "x/y", errno: syscall.EINVAL},
-		{name: "dot", cwd: ".", errno: syscall.EINVAL},
-		{name: "home", cwd: "~", errno: syscall.EINVAL},
-		{name: "NUL", cwd: "/x\x00y", errno: syscall.EINVAL},
-		{name: "newline", cwd: "/x\ny", errno: syscall.EINVAL},
-		{name: "carriage return", cwd: "/x\ry", errno: syscall.EINVAL},
-		{name: "root", cwd: "/"},
-		{name: "above root", cwd: "/../..", want: "/"},
-		{name: "trailing slash", cwd: "/home/dev/slash//", want: "/home/dev/slash"},
-		{name: "dots in it", cwd: "/home/./dev/x/../dots", want: "/home/dev/dots"},
-		{name: "a name of dots", cwd: "/..."},
-		{name: "blanks", cwd: "/ with  blanks "},
-		{name: "control characters", cwd: "/a\tb\x1bc\x7f"},
-		{name: "quotes", cwd: `/a"b'c`},
-		{name: "backslash and colon", cwd: `/a\b:c`},
-		{name: "percent and tilde", cwd: "/%2F~x"},
-		{name: "wide characters", cwd: "/日本/😀"},
-		{name: "like a lock", cwd: "/.x.jsonl.lock"},
-		{name: "like a session", cwd: "/x.jsonl"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			line := `{"cwd":` + jsonText(t, test.cwd) + `}`
-			before := listing(t, w.m.path("sessions"))
-			if test.errno != 0 {
-				require.ErrorIs(t, put(w.m.path("new-session"), line+"\n"), test.errno)
-				require.Equal(t, before, listing(t, w.m.path("sessions")))
-				return
-			}
-			path := ask(t, w.m.path("new-session"), line)
-			want := test.want
-			if want == "" {
-				want = test.cwd
-			}
-			require.Equal(t, want+"\n", run(t, "jq", "-r", ".cwd", w.m.path(path, "header.json")))
-			ask(t, w.m.path(path, "append"), message("typed"))
-			require.NoFileExists(t, filepath.Join(w.dir, path+".jsonl"))
-			ask(t, w.m.path(path, "append"), assistant("to disk"))
-			require.FileExists(t, filepath.Join(w.dir, path+".jsonl"))
-		})
-	}
-	for _, cwd := range []string{long(253), long(4000)} { // by the plain line too
-		require.ErrorIs(t, put(w.m.path("new-session"), cwd+"\n"), syscall.ENAMETOOLONG)
-		require.Contains(t, w.m.logged(), "cwd is too long")
-	}
-	run(t, "find", w.m.dir, "-mindepth", "1", "-maxdepth", "4", "-printf", "")
-	run(t, "tar", "-cf", "/dev/null", "-C", w.m.dir, "sessions")
-	run(t, "ls", "-lR", w.m.path("by-cwd"))
-}
-
-// TestNewSessionLongDirectory: where sessions with a working directory lie, whatever that is called, a new one goes.
-func TestNewSessionLongDirectory(t *testing.T) {
-	a := newAgent(t)
-	cwd := "/" + strings.Repeat("long/", 300) + "x"
-	a.write("2026-02-16T10-20-30-000Z_a", strings.Replace(header("a"), "/home/dev/project", cwd, 1))
-	m := mountForTest(t, a.dir)
-	path := ask(t, m.path("new-session"), cwd)
-	require.Equal(t, "sessions/p", filepath.Dir(path))
-	ask(t, m.path(path, "append"), assistant("hi"))
-	require.FileExists(t, filepath.Join(a.dir, path+".jsonl"))
-}
-
 // TestNewSessionInTheWay: no session is begun in what is no directory.
 func TestNewSessionInTheWay(t *testing.T) {
 	w := newWriting(t)
@@ -248,27 +155,4 @@ func TestNewSessionLarge(t *testing.T) {
 	other := ask(t, w.m.path("new-session"), "/other")
 	ask(t, w.m.path(other, "append"), message("there is room again"))
 	require.NoFileExists(t, filepath.Join(w.dir, other+".jsonl"))
-}
-
-// TestNewSessionPlace: in the scope directory that has sessions with that cwd, whatever its name, and of
-// several in the one that was used last.
-func TestNewSessionPlace(t *testing.T) {
-	a := newAgent(t)
-	a.write("not-named-by-time", header("s"))
-	old := filepath.Join(a.dir, "sessions", "--home-dev-project--")
-	require.NoError(t, os.MkdirAll(old, 0o755))
-	name := "2026-02-16T10-20-30-000Z_a.jsonl"
-	require.NoError(t, os.WriteFile(filepath.Join(old, name), []byte(header("a")), 0o644))
-	require.NoError(t, os.WriteFile(a.path("2026-03-16T10-20-30-000Z_b.jsonl"), []byte(header("b")), 0o644))
-	m := mountForTest(t, a.dir)
-	require.Equal(t, "sessions/p", filepath.Dir(ask(t, m.path("new-session"), "/home/dev/project")))
-	require.NoError(t, os.Remove(a.path("2026-03-16T10-20-30-000Z_b.jsonl")))
-	require.NoError(t, os.Remove(a.path("not-named-by-time.jsonl")))
-	empty := newAgent(t)
-	require.NoError(t, os.RemoveAll(filepath.Join(empty.dir, "sessions")))
-	m = mountForTest(t, empty.dir)
-	path := ask(t, m.path("new-session"), "/a:b/c\\d")
-	require.Equal(t, "sessions/--a-b-c-d--", filepath.Dir(path))
-	ask(t, m.path(path, "append"), assistant("the first answer makes the directories"))
-	require.FileExists(t, filepath.Join(empty.dir, path+".jsonl"))
 }
