@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -238,29 +237,4 @@ func TestArchiveHostile(t *testing.T) {
 		require.Error(t, err, name)
 	}
 	require.Equal(t, 1, strings.Count(run(t, "cat", m.path("archive/index.jsonl")), "\n"))
-}
-
-// TestLargeArchive: a session that goes to a temporary file can be read in any order, and leaves no file behind.
-func TestLargeArchive(t *testing.T) {
-	t.Parallel()
-	onceIsEnough(t)
-	notUnderRace(t)
-	a := newAgent(t)
-	var b strings.Builder
-	b.WriteString(header("s"))
-	n := 200
-	for i := range n {
-		b.WriteString(entry(i, entryID(i), before(i, i-1), strings.Repeat(fmt.Sprint(i, " "), 10_000)))
-	}
-	a.write("s", b.String())
-	a.archived(t, "s", b.String())
-	m := mountForTest(t, a.dir)
-	require.Len(t, names(t, m.path("archive/p/s/entries")), n)
-	for _, i := range []int{n - 1, 0, n / 2, 3, n - 2} {
-		name := "entries/" + entryID(i) + ".json"
-		run(t, "cmp", m.path("archive/p/s", name), m.session("s", name))
-	}
-	for _, name := range []string{"context.json", "transcript.md", "branches/current/entries.jsonl"} {
-		run(t, "cmp", m.path("archive/p/s", name), m.session("s", name))
-	}
 }

@@ -134,19 +134,6 @@ func TestParent(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestDemoIsFound: the sample store has something to see everywhere.
-func TestDemoIsFound(t *testing.T) {
-	m := mountForTest(t, demo(t))
-	const tidetable = "by-cwd/home/dev/tidetable"
-	require.Len(t, names(t, m.path("by-id")), 5)
-	require.Len(t, names(t, m.path("recent")), 5)
-	require.Len(t, names(t, m.path(tidetable)), 5, "four sessions and latest")
-	require.Equal(t, "An hour late, a hand too high\n", run(t, "cat", m.path("continue/pts-3/title")))
-	require.Equal(t, "An hour late, a hand too high\n", run(t, "cat", m.path("by-id/019d42a6/parent/title")))
-	require.Equal(t, "Tide sheets on a stick\n", run(t, "cat", m.path("by-id/019e17a0/title")))
-	require.Equal(t, "5\n", shell(t, `jq -r .id "$1" | sort -u | wc -l`, m.path("index.jsonl")))
-}
-
 // TestForksAndNewSessionsAreFound: also while they are in memory only.
 func TestForksAndNewSessionsAreFound(t *testing.T) {
 	a := newAgent(t)

@@ -226,23 +226,6 @@ func TestDatabaseBreaks(t *testing.T) {
 	require.Empty(t, run(t, "cat", d.session("s", "last-error")))
 }
 
-// TestDatabaseRefused: what is not possible with a database is refused with a reason.
-func TestDatabaseRefused(t *testing.T) {
-	for options, want := range map[mountopts.Options]string{
-		{Source: "postgres://me:secret@/d"}:        "password",
-		{Source: "postgres://me@/d?table=a+b"}:     "table=",
-		{Source: "postgres://me@/d?host=/nowhere"}: "cannot be reached",
-	} {
-		err := options.CheckSource()
-		if err == nil {
-			err = openFails(t, options)
-		}
-		require.ErrorContains(t, err, want)
-		require.NotContains(t, err.Error(), "secret")
-	}
-	require.ErrorContains(t, mountopts.Options{Source: "/agent", Blobs: "/blobs"}.CheckSource(), "blobs=")
-}
-
 func openFails(t testing.TB, o mountopts.Options) error {
 	u, err := sessionfs.Open(o, slog.New(slog.DiscardHandler))
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -197,27 +196,14 @@ func TestTailByName(t *testing.T) {
 	f.isQuiet()
 }
 
-// TestTailOfANewSession: from the first word on.
-func TestTailOfANewSession(t *testing.T) {
-	t.Parallel()
-	w := newWriting(t)
-	dir := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/p"))
-	f := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", filepath.Join(dir, "transcript.md"))
-	for n := range 3 {
-		require.NoError(t, put(filepath.Join(dir, "append"), message(fmt.Sprint("word ", n))+"\n"))
-		text, err := os.ReadFile(filepath.Join(dir, "transcript.md"))
-		require.NoError(t, err)
-		f.prints(string(text))
-	}
-	require.True(t, strings.HasPrefix(f.output(), "# word 0\n"))
-}
-
-// TestTailOfLists: labels and problems.jsonl follow where there are more of them, and stay where one changes.
+// TestTailOfLists: labels and problems.jsonl follow where there are more of them, and stay where one changes. The raw file
+// follows what is written.
 func TestTailOfLists(t *testing.T) {
 	t.Parallel()
 	w := newWriting(t)
 	labels := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("labels"))
 	problems := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("problems.jsonl"))
+	raw := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.m.path("sessions/p/s.jsonl"))
 	require.NoError(t, put(w.in("labels"), "e1 one\n"))
 	labels.prints("e1\tone\n")
 	require.NoError(t, put(w.in("labels"), "e2\ttwo\n"))
@@ -228,6 +214,7 @@ func TestTailOfLists(t *testing.T) {
 	require.NotEmpty(t, w.read("problems.jsonl"))
 	problems.prints(w.read("problems.jsonl"))
 	labels.prints("e1\tone\ne2\ttwo\n")
+	raw.prints(w.raw("s"))
 	labels.isQuiet()
 	problems.isQuiet()
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,71 +100,6 @@ func TestFreshness(t *testing.T) {
 			rounds := run(t, "python3", "-c", program, a.path("fresh.jsonl"), m.session("fresh"), fmt.Sprint(freshRounds()))
 			require.Equal(t, fmt.Sprintln(freshRounds()), rounds)
 		})
-	}
-}
-
-// TestFreshnessWithTools: the same with what people type.
-func TestFreshnessWithTools(t *testing.T) {
-	t.Parallel()
-	a := newAgent(t)
-	a.write("fresh", header("fresh"), entry(0, "e0", "", "first"))
-	m := mountForTest(t, a.dir)
-	dir := m.session("fresh")
-	for n := 1; n <= 25; n++ {
-		id := fmt.Sprintf("e%d", n)
-		line := entry(n, id, fmt.Sprintf("e%d", n-1), "text "+id)
-		a.add("fresh", line)
-		require.Equal(t, line, run(t, "cat", dir+"/leaf"))
-		require.Equal(t, min(n+1, 3), strings.Count(run(t, "ls", dir+"/entries"), ".json\n"))
-		require.Equal(t, "text "+id+"\n", run(t, "jq", "-r", ".messages[-1].content", dir+"/context.json"))
-		require.Equal(t, "entries/"+id+".json\n", run(t, "readlink", dir+"/leaf"))
-		require.Contains(t, run(t, "tail", "-n1", m.path("sessions/p/fresh.jsonl")), `"`+id+`"`)
-		rewritten := strings.Repeat("z", n%3*5_000)
-		a.replace("fresh", header("fresh"), entry(0, "e0", "", rewritten), entry(n, id, "e0", "text "+id))
-		require.Equal(t, entry(0, "e0", "", rewritten), run(t, "cat", dir+"/entries/e0.json"))
-		require.Equal(t, "e0.json\n"+id+".json\n", run(t, "ls", "-U", dir+"/entries"))
-	}
-}
-
-// TestTornTailHeals: a line that is caught half written is a problem until its rest comes.
-func TestTornTailHeals(t *testing.T) {
-	t.Parallel()
-	a := newAgent(t)
-	a.write("s", header("s"), entry(0, "e0", "", "first"))
-	m := mountForTest(t, a.dir)
-	for n := 1; n <= 20; n++ {
-		line := entry(n, entryID(n), "e0", "text")
-		cut := len(line) * n / 21
-		a.add("s", line[:cut])
-		require.Contains(t, run(t, "cat", m.session("s", "problems.jsonl")), "cut off")
-		require.Len(t, names(t, m.session("s", "entries")), n)
-		a.add("s", line[cut:])
-		require.Empty(t, run(t, "cat", m.session("s", "problems.jsonl")), "healthy again")
-		require.Equal(t, line, run(t, "cat", m.session("s", "leaf")))
-	}
-}
-
-// TestTailFollows: tail -f of the raw file follows.
-func TestTailFollows(t *testing.T) {
-	if _, err := exec.LookPath("tail"); err != nil {
-		missing(t, "tail is not installed")
-	}
-	a := newAgent(t)
-	a.write("s", header("s"))
-	m := mountForTest(t, a.dir)
-	out := filepath.Join(t.TempDir(), "out")
-	tail := exec.Command("bash", "-c", `exec tail -s 0.05 -n +1 -f "$1" >"$2" 2>&1`, "bash", m.path("sessions/p/s.jsonl"), out)
-	require.NoError(t, tail.Start())
-	defer func() { _ = tail.Process.Kill(); _ = tail.Wait() }()
-	want := header("s")
-	for n := range 5 {
-		require.Eventually(t, func() bool {
-			got, err := os.ReadFile(out)
-			return err == nil && string(got) == want
-		}, patience, 10*time.Millisecond, "line %d", n)
-		line := entry(n, entryID(n), "", "x")
-		a.add("s", line)
-		want += line
 	}
 }
 

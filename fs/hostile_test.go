@@ -1,13 +1,10 @@
 package fs_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -259,85 +256,6 @@ func TestUnreadable(t *testing.T) {
 	out, problems, err = reader("cat", m.session("healthy", "leaf"))
 	require.NoError(t, err, problems)
 	require.Equal(t, entry(0, "e0", "", "well"), out)
-}
-
-// TestChangesDuringARead: a file that vanishes, shrinks or is replaced while tools read it gives old
-// content, ESTALE, or nothing, and never a mixture.
-func TestChangesDuringARead(t *testing.T) {
-	letters := func(c byte) string { return strings.Repeat(string(c), 300_000) }
-	version := func(c byte) []string {
-		return []string{header("s"), entry(0, "e0", "", letters(c)), entry(1, "e1", "e0", letters(c))}
-	}
-	hostile(t, func(a agent) { a.write("s", version('a')...) }, func(t *testing.T, a agent, m *mount) {
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				switch i % 4 {
-				case 0:
-					_ = os.Remove(a.path("s.jsonl"))
-				case 1:
-					_ = os.WriteFile(a.path(".s.jsonl.0a.tmp"), []byte(strings.Join(version('b'), "")), 0o644)
-					_ = os.Rename(a.path(".s.jsonl.0a.tmp"), a.path("s.jsonl"))
-				case 2:
-					_ = os.Truncate(a.path("s.jsonl"), 400_000)
-				case 3:
-					_ = os.WriteFile(a.path("s.jsonl"), []byte(strings.Join(version('c'), "")), 0o644)
-				}
-			}
-		}()
-		whole := 0
-		for i := 0; i < 400 || whole < 5; i++ {
-			require.Less(t, i, 40_000, "%d entries were read to their end", whole)
-			file := []string{"context.json", "entries/e0.json", "entries/e1.json", "leaf"}[i%4]
-			f, err := os.Open(m.session("s", file))
-			if err == nil {
-				var text []byte
-				text, err = io.ReadAll(f)
-				require.NoError(t, f.Close())
-				if err == nil && bytes.HasPrefix(text, []byte(`{"type":"message"`)) {
-					whole++
-					requireOneLetter(t, file, text)
-				}
-			}
-			if err != nil {
-				// The leaf of a file that has no entries yet is a directory.
-				empty := file == "leaf" && isAny(err, syscall.EISDIR)
-				require.True(t, empty || isAny(err, syscall.ESTALE, syscall.ENOENT), "%v", err)
-			}
-		}
-		close(stop)
-		<-done
-	})
-}
-
-func isAny(err error, errnos ...syscall.Errno) bool {
-	for _, e := range errnos {
-		if os.IsNotExist(err) && e == syscall.ENOENT || strings.Contains(err.Error(), e.Error()) {
-			return true
-		}
-	}
-	return false
-}
-
-// requireOneLetter: an entry's text is of one version of the file. A file written in place can be caught
-// half written; its line is then no whole line.
-func requireOneLetter(t *testing.T, file string, text []byte) {
-	_, text, _ = bytes.Cut(text, []byte(`"content":"`))
-	text, _, whole := bytes.Cut(text, []byte(`"`))
-	require.True(t, whole, "%s is cut short", file)
-	require.Len(t, text, 300_000, file)
-	for _, c := range []byte{'a', 'b', 'c'} {
-		if text[0] == c {
-			require.Empty(t, bytes.Trim(text, string(c)), "%s is of two versions", file)
-		}
-	}
 }
 
 // TestHugeLine: a line over 64 MiB, which a mount would not write, is an entry like any other.

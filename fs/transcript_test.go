@@ -105,20 +105,6 @@ for link in links:
 `, dir)
 }
 
-// TestTranscriptsAreHarmless: a person shows them in a terminal.
-func TestTranscriptsAreHarmless(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", strings.Replace(header("s"), `"cwd":"/home`, `"title":"\u001b]0;owned\u0007 \u202e","cwd":"/\u001b[2J`, 1),
-		entry(1, "e1", "", `\u001b[31m \u009b1m <script>alert(1)</script>\n# Fake\n## User · 2026-02-16 11:00:00\n`+"```"+`\nopen`),
-		entry(2, "e2", "e1", "fine"))
-	m := mountForTest(t, a.dir)
-	text := run(t, "cat", m.session("s", "transcript.md"))
-	require.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{202e}]`, text)
-	require.Equal(t, "2\n", run(t, "grep", "-c", "^## ", m.session("s", "transcript.md")))
-	require.Contains(t, text, "␛[31m {U+009B}1m \\<script>alert(1)\\</script>\n### Fake\n#### User")
-	require.Contains(t, text, "\n```\nopen\n```\n\n## User")
-}
-
 // TestListingRendersNothing: the size of a transcript costs the reading of the session; who only lists the
 // names does not pay for it.
 func TestListingRendersNothing(t *testing.T) {

@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -10,50 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What sessions cost, where several have the same answers.
-
 // paid is an answer at second n that cost so many dollars.
 func paid(n int, id string, dollars int) string {
 	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":null,"timestamp":"2026-02-16T11:00:%02d.000Z","message":{"role":"assistant","provider":"p","model":"m",`+
 		`"content":[{"type":"text","text":"x"}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,`+
 		`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%d}}}}`, id, n, dollars) + "\n"
-}
-
-// child is the header of a session that was forked from the one with that path or id.
-func child(id, parent string) string {
-	return strings.Replace(header(id), `"cwd"`, `"parentSession":"`+parent+`","cwd"`, 1)
-}
-
-// costs returns the total of a session and what is its own, after checking that the size is exact.
-func costs(t *testing.T, file string) string {
-	t.Helper()
-	info, err := os.Stat(file)
-	require.NoError(t, err)
-	text := read(t, file)
-	require.EqualValues(t, info.Size(), len(text))
-	var usage struct {
-		Total, Own struct{ Cost struct{ Total float64 } }
-	}
-	require.NoError(t, json.Unmarshal(text, &usage))
-	return fmt.Sprint(usage.Total.Cost.Total, usage.Own.Cost.Total)
-}
-
-// TestOwnCost: what is a session's own follows its parent, which comes, grows and goes.
-func TestOwnCost(t *testing.T) {
-	a := newAgent(t)
-	a.write("child", child("c", "parent")+paid(1, "a", 1)+paid(2, "b", 10)+paid(3, "d", 100))
-	m := mountForTest(t, a.dir)
-	file := m.session("child", "usage.json")
-	require.Equal(t, "111 111", costs(t, file), "no such parent")
-	a.write("p", header("parent")+paid(1, "a", 1))
-	require.Equal(t, "111 110", costs(t, file))
-	a.add("p", paid(2, "b", 10)+paid(4, "e", 1000))
-	require.Equal(t, "111 100", costs(t, file))
-	require.Equal(t, "1011 1011", costs(t, m.session("p", "usage.json")))
-	require.NoError(t, os.Remove(a.path("p.jsonl")))
-	require.Equal(t, "111 111", costs(t, file))
-	a.write("p", header("other"))
-	require.Equal(t, "111 111", costs(t, file))
 }
 
 // TestCosts: usage.jsonl counts the answers of a fork once, is not listed, has its size, and goes with the sessions.
@@ -73,7 +33,7 @@ func TestCosts(t *testing.T) {
 	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n", all())
 	run(t, "sh", "-c", `echo b > "$1"`, "sh", m.session("s", "fork"))
 	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n", all())
-	a.write("c", strings.NewReplacer("/home/dev/project", "/other", "10:20:30", "10:20:31").Replace(child("c", "s"))+paid(1, "a", 1)+paid(3, "c", 100))
+	a.write("c", strings.NewReplacer("/home/dev/project", "/other", "10:20:30", "10:20:31").Replace(childOf("c", "s"))+paid(1, "a", 1)+paid(3, "c", 100))
 	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n"+`["2026-02-16","/other","p/m",1,100]`+"\n", all())
 	a.add("c", paid(4, "d", 1000))
 	require.Equal(t, `["2026-02-16","/home/dev/project","p/m",2,11]`+"\n"+`["2026-02-16","/other","p/m",2,1100]`+"\n", all())
