@@ -274,8 +274,7 @@ func (m *mount) logged() string {
 	return string(b)
 }
 
-// descriptors are the targets of the daemon's open descriptors that lie in SOURCE, but for the databases, which it
-// may keep open to see whether a client has them open (sessioncore, clients.go).
+// descriptors are the targets of the daemon's open descriptors that lie in SOURCE.
 func (m *mount) descriptors() (sessions map[string]int, other []string) {
 	dir := fmt.Sprintf("/proc/%d/fd", m.cmd.Process.Pid)
 	open, err := os.ReadDir(dir)
@@ -294,7 +293,7 @@ func (m *mount) descriptors() (sessions map[string]int, other []string) {
 		}
 		if name := strings.TrimSuffix(target, " (deleted)"); strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.gz") {
 			sessions[target]++
-		} else if info, err := os.Stat(name); (err != nil || !info.IsDir()) && !strings.HasSuffix(name, ".db") {
+		} else if info, err := os.Stat(name); err != nil || !info.IsDir() {
 			other = append(other, target)
 		}
 	}

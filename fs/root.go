@@ -70,8 +70,6 @@ type tree struct {
 	archive *archive
 	view    *nodes.View
 	root    *nodes.RootDir
-	clients *clients.Clients
-	leases  *clients.Leases
 	shared  bool // other machines may write to the sessions
 }
 
@@ -111,8 +109,6 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	for _, s := range append(t.subs, t.source) {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
-	t.clients = clients.New(source, terminals)
-	t.leases = clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
 	blobStore := blobfs.New(blobs)
 	list := listing.New(t.store, onDisk.Path())
 	list.SetFlat(flat != "")
@@ -131,8 +127,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			Scope:      list.Scope,
 			Blobs:      blobStore,
 			Crumbs:     terminals,
-			Clients:    t.clients,
-			Leases:     t.leases,
+			Clients:    clients.New(source, terminals),
+			Leases:     clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
 			Flat:       flat != "",
 		}),
 		Listing:     list,
@@ -246,10 +242,6 @@ func (t *tree) sub(name string) (*dir.Storage, error) {
 func (t *tree) close() {
 	t.store.Close()
 	t.archive.close()
-	if t.clients != nil {
-		t.clients.Close()
-		t.leases.Close()
-	}
 	t.closeStorages()
 }
 

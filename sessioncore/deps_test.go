@@ -18,7 +18,7 @@ import (
 var ownImports = map[string][]string{
 	"/internal/rawjson":               {},
 	"/internal/jsonl":                 {"/internal/rawjson", "/storage"},
-	"/internal/filelock":              {"/internal/procfs"},
+	"/internal/filelock":              {"/internal/procfs", "/storage"},
 	"/internal/procfs":                {"/storage"},
 	"/internal/childtest":             {},
 	"/internal/clienttest":            {"/internal/childtest", "/internal/sessiontest", "/storage/dir"},
@@ -55,7 +55,7 @@ var ownImports = map[string][]string{
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
 	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/storage", "/storage/dir", "/storage/gzip", "/writer"},
-	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/procfs", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
+	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 
 const modelPath = "sessionfs/sessioncore"

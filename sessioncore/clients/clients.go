@@ -1,11 +1,15 @@
 package clients
 
 import (
+	"errors"
+	"os"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -16,27 +20,30 @@ import (
 // If no client runs, a query costs one check of each database. Otherwise it also stats each breadcrumb, and it scans
 // /proc only if a breadcrumb names the session.
 type Clients struct {
-	proc string // /proc
+	proc   string // /proc
+	source Source
 
-	mu        sync.Mutex // guards the fields below
-	databases clientDatabases
-	crumbs    breadcrumbs
-	scan      clientScan
+	mu     sync.Mutex // guards the fields below
+	crumbs breadcrumbs
+	scan   clientScan
 }
+
+// Source is an agent directory, which can tell whether a process has a file open for writing.
+type Source interface {
+	storage.Files
+	Writers(name string) (storage.WriterState, error)
+}
+
+// databaseNames are the databases that every client keeps open while it runs. Each is in write-ahead mode, so that
+// its -wal and -shm files are open as well.
+var databaseNames = []string{"agent.db", "history.db", "models.db"}
 
 // scanLife is how long the result of a process scan may be reused. clientScan.holds has a further condition.
 const scanLife = time.Second
 
 // New returns a Clients for an agent directory: source holds its databases, terminals its breadcrumbs.
-func New(source, terminals storage.Files) *Clients {
-	return &Clients{proc: "/proc", databases: clientDatabases{storage: source}, crumbs: breadcrumbs{storage: terminals}}
-}
-
-// Close closes the databases.
-func (c *Clients) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.databases.close()
+func New(source Source, terminals storage.Files) *Clients {
+	return &Clients{proc: "/proc", source: source, crumbs: breadcrumbs{storage: terminals}}
 }
 
 // On returns the client that has the session file name of the storage sessions open, or nil if there is none. A
@@ -44,18 +51,22 @@ func (c *Clients) Close() {
 func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.databases.used() == storage.WritersNone {
+	if c.databases() == storage.WritersNone {
 		return nil
 	}
 	named := c.crumbs.naming(familyOf(sessions, name))
-	if len(named) == 0 {
+	if len(named) == 0 || c.scan.holds(named) && c.pick(name, named) == nil {
 		return nil
 	}
-	live := c.look(named)
-	if live != nil {
-		live.Session = name
+	if live := c.scanFor(name, named); live != nil {
+		return live
 	}
-	return live
+	// A database is in use, but we see no process: the client is in another container or belongs to another user. The
+	// database is checked again because the client that was seen before may have ended since.
+	if len(c.scan.found) == 0 && c.databases() == storage.WritersPresent {
+		return &LiveError{Session: name, Sign: SignTerminal, Terminal: named[0].terminal}
+	}
+	return nil
 }
 
 // Seen is On by what the breadcrumbs and /proc tell alone. It asks for no lease on the databases, and so finds no client
@@ -67,49 +78,44 @@ func (c *Clients) Seen(sessions storage.Files, name string) *LiveError {
 	if len(named) == 0 {
 		return nil
 	}
-	live := c.scanFor(named)
-	if live != nil {
-		live.Session = name
-	}
-	return live
+	return c.scanFor(name, named)
 }
 
-// look returns the client that wrote one of the breadcrumbs, or nil if none of them runs.
-func (c *Clients) look(named []breadcrumb) *LiveError {
-	if c.scan.holds(named) && c.pick(named, c.scan.found) == nil {
-		return nil
+// databases returns whether a process has one of the databases open for writing.
+func (c *Clients) databases() storage.WriterState {
+	used := storage.WritersNone
+	for _, name := range databaseNames {
+		state, err := c.source.Writers(name)
+		switch {
+		case storage.IsMissing(err) || errors.Is(err, storage.ErrNotRegular):
+		case state == storage.WritersPresent:
+			return storage.WritersPresent
+		case state == storage.WritersUnknown:
+			used = storage.WritersUnknown
+		}
 	}
-	if live := c.scanFor(named); live != nil {
-		return live
-	}
-	// A database is in use, but we see no process: the client is in another container or belongs to another user. The
-	// database is checked again because the client that was seen before may have ended since.
-	if len(c.scan.found) == 0 && c.databases.used() == storage.WritersPresent {
-		return &LiveError{Sign: SignTerminal, Terminal: named[0].terminal}
-	}
-	return nil
+	return used
 }
 
 // scanFor scans for client processes and returns the one that wrote one of the breadcrumbs, or nil.
-func (c *Clients) scanFor(named []breadcrumb) *LiveError {
-	c.scan = clientScan{at: time.Now()}
-	c.scan.found = findClients(c.proc, c.databases.files())
-	return c.pick(named, c.scan.found)
+func (c *Clients) scanFor(session string, named []breadcrumb) *LiveError {
+	c.scan = clientScan{at: time.Now(), found: c.findClients()}
+	return c.pick(session, named)
 }
 
 // pick returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a
 // breadcrumb of a kind of terminal that we cannot detect, are taken to belong together unless the process has a
 // breadcrumb of its own.
-func (c *Clients) pick(named []breadcrumb, found []clientProcess) *LiveError {
+func (c *Clients) pick(session string, named []breadcrumb) *LiveError {
 	var live *LiveError
 	for _, crumb := range named {
-		for _, p := range found {
-			sure := p.isAt(crumb.terminal)
+		for _, p := range c.scan.found {
+			sure := slices.Contains(p.terminals, crumb.terminal)
 			if !sure && (p.known && knownTerminal(crumb.terminal) || c.crumbs.any(p.terminals)) {
 				continue
 			}
 			if live == nil || sure {
-				live = &LiveError{Sign: SignTerminal, PID: p.pid, Command: p.command, Terminal: crumb.terminal}
+				live = &LiveError{Session: session, Sign: SignTerminal, Terminal: crumb.terminal, find: func() int { return p.pid }}
 			}
 			if sure {
 				return live
@@ -117,6 +123,44 @@ func (c *Clients) pick(named []breadcrumb, found []clientProcess) *LiveError {
 		}
 	}
 	return live
+}
+
+// clientProcess is a process that has a database of the agent directory open for writing.
+type clientProcess struct {
+	pid       int
+	terminals []string // ids that its terminal may have
+	known     bool     // terminals has all of them
+}
+
+// findClients scans /proc for processes that have one of the databases open for writing. It skips processes that it may
+// not inspect.
+func (c *Clients) findClients() (found []clientProcess) {
+	var files []storage.Token
+	for _, db := range databaseNames {
+		for _, name := range []string{db, db + "-wal", db + "-shm"} {
+			if st, err := c.source.Stat(name); err == nil && st.Kind == storage.KindFile {
+				files = append(files, st.Token)
+			}
+		}
+	}
+	for _, p := range procfs.Processes(c.proc) {
+		if p.PID == os.Getpid() {
+			continue
+		}
+		if writes, _ := p.Writes(files...); !writes {
+			continue
+		}
+		client, err := procfs.Look(func() (c clientProcess, err error) {
+			c.terminals, c.known = terminalIDs(p.Dir)
+			return c, nil
+		})
+		if err != nil {
+			client = clientProcess{} // at an unknown terminal
+		}
+		client.pid = p.PID
+		found = append(found, client)
+	}
+	return found
 }
 
 // clientScan is the result of a scan for client processes. A client opens a database before it writes the breadcrumb

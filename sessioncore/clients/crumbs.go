@@ -1,13 +1,53 @@
 package clients
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
+
+// maxBreadcrumb bounds the size of a breadcrumb, in bytes: two paths, and what newer clients add.
+const maxBreadcrumb = 16 << 10
+
+// ReadBreadcrumb returns the path of the session file that the breadcrumb in the file name contains. A breadcrumb has
+// two lines, the working directory and the session file; newer clients write more (docs/format.md, Breadcrumbs). The
+// error wraps ErrNotFound if the file is not a breadcrumb; errors of the storage are returned as they are.
+func ReadBreadcrumb(files storage.Files, name string) (file string, err error) {
+	text, _, err := readBreadcrumb(files, name)
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Split(rawjson.TrimSpace(strings.TrimPrefix(text, "\xEF\xBB\xBF")), "\n")
+	if len(lines) < 2 {
+		return "", fmt.Errorf("%w: a breadcrumb without a second line", sessioncore.ErrNotFound)
+	}
+	return lines[1], nil
+}
+
+// readBreadcrumb returns the content of the file of a breadcrumb, and its token.
+func readBreadcrumb(files storage.Files, name string) (string, storage.Token, error) {
+	obj, err := files.Open(name)
+	if err != nil {
+		return "", storage.Token{}, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return "", storage.Token{}, err
+	}
+	if st.Size > maxBreadcrumb {
+		return "", storage.Token{}, fmt.Errorf("%w: a breadcrumb of %d bytes", sessioncore.ErrNotFound, st.Size)
+	}
+	text := make([]byte, st.Size)
+	err = storage.ReadFull(obj, text, 0)
+	return string(text), st.Token, err
+}
 
 // breadcrumb is what is known of one breadcrumb file.
 type breadcrumb struct {
@@ -41,9 +81,9 @@ type breadcrumbs struct {
 // naming returns the breadcrumbs that name a session of a family.
 func (b *breadcrumbs) naming(family string) (named []breadcrumb) {
 	b.look()
-	for i := range b.list {
-		if b.list[i].isOf(family) {
-			named = append(named, b.list[i])
+	for _, crumb := range b.list {
+		if crumb.isOf(family) {
+			named = append(named, crumb)
 		}
 	}
 	return named
@@ -51,14 +91,7 @@ func (b *breadcrumbs) naming(family string) (named []breadcrumb) {
 
 // any reports whether one of these terminals has a breadcrumb that names a session.
 func (b *breadcrumbs) any(terminals []string) bool {
-	for i := range b.list {
-		for _, id := range terminals {
-			if b.list[i].terminal == id && b.list[i].file != "" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.list, func(c breadcrumb) bool { return c.file != "" && slices.Contains(terminals, c.terminal) })
 }
 
 // look brings b up to date: it lists the directory and reads the breadcrumbs that have changed.
@@ -68,27 +101,19 @@ func (b *breadcrumbs) look() {
 	for _, crumb := range b.list {
 		known[crumb.terminal] = crumb
 	}
-	items, _ := storage.ListStat(b.storage, "", func(item storage.Item) bool { // on an error: those that were found
-		return item.Kind == storage.KindFile && !storage.IsOwnName(item.Name)
-	})
+	items, _ := storage.ListStat(b.storage, "", isBreadcrumb) // on an error: those that were found
 	b.list = b.list[:0]
 	for _, item := range items {
 		crumb := known[item.Name]
-		crumb.terminal = item.Name
-		crumb.look(b.storage, item.Stat, now)
+		if item.Token != crumb.token || item.Token.Racy(crumb.readAt) {
+			file, _ := ReadBreadcrumb(b.storage, item.Name)
+			crumb = breadcrumb{item.Name, file, item.Token, now}
+		}
 		b.list = append(b.list, crumb)
 	}
 }
 
-// look reads the breadcrumb if its file has changed.
-func (b *breadcrumb) look(crumbs storage.Files, st storage.Stat, now int64) {
-	if st.Kind != storage.KindFile {
-		*b = breadcrumb{terminal: b.terminal}
-		return
-	}
-	if st.Token == b.token && !st.Token.Racy(b.readAt) {
-		return
-	}
-	b.token, b.readAt = st.Token, now
-	b.file, _ = ReadBreadcrumb(crumbs, b.terminal)
+// isBreadcrumb reports whether a name in the directory of breadcrumbs is one.
+func isBreadcrumb(item storage.Item) bool {
+	return item.Kind == storage.KindFile && !storage.IsOwnName(item.Name)
 }

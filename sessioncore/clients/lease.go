@@ -16,12 +16,8 @@ import (
 
 // Leases finds clients that hold the lease of a session. It is safe for concurrent use.
 //
-// A query costs one connect(2) for each directory in which the lease may be. It sends nothing; the kernel answers.
-type Leases struct {
-	dirs  []string
-	roots []string
-	probe filelock.Probe
-}
+// A query costs a socket and a connect(2) for each directory in which the lease may be. It sends nothing; the kernel answers.
+type Leases struct{ dirs, roots []string }
 
 // NewLeases returns a Leases for the given directories of leases. They need not exist: on Linux a lease is not a
 // file.
@@ -91,33 +87,26 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 	return dirs
 }
 
-// Close closes the socket.
-func (l *Leases) Close() { l.probe.Close() }
-
 // On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease.
 func (l *Leases) On(file, name string) *LiveError {
 	path := l.heldOf(file, name)
 	if path == "" {
 		return nil
 	}
-	return &LiveError{Session: file, Sign: SignLease, find: sync.OnceValues(func() (pid int, command string) {
-		if pid = l.probe.PID(path); pid != 0 {
-			command = CommandOf("/proc", pid)
-		}
-		return pid, command
-	})}
+	find := sync.OnceValue(func() int { return filelock.Holder(path) })
+	return &LiveError{Session: file, Sign: SignLease, find: find}
 }
 
 // heldOf returns the path of a lease of the session that is held, "" if there is none.
 func (l *Leases) heldOf(file, name string) string {
 	for _, dir := range l.dirs {
-		if path := filepath.Join(dir, name+".lock"); l.probe.Held(path) {
+		if path := filepath.Join(dir, name+".lock"); filelock.Held(path) {
 			return path
 		}
 	}
 	dir, base := storage.Dir(file), filepath.Base(file)
 	for _, root := range l.roots {
-		if path := filepath.Join(root, dir, "."+base+".owner.lock"); l.probe.Held(path) {
+		if path := filepath.Join(root, dir, "."+base+".owner.lock"); filelock.Held(path) {
 			return path
 		}
 	}

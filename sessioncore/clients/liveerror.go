@@ -2,8 +2,12 @@ package clients
 
 import (
 	"fmt"
+	"os"
+	"sync"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/storage"
 )
 
 // Sign says how a live client was detected (docs/design.md section 4).
@@ -35,20 +39,32 @@ func (s Sign) String() string {
 type LiveError struct {
 	Session  string // file name of the session
 	Sign     Sign
-	PID      int    // 0 if unknown
-	Command  string // name of the process; "" if unknown
 	Terminal string // file name of the breadcrumb; only with SignTerminal
 
-	// find, if not nil, finds the process, in place of PID and Command.
-	find func() (pid int, command string)
+	find func() (pid int) // finds the process; nil if it is unknown
+}
+
+// Writing is the error for a process other than this one that has a session file open for writing.
+func Writing(files storage.Files, name string) *LiveError {
+	return &LiveError{Session: name, Sign: SignDescriptor, find: sync.OnceValue(func() int {
+		st, err := files.Stat(name)
+		if err != nil {
+			return 0
+		}
+		_, pid := procfs.Find("/proc", st, os.Getpid())
+		return pid
+	})}
 }
 
 // Process returns the client's process and its name, 0 and "" if unknown. The first call may take milliseconds.
 func (e *LiveError) Process() (pid int, command string) {
 	if e.find != nil {
-		return e.find()
+		pid = e.find()
 	}
-	return e.PID, e.Command
+	if pid != 0 {
+		command = procfs.Of(pid).Command()
+	}
+	return pid, command
 }
 
 // Error names the client and says what the user can do. The first call may take as long as Process.

@@ -21,7 +21,7 @@ func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
 		slog.Warn("breadcrumbs do not follow a session that was moved", "session", from, "err", err)
 	}
 	for _, item := range items {
-		if item.Kind != storage.KindFile || storage.IsOwnName(item.Name) {
+		if !isBreadcrumb(item) {
 			continue
 		}
 		if err := moveBreadcrumb(crumbs, item.Name, root, from, to, cwd); err != nil {

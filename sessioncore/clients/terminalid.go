@@ -1,12 +1,9 @@
 package clients
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"sessionfs/sessioncore/internal/procfs"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -35,24 +32,18 @@ func knownTerminal(id string) bool {
 }
 
 // terminalIDs returns the terminal ids that the process with directory dir in /proc may have; known reports that it
-// can have no other. The controlling terminal is included: it nearly always is the terminal of stdin, and it is
-// visible even where the descriptors of another user's process are not.
+// can have no other.
 func terminalIDs(dir string) (ids []string, known bool) {
-	if id := controllingTerminal(dir); id != "" {
-		ids = append(ids, id)
-	}
 	stdin, err := os.Readlink(filepath.Join(dir, "fd", "0"))
-	if err == nil {
-		if id := deviceTerminal(stdin); id != "" {
-			return append(ids, id), true
-		}
+	if id := deviceTerminal(stdin); id != "" {
+		return []string{id}, true
 	}
 	known = err == nil || os.IsNotExist(err)
 	text, err := os.ReadFile(filepath.Join(dir, "environ"))
 	if err != nil {
-		return ids, false
+		return nil, false
 	}
-	return append(ids, environTerminals(string(text))...), known
+	return environTerminals(string(text)), known
 }
 
 // deviceTerminal returns the id of the terminal device at path, such as pts-3 for /dev/pts/3, or "" if path is not a
@@ -84,35 +75,4 @@ func environTerminals(environ string) (ids []string) {
 		ids = append(ids, v.prefix+value)
 	}
 	return ids
-}
-
-const (
-	// ptsMajor is the first major number of pseudo terminals (Linux, devices.txt); ptsMajors is how many majors they
-	// have.
-	ptsMajor, ptsMajors = 136, 8
-	// ttyMajor is the major number of consoles; minors from serialMinor on are serial lines.
-	ttyMajor, serialMinor = 4, 64
-)
-
-// controllingTerminal returns the id of a process's controlling terminal, or "" if it has none or a kind without an
-// id.
-func controllingTerminal(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, "stat"))
-	if err != nil {
-		return ""
-	}
-	number, err := strconv.ParseInt(procfs.StatField(string(text), procfs.Terminal), 10, 64)
-	if err != nil {
-		return ""
-	}
-	major, minor := int(number>>8&0xFFF), int(number&0xFF|number>>12&0xFFF00)
-	switch {
-	case major >= ptsMajor && major < ptsMajor+ptsMajors:
-		return fmt.Sprintf("pts-%d", (major-ptsMajor)<<8+minor)
-	case major == ttyMajor && minor < serialMinor:
-		return fmt.Sprintf("tty%d", minor)
-	case major == ttyMajor:
-		return fmt.Sprintf("ttyS%d", minor-serialMinor)
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
-	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -32,9 +31,15 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 	if !ok {
 		return nil
 	}
+	live := clients.Writing(w.store.Storage(), s.Name())
 	state, err := disk.Writers(s.Name())
+	if err == nil && state == storage.WritersUnknown {
+		if pid, _ := live.Process(); pid != 0 {
+			state = storage.WritersPresent
+		}
+	}
 	if err == nil && state == storage.WritersPresent {
-		err = &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor}
+		err = live
 	}
 	return err
 }
@@ -50,21 +55,4 @@ type watcher interface {
 func isTransient(err error) bool {
 	var live *clients.LiveError
 	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
-}
-
-// namePID adds the process to the error of a write that isTransient. That requires a scan of all processes, so it is
-// called only once the wait is over.
-func (w *Writer) namePID(s *sessioncore.Session, err error) error {
-	if !isTransient(err) {
-		return err
-	}
-	st, statErr := w.store.Storage().Stat(s.Name())
-	if statErr != nil {
-		return err
-	}
-	live := &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor}
-	if _, live.PID = procfs.Find("/proc", st); live.PID != 0 {
-		live.Command = clients.CommandOf("/proc", live.PID)
-	}
-	return live
 }

@@ -84,7 +84,8 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 			var live *clients.LiveError
 			require.ErrorAs(t, err, &live, "%s %s", what, name)
 			require.ErrorIs(t, err, sessioncore.ErrBusy)
-			require.Equal(t, pid, live.PID)
+			found, _ := live.Process()
+			require.Equal(t, pid, found)
 			require.Contains(t, err.Error(), fmt.Sprintf("process %d", pid))
 		}
 		if name == "p/s.jsonl" {
@@ -114,7 +115,8 @@ func TestDescriptorNamesThePID(t *testing.T) {
 	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	var live *clients.LiveError
 	require.ErrorAs(t, err, &live)
-	require.Equal(t, clients.LiveError{Session: "p/s.jsonl", Sign: clients.SignDescriptor, PID: pid, Command: live.Command}, *live)
+	found, _ := live.Process()
+	require.Equal(t, []any{"p/s.jsonl", clients.SignDescriptor, pid}, []any{live.Session, live.Sign, found})
 	end()
 	_, err = w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
 	require.NoError(t, err)
@@ -124,9 +126,7 @@ func TestDescriptorNamesThePID(t *testing.T) {
 func startAgent(t *testing.T) (*clienttest.Agent, *clients.Clients) {
 	t.Helper()
 	a := clienttest.NewAgent(t)
-	known := clients.New(a.Root, a.Terminals)
-	t.Cleanup(known.Close)
-	return a, known
+	return a, clients.New(a.Root, a.Terminals)
 }
 
 // childLease holds the lease at a path until its input ends.
@@ -167,7 +167,6 @@ func testLeases(t *testing.T, files storage.Storage) {
 	t.Helper()
 	owners := t.TempDir()
 	leases := clients.NewLeases("/nowhere/session-owners", owners).Beside("/nowhere", owners)
-	defer leases.Close()
 	putFile(t, files, plainName, plainFile)
 	locks := &countedLocks{Storage: files}
 	w := startWriting(t, locks, "", Options{Leases: leases})

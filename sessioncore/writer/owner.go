@@ -5,8 +5,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
-	"sessionfs/sessioncore/internal/procfs"
-	"sessionfs/sessioncore/storage"
 )
 
 // Owner is what is known of the client that has a session open.
@@ -49,8 +47,9 @@ func (w *Writer) seen(s *sessioncore.Session, snap *sessioncore.Snapshot) *clien
 			return live
 		}
 	}
-	if state, pid := procfs.FindOther("/proc", snap.Stat()); state == storage.WritersPresent {
-		return &clients.LiveError{Session: s.Name(), Sign: clients.SignDescriptor, PID: pid, Command: clients.CommandOf("/proc", pid)}
+	live := clients.Writing(w.store.Storage(), s.Name())
+	if pid, _ := live.Process(); pid != 0 {
+		return live
 	}
 	if w.opts.Clients != nil {
 		return w.opts.Clients.Seen(w.store.Storage(), s.Name())

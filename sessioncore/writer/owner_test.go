@@ -19,7 +19,6 @@ func TestOwner(t *testing.T) {
 	a, known := startAgent(t)
 	owners := t.TempDir()
 	leases := clients.NewLeases(owners)
-	defer leases.Close()
 	locks := &countedLocks{Storage: a.Sessions}
 	store := sessioncore.NewStore(locks)
 	t.Cleanup(store.Close)

@@ -151,7 +151,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 			return snap, unlock, nil
 		}
 		if !isTransient(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
-			return nil, nil, w.namePID(s, err)
+			return nil, nil, err
 		}
 	}
 }

@@ -2,9 +2,14 @@ package filelock
 
 import (
 	"fmt"
-	"sync"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/storage"
 )
 
 // Lock is a lock that this process holds.
@@ -13,8 +18,7 @@ type Lock struct{ fd int }
 // TryAcquire takes the lock at path if it is free; otherwise the error is ErrHeld. Other errors mean that the system
 // does not let us have such a lock. Callers must call Release. The path need not exist, and nothing is made there.
 func TryAcquire(path string) (Lock, error) {
-	// Children do not inherit it: with one of them the lock would live on.
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := newSocket()
 	if err != nil {
 		return Lock{}, fmt.Errorf("a socket for a lock: %w", err)
 	}
@@ -29,48 +33,51 @@ func TryAcquire(path string) (Lock, error) {
 	return Lock{}, fmt.Errorf("binding the socket of a lock: %w", err)
 }
 
+// newSocket returns a socket that children do not inherit: with one of them a lock would live on.
+func newSocket() (int, error) {
+	return unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+}
+
 // Release gives the lock back.
 func (l Lock) Release() { _ = unix.Close(l.fd) }
 
-// Probe tells whether locks are held. It costs one connect(2) and sends nothing; the kernel answers. It is safe for
-// concurrent use, and its zero value is ready for it.
-type Probe struct {
-	mu   sync.Mutex // guards fd and open
-	fd   int        // an unconnected socket; valid if open
-	open bool
-
-	search sync.Mutex // guards last; held while PID searches
-	last   holder     // whom PID found last
-}
-
-// Close closes the socket.
-func (p *Probe) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.close()
-}
-
-func (p *Probe) close() {
-	if p.open {
-		_ = unix.Close(p.fd)
-		p.open = false
+// Held reports whether somebody in our network namespace holds the lock at path. It connects to its socket and sends
+// nothing; the kernel answers. Where that cannot be told it is not held, but in doubt it is if descriptors are short.
+func Held(path string) bool {
+	fd, err := newSocket()
+	if err != nil {
+		return err == unix.EMFILE || err == unix.ENFILE
 	}
+	defer unix.Close(fd)
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: Socket(path)}) // never blocks
+	return err == nil || err == unix.EPERM                         // EPERM: the socket exists and takes nothing from us
 }
 
-// Held reports whether somebody in our network namespace holds the lock at path. If that cannot be told, it is not held.
-func (p *Probe) Held(path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.open {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return false
+// Holder returns the process that holds the lock at path, 0 if it cannot be seen. The kernel does not tell: the
+// credentials of a peer are known only of connected sockets. But it tells the inode of the socket with a name, and /proc
+// which process has it open. The search may take milliseconds.
+func Holder(path string) int {
+	fd, err := newSocket()
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	table, err := os.ReadFile("/proc/self/net/unix")
+	if err != nil || unix.Fstat(fd, &st) != nil {
+		return 0
+	}
+	name := Socket(path)
+	for line := range strings.Lines(string(table)) {
+		// Num RefCount Protocol Flags Type St Inode Path
+		if f := strings.Fields(line); len(f) == 8 && f[7] == name {
+			inode, _ := strconv.ParseUint(f[6], 10, 64)
+			for _, p := range procfs.Processes("/proc") {
+				if has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode}); has { // all sockets are on one device
+					return p.PID
+				}
+			}
 		}
-		p.fd, p.open = fd, true
 	}
-	err := unix.Connect(p.fd, &unix.SockaddrUnix{Name: Socket(path)}) // never blocks
-	if err == nil {
-		p.close() // it is connected now, and would stay so after a failed connect
-	}
-	return err == nil || err == unix.EPERM // EPERM: the socket exists and takes nothing from us
+	return 0
 }

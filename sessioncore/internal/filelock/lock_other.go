@@ -11,14 +11,8 @@ func TryAcquire(string) (Lock, error) { return Lock{}, ErrUnsupported }
 // Release does nothing.
 func (Lock) Release() {}
 
-// Probe finds no lock.
-type Probe struct{}
-
-// Close does nothing.
-func (*Probe) Close() {}
-
 // Held returns false.
-func (*Probe) Held(string) bool { return false }
+func Held(string) bool { return false }
 
-// PID returns 0.
-func (*Probe) PID(string) int { return 0 }
+// Holder returns 0.
+func Holder(string) int { return 0 }

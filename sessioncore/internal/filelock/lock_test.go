@@ -47,30 +47,26 @@ func takeUntil(path string, end <-chan error) error {
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
-	var p Probe
-	defer p.Close()
-	require.False(t, p.Held(path))
-	require.Zero(t, p.PID(path))
+	require.False(t, Held(path))
+	require.Zero(t, Holder(path))
 	l, err := TryAcquire(path)
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
-	for range 2 {
-		require.True(t, p.Held(path))
-		require.False(t, p.Held(path+"2"), "the socket is not connected from before")
-		_, err = TryAcquire(path)
-		require.ErrorIs(t, err, ErrHeld)
-		require.Equal(t, os.Getpid(), p.PID(path))
-	}
+	require.True(t, Held(path))
+	require.False(t, Held(path+"2"))
+	_, err = TryAcquire(path)
+	require.ErrorIs(t, err, ErrHeld)
+	require.Equal(t, os.Getpid(), Holder(path))
 	l.Release()
-	require.False(t, p.Held(path))
-	require.Zero(t, p.PID(path))
+	require.False(t, Held(path))
+	require.Zero(t, Holder(path))
 
 	pid, end := childtest.Start(t, "hold", path)
-	require.True(t, p.Held(path))
-	require.Equal(t, pid, p.PID(path))
+	require.True(t, Held(path))
+	require.Equal(t, pid, Holder(path))
 	end()
-	require.False(t, p.Held(path), "it went with its process")
-	require.Zero(t, p.PID(path))
+	require.False(t, Held(path), "it went with its process")
+	require.Zero(t, Holder(path))
 }
 
 // TestProbingTakesNothing: neither we nor a client in another process ever find a lock taken by those who look whether it
@@ -83,11 +79,9 @@ func TestProbingTakesNothing(t *testing.T) {
 	var all sync.WaitGroup
 	for range probers {
 		all.Go(func() {
-			var p Probe
-			defer p.Close()
 			for range probes / probers {
-				p.Held(ours)
-				p.Held(another)
+				Held(ours)
+				Held(another)
 			}
 		})
 	}

@@ -1,12 +1,8 @@
 package procfs
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
+	"errors"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -25,73 +21,40 @@ const (
 	maxLooks = 64
 )
 
-var looks = make(chan struct{}, maxLooks)
+var (
+	looks       = make(chan struct{}, maxLooks)
+	errWithheld = errors.New("the kernel does not let us look at the process yet")
+)
 
-// Look returns what look returns, which reads what the kernel may withhold. ok is false if it was not there in time, or if
+// Look returns what look returns, which reads what the kernel may withhold, with an error if it was not there in time, or if
 // too many looks are under way. As look may go on then, it must not change anything.
-func Look[T any](look func() T) (result T, ok bool) {
+func Look[T any](look func() (T, error)) (found T, err error) {
 	select {
 	case looks <- struct{}{}:
 	default:
-		return result, false
+		return found, errWithheld
 	}
-	done := make(chan T, 1)
+	type result struct {
+		found T
+		err   error
+	}
+	done := make(chan result, 1)
 	go storage.Guarded(func() {
 		defer func() { <-looks }()
-		done <- look()
+		found, err := look()
+		done <- result{found, err}
 	})()
 	limit := time.NewTimer(lookLimit)
 	defer limit.Stop()
 	select {
-	case result = <-done:
-		return result, true
+	case r := <-done:
+		return r.found, r.err
 	case <-limit.C:
 	}
 	select { // both may have come while this process had no processor
-	case result = <-done:
-		return result, true
+	case r := <-done:
+		return r.found, r.err
 	default:
-		return result, false
+		return found, errWithheld
 	}
-}
-
-// ReadFile is os.ReadFile for what the kernel may withhold, with an error if it does.
-func ReadFile(name string) ([]byte, error) { return lookAt(name, os.ReadFile) }
-
-// Readlink is os.Readlink for what the kernel may withhold, with an error if it does.
-func Readlink(name string) (string, error) { return lookAt(name, os.Readlink) }
-
-// lookAt is Look for what can fail.
-func lookAt[T any](name string, look func(name string) (T, error)) (T, error) {
-	var found T
-	read, ok := Look(func() func() (T, error) {
-		found, err := look(name)
-		return func() (T, error) { return found, err }
-	})
-	if !ok {
-		return found, &os.PathError{Op: "look at", Path: name, Err: unix.EBUSY}
-	}
-	return read()
-}
-
-// FindInfo returns the descriptor of the process whose directory in /proc is dir for which is returns true, which is told
-// the text in fdinfo/, or "" if there is none. Nothing of that is withheld.
-func FindInfo(dir string, is func(info string) bool) (fd string, err error) {
-	infos, err := os.ReadDir(filepath.Join(dir, "fdinfo"))
-	if err != nil {
-		return "", err
-	}
-	for _, info := range infos {
-		if text, err := os.ReadFile(filepath.Join(dir, "fdinfo", info.Name())); err == nil && is(string(text)) {
-			return info.Name(), nil
-		}
-	}
-	return "", nil
-}
-
-// InfoInode returns the number of the inode in the text of a fdinfo file; ok is false before Linux 5.14, which does not
-// tell it.
-func InfoInode(info string) (inode uint64, ok bool) {
-	inode, err := strconv.ParseUint(Field(info, "ino"), 10, 64)
-	return inode, err == nil
 }

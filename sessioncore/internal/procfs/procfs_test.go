@@ -3,7 +3,6 @@ package procfs
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,19 +42,21 @@ func TestFind(t *testing.T) {
 	reader, err := os.Open(writer.Name())
 	require.NoError(t, err)
 	defer reader.Close()
-	state, pid := Find("/proc", st)
+	state, pid := Find("/proc", st, 0)
 	require.Equal(t, storage.WritersPresent, state)
 	require.Equal(t, os.Getpid(), pid)
-	self := filepath.Join("/proc", strconv.Itoa(os.Getpid()))
-	holds, err := ProcessHolds(self, storage.Token{Device: 1, Inode: 1}, st.Token)
+	state, _ = Find("/proc", st, os.Getpid())
+	require.NotEqual(t, storage.WritersPresent, state)
+	self := Of(os.Getpid())
+	holds, err := self.Writes(storage.Token{Device: 1, Inode: 1}, st.Token)
 	require.NoError(t, err)
 	require.True(t, holds, "one of several")
 
 	require.NoError(t, writer.Close())
-	state, pid = Find("/proc", st)
+	state, pid = Find("/proc", st, 0)
 	require.NotEqual(t, storage.WritersPresent, state)
 	require.Zero(t, pid)
-	holds, err = ProcessHolds(self, st.Token)
+	holds, err = self.Writes(st.Token)
 	require.NoError(t, err)
 	require.False(t, holds)
 }
@@ -63,8 +64,17 @@ func TestFind(t *testing.T) {
 func TestFindWithoutProc(t *testing.T) {
 	_, st := file(t, os.O_RDONLY)
 	for _, proc := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} { // an empty one says nothing
-		state, pid := Find(proc, st)
+		state, pid := Find(proc, st, 0)
 		require.Equal(t, storage.WritersUnknown, state)
 		require.Zero(t, pid)
 	}
+}
+
+func TestField(t *testing.T) {
+	const status = "Name:\tNSpid: 7\nPid:\t12\nNSpid:\t12\t1\nlast: 3"
+	require.Equal(t, "12\t1", Field(status, "NSpid"))
+	require.Equal(t, "NSpid: 7", Field(status, "Name"))
+	require.Equal(t, "3", Field(status, "last"))
+	require.Empty(t, Field(status, "pid"))
+	require.Empty(t, Field("", "Pid"))
 }

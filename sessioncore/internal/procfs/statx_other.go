@@ -5,4 +5,4 @@ package procfs
 import "sessionfs/sessioncore/storage"
 
 // isOneOf returns false: on other systems, links in /proc do not lead to open files.
-func isOneOf(string, []storage.Token) bool { return false }
+func isOneOf(string, []storage.Token) (bool, error) { return false, nil }

@@ -32,9 +32,9 @@ func (t *temporary) carryOver(sys calls, from int64) {
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
 		// Ask for the lease before reading: a program that has closed the file by now has written all it will.
-		state, returned := lease(t.old)
+		state := lease(t.old)
 		waited := time.Since(start)
-		last := state == storage.WritersNone || !returned || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
+		last := state == storage.WritersNone || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
 		n, err := t.carry(sys, from, last)
 		if err != nil {
 			slog.Error("what another program wrote to a session while it was replaced is lost", "session", t.name, "err", err)

@@ -139,7 +139,7 @@ func childLive(args []string) error {
 		return err
 	}
 	state, err := s.Writers(args[1])
-	seen, _ := procfs.Find("/proc", st)
+	seen, _ := procfs.Find("/proc", st, 0)
 	fmt.Println(state, seen)
 	return err
 }

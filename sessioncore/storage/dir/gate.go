@@ -85,9 +85,7 @@ func tryGate(paths []string) (g gate, held string, err error) {
 
 // gateHolder says who holds a lock.
 func gateHolder(path string) string {
-	var p filelock.Probe
-	defer p.Close()
-	if pid := p.PID(path); pid != 0 {
+	if pid := filelock.Holder(path); pid != 0 {
 		return fmt.Sprintf("process %d", pid)
 	}
 	return "a process that cannot be seen from here"

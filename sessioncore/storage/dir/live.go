@@ -3,7 +3,6 @@ package dir
 import (
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -11,7 +10,7 @@ import (
 // (docs/design.md section 4). Callers must hold Lock(name), so that a writer that takes the lock is not found in the middle
 // of its work. It asks for a read lease, which the kernel refuses exactly when the file is open for
 // writing anywhere on this machine (docs/format.md, What a running client has open). Without leases, or without the
-// permission for one, it scans /proc.
+// permission for one, the state is unknown.
 //
 // The lease is given up at once. A process that opens the file for writing within these microseconds waits as long
 // (with O_NONBLOCK it gets EAGAIN), and we receive SIGIO, which the Go runtime ignores. This process keeps no session
@@ -24,20 +23,10 @@ func (s *Storage) Writers(name string) (storage.WriterState, error) {
 		return storage.WritersUnknown, err
 	}
 	defer p.close()
-	fd, st, err := p.open(unix.O_RDONLY)
+	fd, _, err := p.open(unix.O_RDONLY)
 	if err != nil {
 		return storage.WritersUnknown, err
 	}
 	defer unix.Close(fd)
-	if state, _ := lease(fd); state != storage.WritersUnknown { // closing the file gives up a lease that could not be returned
-		return state, nil
-	}
-	state, _ := procfs.Find("/proc", st)
-	return state, nil
-}
-
-// Writers is Writers of the storage for a file that is open. If the lease could not be given back, only closing the file
-// does that.
-func (o *file) Writers() (state storage.WriterState, returned bool) {
-	return lease(int(o.f.Fd()))
+	return lease(fd), nil
 }

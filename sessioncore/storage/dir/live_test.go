@@ -27,7 +27,7 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	t.Helper()
 	state, err := s.Writers(name)
 	require.NoError(t, err)
-	seen, _ := procfs.Find("/proc", storagetest.Stat(t, s, name))
+	seen, _ := procfs.Find("/proc", storagetest.Stat(t, s, name), 0)
 	return [2]storage.WriterState{state, seen}
 }
 

@@ -151,17 +151,10 @@ func isNobodys(pid int) bool {
 	if name, err := os.Readlink("/proc/self/ns/pid"); err != nil || name != initialPidNamespace {
 		return false
 	}
-	all, _ := filepath.Glob("/proc/[0-9]*/status")
-	for _, file := range all {
-		status, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		if slices.Contains(strings.Fields(procfs.Field(string(status), "NSpid")), strconv.Itoa(pid)) {
-			return false
-		}
-	}
-	return len(all) > 0
+	all := procfs.Processes("/proc")
+	return len(all) > 0 && !slices.ContainsFunc(all, func(p procfs.Process) bool {
+		return slices.Contains(strings.Fields(procfs.Field(p.Read("status"), "NSpid")), strconv.Itoa(pid))
+	})
 }
 
 // lockContent parses a lock: the process, and when it took the lock, in milliseconds since the epoch. ok is false if

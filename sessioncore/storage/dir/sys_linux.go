@@ -1,9 +1,9 @@
 package dir
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,21 +38,18 @@ func openNoLinks(path string, flags int) (int, error) {
 }
 
 // lease finds out whether fd, which must be open for reading, is open for writing elsewhere, by taking a read lease.
-// EACCES means that it is not our file, EINVAL and others that there are no leases. returned is false if the lease
-// could not be given up; then only closing the file does that.
-func lease(fd int) (state storage.WriterState, returned bool) {
+// EACCES means that it is not our file, EINVAL and others that there are no leases. Callers close fd at once, which also
+// gives up a lease that could not be returned.
+func lease(fd int) storage.WriterState {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	switch err {
-	case nil:
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-		return storage.WritersNone, err == nil || err == unix.EAGAIN // EAGAIN: the lease is gone already
-	case unix.EAGAIN:
-		if isRemote(fd) {
-			return storage.WritersUnknown, true
-		}
-		return storage.WritersPresent, true
+	switch {
+	case err == nil:
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+		return storage.WritersNone
+	case err == unix.EAGAIN && !isRemote(fd):
+		return storage.WritersPresent
 	}
-	return storage.WritersUnknown, true
+	return storage.WritersUnknown
 }
 
 // isRemote reports whether a file is on a file system whose refusal of a lease says nothing about the processes of
@@ -122,11 +119,14 @@ func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
 // startOf returns when a process was started.
 func startOf(pid int) (time.Time, bool) {
-	stat, err := procfs.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	stat, err := procfs.Look(func() (string, error) { return procfs.Of(pid).Read("stat"), nil })
+	// Its fields, from the one after the name, which is in parentheses and may contain anything (proc_pid_stat(5)).
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	const start = 19 // in hundredths of a second since the boot
+	if err != nil || len(fields) <= start {
 		return time.Time{}, false
 	}
-	ticks, err := strconv.ParseInt(procfs.StatField(string(stat), procfs.Start), 10, 64)
+	ticks, err := strconv.ParseInt(fields[start], 10, 64)
 	var sinceBoot unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot) != nil {
 		return time.Time{}, false

@@ -26,7 +26,7 @@ func openBeneath(dir int, name string, flags int) (int, error) { return -1, unix
 
 func openNoLinks(path string, flags int) (int, error) { return -1, unix.ENOSYS }
 
-func lease(fd int) (state storage.WriterState, returned bool) { return storage.WritersUnknown, true }
+func lease(fd int) storage.WriterState { return storage.WritersUnknown }
 
 func isRemote(fd int) bool { return false }
 
