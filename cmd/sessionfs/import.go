@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +40,7 @@ func importCommand() *cobra.Command {
 			return err
 		}
 		defer from.Close()
-		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), progress: newProgress(cmd.ErrOrStderr()), counts: map[writer.Outcome]int{}}
-		defer im.progress.clear()
+		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), counts: map[writer.Outcome]int{}}
 		return im.run(cmd.Context(), args, cmd.InOrStdin())
 	})
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
@@ -52,28 +50,20 @@ func importCommand() *cobra.Command {
 
 // importing imports sessions and tells of each.
 type importing struct {
-	into     *transfer.Importer
-	from     *transfer.Sources
-	out      io.Writer
-	progress *progress
-	counts   map[writer.Outcome]int // by what became of sessions
-	failed   bool
+	into   *transfer.Importer
+	from   *transfer.Sources
+	out    io.Writer
+	counts map[writer.Outcome]int // by what became of sessions
+	failed bool
 }
 
 func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) error {
-	from := im.from
 	for _, path := range args {
-		im.progress.show("looking through " + path)
-		if err := from.Add(ctx, path, stdin); err != nil {
+		if err := im.from.Add(ctx, path, stdin); err != nil {
 			return err
 		}
 	}
-	all, done := int64(0), int64(0)
-	for _, f := range from.Found {
-		all += f.Size
-	}
-	for i, f := range from.Found {
-		im.progress.show(fmt.Sprintf("%d of %d sessions, %d of %d MB", i, len(from.Found), done>>20, all>>20))
+	for _, f := range im.from.Found {
 		r, err := im.into.Import(ctx, f)
 		if err != nil {
 			return err
@@ -81,12 +71,10 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 		if err := im.tell(f, r); err != nil {
 			return err
 		}
-		done += f.Size
 	}
-	im.progress.clear()
 	others := ""
-	if from.Others > 0 {
-		others = fmt.Sprintf("; %d other files are left out", from.Others)
+	if im.from.Others > 0 {
+		others = fmt.Sprintf("; %d other files are left out", im.from.Others)
 	}
 	n := im.counts
 	_, err := fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", n[writer.Added], n[writer.Grown], n[writer.Unchanged], n[transfer.Refused], others)
@@ -98,7 +86,6 @@ func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) er
 
 // tell prints the line of a session.
 func (im *importing) tell(f transfer.Found, r transfer.Result) error {
-	im.progress.clear()
 	im.failed = im.failed || r.Err != nil || r.Partly
 	im.counts[r.Outcome]++
 	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
@@ -110,41 +97,4 @@ func (im *importing) tell(f transfer.Found, r transfer.Result) error {
 	}
 	_, err := fmt.Fprintln(im.out, visible(line))
 	return err
-}
-
-// progress is a line on a terminal that says how far a command is.
-type progress struct {
-	out   io.Writer // nil if there is no terminal
-	last  time.Time
-	shown bool
-}
-
-func newProgress(out io.Writer) *progress {
-	if !isTerminal(out) {
-		out = nil
-	}
-	return &progress{out: out}
-}
-
-const (
-	// progressEvery is how often the line changes, and progressWidth its length: a longer one would wrap.
-	progressEvery = 100 * time.Millisecond
-	progressWidth = 72
-)
-
-func (p *progress) show(text string) {
-	if p.out == nil || time.Since(p.last) < progressEvery {
-		return
-	}
-	text = visible(text)
-	fmt.Fprintf(p.out, "\r\x1b[K%s", text[:min(len(text), progressWidth)])
-	p.last, p.shown = time.Now(), true
-}
-
-// clear removes the line.
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
-		p.shown = false
-	}
 }

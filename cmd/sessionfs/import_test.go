@@ -355,9 +355,4 @@ func TestBundleRefuses(t *testing.T) {
 	r = s.finish(terminal)
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stdout, "would go to the terminal")
-	terminal = s.command("script", "-q", "-e", "-c", program+" import -s "+s.source+" "+s.source, "/dev/null")
-	terminal.Stdin = strings.NewReader("")
-	r = s.finish(terminal)
-	require.Zero(t, r.code)
-	require.Contains(t, r.stdout, "\r\x1b[K", "the progress goes away")
 }

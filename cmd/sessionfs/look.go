@@ -24,18 +24,12 @@ const (
 	answers health = iota // also if it cannot be asked
 	dead                  // the server is gone: "transport endpoint is not connected"
 	hangs                 // no answer within lookLimit
-	killed                // nor will there be one: the server was killed and cannot end
 )
 
 // lookAt looks at a mount of any type.
 func lookAt(e mountEntry) health {
-	if e.isSessionfs() && serverKilled(e, false) {
-		return killed
-	}
 	var exit *exec.ExitError
 	switch _, err := ask(e, lookEnv, lookLimit); {
-	case errors.Is(err, errNoAnswer) && e.isSessionfs() && serverKilled(e, true):
-		return killed
 	case errors.Is(err, errNoAnswer):
 		return hangs
 	case errors.As(err, &exit) && exit.ExitCode() == exitFailure && !(e.isSessionfs() && livesOn(e)):

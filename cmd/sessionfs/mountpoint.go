@@ -126,10 +126,6 @@ func checkMounted(path string) error {
 		}
 		state := lookAt(e)
 		switch {
-		case state == killed && e.ours():
-			if err := removeKilled(e, exitMountpoint); err != nil {
-				return err
-			}
 		case state == hangs && e.ours():
 			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
 				e.source, path, path)

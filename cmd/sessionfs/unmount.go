@@ -42,11 +42,8 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
-	// A daemon that tells what it has done lives. That saves a look at all processes, and a child for each question.
+	// A daemon that tells what it has done saves a child that asks the mount.
 	_, said, silent := askStatus(e, unmountAskLimit)
-	if silent != nil && lookAt(e) == killed {
-		return removeKilled(e, exitUnmount)
-	}
 	limit := saveLimit
 	if lazy {
 		limit = saveLimitLazy

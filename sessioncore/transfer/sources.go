@@ -20,7 +20,6 @@ import (
 // Found is a file with the name of a session file, or the reason why a path that was given has none.
 type Found struct {
 	Path string // for people
-	Size int64  // bytes, as far as it is known without unpacking
 	Err  error
 
 	files storage.Files
@@ -99,7 +98,7 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	case st.Kind == storage.KindDir:
 		return s.walk(ctx, given, name, "")
 	case strings.HasSuffix(session, sessioncore.FileEnding):
-		s.addFile(given, session, st.Size)
+		s.addFile(given, session)
 		return nil
 	}
 	f, err := os.Open(real)
@@ -164,8 +163,7 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 				s.refuse(filepath.Join(given, shown), err)
 			}
 		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name):
-			st, _ := s.Stat(at) // opening it will say why it fails
-			s.addFile(filepath.Join(given, shown), at, st.Size)
+			s.addFile(filepath.Join(given, shown), at)
 		case item.Kind == storage.KindLink && inSessions:
 			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))
 		case item.Kind != storage.KindDir && !isClients(item.Name):
@@ -181,8 +179,8 @@ func isClients(name string) bool {
 }
 
 // addFile adds a file with the name of a session.
-func (s *Sources) addFile(shown, name string, size int64) {
-	f := Found{Path: shown, Size: size, files: s.Storage, name: name, agent: storage.Dir(name)}
+func (s *Sources) addFile(shown, name string) {
+	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name)}
 	if agent, place, ok := splitAgent(name); ok {
 		f.agent, f.place = agent, place
 	}
