@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -19,12 +20,8 @@ var (
 	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json", "keybindings.json"}
 )
 
-const (
-	// maxSample bounds how many names of a directory are looked at: a store may have any number of them.
-	maxSample = 64
-	// maxStray is how many unknown names (lost+found, .git) a new agent directory may hold.
-	maxStray = 8
-)
+// maxSample bounds how many names of a directory are looked at: a store may have any number of them.
+const maxSample = 64
 
 // checkAgentDir checks that dir, a path with its symlinks resolved, is an agent directory: another directory would be
 // mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
@@ -47,63 +44,39 @@ func checkAgentDir(given, dir string, getenv func(string) string) (warning strin
 	if err != nil {
 		return "", refuse(exitSource, "SOURCE %s cannot be read: %s", dir, err)
 	}
-	meant := below(dir, names)
-	if meant == "" {
-		meant = around(given, dir, holdsSessions(names))
-	}
 	hint := ""
-	if meant != "" {
+	if meant := meantBy(given, dir, names); meant != "" {
 		hint = "\nProbably meant: " + meant
 	} else if usual := mountopts.DefaultSource(getenv); usual != "" && isAgentDir(usual) {
 		hint = "\nThe agent directory of this user is " + usual
 	}
-	switch maybe := len(names) <= maxStray || hasAny(dir, genericMarks); {
-	case len(names) == 0:
-		return fmt.Sprintf("SOURCE %s is empty; an agent directory holds sessions/, which will show once a client has made it%s", dir, hint), nil
-	case meant == "" && holdsSessions(names):
-		return "", refuse(exitSource, "SOURCE %s holds session files itself; SOURCE is the directory that holds them in sessions/\n"+
-			"Where there is none: mkdir AGENT; ln -s %s AGENT/sessions; sessionfs AGENT MOUNTPOINT", dir, dir)
-	case meant != "" && !hasAny(dir, genericMarks), !maybe:
+	if len(names) > 0 && !hasAny(dir, genericMarks) {
+		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: mkdir AGENT; ln -s "+dir+" AGENT/sessions")
 		return "", refuse(exitSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
 	}
 	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
 }
 
-// below looks for an agent directory where dir is one of its parents, such as ~/.omp, the home directory,
-// ~/.operator or ~/.operator/profiles. dir holds names.
-func below(dir string, names []string) string {
-	candidates := []string{"agent", ".omp/agent", ".pi/agent", ".xcsh/agent"}
-	if filepath.Base(dir) == "profiles" {
-		candidates = append(candidates, names...)
+// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir, which holds names: in
+// ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks at the path as given too, since sessions/ may be
+// a symlink to another disk.
+func meantBy(given, dir string, names []string) string {
+	for _, path := range []string{dir, filepath.Clean(given)} {
+		for ; path != "/"; path = filepath.Dir(path) {
+			if parent := filepath.Dir(path); isAgentDir(parent) {
+				return parent
+			}
+		}
 	}
-	profiles, _ := sample(filepath.Join(dir, "profiles")) // most directories have none
-	for _, name := range profiles {
-		candidates = append(candidates, filepath.Join("profiles", name))
-	}
-	for _, name := range candidates {
+	for _, name := range names {
 		if path := filepath.Join(dir, name); isAgentDir(path) {
 			return path
 		}
 	}
-	return ""
-}
-
-// around looks for an agent directory whose sessions/, say, is dir or contains dir. It looks at the path as given too, since
-// sessions/ may be a symlink to another disk.
-func around(given, dir string, holds bool) string {
-	for _, path := range []string{dir, filepath.Clean(given)} {
-		for ; path != "/"; path = filepath.Dir(path) {
-			parent := filepath.Dir(path)
-			switch filepath.Base(path) {
-			case "sessions":
-				if holds || hasAny(parent, clientMarks) {
-					return parent
-				}
-			case "blobs", "terminal-sessions", "archive":
-				if isAgentDir(parent) {
-					return parent
-				}
-			}
+	for _, pattern := range []string{".*/agent", "profiles/*"} {
+		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+		if i := slices.IndexFunc(paths, isAgentDir); i >= 0 {
+			return paths[i]
 		}
 	}
 	return ""
@@ -113,12 +86,6 @@ func around(given, dir string, holds bool) string {
 func isAgentDir(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, "sessions"))
 	return err == nil && info.IsDir() || hasAny(dir, clientMarks)
-}
-
-// holdsSessions reports whether one of names is that of a session, or of a directory of sessions, as those of all scope
-// directories begin.
-func holdsSessions(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return filepath.Ext(name) == ".jsonl" || name[0] == '-' })
 }
 
 // hasAny reports whether one of names is in dir.
