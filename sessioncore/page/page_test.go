@@ -79,9 +79,9 @@ func TestPage(t *testing.T) {
 // What others wrote cannot run or load anything, nor lead to a file of the reader's.
 func TestHostileText(t *testing.T) {
 	for text, want := range map[string]string{
-		"<script>alert(1)</script>":                   "<pre>&lt;script&gt;alert(1)&lt;/script&gt;</pre>\n",
+		"<script>alert(1)</script>":                   "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n",
 		"a <img src=x onerror=alert(1)> b":            "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n",
-		"<!-- x --> <b>":                              "<pre>&lt;!-- x --&gt; &lt;b&gt;</pre>\n",
+		"<!-- x --> <b>":                              "<p>&lt;!-- x --&gt; &lt;b&gt;</p>\n",
 		"[a](javascript:alert(1))":                    "<p>a</p>\n",
 		"[a](JaVaScRiPt&colon;alert(1))":              "<p>a</p>\n",
 		"[a](data:text/html,x) [b](file:///etc/x)":    "<p>a b</p>\n",
@@ -91,7 +91,7 @@ func TestHostileText(t *testing.T) {
 		"<me@host.org>":                               `<p><a href="mailto:me@host.org" rel="noopener noreferrer nofollow">me@host.org</a></p>` + "\n",
 		"![a](https://host/track.png)":                `<p><a href="https://host/track.png" rel="noopener noreferrer nofollow">a</a></p>` + "\n",
 		"![a](data:image/svg+xml;base64,AAAA)":        "<p>a</p>\n",
-		"![a\"><script>](../blobs/../../x)":           "<p>a&#34;&gt;</p>\n",
+		"![a\"><script>](../blobs/../../x)":           "<p>a&#34;&gt;&lt;script&gt;</p>\n",
 		"![a](../../blobs/" + hash + "?x)":            "<p>a</p>\n",
 		"![a](../../blobs/" + strings.Repeat("0", 64): "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n",
 		"```\"><script>\nx\n```":                      "<pre><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>\n",

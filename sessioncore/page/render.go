@@ -17,8 +17,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// harmless renders what could load something, run something or lead to a file of the reader's: links, images and raw
-// HTML. Everything else goldmark renders.
+// harmless renders what could load something or lead to a file of the reader's: links and images. Everything else goldmark
+// renders.
 type harmless struct{ blobs Blobs }
 
 var _ = (renderer.NodeRenderer)((*harmless)(nil))
@@ -28,8 +28,6 @@ func (h *harmless) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, h.link)
 	r.Register(ast.KindAutoLink, h.autoLink)
 	r.Register(ast.KindImage, h.image)
-	r.Register(ast.KindRawHTML, h.rawHTML)
-	r.Register(ast.KindHTMLBlock, h.htmlBlock)
 }
 
 // schemes are those of links that are kept. A relative link would lead to a file beside the page.
@@ -70,26 +68,6 @@ func (h *harmless) autoLink(w util.BufWriter, source []byte, n ast.Node, enterin
 		label = open + label + "</a>"
 	}
 	_, _ = w.WriteString(label)
-	return ast.WalkContinue, nil
-}
-
-func (h *harmless) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		_, _ = w.WriteString(html.EscapeString(string(n.(*ast.RawHTML).Segments.Value(source))))
-	}
-	return ast.WalkSkipChildren, nil
-}
-
-func (h *harmless) htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
-	}
-	block := n.(*ast.HTMLBlock)
-	text := string(block.Lines().Value(source))
-	if block.HasClosure() {
-		text += string(block.ClosureLine.Value(source))
-	}
-	_, _ = w.WriteString("<pre>" + html.EscapeString(text) + "</pre>\n")
 	return ast.WalkContinue, nil
 }
 
