@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (u *Unmounted) blobs() transfer.Blobs {
 
 // Bundler returns what writes bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return transfer.NewBundler(out, transfer.Bundler{Blobs: u.blobs(), Redacted: u.tree.view.Redacted, Left: left})
+	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.blobs(), Redacted: u.tree.view.Redacted, Left: left}
 }
 
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.

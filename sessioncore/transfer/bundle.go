@@ -24,7 +24,6 @@ const manifestName = "manifest.json"
 type manifest struct {
 	Format   string        `json:"format"`
 	Redacted bool          `json:"redacted,omitempty"`
-	Sessions []string      `json:"sessions"` // paths of files
 	Files    []bundledFile `json:"files"`
 }
 

@@ -2,10 +2,12 @@ package transfer
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -18,22 +20,15 @@ import (
 
 // Bundler writes a bundle.
 type Bundler struct {
+	Out      *tar.Writer
 	Blobs    Blobs // nil if there are none
 	Redacted bool  // what cannot be masked is left out
 	// Left is told what is left out, and why.
 	Left func(what string, err error)
 
-	out     *tar.Writer
-	written map[string]bool
-	m       manifest
-	masked  [2]int // artifacts and blobs that were left out because they cannot be masked
-}
-
-// NewBundler returns a Bundler that writes to out.
-func NewBundler(out io.Writer, b Bundler) *Bundler {
-	b.out, b.written = tar.NewWriter(out), map[string]bool{}
-	b.m = manifest{Format: bundleFormat, Redacted: b.Redacted, Sessions: []string{}, Files: []bundledFile{}}
-	return &b
+	m        manifest
+	written  map[string]bool // also what is left out
+	unmasked int             // files that are left out because they cannot be masked
 }
 
 // Add adds a session of a store with all that belongs to it. After an error that is not of the session, the bundle is
@@ -43,78 +38,50 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	if err != nil {
 		return withoutPath(err)
 	}
-	defer c.Close()
 	at := sessions + "/" + name
 	if b.written[at] {
-		return nil
+		return c.Close()
 	}
-	b.m.Sessions = append(b.m.Sessions, at)
-	if err := b.addContent(ctx, at, c); err != nil {
+	if err := b.session(ctx, at, c); err != nil {
 		return err
 	}
 	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(rel string) error {
-		return b.addArtifact(ctx, files, beside+"/"+rel, path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel))
+		name, at := path.Join(beside, rel), path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
+		if sessioncore.IsSessionName(path.Base(name)) {
+			if c, err := openContent(ctx, files, name); err == nil {
+				return b.session(ctx, at, c)
+			}
+		}
+		return b.other(ctx, at, func() (storage.Object, error) { return files.Open(name) })
 	})
 }
 
-// addContent adds a session file and the blobs to which it refers.
-func (b *Bundler) addContent(ctx context.Context, at string, c *content) error {
-	if err := b.write(ctx, at, c.ReaderAt, c.Size+c.torn, c.Modified); err != nil {
-		return err
-	}
+// session adds a session file and the blobs to which it refers, and closes it.
+func (b *Bundler) session(ctx context.Context, at string, c *content) error {
+	defer c.Close()
+	err := b.write(ctx, at, c, c.Size+c.torn, c.Modified)
 	for _, hash := range c.blobs {
-		at := "blobs/" + hash
-		switch {
-		case b.written[at]:
-			continue
-		case b.Redacted:
-			b.masked[1]++
-			b.written[at] = true
-			continue
-		}
-		if err := b.addBlob(ctx, at, hash); err != nil {
-			return err
+		if at := "blobs/" + hash; err == nil && b.Blobs != nil && !b.written[at] {
+			err = b.other(ctx, at, func() (storage.Object, error) { return b.Blobs.Open(hash) })
 		}
 	}
-	return nil
+	return err
 }
 
-func (b *Bundler) addBlob(ctx context.Context, at, hash string) error {
-	if b.Blobs == nil {
-		return nil
-	}
-	obj, err := b.Blobs.Open(hash)
-	if err != nil {
-		b.Left(at, withoutPath(err))
-		b.written[at] = true
-		return nil
-	}
-	defer obj.Close()
-	return b.addFile(ctx, at, obj)
-}
-
-func (b *Bundler) addArtifact(ctx context.Context, files storage.Files, name, at string) error {
-	if sessioncore.IsSessionName(path.Base(name)) {
-		if c, err := openContent(ctx, files, name); err == nil {
-			defer c.Close()
-			return b.addContent(ctx, at, c)
-		}
-	}
+// other adds a file that is no session.
+func (b *Bundler) other(ctx context.Context, at string, open func() (storage.Object, error)) error {
+	b.wrote(at)
 	if b.Redacted {
-		b.masked[0]++
+		b.unmasked++
 		return nil
 	}
-	obj, err := files.Open(name)
+	obj, err := open()
 	if err != nil {
 		b.Left(at, withoutPath(err))
 		return nil
 	}
 	defer obj.Close()
-	return b.addFile(ctx, at, obj)
-}
-
-func (b *Bundler) addFile(ctx context.Context, at string, obj storage.Object) error {
 	st, err := obj.Stat()
 	if err != nil {
 		return err
@@ -122,47 +89,47 @@ func (b *Bundler) addFile(ctx context.Context, at string, obj storage.Object) er
 	return b.write(ctx, at, obj, st.Size, st.ModTime())
 }
 
+func (b *Bundler) wrote(at string) {
+	if b.written == nil {
+		b.written = map[string]bool{}
+	}
+	b.written[at] = true
+}
+
 // write adds a file of a size. What it has grown by since is left out.
 func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size int64, modified time.Time) error {
-	if err := b.header(at, size, modified); err != nil {
-		return err
-	}
+	b.wrote(at)
 	sum := sha256.New()
-	in := &interruptible{ctx: ctx, in: io.NewSectionReader(from, 0, size)}
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(b.out, sum)}, in, make([]byte, copySize))
-	if err == nil && n < size {
-		err = fmt.Errorf("%w: it became shorter", storage.ErrStale)
+	err := b.Out.WriteHeader(header(at, size, modified))
+	if err == nil {
+		_, err = io.Copy(io.MultiWriter(b.Out, sum), &interruptible{ctx: ctx, in: io.NewSectionReader(from, 0, size)})
+	}
+	if err == nil {
+		err = b.Out.Flush() // fails if it became shorter
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	b.written[at] = true
 	b.m.Files = append(b.m.Files, bundledFile{at, size, hex.EncodeToString(sum.Sum(nil))})
 	return nil
 }
 
-const copySize = 128 << 10
-
-func (b *Bundler) header(at string, size int64, modified time.Time) error {
-	return b.out.WriteHeader(&tar.Header{
-		Typeflag: tar.TypeReg, Name: at, Size: size, Mode: storage.FileMode, ModTime: modified, Format: tar.FormatPAX,
-	})
+func header(at string, size int64, modified time.Time) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: at, Size: size, Mode: storage.FileMode, ModTime: modified, Format: tar.FormatPAX}
 }
 
 // Close writes the manifest. Without it nobody takes the bundle.
 func (b *Bundler) Close() error {
-	if b.masked != [2]int{} {
-		b.Left(fmt.Sprintf("%d artifacts and %d blobs", b.masked[0], b.masked[1]), fmt.Errorf("it cannot be masked"))
+	if b.unmasked > 0 {
+		b.Left(fmt.Sprintf("%d files", b.unmasked), errors.New("they cannot be masked"))
 	}
+	b.m.Format, b.m.Redacted = bundleFormat, b.Redacted
 	text, err := json.MarshalIndent(b.m, "", " ")
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.Out.WriteHeader(header(manifestName, int64(len(text)), time.Now()))
 	}
-	if err := b.header(manifestName, int64(len(text)), time.Now()); err != nil {
-		return err
+	if err == nil {
+		_, err = b.Out.Write(text)
 	}
-	if _, err := b.out.Write(text); err != nil {
-		return err
-	}
-	return b.out.Close()
+	return cmp.Or(err, b.Out.Close())
 }

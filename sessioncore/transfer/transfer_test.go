@@ -275,9 +275,9 @@ func bundleOf(t *testing.T, top string, redacted bool, names ...string) (text st
 		files = redact.New(files)
 	}
 	var out bytes.Buffer
-	b := NewBundler(&out, Bundler{Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Left: func(what string, err error) {
+	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Left: func(what string, err error) {
 		left = append(left, what+": "+err.Error())
-	}})
+	}}
 	for _, name := range names {
 		require.NoError(t, b.Add(t.Context(), files, name))
 	}
@@ -311,7 +311,7 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, []string{"same sessions/p/x.jsonl", "same sessions/p/y.jsonl; its last line is torn: 50 bytes left out"}, to.take(bundle))
 
 	text, left = bundleOf(t, from.top, true, "p/x.jsonl")
-	require.Equal(t, []string{"1 artifacts and 1 blobs: it cannot be masked"}, left)
+	require.Equal(t, []string{"2 files: they cannot be masked"}, left)
 	require.NotContains(t, text, secret)
 	require.NoError(t, os.WriteFile(bundle, []byte(text), 0o600))
 	to = newStore(t, nil)
