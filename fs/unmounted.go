@@ -94,6 +94,5 @@ var errNotBundled = errors.New("it is not a session")
 // everything. The error is that of Server.End.
 func (u *Unmounted) Close() error {
 	defer u.tree.close()
-	u.FS.Close()
 	return u.tree.end(u.log)
 }

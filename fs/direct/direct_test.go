@@ -123,7 +123,6 @@ func TestPaths(t *testing.T) {
 		var at *iofs.PathError
 		require.ErrorAs(t, err, &at)
 	}
-	files.Close()
 	require.Empty(t, root.Children(), "all nodes are forgotten")
 }
 
@@ -146,7 +145,6 @@ func TestStat(t *testing.T) {
 	resolved, err := files.Resolve("a/here/up/x1")
 	require.NoError(t, err)
 	require.Equal(t, "d/x1", resolved)
-	files.Close()
 	require.Empty(t, root.Children())
 }
 
@@ -163,7 +161,6 @@ func TestWalk(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, []string{"a", "a/b", "a/b/c.txt", "a/b/up", "a/here", "a/self"}, names)
-	files.Close()
 	require.Empty(t, root.Children())
 }
 
@@ -178,7 +175,6 @@ func TestFilesOutliveNodes(t *testing.T) {
 	require.Equal(t, "abc", string(got))
 	require.NoError(t, f.Close())
 	require.NoError(t, f.Close())
-	files.Close()
 	require.Empty(t, root.Children())
 }
 
@@ -198,7 +194,6 @@ func TestLongReadsAndListings(t *testing.T) {
 	}
 	require.Len(t, names, 1500)
 	require.Len(t, seen, 1500)
-	files.Close()
 	require.Empty(t, root.Children())
 }
 
@@ -215,7 +210,6 @@ func TestGlob(t *testing.T) {
 	}
 	_, err := iofs.Glob(files, "d/[")
 	require.Error(t, err)
-	files.Close()
 	require.Empty(t, root.Children())
 }
 

@@ -23,7 +23,6 @@ type FS struct {
 	raw    fuse.RawFileSystem
 	caller fuse.Caller
 	log    *slog.Logger
-	kept   *kept
 }
 
 var (
@@ -35,18 +34,11 @@ var (
 
 // New returns a file system whose requests are made by caller.
 func New(raw fuse.RawFileSystem, caller fuse.Caller, log *slog.Logger) *FS {
-	return &FS{context.Background(), raw, caller, log, &kept{}}
+	return &FS{context.Background(), raw, caller, log}
 }
 
 // With returns the file system with requests that end when ctx is done.
-func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.raw, f.caller, f.log, f.kept} }
-
-// Close gives back what was kept. Open files stay open.
-func (f *FS) Close() {
-	w := &walker{fs: f}
-	f.kept.keep(w, "")
-	w.forget(0)
-}
+func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.raw, f.caller, f.log} }
 
 // header is the beginning of a request for a node.
 func (f *FS) header(id uint64) fuse.InHeader { return fuse.InHeader{NodeId: id, Caller: f.caller} }
@@ -160,22 +152,10 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
 		return &iofs.PathError{Op: op, Path: name, Err: iofs.ErrInvalid}
 	}
 	var err error
-	dir := path.Dir(name)
 	for range maxStale {
-		w := &walker{fs: f, at: f.kept.take(dir)}
-		if len(w.at) == 0 {
-			err = w.walk(dir, true)
-		}
-		nodes, links := len(w.at), w.links
-		if err == nil {
-			err = w.step(path.Base(name), follow)
-		}
-		if err == nil {
+		w := &walker{fs: f}
+		if err = w.walk(name, follow); err == nil {
 			err = do(w)
-		}
-		if err == nil && w.links == links {
-			w.forget(nodes)
-			f.kept.keep(w, dir)
 		}
 		w.forget(0)
 		if err != syscall.ESTALE {

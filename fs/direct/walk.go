@@ -5,7 +5,6 @@ import (
 	iofs "io/fs"
 	"path"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -81,37 +80,6 @@ func (w *walker) walk(name string, follow bool) error {
 		}
 	}
 	return nil
-}
-
-// keepTime is how long nodes are kept, as by the kernel.
-const keepTime = time.Second
-
-// kept holds the nodes of the directory in which a name was looked up last: the next is mostly beside it.
-type kept struct {
-	mu    sync.Mutex // guards the rest
-	dir   string
-	at    []node
-	until time.Time
-}
-
-// take returns the nodes of a directory, which are the caller's now, or none.
-func (k *kept) take(dir string) (at []node) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.dir == dir && time.Now().Before(k.until) {
-		at, k.at = k.at, nil
-	}
-	return at
-}
-
-// keep takes the nodes of w, which stands at a directory, and leaves it those that were kept before.
-func (k *kept) keep(w *walker, dir string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := time.Now(); k.dir != dir || now.After(k.until) {
-		k.until = now.Add(keepTime)
-	}
-	k.dir, k.at, w.at = dir, w.at, k.at
 }
 
 // step goes on by one part of a path. An empty part, as behind a slash at the end of a link's target, is as ".".
