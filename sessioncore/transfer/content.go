@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"path"
+	"regexp"
+	"slices"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -77,36 +79,19 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *cont
 	seen, last := map[string]bool{}, jsonl.ObjectUnit
 	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
-		eachBlob(u.Text, func(hash string) {
-			if !seen[hash] {
-				seen[hash] = true
-				c.blobs = append(c.blobs, hash)
-			}
-		})
+		for _, found := range blob.FindAllSubmatch(u.Text, -1) {
+			seen[string(found[1])] = true
+		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if last == jsonl.SkippedUnit {
+	}); err == nil && last == jsonl.SkippedUnit {
 		err = c.leaveOutTorn()
 	}
+	c.blobs = slices.Sorted(maps.Keys(seen))
 	return c, err
 }
 
-// eachBlob calls f for each reference to a blob that is a string of its own in a JSON text.
-func eachBlob(text []byte, f func(hash string)) {
-	const before, size = `"blob:sha256:`, 64
-	for {
-		at := bytes.Index(text, []byte(before))
-		if at < 0 || len(text) < at+len(before)+size+1 {
-			return
-		}
-		text = text[at+len(before):]
-		if hash := string(text[:size]); text[size] == '"' && document.IsBlobHash(hash) {
-			f(hash)
-		}
-	}
-}
+// blob is a reference to a blob that is a string of its own in a JSON text.
+var blob = regexp.MustCompile(`"blob:sha256:([0-9a-f]{64})"`)
 
 // leaveOutTorn leaves out the last line, which is no JSON, if it has no newline.
 func (c *content) leaveOutTorn() error {

@@ -196,7 +196,12 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 		c, err := openContent(ctx, f.files, from)
 		if err == nil {
 			defer c.Close()
-			return im.subagent(ctx, f, c, to, r)
+			var of Result
+			err = im.session(ctx, f, c, to, &of)
+			for _, note := range of.Notes {
+				r.note("%s beside it: %s", path.Base(to), note)
+			}
+			return err
 		}
 		if !errors.Is(err, errNoSession) {
 			return err
@@ -213,18 +218,6 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 	st, err := obj.Stat()
 	if err == nil {
 		_, err = im.Writer.Import(ctx, to, writer.Copy{ReaderAt: obj, Size: st.Size, Modified: st.ModTime(), Artifact: true})
-	}
-	return err
-}
-
-// subagent puts the session of a subagent into the store.
-func (im *Importer) subagent(ctx context.Context, f Found, c *content, name string, r *Result) (err error) {
-	var of Result
-	if of.Outcome, err = im.Writer.Examine(ctx, name, c.Copy); err == nil {
-		err = im.session(ctx, f, c, name, &of)
-	}
-	for _, note := range of.Notes {
-		r.note("%s beside it: %s", path.Base(name), note)
 	}
 	return err
 }

@@ -255,7 +255,7 @@ func TestAlong(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(s.top, "blobs", hashOf(small))))
 	said = s.take(filepath.Join(elsewhere, "sessions/p/x.jsonl"))
 	require.Contains(t, said[0], "partly same sessions/p/x.jsonl")
-	require.Contains(t, said[0], "0.log beside it is refused: "+writer.OtherError{}.Error())
+	require.Contains(t, said[0], "0.log beside it is refused: "+writer.ErrOther.Error())
 	want["sessions/p/x/0.log"] = "another log\n"
 	require.Equal(t, want, all(t, s.top), "what was missing is there again")
 

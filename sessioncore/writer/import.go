@@ -44,14 +44,11 @@ const (
 	appendAtOnce = 256 << 10
 )
 
-// OtherError means that a file is not what a copy of it begins with, nor the other way round.
-type OtherError struct{}
-
-// Error implements error.
-func (OtherError) Error() string { return "what is there is another file, and is not replaced" }
+// ErrOther means that a file is not what a copy of it begins with, nor the other way round.
+var ErrOther = errors.New("what is there is another file, and is not replaced")
 
 // Import gives a copy a name, or adds to the file that has the name what the copy has more. The session appears, or
-// grows, whole or not at all. The error is OtherError if neither begins the other.
+// grows, whole or not at all. The error is ErrOther if neither begins the other.
 func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, error) {
 	for start := time.Now(); ; {
 		outcome, err := w.importOnce(ctx, name, c)
@@ -105,7 +102,7 @@ func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, err
 }
 
 // compareCopy tells what a copy has that a file has not. The title slot does not count: clients overwrite it. The error is
-// OtherError if neither begins the other.
+// ErrOther if neither begins the other.
 func compareCopy(there storage.Object, c Copy) (Outcome, error) {
 	st, err := there.Stat()
 	if err != nil {
@@ -120,7 +117,7 @@ func compareCopy(there storage.Object, c Copy) (Outcome, error) {
 	case err != nil:
 		return Unchanged, err
 	case !same, c.Artifact && st.Size != c.Size:
-		return Unchanged, OtherError{}
+		return Unchanged, ErrOther
 	case c.Size > st.Size:
 		return Grown, nil
 	}

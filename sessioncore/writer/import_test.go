@@ -51,16 +51,16 @@ func TestImport(t *testing.T) {
 		{"more", plainFile, plainFile + importMore, false, plainFile + importMore, Grown, nil},
 		{"much more", plainFile, large, false, large, Grown, nil},
 		{"more than a torn one", plainFile[:len(plainFile)-30], plainFile, false, plainFile, Grown, nil},
-		{"another one", plainFile, strings.Replace(plainFile, "two", "six", 1) + importMore, false, plainFile, Unchanged, OtherError{}},
-		{"one that goes on otherwise", plainFile + importMore, plainFile + strings.Replace(importMore, "three", "seven", 1), false, plainFile + importMore, Unchanged, OtherError{}},
+		{"another one", plainFile, strings.Replace(plainFile, "two", "six", 1) + importMore, false, plainFile, Unchanged, ErrOther},
+		{"one that goes on otherwise", plainFile + importMore, plainFile + strings.Replace(importMore, "three", "seven", 1), false, plainFile + importMore, Unchanged, ErrOther},
 		{"another title", early + plainFile, late + plainFile, false, early + plainFile, Unchanged, nil},
 		{"a later title, and more", early + plainFile, late + plainFile + importMore, false, late + plainFile + importMore, Grown, nil},
 		{"an earlier title, and more", late + plainFile, early + plainFile + importMore, false, early + plainFile + importMore, Grown, nil},
-		{"a title that it had not", plainFile, late + plainFile, false, plainFile, Unchanged, OtherError{}},
+		{"a title that it had not", plainFile, late + plainFile, false, plainFile, Unchanged, ErrOther},
 		{"an artifact", "", "anything", true, "anything", Added, nil},
 		{"the same artifact", "anything", "anything", true, "anything", Unchanged, nil},
-		{"more of an artifact", "a log", "a log that goes on", true, "a log", Unchanged, OtherError{}},
-		{"less of an artifact", "a log that goes on", "a log", true, "a log that goes on", Unchanged, OtherError{}},
+		{"more of an artifact", "a log", "a log that goes on", true, "a log", Unchanged, ErrOther},
+		{"less of an artifact", "a log that goes on", "a log", true, "a log that goes on", Unchanged, ErrOther},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, top := startImport(t, c.there)
@@ -139,7 +139,7 @@ func TestImportBesideWriters(t *testing.T) {
 			has := strings.Contains(content, fmt.Sprintf(`"id":"copied%d"`, n))
 			require.Equal(t, errs[n] == nil, has, "%v: %v", outcome, errs[n])
 			if !has {
-				require.ErrorIs(t, errs[n], OtherError{})
+				require.ErrorIs(t, errs[n], ErrOther)
 			} else {
 				won++
 			}
