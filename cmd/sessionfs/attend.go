@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessionfs/fs"
+	"sessionfs/sessioncore/storage"
 )
 
 // attendant looks after a mount until it is gone.
@@ -34,10 +35,10 @@ func (a *attendant) waitOrStop() error {
 
 func (a *attendant) untilGone() {
 	done := make(chan struct{})
-	go func() {
+	go storage.Guarded(func() {
 		defer close(done)
 		a.server.Wait()
-	}()
+	})()
 	var idle <-chan time.Time
 	if a.idle > 0 {
 		idle = time.After(a.idle)

@@ -51,6 +51,16 @@ func TestSocketIsFreed(t *testing.T) {
 	}))
 }
 
+// TestStatusPanics: a panic while somebody is told ends neither the daemon nor what listens for the next one.
+func TestStatusPanics(t *testing.T) {
+	a := &attendant{minor: 1<<20 + uint32(os.Getpid()), log: slog.New(slog.DiscardHandler)} // without a server
+	defer a.serveStatus()()
+	for range 2 {
+		_, _, err := askStatus(mountEntry{uid: os.Geteuid(), minor: a.minor}, socketLimit)
+		require.ErrorIs(t, err, io.EOF)
+	}
+}
+
 // status tells what a mount does, what it does not any more, and when there is none.
 func TestStatus(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
+	"sessionfs/sessioncore/storage"
 )
 
 // A daemon tells what it has done through a socket, so that who asks never touches the mount, which may hang. The socket
@@ -48,7 +49,7 @@ const (
 func (a *attendant) serveStatus() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-	go func() {
+	go storage.Guarded(func() {
 		const cannot = "'sessionfs status' cannot tell what this mount does"
 		for tries := 1; errors.Is(err, unix.EADDRINUSE) && ctx.Err() == nil; tries++ {
 			if tries == quietTries {
@@ -62,7 +63,7 @@ func (a *attendant) serveStatus() (stop func()) {
 		} else if ctx.Err() == nil {
 			a.log.Warn(cannot, "err", err)
 		}
-	}()
+	})()
 	return stop
 }
 
@@ -76,7 +77,7 @@ func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener
 		case err != nil:
 			time.Sleep(acceptPause)
 		default:
-			a.tell(conn)
+			storage.Guarded(func() { a.tell(conn) })()
 			conn.Close()
 		}
 	}

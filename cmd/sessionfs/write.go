@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs/direct"
+	"sessionfs/sessioncore/storage"
 )
 
 // answering are the control files that answer what is written to them with a line for each line. making are those of
@@ -107,7 +108,8 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direc
 	}
 	pieces, taken := make(chan piece), make(chan struct{})
 	defer close(taken)
-	go func() { // a read of a terminal cannot be interrupted
+	go storage.Guarded(func() { // a read of a terminal cannot be interrupted
+		defer close(pieces)
 		for buf := make([]byte, copySize); ; {
 			n, err := w.in.Read(buf)
 			select {
@@ -119,12 +121,15 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direc
 				return
 			}
 		}
-	}()
+	})()
 	for {
 		select {
 		case <-ctx.Done():
 			return errors.New("interrupted: a line that was not ended is not written")
-		case p := <-pieces:
+		case p, ok := <-pieces:
+			if !ok {
+				return errors.New("a bug: reading the input panicked")
+			}
 			_, err := f.Write(p.data)
 			if answered := after(f); err == nil {
 				err = answered
