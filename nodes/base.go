@@ -40,7 +40,7 @@ var (
 	// one request, not two. For links to sessions.
 	cacheAttr = cacheRule{attr: time.Second}
 	// cacheMoment is cacheAttr for files that are read through the kernel's pages and that an open file sees grow.
-	cacheMoment = cacheRule{attr: 100 * time.Millisecond}
+	cacheMoment = cacheRule{attr: 10 * time.Millisecond}
 	// cacheSecond: directories, links whose target cannot change, entries.
 	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
 )
