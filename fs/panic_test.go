@@ -72,7 +72,7 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	storage := panicking{sessions}
 	store := sessioncore.NewStore(storage)
 	view := &nodes.View{Log: log}
-	root := nodes.NewRootDir(view, sessions, nodes.Name{Name: "sessions", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+	root := nodes.NewRootDir(view, sessions, nodes.Name{Name: "sessions", Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
 		return nodes.NewSourceDir(view, storage, store)
 	}})
 	return fs.MountRoot(root, o, log)

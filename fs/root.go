@@ -152,15 +152,15 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	prompts := history.New(source)
 	names := append(t.names(source, byID),
-		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
 			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.store)
 		}},
 		blobsDir(view, blobs),
-		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
 		}},
-		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
-		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
+		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
+		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
 	)
 	t.setRoot(source, names)
 	return t, nil
@@ -170,24 +170,26 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 func (t *tree) names(source storage.Files, byID layout.ByID) []nodes.Name {
 	view, all := t.view, costs.New(t.store)
 	return []nodes.Name{
-		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
+		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
 			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
 		}},
-		{Name: byFileName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewByFileDir(view) }},
-		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
-		nodes.IndexName(view),
-		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.waiting, source) }},
-		{Name: recentName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "") }},
-		{Name: searchName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSearchDir(view) }},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.waiting, t.store) }},
-		{Name: costsName, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Listed: nodes.Never},
+		{Name: byFileName, Mode: syscall.S_IFDIR, Make: nodes.NewByFileDir},
+		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
+		nodes.IndexName,
+		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
+		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.waiting, source) }},
+		{Name: recentName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
+			return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "")
+		}},
+		{Name: searchName, Mode: syscall.S_IFDIR, Make: nodes.NewSearchDir},
+		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.waiting, t.store) }},
+		{Name: costsName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Is: nodes.Never},
 	}
 }
 
 // blobsDir is the directory of blobs.
 func blobsDir(view *nodes.View, blobs storage.Files) nodes.Name {
-	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }}
+	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }}
 }
 
 // setRoot makes the root directory, without the names that a redacted mount has not.

@@ -11,8 +11,10 @@ import (
 
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
-func makeAppend(d *snapshotDir) fusefs.InodeEmbedder {
-	return control("append", appendLines, writer.Unfinished, nil)(d)
+func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("append", appendLines, nil)
+	f.part = writer.Unfinished
+	return f
 }
 
 // appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.

@@ -3,9 +3,7 @@ package nodes
 import (
 	"context"
 	"slices"
-	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
@@ -16,43 +14,29 @@ import (
 // index.jsonl. Nothing in it can be changed.
 type ArchiveDir struct {
 	SourceDir
-	index Name
+	index fixedNames[*View]
 }
 
 // NewArchiveDir returns the directory that shows the root of a storage. sessions are those of the same files uncompressed.
 func NewArchiveDir(view *View, files storage.Files, sessions *sessioncore.Store) *ArchiveDir {
-	return &ArchiveDir{
-		SourceDir: SourceDir{directory: directory{node{view: view}}, storage: files, sessions: sessions},
-		index:     IndexName(view),
-	}
+	return &ArchiveDir{*NewSourceDir(view, files, sessions), fixedNames[*View]{IndexName}}
 }
 
-var _ = (fusefs.NodeLookuper)((*ArchiveDir)(nil))
-
-// Lookup finds index.jsonl, or what a SourceDir finds.
-func (d *ArchiveDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if name == d.index.Name {
-		return d.enterName(ctx, d.index, out)
+// find finds index.jsonl, or what a SourceDir finds.
+func (d *ArchiveDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	if it.name == IndexName.Name {
+		return d.index.find(ctx, d.view, it)
 	}
-	return d.SourceDir.Lookup(ctx, name, out)
+	return d.SourceDir.find(ctx, snap, it, out)
 }
 
-func (d *ArchiveDir) list(ctx context.Context) ([]item, error) {
-	items, err := d.SourceDir.list(ctx)
+func (d *ArchiveDir) list(ctx context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+	items, err := d.SourceDir.list(ctx, snap)
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(it item) bool { return it.name == d.index.Name })
-	if d.index.isListed(ctx) {
-		items = append(items, d.newItem(kindStatic, d.index.Name, d.index.Mode))
-		sortItems(items)
-	}
+	items = slices.DeleteFunc(items, func(it item) bool { return it.name == IndexName.Name })
+	items = append(items, d.index.list(ctx, d.view, &d.node)...)
+	sortItems(items)
 	return items, nil
-}
-
-func (d *ArchiveDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if slowFiles[it.name] {
-		return nil, syscall.ENOENT // the kernel then looks it up itself
-	}
-	return d.SourceDir.lookupItem(ctx, it, out)
 }

@@ -18,7 +18,7 @@ type node struct {
 // path returns the node's path in the mount, for the log.
 func (n *node) path() string { return n.Path(nil) }
 
-// attributer is a node that fills in its attributes, for Lookup, Getattr and Setattr alike.
+// attributer is every node: it fills in its attributes, for Lookup, Getattr and Setattr alike.
 type attributer interface {
 	fusefs.InodeEmbedder
 	// fillAttr sets the current mode, owner, size and times.
@@ -45,50 +45,13 @@ var (
 	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
 )
 
-// child returns the inode of a child: the one that the kernel knows already, or a new one of the node that make
-// returns.
-func (n *node) child(ctx context.Context, id fusefs.StableAttr, name string, make func() fusefs.InodeEmbedder) *fusefs.Inode {
-	if c := n.GetChild(name); c != nil && c.StableAttr() == id {
-		return c
-	}
-	return n.NewInode(ctx, make(), id)
-}
-
-// enter answers a lookup with a child and its attributes.
-func (n *node) enter(ctx context.Context, child *fusefs.Inode, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	a, ok := child.Operations().(attributer)
-	if !ok {
-		return nil, syscall.EIO
-	}
-	if err := a.fillAttr(ctx, &out.Attr); err != nil {
-		return nil, n.view.fail("lookup", n.path(), err)
-	}
-	setTimeouts(out, a.cache())
-	return child, 0
-}
-
-// setTimeoutsOf is setTimeouts for a directory.
-func (n *node) setTimeoutsOf(dir *fusefs.Inode, out *fuse.EntryOut) {
-	if a, ok := dir.Operations().(attributer); ok {
-		setTimeouts(out, a.cache())
-	}
-}
-
-func setTimeouts(out *fuse.EntryOut, c cacheRule) {
-	out.SetEntryTimeout(c.entry)
-	out.SetAttrTimeout(c.attr)
-}
-
 var _ = (fusefs.NodeGetattrer)((*node)(nil))
 
 // Getattr returns the attributes as they are now.
 func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	a, ok := n.Operations().(attributer)
-	if !ok {
-		return syscall.EIO
-	}
+	a := n.Operations().(attributer)
 	if err := a.fillAttr(ctx, &out.Attr); err != nil {
-		return n.view.fail("stat", n.path(), staleIfGone(err))
+		return n.fail("stat", staleIfGone(err))
 	}
 	out.SetTimeout(a.cache().attr)
 	return 0
@@ -97,7 +60,7 @@ func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrO
 // Statfs returns the numbers of the backing file system.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	if err := n.view.Statfs(out); err != nil {
-		return n.view.fail("statfs", n.path(), err)
+		return n.fail("statfs", err)
 	}
 	return 0
 }
@@ -115,24 +78,7 @@ func (n *node) denyWrite(op, path string) syscall.Errno {
 	return n.denyGenerated(op, path)
 }
 
-// directory is the base of all directories. go-fuse allows removals by default; here all changes
-// are refused (docs/design.md section 7).
-type directory struct{ node }
-
-func (d *directory) cache() cacheRule { return cacheSecond }
-
-var _ = (fusefs.NodeOpendirHandler)((*directory)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *directory) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	switch dir := d.Operations().(type) {
-	case lister:
-		return d.openListing(ctx, dir)
-	case snapshotLister:
-		return d.openSnapshotListing(ctx, dir)
-	}
-	return nil, 0, syscall.EIO
-}
+// go-fuse allows removals by default; in directories all changes are refused (docs/design.md section 7).
 
 func (d *directory) refuse(op, name string) syscall.Errno {
 	return d.denyWrite(op, d.path()+"/"+name)

@@ -17,36 +17,26 @@ import (
 // can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
-func makeBranches(d *snapshotDir) fusefs.InodeEmbedder {
+func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
 	return &BranchesDir{newSnapshotDir(d.view, d.session)}
 }
 
-// names are the fixed names, in order: the one list that drives Lookup and listing.
-func (d *BranchesDir) names() []Name {
-	return []Name{
-		{Name: layout.BranchIDs, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return &BranchIDsDir{snapshotDir: newSnapshotDir(d.view, d.session)}
-		}},
-		{Name: layout.CurrentBranch, Mode: syscall.S_IFLNK, Make: func() fusefs.InodeEmbedder {
-			return &Link{node: node{view: d.view}, find: inSession(d.session, currentBranch)}
-		}},
+// find finds a fixed name, or the branch to any entry, by a link.
+func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	switch it.name {
+	case layout.BranchIDs:
+		return child{kind: kindStatic, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+			return &BranchIDsDir{newSnapshotDir(d.view, d.session)}
+		}}, nil
+	case layout.CurrentBranch:
+		return d.link(kindStatic, nil, inSession(d.session, currentBranch)), nil
 	}
-}
-
-// lookupIn finds a fixed name, or the branch to any entry, by a link.
-func (d *BranchesDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	name := it.name
-	for _, n := range d.names() {
-		if n.Name == name {
-			return d.enterName(ctx, n, out)
-		}
-	}
-	e, err := snap.FindBranchName(name)
+	e, err := snap.FindBranchName(it.name)
 	if err != nil {
-		return nil, syscall.ENOENT
+		return child{}, err
 	}
-	id := stableAttr(d.StableAttr(), kindBranchLink, name, syscall.S_IFLNK)
-	return d.enterFixedLink(ctx, d.session, id, name, target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}, out)
+	to := target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}
+	return d.fixedLink(d.session, kindBranchLink, to, out), nil
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
@@ -58,17 +48,16 @@ func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err 
 	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
-func (d *BranchesDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+func (d *BranchesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err
 	}
 	tips := snap.Tips()
 	items := make([]item, 0, len(tips)+2)
-	for _, n := range d.names() {
-		if n.Name != layout.CurrentBranch || leaf != sessioncore.NoEntry {
-			items = append(items, d.newItem(kindStatic, n.Name, n.Mode))
-		}
+	items = append(items, d.newItem(kindStatic, layout.BranchIDs, syscall.S_IFDIR))
+	if leaf != sessioncore.NoEntry {
+		items = append(items, d.newItem(kindStatic, layout.CurrentBranch, syscall.S_IFLNK))
 	}
 	for _, e := range tips {
 		items = append(items, d.newItem(kindBranchLink, snap.BranchName(e), syscall.S_IFLNK))
@@ -78,23 +67,16 @@ func (d *BranchesDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]i
 
 // BranchIDsDir is branches/.by-id/: the branch to every entry, by the name of the entry's file. It
 // lists nothing: all branches together are far longer than the session (docs/design.md, Crawlers).
-type BranchIDsDir struct {
-	snapshotDir
-	listsNothing
-}
+type BranchIDsDir struct{ snapshotDir }
 
-// lookupIn finds the branch to any entry.
-func (d *BranchIDsDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	name := it.name
-	e, err := snap.FindBranch(name)
+// find finds the branch to any entry.
+func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	e, err := snap.FindBranch(it.name)
 	if err != nil {
-		return nil, syscall.ENOENT
+		return child{}, err
 	}
-	id := stableAttr(d.StableAttr(), kindBranch, name, syscall.S_IFDIR)
-	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &BranchDir{snapshotDir: newSnapshotDir(d.view, d.session), name: name}
-	})
-	d.fillBranchDir(snap, e, &out.Attr)
-	d.setTimeoutsOf(child, out)
-	return child, 0
+	d.fillBranchDir(snap, e, out)
+	return child{kind: kindBranch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+		return &BranchDir{newSnapshotDir(d.view, d.session), it.name}
+	}}, nil
 }

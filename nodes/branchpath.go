@@ -16,36 +16,27 @@ const pathToSession = "../../../../"
 
 // BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
 // the entry is.
-type BranchPathDir struct {
-	snapshotDir
-	name string // of the branch in .by-id/
+type BranchPathDir struct{ BranchDir }
+
+func makeBranchPath(d *BranchDir) fusefs.InodeEmbedder {
+	return &BranchPathDir{BranchDir{newSnapshotDir(d.view, d.session), d.name}}
 }
 
-func makeBranchPath(_ context.Context, d *BranchDir, _ *sessioncore.Snapshot, _ sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
-	return &BranchPathDir{snapshotDir: newSnapshotDir(d.view, d.session), name: d.name}, 0, nil
-}
-
-func (d *BranchPathDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	return d.fillBranch(ctx, d.session, d.name, out)
-}
-
-// lookupIn finds an entry of the branch by the whole name: its number, what it is and the name of its file.
-func (d *BranchPathDir) lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+// find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
+func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	end, err := snap.FindBranch(d.name)
 	if err != nil {
-		return nil, syscall.ENOENT
+		return child{}, err
 	}
-	branch := snap.Branch(end)
-	e, err := layout.FindPathName(snap, branch, it.name)
+	e, err := layout.FindPathName(snap, snap.Branch(end), it.name)
 	if err != nil {
-		return nil, syscall.ENOENT
+		return child{}, err
 	}
-	id := stableAttr(d.StableAttr(), kindPathLink, it.name, syscall.S_IFLNK)
 	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
-	return d.enterFixedLink(ctx, d.session, id, it.name, to, out)
+	return d.fixedLink(d.session, kindPathLink, to, out), nil
 }
 
-func (d *BranchPathDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	end, err := snap.FindBranch(d.name)
 	if err != nil {
 		return nil, err

@@ -9,25 +9,19 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/search"
 )
 
 // ByFileDir is by-file/, which stands for /: looking up a name in it finds the directory of that file. It lists nothing.
-type ByFileDir struct {
-	aboutSessions
-	listsNothing
-}
+type ByFileDir struct{ aboutSessions }
 
 // NewByFileDir returns by-file/.
-func NewByFileDir(view *View) *ByFileDir {
-	return &ByFileDir{aboutSessions: aboutSessions{directory: directory{node{view: view}}}}
-}
+func NewByFileDir(view *View) fusefs.InodeEmbedder { return &ByFileDir{newAboutSessions(view, nil)} }
 
-var _ = (fusefs.NodeLookuper)((*ByFileDir)(nil))
-
-// Lookup finds the directory of a file or directory in /, whether there is one or not.
-func (d *ByFileDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.view.enterFile(ctx, &d.node, "/", name, out)
+// find finds the directory of a file or directory in /, whether there is one or not.
+func (d *ByFileDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return d.view.fileDir("/", it.name)
 }
 
 // FileDir is the directory of a file below by-file/: what was done with it, or with what is below it. To look it up or
@@ -37,28 +31,23 @@ type FileDir struct {
 	file string
 }
 
-var _ = (fusefs.NodeLookuper)((*FileDir)(nil))
-
-// Lookup finds one of the names of a HitsDir, or else the directory of a file below.
-func (d *FileDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	for _, n := range d.names() {
-		if n.Name == name {
-			return d.enterName(ctx, n, out)
-		}
+// find finds one of the names of a HitsDir, or else the directory of a file below.
+func (d *FileDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	if c, err := d.HitsDir.find(ctx, snap, it, out); err == nil {
+		return c, nil
 	}
-	return d.view.enterFile(ctx, &d.node, d.file, name, out)
+	return d.view.fileDir(d.file, it.name)
 }
 
-// enterFile answers a lookup with the directory of a file, in dir or its directory's.
-func (v *View) enterFile(ctx context.Context, in *node, dir, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+// fileDir is the directory of a file, in dir or its directory's.
+func (v *View) fileDir(dir, name string) (child, error) {
 	file := path.Join(dir, name)
 	touched, err := search.NewTouched(file)
 	if err != nil {
-		return nil, syscall.ENOENT
+		return child{}, syscall.ENOENT
 	}
-	id := stableAttr(in.StableAttr(), kindFile, name, syscall.S_IFDIR)
-	return in.enter(ctx, in.child(ctx, id, name, func() fusefs.InodeEmbedder {
+	return child{kind: kindFile, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		up := strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(file, "/")), "/")
-		return &FileDir{*newHitsDir(v, touched, nil, up), file}
-	}), out)
+		return &FileDir{HitsDir{newHits(v, touched, nil, path.Join("..", up))}, file}
+	}}, nil
 }

@@ -16,16 +16,13 @@ import (
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
 
-func makeByLabel(d *snapshotDir) fusefs.InodeEmbedder {
+func makeByLabel(d *SessionDir) fusefs.InodeEmbedder {
 	return &ByLabelDir{newSnapshotDir(d.view, d.session)}
 }
 
-// lookupIn finds a label.
-func (d *ByLabelDir) lookupIn(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(d.StableAttr(), kindLabelLink, it.name, syscall.S_IFLNK)
-	return d.enter(ctx, d.child(ctx, id, it.name, func() fusefs.InodeEmbedder {
-		return &Link{node: node{view: d.view}, find: inSession(d.session, labelledEntry(it.name))}
-	}), out)
+// find finds a label.
+func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return d.link(kindLabelLink, nil, inSession(d.session, labelledEntry(it.name))), nil
 }
 
 // labelledEntry returns a function that finds the entry with a label.
@@ -39,7 +36,7 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 	}
 }
 
-func (d *ByLabelDir) listIn(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+func (d *ByLabelDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	labels := snap.ByLabel()
 	items := make([]item, len(labels))
 	for i, l := range labels {

@@ -14,30 +14,22 @@ import (
 
 // ChildrenDir is children/ in the directory of a session: links to the sessions whose parent it is. What it lists is
 // looked for when it is listed; its own attributes are those of the session's directory.
-type ChildrenDir struct{ snapshotDir }
+type ChildrenDir struct{ aboutSessions }
 
-func makeChildren(d *snapshotDir) fusefs.InodeEmbedder {
-	return &ChildrenDir{newSnapshotDir(d.view, d.session)}
+func makeChildren(d *SessionDir) fusefs.InodeEmbedder {
+	return &ChildrenDir{newAboutSessions(d.view, d.session)}
 }
 
-var _ = (fusefs.NodeLookuper)((*ChildrenDir)(nil))
-
-// Lookup finds the link to a child.
-func (d *ChildrenDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	to, err := d.find(ctx, name)
-	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	}
-	fillLink(&out.Attr, to)
-	setTimeouts(out, cacheAttr)
-	id := stableAttr(d.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
-	return d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &SessionLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) { return d.find(ctx, name) }}}
-	}), 0
+// find finds the link to a child.
+func (d *ChildrenDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }
+	to, err := find(ctx)
+	fillLink(out, to)
+	return d.link(kindSessionLink, &cacheAttr, find), err
 }
 
-// find finds where the link to a child leads. It has the owner and the times of the child.
-func (d *ChildrenDir) find(ctx context.Context, name string) (target, error) {
+// target finds where the link to a child leads. It has the owner and the times of the child.
+func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	child, err := d.view.family().Child(ctx, d.member(), name)
 	if err != nil {
 		return target{}, err
@@ -46,19 +38,16 @@ func (d *ChildrenDir) find(ctx context.Context, name string) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), child.Path()), st: st}, err
 }
 
-func (d *ChildrenDir) list(ctx context.Context) ([]item, error) {
+func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
 	children, err := d.view.family().Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = nil
 	}
 	items := make([]item, 0, len(children))
 	for _, child := range children {
-		items = append(items, d.newItem(kindSessionLink, child.Name, syscall.S_IFLNK))
+		it := d.newItem(kindSessionLink, child.Name, syscall.S_IFLNK)
+		it.bare = true // as in LinksDir
+		items = append(items, it)
 	}
 	return items, err
-}
-
-// lookupItem leaves out the attributes in READDIRPLUS, as LinksDir does.
-func (d *ChildrenDir) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, syscall.ENOENT
 }

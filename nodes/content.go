@@ -72,7 +72,7 @@ func (f *ContentFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	c, err := f.render(ctx, &hold)
 	if err != nil {
 		hold.Close()
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+		return nil, 0, f.fail("open", staleIfGone(err))
 	}
 	return &contentHandle{&f.node, c.text, hold}, forReading | fuse.FOPEN_DIRECT_IO, 0
 }

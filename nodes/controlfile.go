@@ -56,13 +56,11 @@ type ControlFile struct {
 	durable bool
 }
 
-// control returns a function that makes the node of a control file; r is nil for one of size 0.
-func control(name string, do applyLines, part func([]byte) bool, r render) func(*snapshotDir) fusefs.InodeEmbedder {
-	return func(d *snapshotDir) fusefs.InodeEmbedder {
-		return &ControlFile{
-			GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r, writable: true},
-			name:          name, do: do, part: part,
-		}
+// control returns the node of a control file; r is nil for one of size 0.
+func (d *SessionDir) control(name string, do applyLines, r render) *ControlFile {
+	return &ControlFile{
+		GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r, writable: true},
+		name:          name, do: do,
 	}
 }
 

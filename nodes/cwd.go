@@ -11,14 +11,14 @@ import (
 )
 
 // makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
-func makeCWD(d *snapshotDir) fusefs.InodeEmbedder {
-	f := control("cwd", cwdLines, nil, renderCWD)(d).(*ControlFile)
+func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("cwd", cwdLines, atOnce(renderCWD))
 	f.single, f.durable = true, true
 	return f
 }
 
 // renderCWD renders cwd: the working directory in the header and a newline, or nothing if there is none.
-func renderCWD(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
+func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
 	header, _, err := snap.ReadHeader()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"syscall"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 // EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an EntryFile,
@@ -26,13 +23,7 @@ type EntriesFile struct {
 	line    line
 }
 
-func makeBranchEntries(ctx context.Context, d *BranchDir, snap *sessioncore.Snapshot, e sessioncore.Entry) (fusefs.InodeEmbedder, uint64, error) {
-	state, err := snap.Branch(e).EntriesState(ctx)
-	f := &EntriesFile{node: node{view: d.view}, session: d.session, name: d.name, state: state}
-	return f, state.Sum, err
-}
-
-// find acquires the session and finds the branch in it. The error is ErrStale if its content is no longer that of the
+// find acquires the session and finds the branch in it. The error is errReplaced if its content is no longer that of the
 // node. Callers must release the snapshot.
 func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, e, err := findBranch(ctx, f.session, f.name)
@@ -41,7 +32,7 @@ func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessionc
 	}
 	state, err := snap.Branch(e).EntriesState(ctx)
 	if err == nil && state != f.state {
-		err = fmt.Errorf("%w: the branch %s was rewritten", storage.ErrStale, f.name)
+		err = errReplaced
 	}
 	if err != nil {
 		snap.Release()
@@ -128,10 +119,8 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		return nil, 0, f.denyWrite("open", f.path())
 	}
 	snap, e, err := f.find(ctx)
-	if errors.Is(err, storage.ErrStale) {
-		return nil, 0, syscall.ESTALE // not worth logging
-	} else if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+	if err != nil {
+		return nil, 0, f.fail("open", staleIfGone(err))
 	}
 	defer snap.Release()
 	f.update(ctx, snap, e)
@@ -139,7 +128,7 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		return f.shown(ctx, snap, e)
 	})
 	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
+		return nil, 0, f.fail("open", err)
 	}
 	if !joined {
 		return nil, 0, syscall.ESTALE

@@ -2,8 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,7 +12,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
-	"sessionfs/sessioncore/storage"
 )
 
 // EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and no
@@ -29,7 +26,7 @@ type EntryFile struct {
 	stored  atomic.Bool // the kernel was given the content
 }
 
-// find acquires the session and finds the entry in it. The error is ErrStale if the entry is no longer in the node's
+// find acquires the session and finds the entry in it. The error is errReplaced if the entry is no longer in the node's
 // state. Callers must release the snapshot.
 func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, err := f.session.Acquire(ctx)
@@ -40,7 +37,7 @@ func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncor
 	if err == nil {
 		var state sessioncore.EntryState
 		if state, err = snap.EntryState(e); err == nil && state != f.state {
-			err = fmt.Errorf("%w: the entry %s was rewritten", storage.ErrStale, f.name)
+			err = errReplaced
 		}
 	}
 	if err != nil {
@@ -80,7 +77,7 @@ func (f *EntryFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse
 		out.Attr, err = h.attr, nil
 	}
 	if err != nil {
-		return f.view.fail("stat", f.path(), staleIfGone(err))
+		return f.fail("stat", staleIfGone(err))
 	}
 	out.SetTimeout(f.cache().attr)
 	return 0
@@ -95,15 +92,13 @@ func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 		return nil, 0, f.denyWrite("open", f.path())
 	}
 	snap, e, err := f.find(ctx)
-	if errors.Is(err, storage.ErrStale) {
-		return nil, 0, syscall.ESTALE // not worth logging
-	} else if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+	if err != nil {
+		return nil, 0, f.fail("open", staleIfGone(err))
 	}
 	defer snap.Release()
 	doc, err := snap.EntryDocument(e)
 	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), err)
+		return nil, 0, f.fail("open", err)
 	}
 	h := &entryHandle{file: f, doc: doc}
 	h.store()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"syscall"
 
 	"sessionfs/sessioncore"
@@ -21,6 +22,9 @@ var (
 	errArchived = errors.New("the session is archived")
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
+
+// errReplaced means that another thing is in the place of what a node stands for. The kernel then looks up the path again.
+var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
 
 // saysItself is for errors whose texts say what to do.
 const saysItself = ""
@@ -123,15 +127,17 @@ func staleIfGone(err error) error {
 	return err
 }
 
-// fail returns the errno of an error, and logs the error unless the errno says it all.
-func (v *View) fail(op, path string, err error) syscall.Errno {
+// fail returns the errno of what could not be done with n, or with a name in it, and logs the error unless the errno says
+// it all.
+func (n *node) fail(op string, err error, name ...string) syscall.Errno {
 	errno := errnoOf(err)
-	switch errno {
-	case 0, syscall.ENOENT, syscall.EINTR:
-	case syscall.EIO:
-		v.Log.Error("backing I/O failed", "op", op, "path", path, "err", err)
+	at := func() string { return path.Join(n.path(), path.Join(name...)) }
+	switch {
+	case errno == 0, errno == syscall.ENOENT, errno == syscall.EINTR, errors.Is(err, errReplaced):
+	case errno == syscall.EIO:
+		n.view.Log.Error("backing I/O failed", "op", op, "path", at(), "err", err)
 	default:
-		v.Log.Warn("refused", "op", op, "path", path, "errno", errno, "err", err)
+		n.view.Log.Warn("refused", "op", op, "path", at(), "errno", errno, "err", err)
 	}
 	return errno
 }

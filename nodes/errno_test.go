@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -93,11 +94,14 @@ func TestFailLogs(t *testing.T) {
 		{context.Canceled, ""},
 		{errors.New("who knows"), "level=ERROR"},
 		{storage.ErrStale, "level=WARN"},
+		{errReplaced, ""},
 		{syscall.EACCES, "level=WARN"},
 	} {
 		var log bytes.Buffer
-		v := &View{Log: slog.New(slog.NewTextHandler(&log, nil))}
-		assert.Equal(t, errnoOf(c.err), v.fail("read", "p/s", c.err))
+		d := &longDir{}
+		d.view = &View{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		fusefs.NewNodeFS(d, &fusefs.Options{})
+		assert.Equal(t, errnoOf(c.err), d.fail("read", c.err))
 		assert.Contains(t, log.String(), c.logged)
 		assert.Equal(t, c.logged == "", log.Len() == 0, "%s", log.String())
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // makeFork makes fork: an id creates a session of the path to that entry.
-func makeFork(d *snapshotDir) fusefs.InodeEmbedder { return control("fork", forkLines, nil, nil)(d) }
+func makeFork(d *SessionDir) fusefs.InodeEmbedder { return d.control("fork", forkLines, nil) }
 
 // forkLines creates sessions. Reading the same open file gives the paths of their directories from the mount's root.
 func forkLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {

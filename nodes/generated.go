@@ -15,11 +15,26 @@ import (
 )
 
 // render renders a generated file from a snapshot.
-type render func(context.Context, *View, *sessioncore.Snapshot) (*document.Document, error)
+type render func(context.Context, *sessioncore.Snapshot) (*document.Document, error)
 
-// slowFiles are generated files whose size may take reading much of the session, or looking at all sessions. A listing
-// leaves out their attributes until the size is known; the kernel then looks up those that are needed.
-var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "transcript.md": true, "usage.json": true}
+// renderAt renders what depends on an entry: the leaf, or the end of a branch.
+type renderAt func(context.Context, *sessioncore.Snapshot, sessioncore.Entry) (*document.Document, error)
+
+// atLeaf renders at the leaf.
+func atLeaf(r renderAt) render {
+	return func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
+		leaf, err := snap.Leaf()
+		if err != nil {
+			return nil, err
+		}
+		return r(ctx, snap, leaf)
+	}
+}
+
+// atOnce renders what does not take long.
+func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
+	return func(_ context.Context, snap *sessioncore.Snapshot) (*document.Document, error) { return r(snap) }
+}
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
 // problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of
@@ -50,14 +65,14 @@ type renderedSize struct {
 type following struct {
 	// further renders the version that readers continue with, and reports whether it goes beyond what the file's name
 	// shows; nil means what the name shows.
-	further func(context.Context, *View, *sessioncore.Snapshot) (doc *document.Document, beyond bool, err error)
+	further func(context.Context, *sessioncore.Snapshot) (doc *document.Document, beyond bool, err error)
 	// goesOn reports whether handles that are opened now will continue; nil means yes.
 	goesOn func(*sessioncore.Snapshot) bool
 }
 
 // generated returns a function that makes the node of a generated file. f is nil if open handles keep their version.
-func generated(r render, f *following) func(*snapshotDir) fusefs.InodeEmbedder {
-	return func(d *snapshotDir) fusefs.InodeEmbedder {
+func generated(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
+	return func(d *SessionDir) fusefs.InodeEmbedder {
 		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: r, follow: f}
 	}
 }
@@ -101,7 +116,7 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 	if err != nil {
 		return nil, nil, err
 	}
-	doc, err := f.render(ctx, f.view, snap)
+	doc, err := f.render(ctx, snap)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +181,7 @@ func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) 
 		if f.follow.further == nil || !goesOn {
 			return f.shown(ctx, snap)
 		}
-		if s.version, s.beyond, err = f.follow.further(ctx, f.view, snap); err != nil {
+		if s.version, s.beyond, err = f.follow.further(ctx, snap); err != nil {
 			return s, err
 		}
 		f.fill(&s.attr, snap, s.version.Size())
@@ -207,7 +222,7 @@ func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Errno) {
 	snap, err := f.session.Acquire(ctx)
 	if err != nil {
-		return nil, f.view.fail("open", f.path(), staleIfGone(err))
+		return nil, f.fail("open", staleIfGone(err))
 	}
 	defer snap.Release()
 	first := func() (shown, error) { return f.shown(ctx, snap) }
@@ -215,7 +230,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 		f.update(ctx, snap)
 		joined, err := f.line.open(ctx, snap, f.goesOn(snap), first)
 		if err != nil {
-			return nil, f.view.fail("open", f.path(), err)
+			return nil, f.fail("open", err)
 		}
 		if joined {
 			return &documentHandle{file: f, line: &f.line}, 0
@@ -224,7 +239,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 	}
 	h := &documentHandle{file: f, line: &line{}}
 	if _, err := h.line.open(ctx, snap, false, first); err != nil {
-		return nil, f.view.fail("open", f.path(), err)
+		return nil, f.fail("open", err)
 	}
 	return h, 0
 }

@@ -9,6 +9,7 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
 )
@@ -16,20 +17,32 @@ import (
 // HistoryDir is history/: the client's prompt history. If there is none it is an empty directory with the attributes
 // of SOURCE.
 type HistoryDir struct {
-	namesDir
+	directory
 	source  storage.Files
 	prompts *history.History
 }
 
 // NewHistoryDir returns the directory that shows the prompt history of source.
 func NewHistoryDir(view *View, source storage.Files, prompts *history.History) *HistoryDir {
-	names := []Name{
-		{Name: "prompts.jsonl", Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { return newPromptsFile(view, prompts, "") }},
-		{Name: "search", Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder {
-			return &HistorySearchDir{directory: directory{node{view: view}}, prompts: prompts}
-		}},
+	return &HistoryDir{newDirectory(view), source, prompts}
+}
+
+var historyNames = fixedNames[*HistoryDir]{
+	{"prompts.jsonl", syscall.S_IFREG, func(d *HistoryDir) fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, "") }, nil},
+	{"search", syscall.S_IFDIR, func(d *HistoryDir) fusefs.InodeEmbedder { return &HistorySearchDir{newDirectory(d.view), d.prompts} }, nil},
+}
+
+func (d *HistoryDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return historyNames.find(ctx, d, it)
+}
+
+func (d *HistoryDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	return &HistoryDir{newNamesDir(view, names), source, prompts}
+	return historyNames.list(ctx, d, &d.node), nil
 }
 
 func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -43,13 +56,4 @@ func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	}
 	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
 	return nil
-}
-
-func (d *HistoryDir) list(ctx context.Context) ([]item, error) {
-	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	return d.namesDir.list(ctx)
 }

@@ -8,13 +8,13 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
 )
 
 // HistorySearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
 type HistorySearchDir struct {
 	directory
-	listsNothing
 	prompts *history.History
 }
 
@@ -27,25 +27,16 @@ func (d *HistorySearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	return nil
 }
 
-var _ = (fusefs.NodeLookuper)((*HistorySearchDir)(nil))
+func (d *HistorySearchDir) noted() string { return "history/search" }
 
-// Lookup runs the query to find the size of its result. A name that is not a query is EINVAL, with the reason in the
-// root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
+// find makes the file of a query, whose size takes running it. A name that is not a query is EINVAL, with the reason in
+// the root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
 // never a query: it is ENOENT.
-func (d *HistorySearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if strings.HasPrefix(name, ".") {
-		return nil, syscall.ENOENT
+func (d *HistorySearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	if strings.HasPrefix(it.name, ".") {
+		return child{}, syscall.ENOENT
 	}
-	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFREG)
-	child := d.child(ctx, id, name, func() fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, name) })
-	file := child.Operations().(*ContentFile)
-	if err := file.fillAttr(ctx, &out.Attr); err != nil {
-		return nil, d.view.refuseLookup(searchWhat, name, d.path()+"/"+name, err)
-	}
-	d.view.found(searchWhat)
-	setTimeouts(out, file.cache())
-	return child, 0
+	return child{kind: kindSearch, mode: syscall.S_IFREG, make: func() fusefs.InodeEmbedder {
+		return newPromptsFile(d.view, d.prompts, it.name)
+	}}, nil
 }
-
-// searchWhat is the name of searches in last-error.
-const searchWhat = "history/search"

@@ -27,16 +27,15 @@ type hits struct {
 	up string
 }
 
-// HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
-type HitsDir struct{ hits }
-
-// newHitsDir returns the directory of what m finds; up leads from it to where the paths of hits begin.
-func newHitsDir(view *View, m search.Matcher, session *sessioncore.Session, up string) *HitsDir {
-	return &HitsDir{hits{aboutSessions{directory{node{view: view}}, session}, view.Search, m, path.Join("..", up)}}
+func newHits(view *View, m search.Matcher, session *sessioncore.Session, up string) hits {
+	return hits{newAboutSessions(view, session), view.Search, m, up}
 }
 
-// find searches the sessions.
-func (h *hits) find(ctx context.Context) (_ *search.Result, err error) {
+// another returns hits for another node of the same query.
+func (h *hits) another() hits { return newHits(h.view, h.matcher, h.session, h.up) }
+
+// search searches the sessions.
+func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 	before := h.searcher.FilesRead()
 	defer func() {
 		if n := h.searcher.FilesRead() - before; n > 0 || err != nil {
@@ -57,52 +56,28 @@ func (h *hits) last() *search.Result {
 	return h.searcher.Last(h.matcher, h.session.Name())
 }
 
-func (d *HitsDir) names() []Name {
-	return []Name{
-		{Name: layout.Entries, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }},
-		{Name: layout.HitsTable, Mode: syscall.S_IFREG, Make: func() fusefs.InodeEmbedder { of := d.another(); return newHitsTable(&of) }},
-		{Name: layout.HitsSessions, Mode: syscall.S_IFDIR, Make: func() fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }},
-	}
+// HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
+type HitsDir struct{ hits }
+
+var hitsNames = fixedNames[*HitsDir]{
+	{layout.Entries, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }, nil},
+	{layout.HitsTable, syscall.S_IFREG, newHitsTable, nil},
+	{layout.HitsSessions, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }, nil},
 }
 
-// another returns hits for another node of the same query.
-func (h *hits) another() hits {
-	return hits{aboutSessions{directory{node{view: h.view}}, h.session}, h.searcher, h.matcher, h.up}
+func (d *HitsDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return hitsNames.find(ctx, d, it)
 }
 
-var _ = (fusefs.NodeLookuper)((*HitsDir)(nil))
-
-// Lookup finds one of the three names.
-func (d *HitsDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	for _, n := range d.names() {
-		if n.Name == name {
-			return d.enterName(ctx, n, out)
-		}
-	}
-	return nil, syscall.ENOENT
-}
-
-func (d *HitsDir) list(context.Context) ([]item, error) {
-	names := d.names()
-	items := make([]item, len(names))
-	for i, n := range names {
-		items[i] = d.newItem(kindStatic, n.Name, n.Mode)
-	}
-	return items, nil
-}
-
-// lookupItem leaves the table out: its size takes the search. The kernel then looks it up itself.
-func (d *HitsDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if it.name == layout.HitsTable {
-		return nil, syscall.ENOENT
-	}
-	return d.Lookup(ctx, it.name, out)
+func (d *HitsDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	return hitsNames.list(ctx, d, &d.node), nil
 }
 
 // newHitsTable returns results.tsv: a line for each hit.
-func newHitsTable(of *hits) *ContentFile {
+func newHitsTable(d *HitsDir) fusefs.InodeEmbedder {
+	of := d.another()
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		result, err := of.find(ctx)
+		result, err := of.search(ctx)
 		if err != nil {
 			return content{}, err
 		}
@@ -163,26 +138,30 @@ func (d *HitLinksDir) link(n int, h *search.Hit) hitLink {
 	return hitLink{d.kind.name(n+1, h), path.Join(d.up, to), h}
 }
 
-var _ = (fusefs.NodeLookuper)((*HitLinksDir)(nil))
-
-// Lookup finds a link. A name that was listed leads to where it did then, also if there are newer hits since.
-func (d *HitLinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	digits, _, _ := strings.Cut(name, "-")
+// find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
+// the owner of the session.
+func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	digits, _, _ := strings.Cut(it.name, "-")
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || n == 0 {
-		return nil, syscall.ENOENT
+		return child{}, syscall.ENOENT
 	}
-	link, ok := d.at(d.last(), int(n)-1, name)
+	link, ok := d.at(d.last(), int(n)-1, it.name)
 	if !ok {
-		result, err := d.find(ctx)
+		result, err := d.search(ctx)
 		if err != nil {
-			return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+			return child{}, err
 		}
-		if link, ok = d.at(result, int(n)-1, name); !ok {
-			return nil, syscall.ENOENT
+		if link, ok = d.at(result, int(n)-1, it.name); !ok {
+			return child{}, syscall.ENOENT
 		}
 	}
-	return d.enterLink(ctx, link, out)
+	session := d.view.Sessions.Session(link.hit.File)
+	st, err := session.Probe(ctx)
+	if err != nil {
+		return child{}, err
+	}
+	return d.fixedLink(session, kindPathLink, target{link.target, st, link.hit.Time}, out), nil
 }
 
 // at returns the link of a number, from 0, if it has that name.
@@ -198,18 +177,8 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) (hitLink, bool) {
 	return link, link.name == name
 }
 
-func (d *HitLinksDir) enterLink(ctx context.Context, link hitLink, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	session := d.view.Sessions.Session(link.hit.File)
-	st, err := session.Probe(ctx)
-	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+link.name, err)
-	}
-	id := stableAttr(d.StableAttr(), kindPathLink, link.name, syscall.S_IFLNK)
-	return d.enterFixedLink(ctx, session, id, link.name, target{link.target, st, link.hit.Time}, out)
-}
-
-func (d *HitLinksDir) list(ctx context.Context) ([]item, error) {
-	result, err := d.find(ctx)
+func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	result, err := d.search(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -219,8 +188,4 @@ func (d *HitLinksDir) list(ctx context.Context) ([]item, error) {
 		items[i] = d.newItem(kindPathLink, d.kind.name(i+1, h), syscall.S_IFLNK)
 	}
 	return items, nil
-}
-
-func (d *HitLinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return d.Lookup(ctx, it.name, out)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
-func makeLabels(d *snapshotDir) fusefs.InodeEmbedder {
-	f := control("labels", labelLines, nil, renderLabels)(d).(*ControlFile)
+func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("labels", labelLines, atOnce(renderLabels))
 	f.follow = &following{}
 	return f
 }
@@ -29,6 +29,6 @@ func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, 
 }
 
 // renderLabels renders labels: the labels in effect.
-func renderLabels(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
+func renderLabels(snap *sessioncore.Snapshot) (*document.Document, error) {
 	return snap.LabelsDocument(), nil
 }

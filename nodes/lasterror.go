@@ -11,7 +11,7 @@ import (
 
 // makeLastError makes last-error: why the last write to the session was refused, in words, with its time, and what to do
 // instead. It is empty again after the next one that succeeds.
-func makeLastError(d *snapshotDir) fusefs.InodeEmbedder {
+func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
 	return newLastErrorFile(d.view, d.session.Name(), d.session.Probe)
 }
 

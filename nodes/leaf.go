@@ -13,10 +13,14 @@ import (
 )
 
 // LeafLink is leaf: a link to the entry at which the conversation stands, or to tree if that is before the first entry.
-type LeafLink struct{ Link }
+// A link that waits to be renamed to leaf is one too: the kernel keeps the node under the new name.
+type LeafLink struct {
+	Link
+	waits bool // it was made under another name
+}
 
-func makeLeaf(d *snapshotDir) fusefs.InodeEmbedder {
-	return &LeafLink{Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
+func makeLeaf(d *SessionDir) fusefs.InodeEmbedder {
+	return &LeafLink{Link: Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
 }
 
 // leafPath returns the target of leaf.

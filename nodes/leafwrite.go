@@ -79,11 +79,11 @@ const renameNoReplace = 1
 // before it makes the new one.
 const leafHidden = time.Second
 
-// showsLeaf reports whether leaf exists.
-func (d *SessionDir) showsLeaf(_ context.Context) (bool, error) {
+// hasLeaf reports whether leaf exists.
+func (d *SessionDir) hasLeaf(context.Context) Presence {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !time.Now().Before(d.leafBack), nil
+	return presentIf(!time.Now().Before(d.leafBack))
 }
 
 // hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
@@ -170,7 +170,7 @@ func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.I
 
 // branch moves the leaf to the entry that target names. With isNew it fails if leaf exists.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
-	if shown, _ := d.showsLeaf(ctx); shown && isNew {
+	if isNew && d.hasLeaf(ctx) == Listed {
 		return syscall.EEXIST
 	}
 	defer d.showLeaf()
@@ -212,17 +212,14 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 	return d.view.refuse(d.session.Name(), leafName, d.path()+"/"+leafName, err)
 }
 
-// PendingLink is a link that waits to be renamed to leaf. The kernel keeps the node under the new name, so after that
-// it shows the leaf.
-type PendingLink struct{ LeafLink }
-
-func newPendingLink(d *SessionDir, name string) *PendingLink {
+// newPendingLink returns the link that waits under a name; after it was renamed, it shows the leaf.
+func newPendingLink(d *SessionDir, name string) *LeafLink {
 	leaf := inSession(d.session, leafPath)
-	return &PendingLink{LeafLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) {
+	return &LeafLink{waits: true, Link: Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) {
 		if path, ok := d.pendingTarget(name); ok {
 			st, err := d.session.Probe(ctx)
 			return target{path: path, st: st}, err
 		}
 		return leaf(ctx)
-	}}}}
+	}}}
 }

@@ -3,10 +3,8 @@ package nodes
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
@@ -149,36 +147,4 @@ func (l *line) release() {
 		l.version.Close()
 		l.version = nil
 	}
-}
-
-// follower is a node whose open handles may share a line.
-type follower interface {
-	// follows reports whether its handles share a line.
-	follows() bool
-	// standsFor reports whether the node shows what its name does now; content is that of makeBranchFile.
-	standsFor(ctx context.Context, content uint64) bool
-}
-
-// successors counts nodes made by named, to give each its own identity.
-var successors atomic.Uint64
-
-// named is child for nodes that can be followers. If the open handles of a follower show something else than
-// the name does now, the name is given to a new node, which is another file to the kernel. The handles may hold the only
-// reference to the old node, so a new node never has the identity of an earlier one.
-func (n *node) named(ctx context.Context, id fusefs.StableAttr, name string, content uint64, make func() fusefs.InodeEmbedder) *fusefs.Inode {
-	id.Gen ^= content
-	if c := n.GetChild(name); c != nil {
-		f, ok := c.Operations().(follower)
-		if !ok || !f.follows() {
-			return n.child(ctx, id, name, make)
-		}
-		if f.standsFor(ctx, content) {
-			return c
-		}
-	}
-	made := make()
-	if f, ok := made.(follower); ok && f.follows() {
-		id.Gen ^= successors.Add(1) << 20
-	}
-	return n.NewInode(ctx, made, id)
 }

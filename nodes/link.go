@@ -2,6 +2,9 @@ package nodes
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -13,10 +16,18 @@ import (
 )
 
 // Link is a symbolic link whose target is found each time it is read: branches/current, a label in by-label/, a link
-// of SOURCE; with attributes that the kernel may remember or that can be set, SessionLink, LeafLink and PendingLink.
+// of SOURCE, and with an own rule links to sessions and links that lead to one place.
 type Link struct {
 	node
 	find findTarget
+	rule *cacheRule // nil for cacheNever
+}
+
+func (l *Link) cache() cacheRule {
+	if l.rule == nil {
+		return cacheNever
+	}
+	return *l.rule
 }
 
 // findTarget finds where a link leads now.
@@ -56,7 +67,7 @@ var _ = (fusefs.NodeReadlinker)((*Link)(nil))
 func (l *Link) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	to, err := l.find(ctx)
 	if err != nil {
-		return nil, l.view.fail("readlink", l.path(), staleIfGone(err))
+		return nil, l.fail("readlink", staleIfGone(err))
 	}
 	return []byte(to.path), 0
 }
@@ -73,4 +84,30 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (p
 		path, t, err := find(snap)
 		return target{path, snap.Stat(), t}, err
 	}
+}
+
+// link is the child that is such a link.
+func (n *node) link(k kind, rule *cacheRule, find findTarget) child {
+	return child{kind: k, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
+		return &Link{node: node{view: n.view}, find: find, rule: rule}
+	}}
+}
+
+// fixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to the
+// entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/. After a rewrite of the
+// session, a link with another target or time is another node. It sets the attributes.
+func (n *node) fixedLink(session *sessioncore.Session, k kind, to target, out *fuse.Attr) child {
+	fillLink(out, to)
+	path, time := to.path, to.time
+	c := n.link(k, &cacheSecond, func(ctx context.Context) (target, error) {
+		st, err := session.Probe(ctx)
+		if err != nil {
+			err = fmt.Errorf("the session of %s: %w", path, err)
+		}
+		return target{path, st, time}, err
+	})
+	sum := fnv.New64a()
+	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
+	c.content = sum.Sum64()
+	return c
 }

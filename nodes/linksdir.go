@@ -18,8 +18,8 @@ import (
 type LinksDir struct {
 	directory
 	layout layout.Directory
-	// noted is what last-error calls a look-up that fails; "" if such look-ups are not noted.
-	noted string
+	// called is what last-error calls a look-up that fails; "" if such look-ups are not noted.
+	called string
 	// lookedAt is when all sessions were looked at, for a listing or for look-ups that followed it, ns since the epoch.
 	lookedAt atomic.Int64
 }
@@ -28,11 +28,13 @@ type LinksDir struct {
 // several times when its directory is listed, and to look at ten thousand directories takes a tenth of a second.
 const sharedLook = time.Second
 
-// NewLinksDir returns a directory of links. noted is what last-error calls a look-up in it that fails, "" for a
+// NewLinksDir returns a directory of links. called is what last-error calls a look-up in it that fails, "" for a
 // directory whose names nobody makes up.
-func NewLinksDir(view *View, dir layout.Directory, noted string) *LinksDir {
-	return &LinksDir{directory: directory{node{view: view}}, layout: dir, noted: noted}
+func NewLinksDir(view *View, dir layout.Directory, called string) *LinksDir {
+	return &LinksDir{directory: newDirectory(view), layout: dir, called: called}
 }
+
+func (d *LinksDir) noted() string { return d.called }
 
 func (d *LinksDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	st, err := d.layout.Stat(ctx)
@@ -43,31 +45,20 @@ func (d *LinksDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	return nil
 }
 
-var _ = (fusefs.NodeLookuper)((*LinksDir)(nil))
-
-// Lookup finds a link to a session or a subdirectory.
-func (d *LinksDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	e, err := d.entry(ctx, name)
-	switch {
-	case err != nil && (d.noted == "" || name[0] == '.'): // .git and the like
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	case err != nil:
-		return nil, d.view.refuseLookup(d.noted, name, d.path()+"/"+name, err)
-	case e.Sub != nil:
-		d.fillPrivate(&out.Attr, e.Stat, syscall.S_IFDIR, 0)
-		setTimeouts(out, cacheSecond)
-		id := stableAttr(d.StableAttr(), kindCwdDir, name, syscall.S_IFDIR)
-		return d.child(ctx, id, name, func() fusefs.InodeEmbedder { return NewLinksDir(d.view, e.Sub, d.noted) }), 0
+// find finds a link to a session or a subdirectory.
+func (d *LinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	e, err := d.entry(ctx, it.name)
+	if err != nil {
+		return child{}, err
 	}
-	if d.noted != "" {
-		d.view.found(d.noted)
+	if e.Sub != nil {
+		d.fillPrivate(out, e.Stat, syscall.S_IFDIR, 0)
+		return child{kind: kindCwdDir, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+			return NewLinksDir(d.view, e.Sub, d.called)
+		}}, nil
 	}
-	fillLink(&out.Attr, d.target(e))
-	setTimeouts(out, cacheAttr)
-	id := stableAttr(d.StableAttr(), kindSessionLink, name, syscall.S_IFLNK)
-	return d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return &SessionLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) { return d.find(ctx, name) }}}
-	}), 0
+	fillLink(out, d.linkTo(e))
+	return d.link(kindSessionLink, &cacheAttr, func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }), nil
 }
 
 // entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
@@ -87,8 +78,8 @@ func (d *LinksDir) entry(ctx context.Context, name string) (layout.Entry, error)
 	return e, err
 }
 
-// find finds what a link leads to.
-func (d *LinksDir) find(ctx context.Context, name string) (target, error) {
+// target finds what a link leads to.
+func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	e, err := d.entry(ctx, name)
 	if err == nil && e.Sub != nil {
 		err = sessioncore.ErrNotFound
@@ -96,14 +87,14 @@ func (d *LinksDir) find(ctx context.Context, name string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	return d.target(e), nil
+	return d.linkTo(e), nil
 }
 
-func (d *LinksDir) target(e layout.Entry) target {
+func (d *LinksDir) linkTo(e layout.Entry) target {
 	return target{path: layout.LinkTarget(d.layout, e.Session), st: e.Stat}
 }
 
-func (d *LinksDir) list(ctx context.Context) ([]item, error) {
+func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
 	now := time.Now()
 	entries, err := d.layout.List(ctx)
 	if err != nil {
@@ -115,27 +106,14 @@ func (d *LinksDir) list(ctx context.Context) ([]item, error) {
 		if e.Sub != nil {
 			items[i] = d.newItem(kindCwdDir, e.Name, syscall.S_IFDIR)
 		} else {
+			// The kernel may not remember the name of a link, so it looks it up before each use anyway.
 			items[i] = d.newItem(kindSessionLink, e.Name, syscall.S_IFLNK)
+			items[i].bare = true
 		}
 	}
 	return items, nil
 }
 
-// lookupItem leaves out the attributes of a link in READDIRPLUS. The kernel may not remember the name of a link, so it
-// looks it up before each use anyway.
-func (d *LinksDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if it.mode == syscall.S_IFLNK {
-		return nil, syscall.ENOENT
-	}
-	return d.Lookup(ctx, it.name, out)
-}
-
 func (d *LinksDir) follow(ctx context.Context, parts []string) ([]string, error) {
 	return layout.Follow(ctx, d.layout, parts)
 }
-
-// SessionLink is a link to the directory of a session, in a LinksDir, and parent. The target is relative, so that it
-// holds wherever the mount is.
-type SessionLink struct{ Link }
-
-func (l *SessionLink) cache() cacheRule { return cacheAttr }

@@ -59,24 +59,24 @@ func TestLinksShareALook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := NewLinksDir(&View{}, c.dir, "")
 			files.n.Store(0)
-			items, err := d.list(t.Context())
+			items, err := d.list(t.Context(), nil)
 			require.NoError(t, err)
 			require.Len(t, items, c.links)
 			for range 3 {
 				for _, it := range items {
 					if it.name != "latest" {
-						_, err := d.find(t.Context(), it.name)
+						_, err := d.target(t.Context(), it.name)
 						require.NoError(t, err, it.name)
 					}
 				}
 			}
 			require.LessOrEqual(t, files.n.Load(), int64(sessions+dirs+1+3*c.links), "files and directories looked at")
 
-			last, err := d.find(t.Context(), c.of)
+			last, err := d.target(t.Context(), c.of)
 			require.NoError(t, err)
 			require.NoError(t, files.Remove(file(299)))
 			write("p0/2026-01-01_299.jsonl", 299)
-			moved, err := d.find(t.Context(), c.of)
+			moved, err := d.target(t.Context(), c.of)
 			require.NoError(t, err)
 			require.NotEqual(t, last.path, moved.path)
 			require.NoError(t, files.Remove("p0/2026-01-01_299.jsonl"))
@@ -85,7 +85,7 @@ func TestLinksShareALook(t *testing.T) {
 			d.lookedAt.Store(time.Now().Add(-sharedLook).UnixNano())
 			files.n.Store(0)
 			for range 3 {
-				_, err = d.find(t.Context(), c.next)
+				_, err = d.target(t.Context(), c.next)
 				require.NoError(t, err)
 			}
 			require.Greater(t, files.n.Load(), int64(dirs), "after a second they are looked at again")
@@ -93,7 +93,7 @@ func TestLinksShareALook(t *testing.T) {
 			d.lookedAt.Store(0)
 			files.n.Store(0)
 			for range 3 {
-				_, err = d.find(t.Context(), c.next)
+				_, err = d.target(t.Context(), c.next)
 				require.NoError(t, err)
 			}
 			require.Greater(t, files.n.Load(), int64(3*dirs), "where nothing was listed, each time")

@@ -13,42 +13,17 @@ import (
 	"sessionfs/sessioncore/budget"
 )
 
-// item is a name in a listing. number is for the directory's own use: an entry's number.
+// item is a name in a listing.
 type item struct {
 	name   string
 	mode   uint32 // file type bits
 	ino    uint64
-	number int32
+	number int32 // for the directory's own use: an entry's number
+	bare   bool  // it comes without attributes; the kernel looks them up where they are needed
 }
 
-// lister is a directory that can be listed.
-type lister interface {
-	attributer
-	// list returns what is in the directory now.
-	list(ctx context.Context) ([]item, error)
-	// lookupItem looks up a listed item, without searching for it again.
-	lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
-}
-
-// snapshotLister is a directory whose items are all found in a snapshot of one session.
-type snapshotLister interface {
-	attributer
-	// acquire returns the current snapshot; the caller must release it.
-	acquire(ctx context.Context) (*sessioncore.Snapshot, error)
-	// listIn is list in a snapshot.
-	listIn(ctx context.Context, snap *sessioncore.Snapshot) ([]item, error)
-	// lookupIn is lookupItem in a snapshot, which may be newer than the one that was listed.
-	lookupIn(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
-}
-
-// listsNothing is embedded in directories whose names can only be looked up.
-type listsNothing struct{}
-
-func (listsNothing) list(_ context.Context) ([]item, error) { return nil, nil }
-
-func (listsNothing) lookupItem(context.Context, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, syscall.ENOENT
-}
+// unnumbered is the number of an item that was not listed.
+const unnumbered = -1
 
 // newItem is a name in a listing of n, of the inode that a lookup finds.
 func (n *node) newItem(k kind, name string, mode uint32) item {
@@ -59,10 +34,8 @@ func (n *node) newItem(k kind, name string, mode uint32) item {
 // dirHandle is an open directory: a sorted list of its names, made when reading begins, and made again when
 // the reader rewinds it.
 type dirHandle struct {
-	dir    attributer
-	node   *node
-	list   func(context.Context) ([]item, error)
-	lookup func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) // called under mu
+	dir  dirNode
+	base *directory
 
 	mu    sync.Mutex // guards what follows
 	items []item
@@ -77,36 +50,29 @@ type dirHandle struct {
 	snap    *sessioncore.Snapshot // used for that request, or nil
 }
 
-// openListing returns a handle for a directory, or ESTALE if the directory is gone: the kernel, which may
+var _ = (fusefs.NodeOpendirHandler)((*directory)(nil))
+
+// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone: the kernel, which may
 // remember it for a second, then looks up the path again.
-func (n *node) openListing(ctx context.Context, dir lister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	return n.openListed(ctx, &dirHandle{dir: dir, node: n, list: dir.list, lookup: dir.lookupItem})
-}
-
-// openSnapshotListing is openListing for what is found in one session.
-func (n *node) openSnapshotListing(ctx context.Context, dir snapshotLister) (fusefs.FileHandle, uint32, syscall.Errno) {
-	l := &dirHandle{dir: dir, node: n}
-	l.list = func(ctx context.Context) ([]item, error) {
-		snap, err := dir.acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer snap.Release()
-		return dir.listIn(ctx, snap)
-	}
-	l.lookup = func(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-		return l.lookupInSession(ctx, dir, it, out)
-	}
-	return n.openListed(ctx, l)
-}
-
-func (n *node) openListed(ctx context.Context, l *dirHandle) (fusefs.FileHandle, uint32, syscall.Errno) {
+func (d *directory) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	l := &dirHandle{dir: d.Operations().(dirNode), base: d}
 	var attr fuse.Attr
-	err := l.dir.fillAttr(ctx, &attr)
-	if err != nil {
-		return nil, 0, n.view.fail("opendir", n.path(), staleIfGone(err))
+	if err := l.dir.fillAttr(ctx, &attr); err != nil {
+		return nil, 0, d.fail("opendir", staleIfGone(err))
 	}
 	return l, 0, 0
+}
+
+// list lists the directory in a snapshot of its session.
+func (l *dirHandle) list(ctx context.Context) ([]item, error) {
+	snap, err := l.dir.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if snap != nil {
+		defer snap.Release()
+	}
+	return l.dir.list(ctx, snap)
 }
 
 func (l *dirHandle) take(ctx context.Context) syscall.Errno {
@@ -115,11 +81,11 @@ func (l *dirHandle) take(ctx context.Context) syscall.Errno {
 	}
 	items, err := l.list(ctx)
 	if err = cmp.Or(err, ctx.Err()); err != nil { // a list that was not finished would look like a whole one
-		return l.node.view.fail("readdir", l.node.path(), staleIfGone(err))
+		return l.base.fail("readdir", staleIfGone(err))
 	}
-	l.hold = l.node.view.Memory.Hold()
+	l.hold = l.base.view.Memory.Hold()
 	if err := l.hold.ResizeShown(memoryOf(items)); err != nil {
-		return l.node.view.fail("readdir", l.node.path(), err)
+		return l.base.fail("readdir", err)
 	}
 	l.items, l.taken, l.next = items, true, 0
 	return 0
@@ -170,26 +136,26 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	}
 	for i := min(l.next, len(l.items)) - 1; i >= 0; i-- {
 		if l.items[i].name == name {
-			if l.sparing.spare(ctx, l.dir, i) {
+			if l.items[i].bare || l.sparing.spare(ctx, l.base.lookups.Load(), i) {
 				return nil, syscall.ENOENT // the kernel then looks it up itself
 			}
-			return l.lookup(ctx, l.items[i], out)
+			return l.enter(ctx, l.items[i], out)
 		}
 	}
 	return nil, syscall.ENOENT
 }
 
-// lookupInSession acquires the session once for each request.
-func (l *dirHandle) lookupInSession(ctx context.Context, dir snapshotLister, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if l.snap == nil || l.request != ctx {
-		snap, err := dir.acquire(ctx)
+// enter looks a listed name up, in the snapshot of the request.
+func (l *dirHandle) enter(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if l.request != ctx {
+		snap, err := l.dir.acquire(ctx)
 		if err != nil {
-			return nil, l.node.view.fail("lookup", l.node.path()+"/"+it.name, err)
+			return nil, l.base.fail("lookup", err, it.name)
 		}
 		l.forgetRequest()
 		l.request, l.snap = ctx, snap
 	}
-	return dir.lookupIn(ctx, l.snap, it, out)
+	return l.base.enter(ctx, l.dir, l.snap, it, out)
 }
 
 // forgetRequest releases the snapshot of the last request.

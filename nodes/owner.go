@@ -12,7 +12,7 @@ import (
 // makeOwner makes …/<session>/owner: one line that says what is known of the client that has the session open, or nothing.
 // It is made anew for each open and each stat, since the client may have come or gone. That takes a search of /proc, so
 // the file is not listed: a crawler would cause one for each session.
-func makeOwner(d *snapshotDir) fusefs.InodeEmbedder {
+func makeOwner(d *SessionDir) fusefs.InodeEmbedder {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		st, err := d.session.Probe(ctx)
 		if err != nil {
@@ -36,8 +36,11 @@ func makeOwner(d *snapshotDir) fusefs.InodeEmbedder {
 	return &ContentFile{node: node{view: d.view}, render: render}
 }
 
-// showsOwner reports whether there is an owner. Who is working now is not what somebody shares who masks secrets, and
-// no client works on an archived session.
-func (d *SessionDir) showsOwner(context.Context) (bool, error) {
-	return !d.view.Redacted && !d.view.Archived(), nil
+// hasOwner reports whether there is an owner, unlisted. Who is working now is not what somebody shares who masks secrets,
+// and no client works on an archived session.
+func (d *SessionDir) hasOwner(context.Context) Presence {
+	if d.view.Redacted || d.view.Archived() {
+		return Absent
+	}
+	return Hidden
 }

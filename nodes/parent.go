@@ -9,22 +9,20 @@ import (
 	"sessionfs/sessioncore/listing"
 )
 
-const parentName = "parent"
-
 // makeParent makes parent, the link to the session that this one was forked from.
-func makeParent(d *snapshotDir) fusefs.InodeEmbedder {
-	return &SessionLink{Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) { return findParent(ctx, d) }}}
+func makeParent(d *SessionDir) fusefs.InodeEmbedder {
+	return &Link{node: node{view: d.view}, rule: &cacheAttr, find: d.parentTarget}
 }
 
-// findParentSession finds the parent of the session that d shows.
-func findParentSession(ctx context.Context, d *snapshotDir) (listing.Member, error) {
+// parent finds the session that this one was forked from.
+func (d *SessionDir) parent(ctx context.Context) (listing.Member, error) {
 	return d.view.family().Parent(ctx, d.member())
 }
 
-// findParent finds where parent leads. The link has the owner and the times of its own session, whose header names the
+// parentTarget finds where parent leads. The link has the owner and the times of its own session, whose header names the
 // parent.
-func findParent(ctx context.Context, d *snapshotDir) (target, error) {
-	parent, err := findParentSession(ctx, d)
+func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
+	parent, err := d.parent(ctx)
 	if err != nil {
 		return target{}, err
 	}
@@ -33,4 +31,11 @@ func findParent(ctx context.Context, d *snapshotDir) (target, error) {
 		return target{}, err
 	}
 	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, nil
+}
+
+// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
+// the rest of the directory can be listed.
+func (d *SessionDir) hasParent(ctx context.Context) Presence {
+	_, err := d.parentTarget(ctx)
+	return presentIf(err == nil)
 }

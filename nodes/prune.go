@@ -65,7 +65,7 @@ func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 		if child.IsDir() {
 			nodes = below(nodes, child)
 		}
-		if _, waits := child.Operations().(*PendingLink); !waits { // it is about to be renamed
+		if l, ok := child.Operations().(*LeafLink); !ok || !l.waits { // it is about to be renamed
 			nodes = append(nodes, child)
 		}
 	}

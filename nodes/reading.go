@@ -21,7 +21,7 @@ const forReading = fuse.FOPEN_NOFLUSH
 func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
 	got, err := r.ReadAt(dest, off)
 	if err != nil && err != io.EOF {
-		return nil, n.view.fail("read", n.path(), err)
+		return nil, n.fail("read", err)
 	}
 	return readBytes(dest[:got]), 0
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
 
 // RootDir is the root of a mount: the directories of SOURCE that are shown, and what is generated from them.
 type RootDir struct {
-	namesDir
+	directory
+	names  fixedNames[*View]
 	source storage.Files
 	// Closed lets nobody in but the user who mounts, and root. The kernel knows only everybody (-o allow_root).
 	Closed bool
@@ -22,7 +24,15 @@ type RootDir struct {
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
 	view.crowd.init(maxNodes)
-	return &RootDir{namesDir: newNamesDir(view, names), source: source}
+	return &RootDir{directory: newDirectory(view), names: names, source: source}
+}
+
+func (d *RootDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return d.names.find(ctx, d.view, it)
+}
+
+func (d *RootDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	return d.names.list(ctx, d.view, &d.node), nil
 }
 
 func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -51,7 +61,7 @@ func (d *RootDir) follow(ctx context.Context, parts []string) (below []string, e
 		if d.names[i].Name != parts[0] {
 			continue
 		}
-		if dir, ok := d.names[i].Make().(pathFollower); ok {
+		if dir, ok := d.names[i].Make(d.view).(pathFollower); ok {
 			below, err = dir.follow(ctx, parts[1:])
 		}
 	}

@@ -12,65 +12,31 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/search"
-	"sessionfs/sessioncore/storage"
 )
-
-// aboutSessions is the base of the directories in which something is found in all sessions, or in one.
-type aboutSessions struct {
-	directory
-	session *sessioncore.Session // nil for all
-}
-
-// stat returns the state of what is searched: a session file, or the directory of all.
-func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
-	if d.session != nil {
-		return d.session.Probe(ctx)
-	}
-	return d.view.Sessions.Storage().Stat("")
-}
-
-func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	st, err := d.stat(ctx)
-	if err != nil {
-		return err
-	}
-	d.fillDir(out, st)
-	return nil
-}
 
 // SearchDir is search/, and that of a session: looking up a query finds the directory of its hits, and reads nothing. It
 // lists nothing.
-type SearchDir struct {
-	aboutSessions
-	listsNothing
-}
+type SearchDir struct{ aboutSessions }
 
 // NewSearchDir returns the directory that searches all sessions.
-func NewSearchDir(view *View) *SearchDir {
-	return &SearchDir{aboutSessions: aboutSessions{directory: directory{node{view: view}}}}
+func NewSearchDir(view *View) fusefs.InodeEmbedder { return &SearchDir{newAboutSessions(view, nil)} }
+
+func makeSearch(d *SessionDir) fusefs.InodeEmbedder {
+	return &SearchDir{newAboutSessions(d.view, d.session)}
 }
 
-func makeSearch(d *snapshotDir) fusefs.InodeEmbedder {
-	return &SearchDir{aboutSessions: aboutSessions{directory{node{view: d.view}}, d.session}}
-}
+func (d *SearchDir) noted() string { return layout.Search }
 
-var _ = (fusefs.NodeLookuper)((*SearchDir)(nil))
-
-// Lookup finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error; one
+// find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error; one
 // with a leading dot, which programs look for in every directory, is ENOENT.
-func (d *SearchDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if strings.HasPrefix(name, ".") {
-		return nil, syscall.ENOENT
+func (d *SearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	if strings.HasPrefix(it.name, ".") {
+		return child{}, syscall.ENOENT
 	}
-	query, view, err := d.parse(name)
-	if err != nil {
-		return nil, d.view.refuseLookup(layout.Search, name, d.path()+"/"+name, err)
-	}
-	d.view.found(layout.Search)
-	id := stableAttr(d.StableAttr(), kindSearch, name, syscall.S_IFDIR)
-	return d.enter(ctx, d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return newHitsDir(view, query, d.session, "../..")
-	}), out)
+	query, view, err := d.parse(it.name)
+	return child{kind: kindSearch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+		return &HitsDir{newHits(view, query, d.session, "../../..")}
+	}}, err
 }
 
 // slashes undoes how a name has a slash, and what that looks like.

@@ -13,12 +13,15 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
 
 // SessionDir is sessions/…/<session>/: a session as a directory.
 type SessionDir struct {
-	snapshotDir
+	aboutSessions
 	// beside is the directory that the session file is in.
 	beside *SourceDir
 
@@ -33,117 +36,68 @@ func (d *SessionDir) sessionName() string { return d.session.Name() }
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	return &SessionDir{
-		snapshotDir: newSnapshotDir(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
-		beside:      dir,
+		aboutSessions: newAboutSessions(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
+		beside:        dir,
 	}
 }
 
-// sessionFile is a fixed name in a session's directory.
-type sessionFile struct {
-	name string
-	mode uint32 // file type bits
-	// present reports whether it exists; nil means always.
-	present func(*SessionDir, context.Context) (bool, error)
-	make    func(*snapshotDir) fusefs.InodeEmbedder
-	// unlisted names are found, but not listed: to make the file is so much work that no crawler may start it.
-	unlisted bool
-}
-
-// sessionFiles are the fixed names, in order: the one list that drives Lookup and listing.
-var sessionFiles = []sessionFile{
-	{"append", syscall.S_IFREG, nil, makeAppend, false},
-	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).hasArtifacts, makeArtifacts, false},
-	{layout.Branches, syscall.S_IFDIR, nil, makeBranches, false},
-	{"branches.tsv", syscall.S_IFREG, nil, generated(renderBranches, nil), false},
-	{layout.ByLabel, syscall.S_IFDIR, nil, makeByLabel, false},
-	{"children", syscall.S_IFDIR, nil, makeChildren, false},
-	{"context.json", syscall.S_IFREG, nil, generated(renderContext, nil), false},
-	{"cwd", syscall.S_IFREG, nil, makeCWD, false},
-	{layout.Entries, syscall.S_IFDIR, nil, makeEntries, false},
-	{"fork", syscall.S_IFREG, nil, makeFork, false},
-	{"header.json", syscall.S_IFREG, nil, generated(renderHeader, nil), false},
-	{"labels", syscall.S_IFREG, nil, makeLabels, false},
-	{"last-error", syscall.S_IFREG, nil, makeLastError, false},
-	{leafName, syscall.S_IFLNK, (*SessionDir).showsLeaf, makeLeaf, false},
-	{"owner", syscall.S_IFREG, (*SessionDir).showsOwner, makeOwner, true},
-	{parentName, syscall.S_IFLNK, (*SessionDir).hasParent, makeParent, false},
-	{"problems.jsonl", syscall.S_IFREG, nil, generated(renderProblems, &following{}), false},
-	{layout.Search, syscall.S_IFDIR, nil, makeSearch, false},
-	{"secrets.jsonl", syscall.S_IFREG, (*SessionDir).showsSecrets, generated(renderSecrets, nil), true},
-	{"title", syscall.S_IFREG, nil, makeTitle, false},
-	{"transcript.md", syscall.S_IFREG, nil, makeTranscript, false},
-	{layout.Tree, syscall.S_IFDIR, nil, makeTree, false},
-	{"usage.json", syscall.S_IFREG, nil, makeUsage, false},
+// sessionFiles are the fixed names in a session's directory.
+var sessionFiles = fixedNames[*SessionDir]{
+	{"append", syscall.S_IFREG, makeAppend, nil},
+	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).makeArtifacts, (*SessionDir).hasArtifacts},
+	{layout.Branches, syscall.S_IFDIR, makeBranches, nil},
+	{"branches.tsv", syscall.S_IFREG, generated(report.Branches, nil), nil},
+	{layout.ByLabel, syscall.S_IFDIR, makeByLabel, nil},
+	{"children", syscall.S_IFDIR, makeChildren, nil},
+	{"context.json", syscall.S_IFREG, makeContext, nil},
+	{"cwd", syscall.S_IFREG, makeCWD, nil},
+	{layout.Entries, syscall.S_IFDIR, makeEntries, nil},
+	{"fork", syscall.S_IFREG, makeFork, nil},
+	{"header.json", syscall.S_IFREG, generated(atOnce((*sessioncore.Snapshot).HeaderDocument), nil), nil},
+	{"labels", syscall.S_IFREG, makeLabels, nil},
+	{"last-error", syscall.S_IFREG, makeLastError, nil},
+	{leafName, syscall.S_IFLNK, makeLeaf, (*SessionDir).hasLeaf},
+	{"owner", syscall.S_IFREG, makeOwner, (*SessionDir).hasOwner},
+	{"parent", syscall.S_IFLNK, makeParent, (*SessionDir).hasParent},
+	{"problems.jsonl", syscall.S_IFREG, makeProblems, nil},
+	{layout.Search, syscall.S_IFDIR, makeSearch, nil},
+	{"secrets.jsonl", syscall.S_IFREG, generated(report.Secrets, nil), (*SessionDir).hasSecrets},
+	{"title", syscall.S_IFREG, makeTitle, nil},
+	{"transcript.md", syscall.S_IFREG, makeTranscript, nil},
+	{layout.Tree, syscall.S_IFDIR, makeTree, nil},
+	{"usage.json", syscall.S_IFREG, makeUsage, nil},
 }
 
 // isSessionFile reports whether a name is one of the fixed ones.
 func isSessionFile(name string) bool {
-	return slices.ContainsFunc(sessionFiles, func(f sessionFile) bool { return f.name == name })
+	return slices.ContainsFunc(sessionFiles, func(f NameIn[*SessionDir]) bool { return f.Name == name })
 }
 
-var _ = (fusefs.NodeLookuper)((*SessionDir)(nil))
-
-// Lookup finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
+// find finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
 // tool output that sessions mention work (docs/design.md section 1).
-func (d *SessionDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	for i := range sessionFiles {
-		f := &sessionFiles[i]
-		if f.name != name {
-			continue
-		}
-		if f.present != nil {
-			ok, err := f.present(d, ctx)
-			if err != nil {
-				return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-			}
-			if !ok {
-				return nil, syscall.ENOENT
-			}
-		}
-		return d.enterFixed(ctx, f, out)
+func (d *SessionDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	if isSessionFile(it.name) {
+		return sessionFiles.find(ctx, d, it)
 	}
-	if _, ok := d.pendingTarget(name); ok {
-		id := stableAttr(d.StableAttr(), kindPendingLink, name, syscall.S_IFLNK)
-		return d.enter(ctx, d.child(ctx, id, name, func() fusefs.InodeEmbedder {
-			return newPendingLink(d, name)
-		}), out)
+	if _, ok := d.pendingTarget(it.name); ok {
+		return child{kind: kindPendingLink, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
+			return newPendingLink(d, it.name)
+		}}, nil
 	}
-	if ok, err := d.hasArtifacts(ctx); err != nil || !ok {
-		return nil, syscall.ENOENT
+	if d.hasArtifacts(ctx) == Absent {
+		return child{}, syscall.ENOENT
 	}
-	return d.artifacts().lookupIn(ctx, &d.node, name, out)
+	return d.artifacts().find(ctx, snap, it, out)
 }
 
-func (d *SessionDir) enterFixed(ctx context.Context, f *sessionFile, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(d.StableAttr(), kindStatic, f.name, f.mode)
-	return d.enter(ctx, d.named(ctx, id, f.name, 0, func() fusefs.InodeEmbedder { return f.make(&d.snapshotDir) }), out)
-}
-
-func (d *SessionDir) list(ctx context.Context) ([]item, error) {
-	items := make([]item, 0, len(sessionFiles))
-	for i, f := range sessionFiles {
-		if f.unlisted {
-			continue
-		}
-		if f.present != nil {
-			if ok, err := f.present(d, ctx); err != nil {
-				return nil, err
-			} else if !ok {
-				continue
-			}
-		}
-		it := d.newItem(kindStatic, f.name, f.mode)
-		it.number = int32(i)
-		items = append(items, it)
+// list leaves out the attributes of generated files that are not rendered yet.
+func (d *SessionDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	items := sessionFiles.list(ctx, d, &d.node)
+	for i := range items {
+		it := &items[i]
+		it.bare = it.bare && !d.isRendered(ctx, it.name)
 	}
 	return items, nil
-}
-
-func (d *SessionDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if slowFiles[it.name] && !d.isRendered(ctx, it.name) {
-		return nil, syscall.ENOENT // the kernel then looks it up itself
-	}
-	return d.enterFixed(ctx, &sessionFiles[it.number], out)
 }
 
 // isRendered reports whether the size of a generated file is known for the current snapshot.
@@ -170,23 +124,27 @@ func (d *SessionDir) artifacts() *SourceDir {
 	return d.beside.at(storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
 }
 
-func (d *SessionDir) hasArtifacts(_ context.Context) (bool, error) {
+// hasArtifacts reports whether that directory exists. An error is for who looks at it.
+func (d *SessionDir) hasArtifacts(context.Context) Presence {
 	artifacts := d.artifacts()
 	st, err := artifacts.storage.Stat(artifacts.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	return presentIf(err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind == storage.KindDir)
+}
+
+func (d *SessionDir) makeArtifacts() fusefs.InodeEmbedder { return d.artifacts() }
+
+// makeProblems makes problems.jsonl: what could not be read or joined or is missing.
+func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
+	return generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
+		return snap.ProblemsDocument(ctx, d.view.Blobs), nil
+	}, &following{})(d)
+}
+
+// hasSecrets reports whether there is a secrets.jsonl, unlisted. Where secrets are masked it could only say that there are
+// none.
+func (d *SessionDir) hasSecrets(context.Context) Presence {
+	if d.view.Redacted {
+		return Absent
 	}
-	return err == nil && st.Kind == storage.KindDir, err
-}
-
-// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
-// the rest of the directory can be listed.
-func (d *SessionDir) hasParent(ctx context.Context) (bool, error) {
-	_, err := findParent(ctx, &d.snapshotDir)
-	return err == nil, ctx.Err()
-}
-
-// makeArtifacts makes artifacts/, the real directory beside the session file.
-func makeArtifacts(d *snapshotDir) fusefs.InodeEmbedder {
-	return d.Operations().(*SessionDir).artifacts()
+	return Hidden
 }

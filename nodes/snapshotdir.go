@@ -2,29 +2,34 @@ package nodes
 
 import (
 	"context"
-	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 )
 
-// snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
-type snapshotDir struct {
+// aboutSessions is the base of the directories that show something of one session, or of all.
+type aboutSessions struct {
 	directory
-	lookupCount
-	session *sessioncore.Session
+	session *sessioncore.Session // nil for all
 }
 
-func newSnapshotDir(view *View, session *sessioncore.Session) snapshotDir {
-	return snapshotDir{directory: directory{node{view: view}}, session: session}
+func newAboutSessions(view *View, session *sessioncore.Session) aboutSessions {
+	return aboutSessions{newDirectory(view), session}
 }
 
-// fillAttr mirrors the session file.
-func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	st, err := d.session.Probe(ctx)
+// stat returns the state of the session file, or of the directory of all.
+func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
+	if d.session != nil {
+		return d.session.Probe(ctx)
+	}
+	return d.view.Sessions.Storage().Stat("")
+}
+
+func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := d.stat(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,33 +37,18 @@ func (d *snapshotDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	return nil
 }
 
-func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
-	return d.session.Acquire(ctx)
-}
-
 // member is the session among those in which parents and children are looked for.
-func (d *snapshotDir) member() listing.Member {
+func (d *aboutSessions) member() listing.Member {
 	return listing.Member{Listing: d.view.Listing, Session: d.session}
 }
 
-// unnumbered is the number of an item that was not listed.
-const unnumbered = -1
+// snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
+type snapshotDir struct{ aboutSessions }
 
-var _ = (fusefs.NodeLookuper)((*snapshotDir)(nil))
+func newSnapshotDir(view *View, session *sessioncore.Session) snapshotDir {
+	return snapshotDir{newAboutSessions(view, session)}
+}
 
-// Lookup finds a name in the current snapshot.
-func (d *snapshotDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	dir, ok := d.Operations().(interface {
-		lookupIn(context.Context, *sessioncore.Snapshot, item, *fuse.EntryOut) (*fusefs.Inode, syscall.Errno)
-	})
-	if !ok {
-		return nil, syscall.ENOENT
-	}
-	d.n.Add(1)
-	snap, err := d.session.Acquire(ctx)
-	if err != nil {
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	}
-	defer snap.Release()
-	return dir.lookupIn(ctx, snap, item{name: name, number: unnumbered}, out)
+func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
+	return d.session.Acquire(ctx)
 }

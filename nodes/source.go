@@ -23,7 +23,6 @@ import (
 // it (docs/design.md section 1).
 type SourceDir struct {
 	directory
-	lookupCount
 	storage storage.Files
 	dir     string // path in storage, "" for the root
 	// sessions are those of storage; nil if all files are shown as they are.
@@ -35,12 +34,12 @@ type SourceDir struct {
 // NewSourceDir returns the directory that shows the root of a storage.
 // sessions is nil where it holds no sessions.
 func NewSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
-	return &SourceDir{directory: directory{node{view: view}}, storage: storage, sessions: sessions}
+	return &SourceDir{directory: newDirectory(view), storage: storage, sessions: sessions}
 }
 
 // at returns another directory of the same storage.
 func (d *SourceDir) at(dir string) *SourceDir {
-	return &SourceDir{directory: directory{node{view: d.view}}, storage: d.storage, dir: dir, sessions: d.sessions}
+	return &SourceDir{directory: newDirectory(d.view), storage: d.storage, dir: dir, sessions: d.sessions}
 }
 
 func (d *SourceDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -53,18 +52,6 @@ func (d *SourceDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 	}
 	d.fillDir(out, st)
 	return nil
-}
-
-var _ = (fusefs.NodeLookuper)((*SourceDir)(nil))
-
-// Lookup finds a file, link or directory of SOURCE, or the directory that shows a session.
-func (d *SourceDir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	d.n.Add(1)
-	child, errno := d.lookupIn(ctx, &d.node, name, out)
-	if errno == syscall.ENOENT && isSessionFile(name) && d.isOutdated(ctx) {
-		return nil, syscall.ESTALE
-	}
-	return child, errno
 }
 
 // isOutdated reports whether the name of a plain directory has become that of a session: for example the file was
@@ -80,31 +67,36 @@ func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	return isSession
 }
 
-// lookupIn looks a name up and makes it a child of parent.
-func (d *SourceDir) lookupIn(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+// find finds a file, link or directory of SOURCE, or the directory that shows a session.
+func (d *SourceDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	name := it.name
+	if it.number == listedSession {
+		return d.sessionChild(name), nil
+	}
 	if layout.Hidden(name) {
-		return nil, syscall.ENOENT
+		return child{}, syscall.ENOENT
 	}
 	st, err := d.storage.Stat(join(d.dir, name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
-	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		st.Kind = storage.KindOther
+	} else if err != nil {
+		return child{}, err
 	}
 	if st.Kind == storage.KindFile || st.Kind == storage.KindLink && !d.isMoving(name) {
-		return d.enterItem(ctx, parent, name, st, out)
+		return d.sourceChild(name, st), nil
 	}
 	isSession, err := d.isSession(ctx, name)
 	switch {
 	case err != nil:
-		return nil, d.view.fail("lookup", d.path()+"/"+name, err)
+		return child{}, err
 	case isSession:
-		return d.enterSession(ctx, parent, name, out)
+		return d.sessionChild(name), nil
 	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
-		return d.enterItem(ctx, parent, name, st, out)
+		return d.sourceChild(name, st), nil
+	case isSessionFile(name) && d.isOutdated(ctx):
+		return child{}, errReplaced
 	}
-	return nil, syscall.ENOENT
+	return child{}, syscall.ENOENT
 }
 
 // isMoving reports whether a link leads to the artifacts of the session of its name, which is being moved, or was when the
@@ -138,44 +130,43 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	}
 }
 
-// enterItem answers a lookup with a file, link or directory of SOURCE.
-func (d *SourceDir) enterItem(ctx context.Context, parent *node, name string, st storage.Stat, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+// sourceChild is a file, link or directory of SOURCE.
+func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
 	path := join(d.dir, name)
-	id := sourceAttr(parent.StableAttr(), st.Kind, name)
-	if st.Kind == storage.KindFile {
-		id.Gen ^= st.Device<<48 ^ st.Inode // a replaced file is another node
-	}
-	return parent.enter(ctx, parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		switch st.Kind {
-		case storage.KindDir:
+	var c child
+	switch c.kind, c.mode = sourceKind(st.Kind); st.Kind {
+	case storage.KindDir:
+		c.make = func() fusefs.InodeEmbedder {
 			sub := d.at(path)
 			sub.plain = true
 			return sub
-		case storage.KindLink:
-			return &Link{node: node{view: d.view}, find: d.sourceTarget(path)}
 		}
-		return &SourceFile{
-			node: node{view: d.view}, storage: d.storage, file: path,
-			object: storage.Token{Device: st.Device, Inode: st.Inode},
+	case storage.KindLink:
+		return d.link(c.kind, nil, d.sourceTarget(path))
+	default:
+		c.content = st.Device<<48 ^ st.Inode // a replaced file is another node
+		c.make = func() fusefs.InodeEmbedder {
+			return &SourceFile{
+				node: node{view: d.view}, storage: d.storage, file: path,
+				object: storage.Token{Device: st.Device, Inode: st.Inode},
+			}
 		}
-	}), out)
+	}
+	return c
 }
 
-func sourceAttr(parent fusefs.StableAttr, k storage.Kind, name string) fusefs.StableAttr {
+func sourceKind(k storage.Kind) (kind, uint32) {
 	switch k {
 	case storage.KindDir:
-		return stableAttr(parent, kindSourceDir, name, syscall.S_IFDIR)
+		return kindSourceDir, syscall.S_IFDIR
 	case storage.KindLink:
-		return stableAttr(parent, kindSourceLink, name, syscall.S_IFLNK)
+		return kindSourceLink, syscall.S_IFLNK
 	}
-	return stableAttr(parent, kindSourceFile, name, syscall.S_IFREG)
+	return kindSourceFile, syscall.S_IFREG
 }
 
-func (d *SourceDir) enterSession(ctx context.Context, parent *node, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	id := stableAttr(parent.StableAttr(), kindSession, name, syscall.S_IFDIR)
-	return parent.enter(ctx, parent.child(ctx, id, name, func() fusefs.InodeEmbedder {
-		return newSessionDir(d, name)
-	}), out)
+func (d *SourceDir) sessionChild(name string) child {
+	return child{kind: kindSession, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder { return newSessionDir(d, name) }}
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
@@ -188,13 +179,10 @@ func (d *SourceDir) OpendirHandle(ctx context.Context, flags uint32) (fusefs.Fil
 	return d.directory.OpendirHandle(ctx, flags)
 }
 
-// Numbers of listed items: those of SOURCE, and sessions' directories.
-const (
-	listedSource = iota
-	listedSession
-)
+// listedSession is the number of sessions' directories in a list.
+const listedSession = 1
 
-func (d *SourceDir) list(ctx context.Context) ([]item, error) {
+func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
 	found, err := storage.List(d.storage, d.dir)
 	if err != nil {
 		return nil, err
@@ -206,7 +194,6 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 			taken[f.Name] = true
 		}
 	}
-	self := d.StableAttr()
 	items := make([]item, 0, len(found))
 	for _, f := range found {
 		name, ok := d.sessionName(f.Name)
@@ -223,26 +210,20 @@ func (d *SourceDir) list(ctx context.Context) ([]item, error) {
 		}
 		if isSession {
 			sessions[name] = true
-			id := stableAttr(self, kindSession, name, syscall.S_IFDIR)
-			items = append(items, item{name: name, mode: id.Mode, ino: id.Ino, number: listedSession})
+			it := d.newItem(kindSession, name, syscall.S_IFDIR)
+			it.number = listedSession
+			items = append(items, it)
 		}
 	}
 	for _, f := range found {
 		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] {
 			continue
 		}
-		id := sourceAttr(self, f.Kind, f.Name)
-		items = append(items, item{name: f.Name, mode: id.Mode, ino: id.Ino, number: listedSource})
+		kind, mode := sourceKind(f.Kind)
+		items = append(items, d.newItem(kind, f.Name, mode))
 	}
 	sortItems(items)
 	return items, nil
-}
-
-func (d *SourceDir) lookupItem(ctx context.Context, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if it.number == listedSession {
-		return d.enterSession(ctx, &d.node, it.name, out)
-	}
-	return d.lookupIn(ctx, &d.node, it.name, out)
 }
 
 // follow returns the path unchanged in sessions/ itself.

@@ -22,9 +22,9 @@ func TestInterruptedListing(t *testing.T) {
 	d.dir = "p"
 	ctx, gone := context.WithCancel(context.Background())
 	gone()
-	_, err := d.list(ctx)
+	_, err := d.list(ctx, nil)
 	require.ErrorIs(t, err, context.Canceled)
-	items, err := d.list(context.Background())
+	items, err := d.list(context.Background(), nil)
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 }

@@ -31,7 +31,7 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 	case st.Kind != storage.KindFile:
 		err = fmt.Errorf("%w: it is no file any more", fs.ErrNotExist)
 	case !st.SameObject(f.object):
-		err = fmt.Errorf("%w: another file is in its place", storage.ErrStale)
+		err = errReplaced
 	}
 	return st, err
 }
@@ -73,7 +73,7 @@ func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 	}
 	obj, err := storage.Await(ctx, func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
 	if err != nil {
-		return nil, 0, f.view.fail("open", f.path(), staleIfGone(err))
+		return nil, 0, f.fail("open", staleIfGone(err))
 	}
 	st, err := obj.Stat()
 	if err == nil && !st.SameObject(f.object) {

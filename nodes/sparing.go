@@ -1,9 +1,6 @@
 package nodes
 
-import (
-	"context"
-	"sync/atomic"
-)
+import "context"
 
 // freeLookups is how many names of a listing always come with their attributes, which saves a round trip for each that
 // is opened or stat'ed. For that many it costs some 15 ms more; larger directories are
@@ -22,26 +19,16 @@ type sparing struct {
 	asked   bool   // lookups followed: all other names come with attributes
 }
 
-// counted is a directory that counts the lookups in it.
-type counted interface{ lookedUp() uint32 }
-
-// lookupCount counts the lookups in a directory that can have many names.
-type lookupCount struct{ n atomic.Uint32 }
-
-func (c *lookupCount) lookedUp() uint32 { return c.n.Load() }
-
-// spare reports whether the name with that number comes without its attributes. Beyond freeLookups the decision is the
-// same for all names of a request.
-func (s *sparing) spare(request context.Context, dir any, number int) bool {
-	c, ok := dir.(counted)
-	if !ok || number < freeLookups || s.asked {
+// spare reports whether the name with that number comes without its attributes; lookups is how many there were in the
+// directory. Beyond freeLookups the decision is the same for all names of a request.
+func (s *sparing) spare(request context.Context, lookups uint32, number int) bool {
+	if number < freeLookups || s.asked {
 		return false
 	}
 	if s.request == request {
 		return s.spares
 	}
-	now := c.lookedUp()
-	s.asked = s.began && now != s.seen
-	s.request, s.spares, s.began, s.seen = request, !s.asked, true, now
+	s.asked = s.began && lookups != s.seen
+	s.request, s.spares, s.began, s.seen = request, !s.asked, true, lookups
 	return s.spares
 }

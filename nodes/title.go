@@ -6,20 +6,14 @@ import (
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/document"
 )
 
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
 // one line only.
-func makeTitle(d *snapshotDir) fusefs.InodeEmbedder {
-	f := control("title", titleLines, nil, renderTitle)(d).(*ControlFile)
+func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("title", titleLines, atOnce((*sessioncore.Snapshot).TitleDocument))
 	f.empty, f.single = true, true
 	return f
-}
-
-// renderTitle renders title: the session's title and a newline, or nothing if it has none.
-func renderTitle(_ context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
-	return snap.TitleDocument()
 }
 
 // titleLines sets the title to a line; an empty line clears it.

@@ -15,13 +15,10 @@ import (
 
 // makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
 // session that this one was forked from, as far as the caller may read that.
-func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
-	f := &GeneratedFile{node: node{view: d.view}, session: d.session}
-	f.render = func(ctx context.Context, _ *View, snap *sessioncore.Snapshot) (*document.Document, error) {
-		return renderUsage(ctx, d, snap)
-	}
+func makeUsage(d *SessionDir) fusefs.InodeEmbedder {
+	f := generated(atLeaf(d.renderUsage), nil)(d).(*GeneratedFile)
 	f.besides = func(ctx context.Context) (storage.Token, error) {
-		parent, err := findParentSession(ctx, d)
+		parent, err := d.parent(ctx)
 		if err != nil {
 			return storage.Token{}, unlessNone(err)
 		}
@@ -31,12 +28,8 @@ func makeUsage(d *snapshotDir) fusefs.InodeEmbedder {
 	return f
 }
 
-func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot) (*document.Document, error) {
-	leaf, err := snap.Leaf()
-	if err != nil {
-		return nil, err
-	}
-	parent, err := usageParent(ctx, d)
+func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry) (*document.Document, error) {
+	parent, err := d.usageParent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +40,8 @@ func renderUsage(ctx context.Context, d *snapshotDir, snap *sessioncore.Snapshot
 }
 
 // usageParent returns the session that parent leads to; nil where there is no such link.
-func usageParent(ctx context.Context, d *snapshotDir) (*sessioncore.Snapshot, error) {
-	parent, err := findParentSession(ctx, d)
+func (d *SessionDir) usageParent(ctx context.Context) (*sessioncore.Snapshot, error) {
+	parent, err := d.parent(ctx)
 	if err != nil {
 		return nil, unlessNone(err)
 	}

@@ -49,11 +49,11 @@ func TestNesting(t *testing.T) {
 	}{
 		{"a", 64}, {strings.Repeat("b", 8), 64}, {strings.Repeat("c", 100), 19}, {strings.Repeat("d", 217), 9}, {strings.Repeat("e", 2000), 1},
 	} {
-		at, ok, levels := Begin(c.name), true, 0
-		for ; ok; levels++ {
-			require.Equal(t, levels+1, at.Levels)
-			require.Equal(t, len(strings.Repeat(c.name+"/", levels+1))-1, at.Bytes, "the path without its last /")
-			at, ok = at.Below(c.name)
+		levels := 0
+		for at, ok := (Nesting{}).Below(c.name); ok; at, ok = at.Below(c.name) {
+			levels++
+			require.Equal(t, levels, at.Levels)
+			require.Equal(t, len(strings.Repeat(c.name+"/", levels)), at.Bytes)
 		}
 		require.Equal(t, c.levels, levels, "levels of %d bytes each", len(c.name))
 	}

@@ -21,17 +21,15 @@ const (
 	EntryLink = "entry.json"
 )
 
-// Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path.
+// Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path with a separator after
+// each name.
 type Nesting struct{ Levels, Bytes int }
-
-// Begin is the place of a stretch's first directory.
-func Begin(name string) Nesting { return Nesting{1, len(name)} }
 
 // Below is the place of a directory of that name in the one at n; ok is false where a stretch ends and
 // the name is a link to another's beginning.
 func (n Nesting) Below(name string) (below Nesting, ok bool) {
-	below = Nesting{n.Levels + 1, n.Bytes + 1 + len(name)}
-	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes
+	below = Nesting{n.Levels + 1, n.Bytes + len(name) + 1}
+	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes+1
 }
 
 // TreeName returns the name of an entry's directory in tree/.
@@ -51,21 +49,22 @@ func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
 	}
 	tree := s.Tree()
 	var stack []place
-	for _, e := range tree.Roots() {
-		stack = append(stack, place{e, Begin(TreeName(s, e))})
+	push := func(entries []sessioncore.Entry, in Nesting) {
+		for _, e := range entries {
+			name := TreeName(s, e)
+			at, ok := in.Below(name)
+			if !ok {
+				at, _ = Nesting{}.Below(name)
+				beginnings = append(beginnings, e)
+			}
+			stack = append(stack, place{e, at})
+		}
 	}
+	push(tree.Roots(), Nesting{})
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, kid := range tree.Children(top.entry) {
-			name := TreeName(s, kid)
-			at, ok := top.at.Below(name)
-			if !ok {
-				at = Begin(name)
-				beginnings = append(beginnings, kid)
-			}
-			stack = append(stack, place{kid, at})
-		}
+		push(tree.Children(top.entry), top.at)
 	}
 	return beginnings
 }
