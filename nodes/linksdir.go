@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"path"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -91,7 +92,7 @@ func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 }
 
 func (d *LinksDir) linkTo(e layout.Entry) target {
-	return target{path: layout.LinkTarget(d.layout, e.Session), st: e.Stat}
+	return target{path: layout.RelativeTarget(d.path(), path.Join(layout.Sessions, e.Session)), st: e.Stat}
 }
 
 func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {

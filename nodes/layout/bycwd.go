@@ -2,7 +2,6 @@ package layout
 
 import (
 	"context"
-	"strings"
 
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
@@ -16,14 +15,6 @@ type ByCwd struct {
 }
 
 var _ = (Directory)(ByCwd{})
-
-// Depth counts by-cwd/ and the working directory's own levels.
-func (d ByCwd) Depth() int {
-	if d.Cwd == "/" {
-		return 1
-	}
-	return 1 + strings.Count(d.Cwd, "/")
-}
 
 // Stat has the time at which a session came or went last.
 func (d ByCwd) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.CwdStat(ctx, d.Cwd) }

@@ -24,9 +24,6 @@ type ByID struct {
 
 var _ = (Directory)(ByID{})
 
-// Depth is 1.
-func (d ByID) Depth() int { return 1 }
-
 // Stat has the time at which a session came or went last.
 func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 

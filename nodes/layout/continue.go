@@ -19,9 +19,6 @@ type Continue struct {
 
 var _ = (Directory)(Continue{})
 
-// Depth is 1.
-func (d Continue) Depth() int { return 1 }
-
 // Stat mirrors the directory of breadcrumbs.
 func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
 

@@ -2,7 +2,6 @@ package layout
 
 import (
 	"context"
-	"path"
 	"strings"
 
 	"sessionfs/sessioncore/storage"
@@ -11,8 +10,6 @@ import (
 // Directory is a directory of the mount in which sessions are found: its names are links to sessions, or directories
 // of the same sort. What it holds is computed at each call.
 type Directory interface {
-	// Depth is how many levels it lies below the mount's root.
-	Depth() int
 	// Stat returns its owner and times.
 	Stat(ctx context.Context) (storage.Stat, error)
 	// List returns its names in the order of a listing, without what only Find sets.
@@ -40,11 +37,6 @@ const Sessions = "sessions"
 
 // Archive is the directory of the mount in which the archived session files lie.
 const Archive = "archive"
-
-// LinkTarget returns the target of a link in d to a session's directory below sessions/.
-func LinkTarget(d Directory, session string) string {
-	return strings.Repeat("../", d.Depth()) + path.Join(Sessions, session)
-}
 
 // Follow resolves a path below d to one below sessions/: through directories to a link, with what comes after that.
 // The error is that of Find, or ErrLeadsNowhere.

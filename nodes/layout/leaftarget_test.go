@@ -35,7 +35,6 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 // keys is a directory of links.
 type keys map[string]string
 
-func (k keys) Depth() int                                   { return 1 }
 func (k keys) Stat(_ context.Context) (storage.Stat, error) { return storage.Stat{}, nil }
 func (k keys) List(_ context.Context) ([]Entry, error)      { return nil, nil }
 

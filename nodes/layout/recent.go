@@ -19,9 +19,6 @@ type Recent struct{ Listing *listing.Listing }
 
 var _ = (Directory)(Recent{})
 
-// Depth is 1.
-func (d Recent) Depth() int { return 1 }
-
 // Stat has the time at which a session came or went last.
 func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
