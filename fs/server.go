@@ -47,6 +47,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
 	s := &Server{tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
+	s.counts.last.Store(s.since.UnixNano())
 	var err error
 	if s.fuse, err = fuse.NewServer(&counted{t.serve(), &s.counts}, o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()

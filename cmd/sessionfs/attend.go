@@ -82,7 +82,7 @@ func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 		return
 	}
 	a.log.Warn("the mount is in use, detaching it", "mountpoint", a.mountpoint, "err", err)
-	if err := detach(e, func() (bool, error) { return a.server.Counters().Running > 0, nil }); err != nil {
+	if err := detach(e, true); err != nil {
 		a.log.Error("detaching failed", "mountpoint", a.mountpoint, "err", err)
 	}
 }
@@ -111,10 +111,9 @@ func (a *attendant) whenIdle() time.Duration {
 	return a.idle
 }
 
-// logCounters writes to the log what the mount has done and holds, whatever is logged: who asks for it is to see it.
+// logCounters writes to the log what the mount holds, whatever is logged: who asks for it is to see it.
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
 	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
-		"requests", c.Requests, "errors", c.Errors, "running", c.Running, "open", c.Open,
-		"sessions", c.Sessions, "new", c.New, "held", c.Held, "memory", c.Memory)
+		"open", c.Open, "sessions", c.Sessions, "new", c.New, "held", c.Held, "memory", c.Memory)
 }

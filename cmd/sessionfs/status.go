@@ -157,15 +157,15 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tREQUESTS\tERRORS\tOPEN\tSESSIONS\tNEW\tMEMORY")
+	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tNEW\tMEMORY")
 	for _, s := range all {
-		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-", "-"}
+		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-"}
 		if s.PID != 0 {
 			row[3] = fmt.Sprint(s.PID)
 		}
 		if c := s.Counters; c != nil {
-			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Requests), fmt.Sprint(c.Errors),
-				fmt.Sprint(c.Open), fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20))
+			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
+				fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20))
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}

@@ -67,10 +67,7 @@ func unmountCommand(arg string, lazy bool) error {
 			path, e.source, unsaved, path)
 	}
 	if lazy {
-		err = detach(e, func() (bool, error) {
-			_, said, err := askStatus(e, unmountAskLimit)
-			return said.Running > 0, err
-		})
+		err = detach(e, false)
 	} else {
 		err = unmount(path, false)
 	}
@@ -95,15 +92,19 @@ func unmountCommand(arg string, lazy bool) error {
 const stuckAfter = 2 * time.Second
 
 // detach detaches a mount. If requests are under way that do not end, it ends its connection too: whoever waits would wait
-// as long as SOURCE hangs, and the server, which has a thread in each, could not end either.
-func detach(e mountEntry, isRunning func() (bool, error)) error {
+// as long as SOURCE hangs, and the server, which has a thread in each, could not end either. Where the kernel does not tell
+// whether there are any, it does so only if the server is ending.
+func detach(e mountEntry, ending bool) error {
 	for start := time.Now(); ; time.Sleep(endPoll) {
-		running, err := isRunning()
+		waiting, err := e.hasRequests()
 		switch {
-		case err != nil || !running:
+		case err == nil && !waiting, err != nil && !ending:
 			return unmount(e.mountpoint, true)
 		case time.Since(start) > stuckAfter:
-			return abort(e)
+			if abort(e) == nil {
+				return nil
+			}
+			return unmount(e.mountpoint, true)
 		}
 	}
 }
