@@ -121,7 +121,7 @@ func message(text string) string {
 
 // put opens a file for writing, writes once, and closes it, as a shell's redirection does.
 func put(path, text string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, 0)
+	fd, err := openUninterrupted(path, unix.O_WRONLY|unix.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -130,6 +130,14 @@ func put(path, text string) error {
 		err = closed
 	}
 	return err
+}
+
+// openUninterrupted is open(2). One that takes long is EINTR if the program gets a signal, as Go's own do.
+func openUninterrupted(path string, flags int) (fd int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	}
+	return fd, err
 }
 
 // ask writes a line to a control file and returns what reading back gives.
@@ -141,7 +149,7 @@ func ask(t testing.TB, path, line string) string {
 }
 
 func tryAsk(path, line string) (string, error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := openUninterrupted(path, unix.O_RDWR)
 	if err != nil {
 		return "", err
 	}
