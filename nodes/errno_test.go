@@ -141,6 +141,7 @@ var writeErrors = []struct {
 	{search.ErrBusy, syscall.EBUSY, ""},
 	{postgres.ErrUnreachable, syscall.EIO, ""},
 	{postgres.ErrPassword, syscall.EIO, ""}, // the command ends
+	{writer.ErrOther, syscall.EIO, ""},      // sessionfs import says so
 }
 
 // otherWriteErrors are errors of the model that are no sentinels, and of the system.
