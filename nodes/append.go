@@ -12,14 +12,14 @@ import (
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
 func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("append", appendLines, nil)
+	f := d.control("append", d.appendLines, nil)
 	f.part = writer.Unfinished
 	return f
 }
 
 // appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.
-func appendLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
-	ids, err := f.view.Writer.Append(ctx, f.session, lines...)
+func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string, int, error) {
+	ids, err := d.view.Writer.Append(ctx, d.session, lines...)
 	done := len(ids)
 	for i, id := range ids {
 		ids[i] = names.TextUTF8(id)

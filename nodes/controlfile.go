@@ -9,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -37,30 +38,32 @@ type controller interface {
 	accepted()
 }
 
-// applyLines carries out lines that were written to a control file of a session; see controller.
-type applyLines func(ctx context.Context, f *ControlFile, lines [][]byte) (results []string, done int, err error)
+// applyLines carries out lines that were written to a control file; see controller.
+type applyLines func(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 
-// ControlFile is a file of a session's directory that accepts commands, a line each: append, labels, fork, title, cwd.
-// labels, title and cwd can be read too and have the size of what is read; the others have size 0 (docs/design.md
-// section 2).
+// ControlFile is a file that accepts commands, a line each: in a session's directory append, labels, fork, title and cwd, in
+// the root new-session. labels, title and cwd can be read too and have the size of what is read; the others have size 0
+// (docs/design.md section 2).
 type ControlFile struct {
 	GeneratedFile // what reads return; its render is nil if that is nothing
-	name          string
-	do            applyLines
+	of, name      string
+	// stat returns the state of the file or directory whose owner and mode it has.
+	stat func(context.Context) (storage.Stat, error)
+	do   applyLines
 	// part reports whether a last line without a newline is incomplete; nil means never.
-	part  func(line []byte) bool
-	empty bool // an empty line has a meaning
-	// single says that each open file accepts one line.
-	single bool
-	// durable says that a line that took effect is on disk.
-	durable bool
+	part func(line []byte) bool
+	// makeDurable is for fsync; nil where a line that took effect is on disk.
+	makeDurable func(context.Context) error
+	empty       bool // an empty line has a meaning
+	single      bool // each open file accepts one line
 }
 
 // control returns the node of a control file; r is nil for one of size 0.
 func (d *SessionDir) control(name string, do applyLines, r render) *ControlFile {
 	return &ControlFile{
 		GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r, writable: true},
-		name:          name, do: do,
+		of:            d.session.Name(), name: name, stat: d.session.Probe, do: do,
+		makeDurable: func(ctx context.Context) error { return d.view.Writer.Sync(ctx, d.session) },
 	}
 }
 
@@ -68,7 +71,7 @@ func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	if f.render != nil {
 		return f.GeneratedFile.fillAttr(ctx, out)
 	}
-	st, err := f.session.Probe(ctx)
+	st, err := f.stat(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,30 +81,29 @@ func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 
 var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
-// Setattr ignores what > and touch send.
+// Setattr accepts and ignores a size and times, which > and touch send, and a mode and an owner that are there
+// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused; the log
+// has that, but not last-error, which is about lines.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if f.view.Archived() {
 		return f.denyWrite("setattr", f.path())
 	}
-	return f.ignoreSetattr(ctx, fh, in, out)
-}
-
-// ignoreSetattr accepts and ignores a size and times, which > and touch send, and a mode and an owner that are there
-// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused; the log
-// has that, but not last-error, which is about lines.
-func (n *node) ignoreSetattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	errno := n.Getattr(ctx, fh, out)
+	errno := f.Getattr(ctx, fh, out)
 	if errno != 0 {
 		return errno
 	}
-	mode, setsMode := in.GetMode()
-	uid, setsUID := in.GetUID()
-	gid, setsGID := in.GetGID()
-	if setsMode && mode&07777 != out.Mode&07777 || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
-		n.view.Log.Info("refused", "op", "setattr", "path", n.path(), "errno", syscall.EPERM, "why", errDenied)
+	if mode, sets := in.GetMode(); sets && mode&07777 != out.Mode&07777 || setsOwner(in, out) {
+		f.view.Log.Info("refused", "op", "setattr", "path", f.path(), "errno", syscall.EPERM, "why", errDenied)
 		return syscall.EPERM
 	}
 	return 0
+}
+
+// setsOwner reports whether an owner is to be set that is not the one that there is.
+func setsOwner(in *fuse.SetAttrIn, out *fuse.AttrOut) bool {
+	uid, setsUID := in.GetUID()
+	gid, setsGID := in.GetGID()
+	return setsUID && uid != out.Uid || setsGID && gid != out.Gid
 }
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
@@ -112,8 +114,11 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if writes(flags) && f.view.Archived() {
 		return nil, 0, f.denyWrite("open", f.path())
 	}
-	h := f.controlHandle(f, flags)
-	h.empty, h.single = f.empty, f.single
+	h := &controlHandle{
+		file: f, empty: f.empty, single: f.single,
+		mute: flags&syscall.O_ACCMODE == syscall.O_WRONLY, writes: writes(flags), appends: flags&syscall.O_APPEND != 0,
+		memory: f.view.Memory, hold: f.view.Memory.Hold(),
+	}
 	if f.render == nil {
 		return h, fuse.FOPEN_DIRECT_IO, 0
 	}
@@ -130,58 +135,49 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	return h, fuse.FOPEN_DIRECT_IO, 0
 }
 
-// controlHandle returns a handle of a control file that was opened with these flags.
-func (n *node) controlHandle(file controller, flags uint32) *controlHandle {
-	return &controlHandle{
-		file: file, node: n, mute: writeOnly(flags), writes: writes(flags), appends: flags&syscall.O_APPEND != 0,
-		memory: n.view.Memory, hold: n.view.Memory.Hold(),
-	}
-}
-
-// writeOnly reports whether what is opened with these flags cannot be read.
-func writeOnly(flags uint32) bool { return flags&syscall.O_ACCMODE == syscall.O_WRONLY }
-
 func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
-	return f.do(ctx, f, lines)
+	return f.do(ctx, lines)
 }
 
 func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.part(line) }
 
 func (f *ControlFile) sync(ctx context.Context) error {
-	if f.durable {
-		return nil // also if the session is at another place by now
+	if f.makeDurable == nil {
+		return nil
 	}
-	return f.view.Writer.Sync(ctx, f.session)
+	return f.makeDurable(ctx)
 }
 
 // refused records a refusal. An id that does not exist is ENOENT, a session that no longer exists ESTALE
 // (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
-	return f.view.refuse(f.session.Name(), f.name, f.path(), f.gone(err))
+	return f.view.refuse(f.of, f.name, f.path(), f.gone(err))
 }
 
 func (f *ControlFile) errno(err error) syscall.Errno { return errnoOf(f.gone(err)) }
 
 func (f *ControlFile) gone(err error) error {
-	if errors.Is(err, sessioncore.ErrNotFound) {
+	if f.of == outside || errors.Is(err, sessioncore.ErrNotFound) {
 		return err
 	}
 	return staleIfGone(err)
 }
 
-func (f *ControlFile) accepted() { f.view.accepted(f.session.Name()) }
+func (f *ControlFile) accepted() { f.view.accepted(f.of) }
 
 // oneByOne calls do for each line until it fails.
-func oneByOne(lines [][]byte, do func(line string) (result string, err error)) (results []string, done int, err error) {
-	for _, line := range lines {
-		result, err := do(string(line))
-		if err != nil {
-			return results, done, err
+func oneByOne(do func(ctx context.Context, line string) (result string, err error)) applyLines {
+	return func(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
+		for _, line := range lines {
+			result, err := do(ctx, string(line))
+			if err != nil {
+				return results, done, err
+			}
+			if result != "" {
+				results = append(results, result)
+			}
+			done++
 		}
-		if result != "" {
-			results = append(results, result)
-		}
-		done++
+		return results, done, nil
 	}
-	return results, done, nil
 }

@@ -20,7 +20,6 @@ import (
 // may be spread over several writes, and takes effect in the write that completes it.
 type controlHandle struct {
 	file controller
-	node *node
 	// empty says that an empty line has a meaning; else it is ignored.
 	empty bool
 	// single says that only one line is accepted; if more are written, none of them takes effect.

@@ -12,8 +12,8 @@ import (
 
 // makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
 func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("cwd", cwdLines, atOnce(renderCWD))
-	f.single, f.durable = true, true
+	f := d.control("cwd", oneByOne(d.setCWD), atOnce(renderCWD))
+	f.single, f.makeDurable = true, nil // it is, and may be at another place by now
 	return f
 }
 
@@ -31,9 +31,7 @@ func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
 	return document.OfText(snap, line), nil
 }
 
-// cwdLines moves the session to a working directory.
-func cwdLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
-	return oneByOne(lines, func(line string) (string, error) {
-		return "", f.view.Writer.SetCWD(ctx, f.session, line)
-	})
+// setCWD moves the session to a working directory.
+func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
+	return "", d.view.Writer.SetCWD(ctx, d.session, line)
 }

@@ -185,7 +185,7 @@ func TestWriteErrors(t *testing.T) {
 	store := sessioncore.NewStore(memory.New())
 	defer store.Close()
 	view := &View{Log: slog.New(slog.DiscardHandler)}
-	file := &ControlFile{GeneratedFile: GeneratedFile{node: node{view: view}, session: store.Session("p/s.jsonl")}, name: "append"}
+	file := &ControlFile{GeneratedFile: GeneratedFile{node: node{view: view}, session: store.Session("p/s.jsonl")}, of: "p/s.jsonl", name: "append"}
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)

@@ -12,20 +12,18 @@ import (
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("labels", labelLines, atOnce(renderLabels))
+	f := d.control("labels", oneByOne(d.setLabel), atOnce(renderLabels))
 	f.follow = &following{}
 	return f
 }
 
-// labelLines sets and clears labels: "<id> <label>" sets, "<id>" clears.
-func labelLines(ctx context.Context, f *ControlFile, lines [][]byte) ([]string, int, error) {
-	return oneByOne(lines, func(line string) (string, error) {
-		id, label, err := writer.ParseLabelLine(line)
-		if err != nil {
-			return "", err
-		}
-		return "", f.view.Writer.SetLabel(ctx, f.session, id, label)
-	})
+// setLabel sets or clears a label: "<id> <label>" sets, "<id>" clears.
+func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) {
+	id, label, err := writer.ParseLabelLine(line)
+	if err != nil {
+		return "", err
+	}
+	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
 }
 
 // renderLabels renders labels: the labels in effect.

@@ -45,10 +45,7 @@ func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.S
 	if l.view.Archived() {
 		return l.denyWrite("setattr", l.path())
 	}
-	uid, setsUID := in.GetUID()
-	gid, setsGID := in.GetGID()
-	_, setsMode := in.GetMode()
-	if setsMode || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
+	if _, setsMode := in.GetMode(); setsMode || setsOwner(in, out) {
 		return l.denyWrite("setattr", l.path())
 	}
 	return 0
