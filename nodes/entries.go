@@ -36,7 +36,7 @@ func (d *EntriesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item
 	if err != nil {
 		return child{}, err
 	}
-	fillEntry(snap, e, state, out)
+	fillEntry(snap, e, state.Size, uint64(state.Sum), out)
 	// Another content has another identity for the kernel.
 	content := uint64(state.Size)<<32 ^ uint64(state.Sum)
 	return child{kind: kindEntry, mode: syscall.S_IFREG, content: content, make: func() fusefs.InodeEmbedder {

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"syscall"
-	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -56,16 +55,8 @@ func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillBranchEntries(snap, e, f.state, out)
+	fillEntry(snap, e, f.state.Size, f.state.Sum, out)
 	return nil
-}
-
-// fillBranchEntries sets the attributes; as in fillEntry the times are those of the last entry, and the change time has
-// a part of the content's hash below the millisecond.
-func fillBranchEntries(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.BranchState, out *fuse.Attr) {
-	fillFile(out, snap.Stat(), state.Size)
-	t := snap.Time(e)
-	fillTimes(out, t, t.Add(time.Duration(state.Sum%1e6)))
 }
 
 // shown returns the version of the file for a branch that ends at an entry.
@@ -76,7 +67,7 @@ func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e s
 		return s, err
 	}
 	if s.version, err = branch.EntriesDocument(ctx); err == nil {
-		fillBranchEntries(snap, e, state, &s.attr)
+		fillEntry(snap, e, state.Size, state.Sum, &s.attr)
 	}
 	return s, err
 }
@@ -133,25 +124,5 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if !joined {
 		return nil, 0, syscall.ESTALE
 	}
-	return &entriesHandle{file: f}, forReading | fuse.FOPEN_KEEP_CACHE, 0
-}
-
-// entriesHandle is an open entries.jsonl.
-type entriesHandle struct{ file *EntriesFile }
-
-var _ = (fusefs.FileReader)((*entriesHandle)(nil))
-
-// Read reads a part of the branch. The kernel reads whole pages and knows the size, so it reads beyond the end of this
-// version only after a stat has returned a larger size.
-func (h *entriesHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	f := h.file
-	return f.line.read(dest, off, &f.node, func() {})
-}
-
-var _ = (fusefs.FileReleaser)((*entriesHandle)(nil))
-
-// Release releases the session.
-func (h *entriesHandle) Release(context.Context) syscall.Errno {
-	h.file.line.release()
-	return 0
+	return &documentHandle{&f.node, &f.line, nil}, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }

@@ -53,17 +53,17 @@ func (f *EntryFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 		return err
 	}
 	defer snap.Release()
-	fillEntry(snap, e, f.state, out)
+	fillEntry(snap, e, f.state.Size, uint64(f.state.Sum), out)
 	return nil
 }
 
-// fillEntry sets the attributes of an entry's file. The change time is the entry's time too, but its part below a
-// millisecond comes from the content, so that a backup program that compares times notices an
-// entry that was rewritten with the same size.
-func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState, out *fuse.Attr) {
-	fillFile(out, snap.Stat(), state.Size)
+// fillEntry sets the attributes of a file that shows an entry, or a branch that ends at it. The change time is the entry's
+// time too, but its part below a millisecond comes from the content, so that a backup program that compares times notices
+// what was rewritten with the same size.
+func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, size int64, sum uint64, out *fuse.Attr) {
+	fillFile(out, snap.Stat(), size)
 	modified := snap.Time(e)
-	fillTimes(out, modified, modified.Add(time.Duration(state.Sum%1e6)))
+	fillTimes(out, modified, modified.Add(time.Duration(sum%1e6)))
 }
 
 func (f *EntryFile) cache() cacheRule { return cacheSecond }
@@ -102,7 +102,7 @@ func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	}
 	h := &entryHandle{file: f, doc: doc}
 	h.store()
-	fillEntry(snap, e, f.state, &h.attr)
+	fillEntry(snap, e, f.state.Size, uint64(f.state.Sum), &h.attr)
 	return h, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 

@@ -189,6 +189,14 @@ func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) 
 	})
 }
 
+// goOn is update to the newest version.
+func (f *GeneratedFile) goOn(ctx context.Context) {
+	if snap, err := f.session.Acquire(ctx); err == nil {
+		f.update(ctx, snap)
+		snap.Release()
+	}
+}
+
 func (f *GeneratedFile) goesOn(snap *sessioncore.Snapshot) bool {
 	return f.follow.goesOn == nil || f.follow.goesOn(snap)
 }
@@ -233,36 +241,34 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 			return nil, f.fail("open", err)
 		}
 		if joined {
-			return &documentHandle{file: f, line: &f.line}, 0
+			return &documentHandle{&f.node, &f.line, f.goOn}, 0
 		}
 		// The session has changed otherwise since the name was looked up.
 	}
-	h := &documentHandle{file: f, line: &line{}}
+	h := &documentHandle{node: &f.node, line: &line{}}
 	if _, err := h.line.open(ctx, snap, false, first); err != nil {
 		return nil, f.fail("open", err)
 	}
 	return h, 0
 }
 
-// documentHandle is an open generated file.
+// documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
-	file *GeneratedFile
+	node *node
 	line *line // the file's, or one of its own
+	// atEnd is called when a reader comes to the end. It is nil where the kernel reads whole pages and knows the size: it
+	// reads beyond the end only after a stat has returned a larger one.
+	atEnd func(context.Context)
 }
 
 var _ = (fusefs.FileReader)((*documentHandle)(nil))
 
 // Read reads a part of the document.
 func (h *documentHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	return h.line.read(dest, off, &h.file.node, func() {
-		if h.line != &h.file.line {
-			return
-		}
-		if snap, err := h.file.session.Acquire(ctx); err == nil {
-			h.file.update(ctx, snap)
-			snap.Release()
-		}
-	})
+	if h.atEnd != nil && h.line.endsBefore(off+int64(len(dest))) {
+		h.atEnd(ctx)
+	}
+	return h.line.read(dest, off, h.node)
 }
 
 var _ = (fusefs.FileReleaser)((*documentHandle)(nil))

@@ -126,14 +126,15 @@ func (l *line) openAttr(out *fuse.Attr) bool {
 	return l.handles > 0
 }
 
-// read reads a part of the version. Before a read that reaches the end it calls atEnd, which may update.
-func (l *line) read(dest []byte, off int64, n *node, atEnd func()) (fuse.ReadResult, syscall.Errno) {
+// endsBefore reports whether the version ends before an offset.
+func (l *line) endsBefore(off int64) bool {
 	l.mu.RLock()
-	end := off+int64(len(dest)) > l.version.Size()
-	l.mu.RUnlock()
-	if end {
-		atEnd()
-	}
+	defer l.mu.RUnlock()
+	return off > l.version.Size()
+}
+
+// read reads a part of the version.
+func (l *line) read(dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return readAt(l.version, dest, off, n)
