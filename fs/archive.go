@@ -38,7 +38,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	a.store.Keep(keepArchived)
 	a.store.SetProgram(func() program.Program { return program.OMP }) // pi archives nothing
 	onDisk.OnNoDescriptor(a.store.Close)
-	t.archive = a
+	t.archive, t.closers = a, append(t.closers, a.unpacked.Close, a.store.Close)
 	view := &nodes.View{
 		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, Statfs: live.Statfs, ReadOnly: live.ReadOnly,
 		ContextSent: live.ContextSent,
@@ -49,14 +49,6 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	}
 	view.Search = newSearcher(view, a.unpacked, layout.Archive)
 	return view, nil
-}
-
-func (a *archive) close() {
-	if a == nil {
-		return
-	}
-	a.store.Close()
-	a.unpacked.Close()
 }
 
 // temporaryDir is where large archives are unpacked to: /tmp is often in memory.

@@ -1,28 +1,21 @@
 package fs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/blobfs"
 	"sessionfs/mountopts"
-	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/postgres"
-	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -32,20 +25,20 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	if err := o.CheckSource(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
-	memory := budget.New(cmp.Or(o.Memory, budget.Default))
-	memory.LimitCollector(sessioncore.TakeReadingPeak)
+	memory := newMemory(o)
 	rows, err := openRows(o, log, memory)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
-	at := strings.TrimSuffix(rows.Prefix(), "/")
-	t = &tree{rows: closing{rows}, place: at}
+	t = &tree{place: strings.TrimSuffix(rows.Prefix(), "/"), closers: []func(){rows.Close}}
 	blobs, err := t.openBlobs(o, rows)
 	if err != nil {
-		t.closeStorages()
+		t.close()
 		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
-	t.openRowsView(o, log, rows, blobs, memory, at)
+	t.openView(o, log, rows, blobs, t.place, memory, writer.Options{})
+	t.view.Statfs = statfsOfDatabase
+	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
 	names := t.names(rows, layout.ByID{Listing: t.view.Listing})
 	if blobs != nil {
 		names = append(names, blobsDir(t.view, blobs))
@@ -65,14 +58,13 @@ func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (storage.S
 		if err != nil {
 			return nil, err
 		}
-		t.rows = both{blobs, t.rows}
+		t.closers = append(t.closers, blobs.Close)
 		return blobs, nil
 	}
-	blobs, err := dir.Open(o.Blobs)
+	blobs, err := t.keep(dir.Open(o.Blobs))
 	if err != nil {
 		return nil, err
 	}
-	t.subs = append(t.subs, blobs)
 	return blobs, nil
 }
 
@@ -82,57 +74,6 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 		return nil, err
 	}
 	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Temporary: temporaryDir(), Fresh: postgres.Fresh})
-}
-
-// openRowsView makes the view of the rows, whose paths begin with at. Without blobs references to them stay
-// what they are.
-func (t *tree) openRowsView(o mountopts.Options, log *slog.Logger, rows, blobs storage.Storage, memory *budget.Budget, at string) {
-	shown, journal := storage.Files(rows), storage.Journal(rows)
-	if o.Redact {
-		shown, journal = redact.New(rows), nil
-	}
-	t.waiting = writer.NewWaiting(shown, memory)
-	t.store = sessioncore.NewStore(t.waiting)
-	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
-	list := listing.New(t.store, at)
-	options := writer.Options{
-		Journal: journal, Waiting: t.waiting,
-		ReadOnly: o.ReadOnly, Sync: o.Sync, LiveAllow: o.LiveAllow, LeafMemory: o.LeafMemory, Root: at, Scope: list.Scope,
-	}
-	t.view = &nodes.View{
-		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
-		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory, Statfs: statfsOfDatabase,
-	}
-	if blobs != nil {
-		store := blobfs.New(blobs)
-		options.Blobs, t.view.Blobs = store, store
-		if onDisk, ok := blobs.(*dir.Storage); ok {
-			onDisk.OnNoDescriptor(t.store.Close)
-		}
-	}
-	t.view.Writer = writer.New(t.store, options)
-	t.view.Search = newSearcher(t.view, t.waiting, layout.Sessions)
-}
-
-// closing is a database as an io.Closer.
-type closing struct{ *postgres.Storage }
-
-// Close implements io.Closer.
-func (c closing) Close() error {
-	c.Storage.Close()
-	return nil
-}
-
-// both are a table of blobs and the database that it is in.
-type both struct {
-	blobs *postgres.Blobs
-	rows  io.Closer
-}
-
-// Close implements io.Closer.
-func (b both) Close() error {
-	b.blobs.Close()
-	return b.rows.Close()
 }
 
 // statfsOfDatabase answers statfs: how much room a database has is not known.

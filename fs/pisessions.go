@@ -97,18 +97,16 @@ func (t *tree) openSessions(name, elsewhere string) (*dir.Storage, error) {
 	if elsewhere == "" || elsewhere == "/" {
 		return t.sub(name)
 	}
-	parent, err := dir.Open(filepath.Dir(elsewhere))
+	parent, err := t.keep(dir.Open(filepath.Dir(elsewhere)))
 	if storage.IsMissing(err) {
 		return t.sub(name) // pi makes it when it needs it; until then there are no sessions
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.subs = append(t.subs, parent)
-	s, err := parent.Sub(filepath.Base(elsewhere))
+	s, err := t.keep(parent.Sub(filepath.Base(elsewhere)))
 	if err != nil {
 		return nil, err
 	}
-	t.subs = append(t.subs, s)
 	return s, checkLink(t.source, name, s)
 }

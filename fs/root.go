@@ -3,7 +3,6 @@ package fs
 import (
 	"cmp"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -62,8 +61,8 @@ const lastErrorName = "last-error"
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
 	source  *dir.Storage   // nil where SOURCE is a database
-	subs    []*dir.Storage // the directories of SOURCE that are shown
-	rows    io.Closer      // the database, if SOURCE is one
+	dirs    []*dir.Storage // source, and what is shown of it
+	closers []func()       // of what is open, the last one first
 	place   string         // where the sessions are, for messages
 	waiting *writer.Waiting
 	store   *sessioncore.Store
@@ -78,18 +77,19 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if mountopts.IsDatabase(o.Source) {
 		return openDatabase(o, log)
 	}
-	source, err := dir.Open(o.Source)
+	t := &tree{}
+	source, err := t.keep(dir.Open(o.Source))
 	if err != nil {
 		return nil, err
 	}
 	source.SetSharing(sharing(o))
-	t := &tree{source: source, place: filepath.Join(source.Path(), layout.Sessions)}
+	t.source, t.place = source, filepath.Join(source.Path(), layout.Sessions)
 	flat := piSessionDir(source, o.Source, os.Getenv)
 	onDisk, err1 := t.openSessions(layout.Sessions, flat)
 	blobs, err2 := t.sub(blobsName)
 	terminals, err3 := t.openTerminals(o.State)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		t.closeStorages()
+		t.close()
 		return nil, err
 	}
 	onDisk.SetSharing(sharing(o)) // pi's may be elsewhere
@@ -97,55 +97,20 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
 	}
-	shown, journal := storage.Files(onDisk), storage.Journal(onDisk)
-	if o.Redact {
-		shown, journal = redact.New(onDisk), nil
-	}
-	memory := budget.New(cmp.Or(o.Memory, budget.Default))
-	memory.LimitCollector(sessioncore.TakeReadingPeak)
-	t.waiting = writer.NewWaiting(shown, memory)
-	t.store = sessioncore.NewStore(t.waiting)
+	t.openView(o, log, onDisk, blobs, onDisk.Path(), newMemory(o), writer.Options{
+		Crumbs:  terminals,
+		Clients: clients.New(source, terminals),
+		Leases:  clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
+		Flat:    flat != "",
+	})
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
-	for _, s := range append(t.subs, t.source) {
-		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
-	}
-	blobStore := blobfs.New(blobs)
-	list := listing.New(t.store, onDisk.Path())
-	list.SetFlat(flat != "")
 	t.shared = onDisk.Shared()
-	view := &nodes.View{
-		Log:   log,
-		Blobs: blobStore,
-		Writer: writer.New(t.store, writer.Options{
-			Journal:    journal,
-			Waiting:    t.waiting,
-			ReadOnly:   o.ReadOnly,
-			Sync:       o.Sync,
-			LiveAllow:  o.LiveAllow,
-			LeafMemory: o.LeafMemory,
-			Root:       onDisk.Path(),
-			Scope:      list.Scope,
-			Blobs:      blobStore,
-			Crumbs:     terminals,
-			Clients:    clients.New(source, terminals),
-			Leases:     clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
-			Flat:       flat != "",
-		}),
-		Listing:     list,
-		Sessions:    t.store,
-		ReadOnly:    o.ReadOnly,
-		Redacted:    o.Redact,
-		ContextSent: o.ContextSent,
-		BlobRefs:    o.ContextBlobsRef || o.Redact,
-		Memory:      memory,
-		Statfs:      statfsOf(source),
-	}
-	t.view = view
-	view.Search = newSearcher(view, t.waiting, layout.Sessions)
-	byID := layout.ByID{Listing: list}
+	view := t.view
+	view.Statfs = statfsOf(source)
+	byID := layout.ByID{Listing: view.Listing}
 	if !o.Redact {
 		if view.Archive, err = t.openArchive(view); err != nil {
-			t.closeStorages()
+			t.close()
 			return nil, err
 		}
 		byID.Archive = view.Archive.Listing
@@ -164,6 +129,42 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	)
 	t.setRoot(source, names)
 	return t, nil
+}
+
+// newMemory returns what bounds the memory of the process.
+func newMemory(o mountopts.Options) *budget.Budget {
+	memory := budget.New(cmp.Or(o.Memory, budget.Default))
+	memory.LimitCollector(sessioncore.TakeReadingPeak)
+	return memory
+}
+
+// openView makes the view of the sessions, whose paths begin with root. Without blobs (nil) references to them stay what they
+// are. options are those that a writer has for this kind of SOURCE alone.
+func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions, blobs storage.Storage, root string, memory *budget.Budget, options writer.Options) {
+	shown, journal := storage.Files(sessions), storage.Journal(sessions)
+	if o.Redact {
+		shown, journal = redact.New(sessions), nil
+	}
+	t.waiting = writer.NewWaiting(shown, memory)
+	t.store = sessioncore.NewStore(t.waiting)
+	t.closers = append(t.closers, t.store.Close)
+	for _, s := range t.dirs {
+		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
+	}
+	list := listing.New(t.store, root)
+	list.SetFlat(options.Flat)
+	t.view = &nodes.View{
+		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
+		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory,
+	}
+	if blobs != nil {
+		store := blobfs.New(blobs)
+		options.Blobs, t.view.Blobs = store, store
+	}
+	options.Journal, options.Waiting, options.Root, options.Scope = journal, t.waiting, root, list.Scope
+	options.ReadOnly, options.Sync, options.LiveAllow, options.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
+	t.view.Writer = writer.New(t.store, options)
+	t.view.Search = newSearcher(t.view, t.waiting, layout.Sessions)
 }
 
 // names are the names in the root that every mount has, whose sessions are in t.waiting.
@@ -206,16 +207,11 @@ func (t *tree) openTerminals(state string) (*dir.Storage, error) {
 	if state == "" {
 		return t.sub(terminalsName)
 	}
-	parent, err := dir.Open(state)
+	parent, err := t.keep(dir.Open(state))
 	if err != nil {
 		return nil, err
 	}
-	t.subs = append(t.subs, parent)
-	s, err := parent.Sub(terminalsName)
-	if err == nil {
-		t.subs = append(t.subs, s)
-	}
-	return s, err
+	return t.keep(parent.Sub(terminalsName))
 }
 
 // sharing returns what the options say about other machines.
@@ -232,30 +228,25 @@ func sharing(o mountopts.Options) dir.Sharing {
 // sub returns a directory of SOURCE. It need not exist: the client makes it when it first needs it, which can be
 // after the mount.
 func (t *tree) sub(name string) (*dir.Storage, error) {
-	s, err := t.source.Sub(name)
+	s, err := t.keep(t.source.Sub(name))
 	if err != nil {
 		return nil, err
 	}
-	t.subs = append(t.subs, s)
 	return s, checkLink(t.source, name, s)
+}
+
+// keep makes a directory that was opened one of the tree's.
+func (t *tree) keep(s *dir.Storage, err error) (*dir.Storage, error) {
+	if err == nil {
+		t.dirs, t.closers = append(t.dirs, s), append(t.closers, func() { _ = s.Close() })
+	}
+	return s, err
 }
 
 // close closes everything that the tree holds open.
 func (t *tree) close() {
-	t.store.Close()
-	t.archive.close()
-	t.closeStorages()
-}
-
-func (t *tree) closeStorages() {
-	for _, s := range t.subs {
-		_ = s.Close()
-	}
-	if t.source != nil {
-		_ = t.source.Close()
-	}
-	if t.rows != nil {
-		_ = t.rows.Close()
+	for _, c := range slices.Backward(t.closers) {
+		c()
 	}
 }
 

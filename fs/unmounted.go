@@ -52,7 +52,7 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 		err = storage.CheckName(to)
 	}
 	return &transfer.Importer{
-		Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: u.blobs(), SessionsAlone: u.tree.rows != nil, To: to,
+		Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: u.blobs(), SessionsAlone: u.tree.source == nil, To: to,
 	}, err
 }
 
