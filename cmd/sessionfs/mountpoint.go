@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -73,48 +75,19 @@ func checkWritable(path string, info iofs.FileInfo) error {
 	return nil
 }
 
-// resolveMountpoint makes a path absolute and resolves its symlinks without a stat of what it leads to, which
-// may be a dead mount, on which every call fails.
+// resolveMountpoint makes a path absolute and resolves its symlinks without a request to what it leads to, which may be a
+// dead mount, on which every call fails.
 func resolveMountpoint(path string) (string, error) {
-	path, err := absolute(path)
+	short := path
+	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // of which the mount would be asked
+		short = strings.TrimSuffix(strings.TrimSuffix(short, "."), "/")
+	}
+	fd, err := unix.Open(cmp.Or(short, path), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
-	for range maxLinks {
-		path = trimDots(path)
-		dir, base := filepath.Split(path)
-		if base == "" || base == ".." {
-			return filepath.EvalSymlinks(path)
-		}
-		dir, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(dir, base)
-		target, err := os.Readlink(path)
-		if err != nil {
-			return path, nil // not a symlink; the caller checks what it is
-		}
-		path = target
-		if !filepath.IsAbs(target) {
-			path = dir + "/" + target
-		}
-	}
-	return "", &iofs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
-}
-
-// trimDots removes slashes and "/." at the end of an absolute path.
-func trimDots(path string) string {
-	for {
-		shorter := strings.TrimSuffix(strings.TrimRight(path, "/"), "/.")
-		if shorter == "" {
-			return "/"
-		}
-		if shorter == path {
-			return path
-		}
-		path = shorter
-	}
+	defer unix.Close(fd)
+	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
 // checkMounted refuses a mount point on which a sessionfs is mounted already, and removes dead mounts of our own.
@@ -169,11 +142,21 @@ func checkOverlap(mountpoint string, o mountopts.Options) error {
 
 // resolveFar resolves the symlinks of an absolute path as far as there is something.
 func resolveFar(path string) string {
-	resolved, err := resolveMountpoint(path)
-	if err == nil || path == "/" {
-		return resolved
+	for range maxLinks {
+		resolved, err := resolveMountpoint(path)
+		if err == nil || path == "/" {
+			return resolved
+		}
+		dir := resolveFar(filepath.Dir(path))
+		target, err := os.Readlink(path)
+		if err != nil {
+			return filepath.Join(dir, filepath.Base(path))
+		}
+		if path = target; !filepath.IsAbs(target) {
+			path = filepath.Join(dir, target)
+		}
 	}
-	return filepath.Join(resolveFar(filepath.Dir(path)), filepath.Base(path))
+	return path
 }
 
 // isWithin reports whether path is dir or below it; both are absolute and resolved.

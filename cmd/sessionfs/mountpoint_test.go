@@ -10,15 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTrimDots(t *testing.T) {
-	for in, want := range map[string]string{
-		"/": "/", "//": "/", "/.": "/", "/a": "/a", "/a/": "/a", "/a/.": "/a", "/a/././/": "/a",
-		"/a/..": "/a/..", "/a/.b": "/a/.b", "/a.": "/a.", "/a/b/../.": "/a/b/..",
-	} {
-		require.Equal(t, want, trimDots(in), in)
-	}
-}
-
 func TestResolveMountpoint(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -32,19 +23,25 @@ func TestResolveMountpoint(t *testing.T) {
 		"a/b": "a/b", "to-b": "a/b", "to-link/": "a/b", "absolute": "a", "absolute/b/.": "a/b", "up": "a",
 		"to-b/..":   "a", // not what a textual clean-up would give
 		"to-b/../b": "a/b",
-		"dangling":  "a/none", "none": "none", "a/..": "",
+		"a/..":      "", "a/b/././/": "a/b", "a/b/../.": "a",
 	} {
 		got, err := resolveMountpoint(dir + "/" + in)
 		require.NoError(t, err, in)
 		require.Equal(t, filepath.Join(dir, want), got, in)
 	}
-	for _, in := range []string{"loop", "none/x", "loop/x"} {
+	for _, in := range []string{"loop", "none", "none/x", "loop/x", "dangling"} {
 		_, err := resolveMountpoint(dir + "/" + in)
 		require.Error(t, err, in)
 	}
-	root, err := resolveMountpoint("/")
-	require.NoError(t, err)
-	require.Equal(t, "/", root)
+	for _, in := range []string{"/", "//", "/."} {
+		root, err := resolveMountpoint(in)
+		require.NoError(t, err)
+		require.Equal(t, "/", root)
+	}
+	for in, want := range map[string]string{"dangling": "a/none", "none": "none", "none/x": "none/x", "dangling/x": "a/none/x"} {
+		require.Equal(t, filepath.Join(dir, want), resolveFar(dir+"/"+in), in)
+	}
+	require.NotEmpty(t, resolveFar(dir+"/loop/x"), "it ends")
 }
 
 func TestIsWithin(t *testing.T) {
