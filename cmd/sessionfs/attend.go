@@ -18,7 +18,7 @@ type attendant struct {
 	mountpoint string
 	idle       time.Duration // after which it is unmounted; 0 for never
 	signals    signals
-	manager    *manager // nil if there is none
+	manager    manager
 	file       *logFile // nil if the log goes elsewhere
 	log        *slog.Logger
 	level      slog.Level // from which on is logged
@@ -46,7 +46,7 @@ func (a *attendant) untilGone() {
 	for {
 		select {
 		case <-done:
-			a.manager.say(stateStopping, "unmounted")
+			a.manager.say("STOPPING=1", "unmounted")
 			a.log.Info("unmounted", "mountpoint", a.mountpoint)
 			return
 		case s := <-a.signals.stop:
@@ -69,7 +69,7 @@ func (a *attendant) untilGone() {
 // stop unmounts, or detaches what is in use.
 func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.mountpoint)
-	a.manager.say(stateStopping, "unmounting")
+	a.manager.say("STOPPING=1", "unmounting")
 	err := unmount(a.mountpoint, false)
 	if err == nil {
 		<-done

@@ -14,13 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The statuses of sessionfs check. Scripts test for them.
-const (
-	checkFine     = 0
-	checkProblems = 1
-	checkNot      = exitNotDone
-)
-
 // checkCommand is sessionfs check.
 func checkCommand() *cobra.Command {
 	cmd := onSource(&cobra.Command{
@@ -47,8 +40,11 @@ func checkCommand() *cobra.Command {
 		if err := c.out.Flush(); err != nil {
 			return err
 		}
-		if status := c.status(); status != checkFine {
-			return &exitError{status}
+		switch {
+		case c.unseen:
+			return &exitError{exitNotDone}
+		case c.broken > 0:
+			return &exitError{exitNothing}
 		}
 		return nil
 	})
@@ -63,16 +59,6 @@ type checker struct {
 	out              *bufio.Writer
 	sessions, broken int
 	unseen           bool // something could not be looked at
-}
-
-func (c *checker) status() int {
-	switch {
-	case c.unseen:
-		return checkNot
-	case c.broken > 0:
-		return checkProblems
-	}
-	return checkFine
 }
 
 // start looks at what is below a path.

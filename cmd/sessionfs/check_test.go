@@ -12,7 +12,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	s := commandStore(t)
-	require.Equal(t, result{checkFine, "6 sessions, 0 with problems\n", ""}, s.here("check"))
+	require.Equal(t, result{exitFound, "6 sessions, 0 with problems\n", ""}, s.here("check"))
 
 	found, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 
 	r := s.here("check")
-	require.Equal(t, checkProblems, r.code)
+	require.Equal(t, exitNothing, r.code)
 	require.Empty(t, r.stderr)
 	name, err := filepath.Rel(s.source, found[0])
 	require.NoError(t, err)
@@ -41,10 +41,10 @@ func TestCheck(t *testing.T) {
 	require.Contains(t, s.here("check").stdout, "    "+remedies["blob"])
 
 	for _, args := range [][]string{{"none"}, {"index.jsonl"}, {"-o", "bogus"}} {
-		requireStatus(t, checkNot, s.here("check", args...))
+		requireStatus(t, exitNotDone, s.here("check", args...))
 	}
 	s.source = "/nowhere"
-	requireStatus(t, checkNot, s.here("check"), "/nowhere does not exist")
+	requireStatus(t, exitNotDone, s.here("check"), "/nowhere does not exist")
 }
 
 // What cannot be read is said, and the status tells that not all was looked at.
@@ -57,6 +57,6 @@ func TestCheckUnreadable(t *testing.T) {
 	closed := filepath.Join(s.source, "sessions/--home-dev-tidetable--")
 	require.NoError(t, os.Chmod(closed, 0))
 	r := s.run("check", "-s", s.source)
-	requireStatus(t, checkNot, r, "check: sessions/--home-dev-tidetable--: permission denied")
+	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--: permission denied")
 	require.NoError(t, os.Chmod(closed, 0o700))
 }

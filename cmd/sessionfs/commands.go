@@ -114,9 +114,12 @@ type exitError struct{ status int }
 
 func (e *exitError) Error() string { return "ended" }
 
-// exitNotDone is the status of commands that tell by 0 and 1 what they found, as that of grep is, where they could not
-// look, or not at all of it.
-const exitNotDone = 2
+// The statuses of commands that tell what they found, as those of grep. Scripts test for them.
+const (
+	exitFound   = 0 // for check: nothing is broken
+	exitNothing = 1 // for check: something is
+	exitNotDone = 2 // they could not look, or not at all of it
+)
 
 // endsWithTwo makes such a command end with exitNotDone when it fails.
 func endsWithTwo(cmd *cobra.Command) {

@@ -5,7 +5,6 @@ import (
 	"io"
 	iofs "io/fs"
 	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,41 +22,20 @@ func exportCommand() *cobra.Command {
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		f, err := openTranscript(src, args[0])
+		paths, err := src.findSessions(args[0])
+		if len(paths) > 1 {
+			return refuse(exitUsage, "export: %s stands for %d paths; one session is exported at a time", args[0], len(paths))
+		}
+		var f iofs.File
+		if err == nil {
+			f, err = src.Open(path.Join(paths[0], "transcript.md"))
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("export: %s is not a session: %s", args[0], reasonOf(err))
 		}
 		defer f.Close()
 		return page.Write(cmd.OutOrStdout(), f, func(hash string) (io.ReadCloser, error) {
 			return src.Open(path.Join("blobs", hash))
 		})
 	})
-}
-
-// openTranscript opens the transcript of a session, of a branch, or of a session that is named as --resume names it.
-func openTranscript(src *source, session string) (iofs.File, error) {
-	candidates := []string{session}
-	if !strings.Contains(session, "/") {
-		candidates = append(candidates, path.Join("by-id", session))
-	}
-	var first error
-	for _, candidate := range candidates {
-		paths, err := src.expand(candidate)
-		if err == nil && len(paths) > 1 {
-			return nil, refuse(exitUsage, "export: %s stands for %d paths; one session is exported at a time", candidate, len(paths))
-		}
-		if err == nil {
-			var f iofs.File
-			if f, err = src.Open(path.Join(paths[0], "transcript.md")); err == nil {
-				return f, nil
-			}
-		}
-		if first == nil || len(candidates) > 1 {
-			first = err
-		}
-		if !isGone(err) {
-			break
-		}
-	}
-	return nil, fmt.Errorf("export: %s is not a session: %s", session, reasonOf(first))
 }

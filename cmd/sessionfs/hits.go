@@ -65,9 +65,9 @@ func (p *hitPrinter) end(err error) error {
 	case err != nil:
 		return err
 	case p.unread:
-		return &exitError{searchFailed}
+		return &exitError{exitNotDone}
 	case !p.found:
-		return &exitError{searchNothing}
+		return &exitError{exitNothing}
 	}
 	return nil
 }

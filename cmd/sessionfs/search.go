@@ -8,13 +8,6 @@ import (
 	"sessionfs/sessioncore/search"
 )
 
-// The statuses of sessionfs search are those of grep. Scripts test for them.
-const (
-	searchFound   = 0
-	searchNothing = 1
-	searchFailed  = exitNotDone // also if only some could not be searched
-)
-
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
 	cmd := onSource(&cobra.Command{

@@ -24,7 +24,7 @@ func TestSearch(t *testing.T) {
 	s := commandStore(t)
 	for _, query := range []string{"tides", "go role:user", `"high water" -low`, "tool:bash"} {
 		r := s.here("search", query)
-		require.Equal(t, searchFound, r.code, query)
+		require.Equal(t, exitFound, r.code, query)
 		require.Empty(t, r.stderr)
 		require.ElementsMatch(t, strings.Split(s.here("cat", "search/"+query+"/results.tsv").stdout, "\n"), strings.Split(r.stdout, "\n"), query)
 		var sessions []string
@@ -35,16 +35,16 @@ func TestSearch(t *testing.T) {
 	}
 	require.Equal(t, s.here("search", "go role:user"), s.here("search", "go", "role:user"))
 	require.Equal(t, s.here("search", "tides -low"), s.here("search", "tides", "--", "-low"))
-	require.Equal(t, result{searchNothing, "", ""}, s.here("search", "zanzibar"))
+	require.Equal(t, result{exitNothing, "", ""}, s.here("search", "zanzibar"))
 	for query, why := range map[string]string{"role:x": "role: is user", `"a`: "does not end with one", "-o": ""} {
-		requireStatus(t, searchFailed, s.here("search", query), why)
+		requireStatus(t, exitNotDone, s.here("search", query), why)
 	}
-	requireStatus(t, searchFailed, s.here("search"))
-	requireStatus(t, searchFailed, s.here("search", "-o", "redact", "x", "in:archive"), "no archive")
+	requireStatus(t, exitNotDone, s.here("search"))
+	requireStatus(t, exitNotDone, s.here("search", "-o", "redact", "x", "in:archive"), "no archive")
 
 	source := s.source
 	s.source = "/nowhere"
-	requireStatus(t, searchFailed, s.here("search", "x"), "/nowhere does not exist")
+	requireStatus(t, exitNotDone, s.here("search", "x"), "/nowhere does not exist")
 	s.source = source
 	require.Regexp(t, "\tarchive/[^\t]*/entries/", s.here("search", "after:2000-01-01", "in:archive").stdout)
 }
@@ -60,7 +60,7 @@ func TestSearchUnreadable(t *testing.T) {
 	require.NoError(t, os.Chmod(found[0], 0))
 	s.chown()
 	r := s.run("search", "-s", s.source, "tides")
-	requireStatus(t, searchFailed, r, "could not be searched: ", filepath.Base(found[0]))
+	requireStatus(t, exitNotDone, r, "could not be searched: ", filepath.Base(found[0]))
 	require.Contains(t, r.stdout, "\tsessions/")
 }
 
@@ -105,13 +105,13 @@ func TestSearchOnTerminal(t *testing.T) {
 func TestTouched(t *testing.T) {
 	s := commandStore(t)
 	r := s.here("touched", "/home/dev/tidetable/main.go")
-	require.Equal(t, searchFound, r.code, r.stderr)
+	require.Equal(t, exitFound, r.code, r.stderr)
 	table := s.here("cat", "by-file/home/dev/tidetable/main.go/results.tsv").stdout
 	require.Greater(t, strings.Count(table, "\n"), 3)
 	require.ElementsMatch(t, strings.Split(table, "\n"), strings.Split(r.stdout, "\n"))
 	require.Contains(t, r.stdout, "\tedit main.go\n")
 	require.Equal(t, r, s.here("touched", "/home/dev/tidetable/x/../main.go"))
-	require.Equal(t, searchFound, s.here("touched", "/home/dev").code)
-	require.Equal(t, result{searchNothing, "", ""}, s.here("touched", "main.go"), "it is that of the working directory")
-	requireStatus(t, searchFailed, s.here("touched"))
+	require.Equal(t, exitFound, s.here("touched", "/home/dev").code)
+	require.Equal(t, result{exitNothing, "", ""}, s.here("touched", "main.go"), "it is that of the working directory")
+	requireStatus(t, exitNotDone, s.here("touched"))
 }

@@ -32,7 +32,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		return nil
 	}
 	a.mountpoint = o.Mountpoint
-	a.manager = takeManager(ready == nil, a.log)
+	a.manager = takeManager(ready == nil)
 	if ready != nil {
 		// Do not keep the file system of the working directory busy.
 		if err := os.Chdir("/"); err != nil {
@@ -59,7 +59,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 			return err
 		}
 	}
-	a.manager.say(stateReady, "mounted at "+o.Mountpoint)
+	a.manager.say("READY=1", "mounted at "+o.Mountpoint)
 	return a.waitOrStop()
 }
 
