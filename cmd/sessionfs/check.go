@@ -189,9 +189,6 @@ func (p *problems) print(out io.Writer) {
 	}
 }
 
-// maxProblemLine bounds a line of problems.jsonl, in bytes. What it quotes is shorter.
-const maxProblemLine = 64 << 10
-
 // readProblems reads problems.jsonl of a session, by kind, in the order of the first of each.
 func readProblems(src *source, dir string) ([]*problems, error) {
 	f, err := src.Open(path.Join(dir, problemsFile))
@@ -200,14 +197,14 @@ func readProblems(src *source, dir string) ([]*problems, error) {
 	}
 	defer f.Close()
 	var kinds []*problems
-	lines := bufio.NewScanner(f)
-	lines.Buffer(make([]byte, 4096), maxProblemLine)
-	for lines.Scan() {
+	for lines := json.NewDecoder(f); ; {
 		var p struct {
 			Line         int64
 			Problem, Why string
 		}
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+		if err := lines.Decode(&p); err == io.EOF {
+			return kinds, nil
+		} else if err != nil {
 			return kinds, err
 		}
 		i := slices.IndexFunc(kinds, func(k *problems) bool { return k.kind == p.Problem })
@@ -217,5 +214,4 @@ func readProblems(src *source, dir string) ([]*problems, error) {
 		}
 		kinds[i].count++
 	}
-	return kinds, lines.Err()
 }

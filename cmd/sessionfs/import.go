@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -40,54 +38,41 @@ func importCommand() *cobra.Command {
 			return err
 		}
 		defer from.Close()
-		im := &importing{into: into, from: from, out: cmd.OutOrStdout(), counts: map[writer.Outcome]int{}}
-		return im.run(cmd.Context(), args, cmd.InOrStdin())
+		for _, path := range args {
+			if err := from.Add(cmd.Context(), path, cmd.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		counts, failed := map[writer.Outcome]int{}, false
+		for _, f := range from.Found {
+			r, err := into.Import(cmd.Context(), f)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), visible(lineOf(f, r)))
+			}
+			if err != nil {
+				return err
+			}
+			failed = failed || r.Err != nil || r.Partly
+			counts[r.Outcome]++
+		}
+		others := ""
+		if from.Others > 0 {
+			others = fmt.Sprintf("; %d other files are left out", from.Others)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d new, %d longer, %d same, %d refused%s\n",
+			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], others)
+		if err == nil && failed {
+			err = &exitError{exitFailure}
+		}
+		return err
 	})
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
 }
 
-// importing imports sessions and tells of each.
-type importing struct {
-	into   *transfer.Importer
-	from   *transfer.Sources
-	out    io.Writer
-	counts map[writer.Outcome]int // by what became of sessions
-	failed bool
-}
-
-func (im *importing) run(ctx context.Context, args []string, stdin io.Reader) error {
-	for _, path := range args {
-		if err := im.from.Add(ctx, path, stdin); err != nil {
-			return err
-		}
-	}
-	for _, f := range im.from.Found {
-		r, err := im.into.Import(ctx, f)
-		if err != nil {
-			return err
-		}
-		if err := im.tell(f, r); err != nil {
-			return err
-		}
-	}
-	others := ""
-	if im.from.Others > 0 {
-		others = fmt.Sprintf("; %d other files are left out", im.from.Others)
-	}
-	n := im.counts
-	_, err := fmt.Fprintf(im.out, "%d new, %d longer, %d same, %d refused%s\n", n[writer.Added], n[writer.Grown], n[writer.Unchanged], n[transfer.Refused], others)
-	if err == nil && im.failed {
-		err = &exitError{exitFailure}
-	}
-	return err
-}
-
-// tell prints the line of a session.
-func (im *importing) tell(f transfer.Found, r transfer.Result) error {
-	im.failed = im.failed || r.Err != nil || r.Partly
-	im.counts[r.Outcome]++
+// lineOf tells what became of a session.
+func lineOf(f transfer.Found, r transfer.Result) string {
 	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
 	if r.Err != nil {
 		line = "refused: " + filepath.Clean(f.Path) + ": " + reasonOf(r.Err)
@@ -95,6 +80,5 @@ func (im *importing) tell(f transfer.Found, r transfer.Result) error {
 	if len(r.Notes) > 0 {
 		line += " (" + strings.Join(r.Notes, "; ") + ")"
 	}
-	_, err := fmt.Fprintln(im.out, visible(line))
-	return err
+	return line
 }

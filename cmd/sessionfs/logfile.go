@@ -27,25 +27,20 @@ type logFile struct {
 
 // openLog opens the log file of a mount. It may not be what the mount serves, where a session would be damaged.
 func openLog(path string, o mountopts.Options) (*logFile, error) {
-	place, err := filepath.EvalSymlinks(filepath.Dir(path))
+	l := &logFile{name: filepath.Base(path)}
+	place, err := resolveMountpoint(filepath.Dir(path))
 	if err == nil {
-		place, err = filepath.Abs(place)
-	}
-	if err != nil {
-		return nil, refuse(exitUsage, "the log file %s cannot be opened: %s", path, err)
+		l.dir, err = os.Open(place)
 	}
 	for _, dir := range append(fs.Places(o, os.Getenv), o.Mountpoint) {
-		if isWithin(place, resolveFar(dir)) {
+		if err == nil && isWithin(place, resolveFar(dir)) {
 			return nil, refuse(exitUsage, "the log file %s lies in %s; choose another place", path, dir)
 		}
 	}
-	dir, err := os.Open(place)
-	if err != nil {
-		return nil, refuse(exitUsage, "the log file %s cannot be opened: %s", path, err)
+	if err == nil {
+		err = l.reopen()
 	}
-	l := &logFile{dir: dir, name: filepath.Base(path)}
-	if err := l.reopen(); err != nil {
-		dir.Close()
+	if err != nil {
 		return nil, refuse(exitUsage, "the log file %s cannot be opened: %s", path, err)
 	}
 	return l, nil
