@@ -5,7 +5,6 @@ package fs
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -66,7 +65,7 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 
 // kernelOptions are the options of the mount itself.
 func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
-	options, flags := o.KernelOptions(os.Geteuid() == 0)
+	options, flags := o.KernelOptions()
 	return &fuse.MountOptions{
 		AllowOther: o.AllowRoot, // the kernel has nothing closer: see nodes.RootDir
 		Name:       mountopts.Subtype,

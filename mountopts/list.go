@@ -10,22 +10,17 @@ import (
 	"time"
 )
 
-// option is one option of -o.
+// option is one option of -o that has an effect.
 type option struct {
 	name  string
 	value string // placeholder of the value in the help; empty if it takes none
-	// optional says that the value may be left out.
-	optional bool
-	help     string // empty if it is accepted without effect, which the help lists in one line
-	set      func(o *Options, value string) error
+	help  string
+	set   func(o *Options, value string) error
 }
 
-// options is the one list of what -o takes: the parser, the error for an unknown word, the help and the test of the manual
-// are made from it.
-var options = slices.Concat(obeyed, fromMount, fromFUSE)
-
-// obeyed are the options that have an effect, in the order of the help.
-var obeyed = []option{
+// options are the options that have an effect, in the order of the help: the parser, the error for an unknown word, the help
+// and the test of the manual are made from them.
+var options = []option{
 	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
 	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
 	{name: "redact", help: "mask keys and tokens; implies ro", set: on(func(o *Options) { o.Redact = true })},
@@ -47,7 +42,7 @@ var obeyed = []option{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
-	{name: "blobs", value: "DIR", help: "blobs of a database; postgres: in a table beside", set: setBlobs},
+	{name: "blobs", value: "DIR", help: "blobs of a database; postgres: in a table beside", set: text(func(o *Options) *string { return &o.Blobs })},
 	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
 	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
@@ -55,13 +50,11 @@ var obeyed = []option{
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
 	{name: "idle", value: "TIME", help: "unmount when nothing was asked for so long, as 10m", set: setIdle},
-	{name: "log-file", value: "FILE", help: "the same as --log-file", set: setLogFile},
+	{name: "log-file", value: "FILE", help: "the same as --log-file", set: text(func(o *Options) *string { return &o.LogFile })},
 	{name: "loglevel", value: "info|error|warn|debug", help: "from which level on is logged", set: setLogLevel},
 	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
 	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
 	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
-	{name: "noatime", help: "shown in the mount table; there are no access times", set: on(func(o *Options) { o.NoAtime = true })},
-	{name: "dirsync", help: "shown in the mount table", set: on(func(o *Options) { o.DirSync = true })},
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
@@ -77,8 +70,11 @@ func parseList(o *Options, list string, sloppy bool) error {
 		if reason, ok := refused[name]; ok {
 			return fmt.Errorf("-o %s is not possible: %s", name, reason)
 		}
+		if name == "subtype" && value != Subtype { // mounts left by a crash are recognised by it
+			return fmt.Errorf("-o subtype=%s: the type is always %s", value, FSType)
+		}
 		if i < 0 {
-			if sloppy {
+			if sloppy || slices.Contains(accepted, name) {
 				continue
 			}
 			return fmt.Errorf("unknown option %q after -o; known are: %s", name, knownNames())
@@ -87,10 +83,8 @@ func parseList(o *Options, list string, sloppy bool) error {
 		switch {
 		case k.value == "" && hasValue:
 			return fmt.Errorf("-o %s takes no value, %q was given", name, value)
-		case k.value != "" && !k.optional && value == "":
+		case k.value != "" && value == "":
 			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
-		case k.set == nil:
-			continue
 		}
 		if err := k.set(o, value); err != nil {
 			return fmt.Errorf("-o %s=%s: %w", name, value, err)
@@ -126,6 +120,14 @@ func on(set func(*Options)) func(*Options, string) error {
 	}
 }
 
+// text returns the setter of an option with any value.
+func text(field func(*Options) *string) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		*field(o) = value
+		return nil
+	}
+}
+
 // choice returns the setter of an option with two values, the default and the one that sets the field.
 func choice(off, on string, field func(*Options) *bool) func(*Options, string) error {
 	return func(o *Options, value string) error {
@@ -142,11 +144,6 @@ func setFSName(o *Options, value string) error {
 		return fmt.Errorf("a name in the mount table has no line break and no NUL")
 	}
 	o.FSName = value
-	return nil
-}
-
-func setBlobs(o *Options, value string) error {
-	o.Blobs = value
 	return nil
 }
 
@@ -183,11 +180,6 @@ func setIdle(o *Options, value string) error {
 	return nil
 }
 
-func setLogFile(o *Options, value string) error {
-	o.LogFile = value
-	return nil
-}
-
 // setLogLevel sets the level; that of debug logs every request too.
 func setLogLevel(o *Options, value string) error {
 	levels := map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
@@ -201,18 +193,10 @@ func setLogLevel(o *Options, value string) error {
 	return nil
 }
 
-// setSubtype accepts our own type only: mounts left by a crash are recognised by it.
-func setSubtype(_ *Options, value string) error {
-	if value != Subtype {
-		return fmt.Errorf("the type is always %s", FSType)
-	}
-	return nil
-}
-
 // OptionWords returns the options that have an effect as they are typed, with each of their values if these are words, or
 // up to the equals sign.
 func OptionWords() (words []string) {
-	for _, k := range obeyed {
+	for _, k := range options {
 		switch {
 		case k.value == "":
 			words = append(words, k.name)
@@ -229,11 +213,8 @@ func OptionWords() (words []string) {
 
 // String returns the option as it is written in help.
 func (k option) String() string {
-	switch {
-	case k.value == "":
+	if k.value == "" {
 		return k.name
-	case k.optional:
-		return k.name + "[=" + k.value + "]"
 	}
 	return k.name + "=" + k.value
 }
@@ -243,5 +224,5 @@ func knownNames() (list string) {
 	for _, k := range options {
 		list += k.String() + ", "
 	}
-	return list + "x-*"
+	return list + strings.Join(accepted, ", ") + ", x-*"
 }

@@ -48,7 +48,7 @@ func TestParseList(t *testing.T) {
 		{"memory=1G,memory=65536K", Options{Memory: 64 << 20}},
 		{"memory=268435456", Options{Memory: 256 << 20}},
 		{"memory=1024g", Options{Memory: 1 << 40}},
-		{"noexec,noatime,dirsync", Options{NoExec: true, NoAtime: true, DirSync: true}},
+		{"noexec,noatime,dirsync", Options{NoExec: true}},
 		{"noexec,exec", Options{}},
 		{"fsname=agent,subtype=sessionfs", Options{FSName: "agent"}},
 		{`fsname=a\,b\\c\d`, Options{FSName: `a,b\c\d`}},
@@ -97,7 +97,6 @@ func TestParseListErrors(t *testing.T) {
 		"memory=1025g":     {"1024g"},
 		"memory=1048576g":  {"1024g"},
 		"ro=1":             {"takes no value", `"1"`},
-		"nofail=1":         {"takes no value"},
 		"fsname=":          {"fsname=NAME"},
 		"fsname=a\nb":      {"line break"},
 		"subtype=other":    {FSType},
@@ -122,14 +121,12 @@ func TestParseListErrors(t *testing.T) {
 // Every option is described once, and none is both known and refused.
 func TestOptionTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range options {
-		require.False(t, seen[k.name], k.name)
-		seen[k.name] = true
-		require.NotContains(t, refused, k.name)
-		if k.help != "" {
-			require.NotNil(t, k.set, "%s is said to do something", k.name)
-		}
-		require.Contains(t, Usage(), k.name)
+	effect, without, _ := OptionNames()
+	for _, name := range slices.Concat(effect, without) {
+		require.False(t, seen[name], name)
+		seen[name] = true
+		require.NotContains(t, refused, name)
+		require.Contains(t, Usage(), name)
 	}
 }
 
@@ -137,25 +134,15 @@ func TestKernelOptions(t *testing.T) {
 	base := []string{"default_permissions", "nosuid", "nodev"}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
 	for _, c := range []struct {
-		o          Options
-		privileged bool
-		options    []string
-		flags      uintptr
+		o       Options
+		options []string
+		flags   uintptr
 	}{
-		{Options{}, true, nil, flags},
-		{Options{}, false, nil, flags},
-		{Options{ReadOnly: true}, true, []string{"ro"}, flags | unix.MS_RDONLY},
-		{Options{ReadOnly: true}, false, []string{"ro"}, flags | unix.MS_RDONLY},
-		{
-			Options{NoExec: true, NoAtime: true, DirSync: true}, true,
-			[]string{"noexec"}, flags | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_DIRSYNC,
-		},
-		{
-			Options{NoExec: true, NoAtime: true, DirSync: true}, false,
-			[]string{"noexec", "noatime", "dirsync"}, flags | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_DIRSYNC,
-		},
+		{Options{}, nil, flags},
+		{Options{ReadOnly: true}, []string{"ro"}, flags | unix.MS_RDONLY},
+		{Options{NoExec: true}, []string{"noexec"}, flags | unix.MS_NOEXEC},
 	} {
-		options, flags := c.o.KernelOptions(c.privileged)
+		options, flags := c.o.KernelOptions()
 		require.Equal(t, slices.Concat(base, c.options), options)
 		require.Equal(t, c.flags, flags)
 	}
@@ -169,7 +156,7 @@ func FuzzParseList(f *testing.F) {
 		f.Add(k.name + "=" + k.value)
 	}
 	f.Add(`fsname=a\,b\\,ro,x-y=z`)
-	kernel := []string{"default_permissions", "nosuid", "nodev", "ro", "noexec", "noatime", "dirsync"}
+	kernel := []string{"default_permissions", "nosuid", "nodev", "ro", "noexec"}
 	f.Fuzz(func(t *testing.T, list string) {
 		var o Options
 		if parseList(&o, list, false) != nil {
@@ -180,10 +167,8 @@ func FuzzParseList(f *testing.F) {
 		require.NoError(t, parseList(&again, list, true))
 		require.Equal(t, o, again)
 		require.NotContains(t, o.FSName, "\n")
-		for _, privileged := range []bool{false, true} {
-			options, _ := o.KernelOptions(privileged)
-			require.Subset(t, kernel, options, "fusermount3 fails on an option that it does not know")
-		}
+		options, _ := o.KernelOptions()
+		require.Subset(t, kernel, options, "fusermount3 fails on an option that it does not know")
 		// Escaped as libfuse does, a name survives.
 		if o.FSName != "" {
 			escaped := strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(o.FSName)

@@ -61,8 +61,8 @@ type Options struct {
 	LogFile string
 	// Idle is after how long without a request the mount ends, if nothing in it is open; 0 means never.
 	Idle time.Duration
-	// NoExec, NoAtime and DirSync are passed to the kernel.
-	NoExec, NoAtime, DirSync bool
+	// NoExec says that no program in the mount can be run.
+	NoExec bool
 }
 
 // TableSource returns what the mount table shows as the source of the mount.

@@ -52,16 +52,11 @@ Flags:
 `)
 	b.WriteString(flags(&flagValues{}, false).FlagUsages())
 	b.WriteString("\nMount options (-o); of several values the first is the default:\n")
-	var without []string
 	for _, k := range options {
-		if k.help == "" {
-			without = append(without, k.name)
-			continue
-		}
 		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
 	}
 	b.WriteString("Accepted as mount(8), fstab, systemd and FUSE have them, without effect:\n")
-	b.WriteString(wrap(strings.Join(append(without, "x-*"), ", ")))
+	b.WriteString(wrap(strings.Join(accepted, ", ") + ", x-*"))
 	b.WriteString(`
 With mount(8) and in /etc/fstab:
   mount -t fuse.sessionfs SOURCE MOUNTPOINT
