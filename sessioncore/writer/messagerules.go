@@ -8,114 +8,136 @@ import "sessionfs/sessioncore/internal/rawjson"
 // is missing or has another kind, or shows or sends something other than what was written. Types and roles that
 // neither version knows are refused: both would ignore them silently.
 
-// Rules used in several places: a required string, and optional members that may be null.
+// Rules used in several places: required members, and optional ones that may be null.
 func needText(key string) fieldRule { return fieldRule{key: key, kinds: rawjson.String} }
-func mayText(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.String | rawjson.Null, optional: true}
+func needName(key string) fieldRule {
+	return fieldRule{key: key, kinds: rawjson.String, notEmpty: true}
 }
-func mayNumber(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Number | rawjson.Null, optional: true}
+func needNumber(key string) fieldRule { return fieldRule{key: key, kinds: rawjson.Number} }
+func needBool(key string) fieldRule   { return fieldRule{key: key, kinds: rawjson.Bool} }
+func needTexts(key string) fieldRule {
+	return fieldRule{key: key, kinds: rawjson.Array, elements: rawjson.String}
 }
-func mayBool(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Bool | rawjson.Null, optional: true}
+func needList(key string, each *shape) fieldRule {
+	return fieldRule{key: key, kinds: rawjson.Array, elements: rawjson.Object, each: each}
 }
-func mayObject(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Object | rawjson.Null, optional: true}
+func needObject(key string, is *shape) fieldRule {
+	return fieldRule{key: key, kinds: rawjson.Object, object: is}
 }
 
-// usageRules are the numbers of a usage that clients add up.
-var usageRules = []fieldRule{
-	{key: "input", kinds: rawjson.Number},
-	{key: "output", kinds: rawjson.Number},
-	{key: "cacheRead", kinds: rawjson.Number},
-	{key: "cacheWrite", kinds: rawjson.Number},
-	{key: "cost", kinds: rawjson.Object, members: []fieldRule{{key: "total", kinds: rawjson.Number}}},
+// may makes a rule one for a member that may be null or missing.
+func may(r fieldRule) fieldRule {
+	r.kinds, r.optional = r.kinds|rawjson.Null, true
+	return r
 }
+func mayText(key string) fieldRule              { return may(needText(key)) }
+func mayNumber(key string) fieldRule            { return may(needNumber(key)) }
+func mayBool(key string) fieldRule              { return may(needBool(key)) }
+func mayTexts(key string) fieldRule             { return may(needTexts(key)) }
+func mayList(key string, each *shape) fieldRule { return may(needList(key, each)) }
+func mayObject(key string, is *shape) fieldRule { return may(needObject(key, is)) }
+
+// filled makes a rule one for a member that is added if it is missing.
+func filled(r fieldRule, member string) fieldRule {
+	r.fill = member
+	return r
+}
+
+// ifObject is a rule for a member that may be anything; if it is an object, it must satisfy the rules.
+func ifObject(key string, rules ...fieldRule) fieldRule {
+	return fieldRule{key: key, kinds: ^rawjson.Kinds(0), optional: true, object: of(rules...)}
+}
+
+// usageShape has the numbers of a usage that clients add up.
+var usageShape = of(
+	needNumber("input"), needNumber("output"), needNumber("cacheRead"), needNumber("cacheWrite"),
+	needObject("cost", of(needNumber("total"))),
+)
 
 // noUsage is the usage added to assistant messages that have none: clients add these numbers up when they open a
 // session, and fail if they are missing.
 const noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
+var answerUsage = filled(needObject("usage", usageShape), noUsage)
+
 // Content blocks by type.
 var (
-	textBlock  = &shape{fields: []fieldRule{needText("text"), mayText("textSignature")}}
-	imageBlock = &shape{fields: []fieldRule{needText("data"), {key: "mimeType", kinds: rawjson.String, optional: true}}}
+	textBlock     = of(needText("text"), mayText("textSignature"))
+	imageBlock    = of(needText("data"), fieldRule{key: "mimeType", kinds: rawjson.String, optional: true})
+	thinkingBlock = of(needText("thinking"), mayText("thinkingSignature"))
+	toolCall      = of(needText("id"), needText("name"), filled(needObject("arguments", nil), `"arguments":{}`))
 
 	// writtenBlocks are the blocks sent to a model: providers take blocks of any other type for images.
 	writtenBlocks = &shape{by: &variants{key: "type", of: map[string]*shape{"text": textBlock, "image": imageBlock}}}
 
 	// answerBlocks are the blocks of an assistant. Newer clients have further types, which must only name themselves;
 	// other clients ignore them.
-	answerBlocks = &shape{
-		fields: []fieldRule{needText("type")},
-		by: &variants{key: "type", others: true, of: map[string]*shape{
-			"text":             textBlock,
-			"image":            imageBlock,
-			"thinking":         {fields: []fieldRule{needText("thinking"), mayText("thinkingSignature")}},
-			"redactedThinking": {fields: []fieldRule{needText("data")}},
-			"toolCall": {fields: []fieldRule{
-				needText("id"), needText("name"), {key: "arguments", kinds: rawjson.Object, fill: `"arguments":{}`},
-			}, by: toolArguments},
-		}},
-	}
+	answerBlocks = blocks(map[string]*shape{
+		"text": textBlock, "image": imageBlock, "thinking": thinkingBlock, "redactedThinking": of(needText("data")),
+		"toolCall": {fields: toolCall.fields, by: toolArguments},
+	})
 )
 
-// contentRule is the rule for the content of users, tools and extensions: a text, or blocks.
-func contentRule(kinds rawjson.Kinds) fieldRule {
-	return fieldRule{key: "content", kinds: kinds, elements: rawjson.Object, each: writtenBlocks}
+// blocks is the shape of blocks of these types, and of others, which must only name themselves.
+func blocks(types map[string]*shape) *shape {
+	return &shape{fields: []fieldRule{needText("type")}, by: &variants{key: "type", others: true, of: types}}
 }
 
+// roles is the shape of messages of these roles.
+func roles(of map[string]*shape) *shape {
+	return &shape{fields: []fieldRule{needName("role")}, by: &variants{key: "role", of: of}}
+}
+
+// contentRule is the rule for the content of users and extensions: a text, or blocks. That of tools has only blocks.
+var contentRule = fieldRule{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object, each: writtenBlocks}
+
+// blocksOrText is content of which only the kinds matter.
+var blocksOrText = fieldRule{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object}
+
+// Members of several roles.
+var (
+	messageTime = mayNumber("timestamp")
+	outputRule  = filled(needText("output"), `"output":""`)
+	// outputMeta is the metadata of an execution's output.
+	outputMeta = mayObject("meta", of(mayObject("diagnostics", of(needTexts("messages")))))
+)
+
+// Roles that have the same shape in several places.
+var (
+	userRole          = of(contentRule, messageTime)
+	branchSummaryRole = of(needText("summary"), mayText("fromId"), messageTime)
+	// extensionRole is a message of an extension as older clients and exports write it.
+	extensionRole = of(needText("customType"), contentRule, mayBool("display"), messageTime)
+	customRole    = &shape{fields: extensionRole.fields, by: customDetails}
+)
+
 // messageRules are the rules for a message, by its role.
-var messageRules = &shape{fields: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}, by: &variants{key: "role", of: map[string]*shape{
-	"user":      {fields: []fieldRule{contentRule(rawjson.String | rawjson.Array), mayNumber("timestamp")}},
-	"developer": {fields: []fieldRule{contentRule(rawjson.String | rawjson.Array), mayNumber("timestamp")}},
-	"assistant": {fields: []fieldRule{
-		{key: "content", kinds: rawjson.Array, elements: rawjson.Object, each: answerBlocks},
-		{key: "usage", kinds: rawjson.Object, members: usageRules, fill: noUsage},
-		mayText("api"), mayText("provider"), mayText("model"),
-		mayText("stopReason"), mayText("errorMessage"), mayObject("providerPayload"),
-		mayNumber("timestamp"),
-	}},
+var messageRules = roles(map[string]*shape{
+	"user": userRole, "developer": userRole,
+	"assistant": of(
+		needList("content", answerBlocks), answerUsage, mayText("api"), mayText("provider"), mayText("model"),
+		mayText("stopReason"), mayText("errorMessage"), mayObject("providerPayload", nil), messageTime,
+	),
 	"toolResult": {fields: []fieldRule{
-		needText("toolCallId"), needText("toolName"), contentRule(rawjson.Array), mayBool("isError"), mayNumber("timestamp"),
+		needText("toolCallId"), needText("toolName"), needList("content", writtenBlocks), mayBool("isError"), messageTime,
 	}, by: toolDetails},
-	"bashExecution": {fields: []fieldRule{
-		needText("command"), {key: "output", kinds: rawjson.String, fill: `"output":""`},
-		{key: "images", kinds: rawjson.Array, optional: true, elements: rawjson.Object, each: imageBlock},
-		mayNumber("exitCode"), mayBool("cancelled"), outputMeta, mayNumber("timestamp"),
-	}},
-	"pythonExecution": {fields: []fieldRule{
-		needText("code"), {key: "output", kinds: rawjson.String, fill: `"output":""`},
-		mayNumber("exitCode"), mayBool("cancelled"), outputMeta, mayNumber("timestamp"),
-	}},
-	"custom":      customRole,
-	"hookMessage": customRole,
-	"branchSummary": {fields: []fieldRule{
-		needText("summary"), mayText("fromId"), mayNumber("timestamp"),
-	}},
-	"compactionSummary": {fields: []fieldRule{
-		needText("summary"), mayText("shortSummary"), {key: "tokensBefore", kinds: rawjson.Number},
-		{key: "tokensAfter", kinds: rawjson.Number, optional: true},
-		{key: "blocks", kinds: rawjson.Array, optional: true, elements: rawjson.Object, each: writtenBlocks},
-		mayObject("providerPayload"), mayNumber("timestamp"),
-	}},
-	"fileMention": {fields: []fieldRule{
-		{key: "files", kinds: rawjson.Array, elements: rawjson.Object, each: &shape{fields: []fieldRule{
-			needText("path"), mayText("content"), mayNumber("lineCount"),
-			{key: "image", kinds: rawjson.Object | rawjson.Null, optional: true, object: imageBlock},
-		}}},
-		mayNumber("timestamp"),
-	}},
-}}}
-
-// outputMeta is the rule for the metadata of an execution's output.
-var outputMeta = fieldRule{key: "meta", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
-	{key: "diagnostics", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
-		{key: "messages", kinds: rawjson.Array, elements: rawjson.String},
-	}},
-}}
-
-// customRole is a message of an extension as older clients and exports write it.
-var customRole = &shape{fields: []fieldRule{
-	needText("customType"), contentRule(rawjson.String | rawjson.Array), mayBool("display"), mayNumber("timestamp"),
-}, by: customDetails}
+	"bashExecution": of(
+		needText("command"), outputRule,
+		fieldRule{key: "images", kinds: rawjson.Array, optional: true, elements: rawjson.Object, each: imageBlock},
+		mayNumber("exitCode"), mayBool("cancelled"), outputMeta, messageTime,
+	),
+	"pythonExecution": of(
+		needText("code"), outputRule, mayNumber("exitCode"), mayBool("cancelled"), outputMeta, messageTime,
+	),
+	"custom": customRole, "hookMessage": customRole,
+	"branchSummary": branchSummaryRole,
+	"compactionSummary": of(
+		needText("summary"), mayText("shortSummary"), needNumber("tokensBefore"),
+		fieldRule{key: "tokensAfter", kinds: rawjson.Number, optional: true},
+		fieldRule{key: "blocks", kinds: rawjson.Array, optional: true, elements: rawjson.Object, each: writtenBlocks},
+		mayObject("providerPayload", nil), messageTime,
+	),
+	"fileMention": of(needList("files", of(
+		needText("path"), mayText("content"), mayNumber("lineCount"), mayObject("image", imageBlock),
+	)), messageTime),
+})

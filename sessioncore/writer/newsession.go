@@ -30,11 +30,7 @@ type NewSession struct {
 	Parent string // parentSession of the header; "" for none
 }
 
-var newSessionRules = []fieldRule{
-	{key: "cwd", kinds: rawjson.String, notEmpty: true},
-	{key: "title", kinds: rawjson.String | rawjson.Null, optional: true},
-	{key: "parentSession", kinds: rawjson.String | rawjson.Null, optional: true},
-}
+var newSessionRules = []fieldRule{needName("cwd"), mayText("title"), mayText("parentSession")}
 
 // ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title
 // and parentSession.

@@ -30,16 +30,18 @@ type fieldRule struct {
 	notEmpty bool          // for a string
 	elements rawjson.Kinds // for an array; 0 for any
 	each     *shape        // for the objects in an array
-	members  []fieldRule   // for an object
-	object   *shape        // for an object, instead of members
+	object   *shape        // for an object; nil for any
 	// fill is a member as JSON that is added if it is missing, "" for none: one that clients require and that can be
 	// added without changing the meaning.
 	fill string
 }
 
+// of is a shape with these rules alone.
+func of(fields ...fieldRule) *shape { return &shape{fields: fields} }
+
 // check checks an object against rules. path is the path of the object, "" for the line.
 func check(object rawjson.Value, path string, rules []fieldRule) error {
-	_, err := (&shape{fields: rules}).check(object, path, nil, nil)
+	_, err := of(rules...).check(object, path, nil, nil)
 	return err
 }
 
@@ -134,8 +136,6 @@ func (r *fieldRule) check(path string, v, text rawjson.Value, fills rawjson.Edit
 		return fills, &FieldError{Field: path, Want: r.kinds.String(), Got: kind.String()}
 	case r.notEmpty && string(v) == `""`:
 		return fills, &FieldError{Field: path, Want: "a string that is not empty"}
-	case kind == rawjson.Object && r.members != nil:
-		return fills, check(v, path, r.members)
 	case kind == rawjson.Object && r.object != nil:
 		return r.object.check(v, path, text, fills)
 	case kind == rawjson.Array && r.elements != 0:

@@ -7,23 +7,16 @@ import "sessionfs/sessioncore/internal/rawjson"
 // show a session in which that fails; later versions check first.
 
 // detailsShape is a shape whose member details may be anything; if it is an object, it must satisfy the rules.
-func detailsShape(rules ...fieldRule) *shape {
-	return &shape{fields: []fieldRule{{key: "details", kinds: ^rawjson.Kinds(0), optional: true, object: &shape{fields: rules}}}}
+func detailsShape(rules ...fieldRule) *shape { return of(ifObject("details", rules...)) }
+
+// toolShape is detailsShape for a tool, whose results may have images.
+func toolShape(rules ...fieldRule) *shape {
+	return detailsShape(append([]fieldRule{mayList("images", nil)}, rules...)...)
 }
 
-// argumentsShape is the same for the arguments of a tool call, which must be an object.
+// argumentsShape is a shape for the arguments of a tool call, which must be an object.
 func argumentsShape(rules ...fieldRule) *shape {
-	return &shape{fields: []fieldRule{{key: "arguments", kinds: rawjson.Object, optional: true, object: &shape{fields: rules}}}}
-}
-
-// mayList is a rule for an optional array of objects with the shape each, or of any objects if each is nil.
-func mayList(key string, each *shape) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.Object, each: each}
-}
-
-// mayTexts is a rule for an optional array of strings.
-func mayTexts(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.String}
+	return of(fieldRule{key: "arguments", kinds: rawjson.Object, optional: true, object: of(rules...)})
 }
 
 // toolArguments are the rules for arguments by tool.
@@ -37,62 +30,54 @@ var toolArguments = &variants{key: "name", others: true, of: map[string]*shape{
 // toolDetails are the rules for the details of results by tool.
 var toolDetails = &variants{key: "toolName", others: true, of: map[string]*shape{
 	"edit": editDetails, "apply_patch": editDetails, "write": editDetails,
-	"ask": detailsShape(toolImages, mayText("question"),
-		mayList("results", &shape{fields: []fieldRule{mayText("question")}})),
-	"debug": detailsShape(toolImages, mayText("action")),
-	"lsp":   detailsShape(toolImages, mayText("action")),
-	"eval": detailsShape(toolImages, mayList("cells", &shape{fields: []fieldRule{
-		mayText("code"), mayText("output"), mayList("statusEvents", nil),
-	}})),
-	"job": detailsShape(toolImages, mayList("jobs", &shape{
+	"ask":   toolShape(mayText("question"), mayList("results", of(mayText("question")))),
+	"debug": toolShape(mayText("action")),
+	"lsp":   toolShape(mayText("action")),
+	"eval":  toolShape(mayList("cells", of(mayText("code"), mayText("output"), mayList("statusEvents", nil)))),
+	"job": toolShape(mayList("jobs", &shape{
 		fields: []fieldRule{mayText("label"), mayText("errorText")},
 		by: &variants{key: "status", of: map[string]*shape{
 			"running": {}, "completed": {}, "failed": {}, "cancelled": {},
 		}},
 	})),
-	"github": detailsShape(toolImages, fieldRule{key: "watch", kinds: ^rawjson.Kinds(0), optional: true, object: &shape{fields: []fieldRule{
-		mayText("headSha"), mayList("failedLogs", &shape{fields: []fieldRule{needText("jobName"), mayText("tail")}}),
-	}}}),
-	"task": detailsShape(append([]fieldRule{toolImages}, taskRules...)...),
+	"github": toolShape(ifObject("watch",
+		mayText("headSha"), mayList("failedLogs", of(needText("jobName"), mayText("tail"))),
+	)),
+	"task": toolShape(taskRules...),
+	"web_search": toolShape(ifObject("response",
+		mayList("sources", nil), mayList("citations", nil), mayTexts("searchQueries"), mayTexts("relatedQuestions"),
+	)),
 
 	"bash": imageDetails, "browser": imageDetails, "ast_edit": imageDetails, "ast_grep": imageDetails,
-	"web_search": detailsShape(toolImages, fieldRule{key: "response", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{
-		mayList("sources", nil), mayList("citations", nil), mayTexts("searchQueries"), mayTexts("relatedQuestions"),
-	}}),
 	"calc": imageDetails, "find": imageDetails, "inspect_image": imageDetails, "recipe": imageDetails,
 	"resolve": imageDetails, "search": imageDetails, "ssh": imageDetails, "todo_write": imageDetails,
 }}
 
 var (
-	toolImages   = mayList("images", nil)
-	imageDetails = detailsShape(toolImages)
-	editDetails  = detailsShape(toolImages, mayText("diff"),
-		fieldRule{key: "diagnostics", kinds: rawjson.Object | rawjson.Null, optional: true, members: []fieldRule{
-			needText("summary"), {key: "messages", kinds: rawjson.Array, elements: rawjson.String},
-		}})
+	imageDetails = toolShape()
+	editDetails  = toolShape(mayText("diff"), mayObject("diagnostics", of(needText("summary"), needTexts("messages"))))
 )
 
 // taskRules are the rules for the details of a subagent's result. Clients add up its usage when they open a session.
 var taskRules = []fieldRule{
-	{key: "usage", kinds: rawjson.Object | rawjson.Null, optional: true, members: usageRules},
-	{key: "results", kinds: rawjson.Array, elements: rawjson.Object, fill: `"results":[]`, each: &shape{fields: []fieldRule{
+	mayObject("usage", usageShape),
+	filled(needList("results", of(
 		needText("id"), needText("output"), mayText("assignment"), mayText("description"),
-		{key: "extractedToolData", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{mayList("yield", nil)}},
-	}}},
-	mayList("progress", &shape{fields: []fieldRule{
+		ifObject("extractedToolData", mayList("yield", nil)),
+	)), `"results":[]`),
+	mayList("progress", of(
 		needText("id"), mayText("assignment"), mayText("description"), mayText("lastIntent"),
-		{key: "recentOutput", kinds: rawjson.Array},
-		{key: "recentTools", kinds: rawjson.Array, elements: rawjson.Object},
-	}}),
+		fieldRule{key: "recentOutput", kinds: rawjson.Array}, needList("recentTools", nil),
+	)),
 }
 
 // customDetails are the rules for the details of an extension's messages, by the customTypes that clients write.
 var customDetails = &variants{key: "customType", others: true, of: map[string]*shape{
 	"async-result":        detailsShape(mayList("jobs", nil)),
-	"lsp-late-diagnostic": detailsShape(mayList("files", &shape{fields: []fieldRule{mayTexts("messages")}})),
+	"lsp-late-diagnostic": detailsShape(mayList("files", of(mayTexts("messages")))),
 	"skill-prompt":        detailsShape(mayText("name"), mayText("path"), mayText("args"), mayText("prompt")),
 	"irc:incoming":        ircDetails, "irc:autoreply": ircDetails, "irc:relay": ircDetails, "irc:workpool": ircDetails,
-	"advisor":                 detailsShape(mayList("notes", &shape{fields: []fieldRule{needText("note")}})),
+	"advisor":                 detailsShape(mayList("notes", of(needText("note")))),
 	"background-tan-dispatch": detailsShape(mayText("work")),
 	"collab-prompt":           detailsShape(mayText("from")),
 }}
@@ -100,6 +85,4 @@ var customDetails = &variants{key: "customType", others: true, of: map[string]*s
 var ircDetails = detailsShape(mayText("from"), mayText("to"), mayText("message"), mayText("reply"), mayText("body"))
 
 // fileDetails is the rule for the details of a summary: the files that the next summary is told of.
-var fileDetails = fieldRule{key: "details", kinds: ^rawjson.Kinds(0), optional: true, members: []fieldRule{
-	mayTexts("readFiles"), mayTexts("modifiedFiles"),
-}}
+var fileDetails = ifObject("details", mayTexts("readFiles"), mayTexts("modifiedFiles"))

@@ -38,85 +38,51 @@ func (e *FieldError) Unwrap() error { return sessioncore.ErrInvalid }
 // commonRules are the rules for every entry; missing members are filled in. An entry with an empty id could not be a
 // parent, since readers take an empty parentId for none (docs/format.md, Loading).
 var commonRules = []fieldRule{
-	{key: "type", kinds: rawjson.String},
+	needText("type"),
 	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
-	{key: "parentId", kinds: rawjson.String | rawjson.Null, optional: true},
+	mayText("parentId"),
 	{key: "timestamp", kinds: rawjson.String, optional: true},
 }
 
 // entryRules are the rules for each type that can be appended: the first fifteen of the table (docs/format.md, Entry
 // types). If a type has an older and a newer form, both are valid.
 var entryRules = map[sessioncore.EntryType][]fieldRule{
-	sessioncore.TypeMessage: {
-		{key: "message", kinds: rawjson.Object, object: messageRules},
-	},
+	sessioncore.TypeMessage: {needObject("message", messageRules)},
 	sessioncore.TypeThinkingLevelChange: {
 		{key: "thinkingLevel", kinds: rawjson.String | rawjson.Null},
-		{key: "configured", kinds: rawjson.String | rawjson.Null, optional: true},
+		mayText("configured"),
 	},
-	sessioncore.TypeModelChange: {
-		{key: "model", kinds: rawjson.String, notEmpty: true},
-		{key: "role", kinds: rawjson.String | rawjson.Null, optional: true},
-		{key: "resolvedModelIsFallback", kinds: rawjson.Bool | rawjson.Null, optional: true},
-	},
+	sessioncore.TypeModelChange: {needName("model"), mayText("role"), mayBool("resolvedModelIsFallback")},
 	sessioncore.TypeCompaction: {
-		{key: "summary", kinds: rawjson.String},
-		{key: "shortSummary", kinds: rawjson.String | rawjson.Null, optional: true},
-		{key: "firstKeptEntryId", kinds: rawjson.String},
-		{key: "tokensBefore", kinds: rawjson.Number},
+		needText("summary"), mayText("shortSummary"), needText("firstKeptEntryId"), needNumber("tokensBefore"),
 		{key: "tokensAfter", kinds: rawjson.Number, optional: true},
-		{key: "method", kinds: rawjson.String | rawjson.Null, optional: true},
-		{key: "providerReplayThroughEntryId", kinds: rawjson.String | rawjson.Null, optional: true},
-		{key: "warning", kinds: rawjson.String | rawjson.Null, optional: true},
-		fileDetails,
-		{key: "preserveData", kinds: rawjson.Object | rawjson.Null, optional: true},
-		{key: "fromExtension", kinds: rawjson.Bool | rawjson.Null, optional: true},
-		{key: "fromHook", kinds: rawjson.Bool | rawjson.Null, optional: true},
+		mayText("method"), mayText("providerReplayThroughEntryId"), mayText("warning"), fileDetails,
+		mayObject("preserveData", nil), mayBool("fromExtension"), mayBool("fromHook"),
 	},
 	sessioncore.TypeBranchSummary: {
-		{key: "fromId", kinds: rawjson.String, notEmpty: true},
-		{key: "summary", kinds: rawjson.String},
-		fileDetails,
-		{key: "fromExtension", kinds: rawjson.Bool | rawjson.Null, optional: true},
-		{key: "fromHook", kinds: rawjson.Bool | rawjson.Null, optional: true},
+		needName("fromId"), needText("summary"), fileDetails, mayBool("fromExtension"), mayBool("fromHook"),
 	},
-	sessioncore.TypeCustom: {{key: "customType", kinds: rawjson.String}},
+	sessioncore.TypeCustom: {needText("customType")},
 	sessioncore.TypeCustomMessage: {
-		{key: "customType", kinds: rawjson.String},
-		contentRule(rawjson.String | rawjson.Array),
-		{key: "display", kinds: rawjson.Bool},
+		needText("customType"), contentRule, needBool("display"),
 		{key: "attribution", kinds: rawjson.String, optional: true},
 	},
-	sessioncore.TypeLabel: {
-		{key: "targetId", kinds: rawjson.String},
-		{key: "label", kinds: rawjson.String | rawjson.Null, optional: true},
-	},
-	sessioncore.TypeTTSRInjection: {{key: "injectedRules", kinds: rawjson.Array, elements: rawjson.String}},
+	sessioncore.TypeLabel:         {needText("targetId"), mayText("label")},
+	sessioncore.TypeTTSRInjection: {needTexts("injectedRules")},
 	sessioncore.TypeSessionInit: {
 		{key: "systemPrompt", kinds: rawjson.String | rawjson.Array, elements: rawjson.String},
-		{key: "task", kinds: rawjson.String},
-		{key: "tools", kinds: rawjson.Array, elements: rawjson.String},
-		{key: "compactionThreshold", kinds: rawjson.Object | rawjson.Null, optional: true},
+		needText("task"), needTexts("tools"), mayObject("compactionThreshold", nil),
 	},
-	sessioncore.TypeResetBoundary: {},
-	sessioncore.TypeArchive: {
-		{key: "targetId", kinds: rawjson.String},
-		{key: "archived", kinds: rawjson.Bool},
-	},
-	sessioncore.TypeModeChange: {
-		{key: "mode", kinds: rawjson.String},
-		{key: "data", kinds: rawjson.Object | rawjson.Null, optional: true},
-	},
+	sessioncore.TypeResetBoundary:     {},
+	sessioncore.TypeArchive:           {needText("targetId"), needBool("archived")},
+	sessioncore.TypeModeChange:        {needText("mode"), mayObject("data", nil)},
 	sessioncore.TypeServiceTierChange: {{key: "serviceTier", kinds: rawjson.String | rawjson.Object | rawjson.Null}},
-	sessioncore.TypeMCPToolSelection:  {{key: "selectedToolNames", kinds: rawjson.Array, elements: rawjson.String}},
+	sessioncore.TypeMCPToolSelection:  {needTexts("selectedToolNames")},
 }
 
 // oldModelRules are the rules for a model change that has, as in older clients, a provider and a modelId instead of a
 // model (docs/format.md, Entry types).
-var oldModelRules = []fieldRule{
-	{key: "provider", kinds: rawjson.String, notEmpty: true},
-	{key: "modelId", kinds: rawjson.String, notEmpty: true},
-}
+var oldModelRules = []fieldRule{needName("provider"), needName("modelId")}
 
 // rulesOf returns the rules for all entries of a dialect, and for each type that can be appended.
 func rulesOf(d *sessioncore.Dialect) (common []fieldRule, entries map[sessioncore.EntryType][]fieldRule) {

@@ -10,43 +10,27 @@ import (
 
 // operatorCommonRules are the rules for every entry, as commonRules are in omp's dialect.
 var operatorCommonRules = []fieldRule{
-	{key: "type", kinds: rawjson.String},
+	needText("type"),
 	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
-	{key: "parent_id", kinds: rawjson.String | rawjson.Null, optional: true},
+	mayText("parent_id"),
 	{key: "timestamp", kinds: rawjson.String | rawjson.Number, optional: true},
 }
 
 // operatorEntryRules are the rules for each type. tokens_before is optional in a compaction.
 var operatorEntryRules = map[sessioncore.EntryType][]fieldRule{
-	sessioncore.TypeMessage: {
-		{key: "message", kinds: rawjson.Object, members: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}},
-	},
-	sessioncore.TypeCompaction: {
-		{key: "summary", kinds: rawjson.String},
-		{key: "first_kept_entry_id", kinds: rawjson.String},
-		{key: "tokens_before", kinds: rawjson.Number | rawjson.Null, optional: true},
-	},
+	sessioncore.TypeMessage:    {needObject("message", of(needName("role")))},
+	sessioncore.TypeCompaction: {needText("summary"), needText("first_kept_entry_id"), mayNumber("tokens_before")},
 	sessioncore.TypeBranchSummary: {
 		{key: "from_id", kinds: rawjson.String | rawjson.Null, notEmpty: true},
-		{key: "summary", kinds: rawjson.String},
+		needText("summary"),
 	},
-	sessioncore.TypeLeaf: {{key: "target_id", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeLabel: {
-		{key: "target_id", kinds: rawjson.String},
-		{key: "label", kinds: rawjson.String | rawjson.Null, optional: true},
-	},
+	sessioncore.TypeLeaf:                {{key: "target_id", kinds: rawjson.String | rawjson.Null}},
+	sessioncore.TypeLabel:               {needText("target_id"), mayText("label")},
 	sessioncore.TypeThinkingLevelChange: {{key: "thinking_level", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeModelChange: {
-		{key: "provider", kinds: rawjson.String},
-		{key: "model_id", kinds: rawjson.String, notEmpty: true},
-	},
-	sessioncore.TypeSessionInfo: {{key: "name", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeCustom:      {{key: "custom_type", kinds: rawjson.String}},
-	sessioncore.TypeCustomMessage: {
-		{key: "custom_type", kinds: rawjson.String},
-		{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object},
-		{key: "display", kinds: rawjson.Bool},
-	},
+	sessioncore.TypeModelChange:         {needText("provider"), needName("model_id")},
+	sessioncore.TypeSessionInfo:         {{key: "name", kinds: rawjson.String | rawjson.Null}},
+	sessioncore.TypeCustom:              {needText("custom_type")},
+	sessioncore.TypeCustomMessage:       {needText("custom_type"), blocksOrText, needBool("display")},
 }
 
 // checkSpelling refuses keys in the other dialect's spelling: they would have no effect, while the right key would be

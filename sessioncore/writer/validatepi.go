@@ -10,93 +10,55 @@ import (
 // them in silence.
 
 // piUsage is a rule for what something cost, where pi counts it.
-var piUsage = fieldRule{key: "usage", kinds: rawjson.Object | rawjson.Null, optional: true, members: usageRules}
-
-// piTools is a rule for a list of tools.
-func piTools(key string) fieldRule {
-	return fieldRule{key: key, kinds: rawjson.Array | rawjson.Null, optional: true, elements: rawjson.Object, each: &shape{fields: []fieldRule{needText("name")}}}
-}
+var piUsage = mayObject("usage", usageShape)
 
 // piSystem is a system message: it sets or changes parts of the prompt, and the tools.
-var piSystem = &shape{fields: []fieldRule{
-	{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object, each: writtenBlocks},
-	mayObject("sections"), piTools("toolsAdded"), piTools("toolsRemoved"), mayNumber("timestamp"),
-}}
+var piSystem = of(
+	contentRule, mayObject("sections", nil),
+	mayList("toolsAdded", of(needText("name"))), mayList("toolsRemoved", of(needText("name"))), messageTime,
+)
 
 // piAnswerBlocks are the blocks of an assistant.
-var piAnswerBlocks = &shape{
-	fields: []fieldRule{needText("type")},
-	by: &variants{key: "type", others: true, of: map[string]*shape{
-		"text":     textBlock,
-		"thinking": {fields: []fieldRule{needText("thinking"), mayText("thinkingSignature")}},
-		"toolCall": {fields: []fieldRule{needText("id"), needText("name"), {key: "arguments", kinds: rawjson.Object, fill: `"arguments":{}`}}},
-	}},
-}
+var piAnswerBlocks = blocks(map[string]*shape{"text": textBlock, "thinking": thinkingBlock, "toolCall": toolCall})
 
 // piMessageRules are the rules for a message, by its role.
-var piMessageRules = &shape{fields: []fieldRule{{key: "role", kinds: rawjson.String, notEmpty: true}}, by: &variants{key: "role", of: map[string]*shape{
-	"system": piSystem,
-	"user":   {fields: []fieldRule{contentRule(rawjson.String | rawjson.Array), mayNumber("timestamp")}},
-	"assistant": {fields: []fieldRule{
-		{key: "content", kinds: rawjson.Array, elements: rawjson.Object, each: piAnswerBlocks},
-		{key: "usage", kinds: rawjson.Object, members: usageRules, fill: noUsage},
-		mayText("api"), mayText("provider"), mayText("model"), mayText("responseModel"),
-		mayText("stopReason"), mayText("errorMessage"), mayNumber("timestamp"),
-	}},
-	"toolResult": {fields: []fieldRule{
-		needText("toolCallId"), needText("toolName"), contentRule(rawjson.Array), mayBool("isError"), piUsage, mayNumber("timestamp"),
-	}},
-	"bashExecution": {fields: []fieldRule{
-		needText("command"), {key: "output", kinds: rawjson.String, fill: `"output":""`},
-		mayNumber("exitCode"), mayBool("cancelled"), mayBool("truncated"), mayBool("excludeFromContext"), mayNumber("timestamp"),
-	}},
-	"custom": {fields: []fieldRule{
-		needText("customType"), contentRule(rawjson.String | rawjson.Array), mayBool("display"), mayNumber("timestamp"),
-	}},
-	"branchSummary":     {fields: []fieldRule{needText("summary"), mayText("fromId"), mayNumber("timestamp")}},
-	"compactionSummary": {fields: []fieldRule{needText("summary"), {key: "tokensBefore", kinds: rawjson.Number}, mayNumber("timestamp")}},
-}}}
+var piMessageRules = roles(map[string]*shape{
+	"system": piSystem, "user": userRole,
+	"assistant": of(
+		needList("content", piAnswerBlocks), answerUsage, mayText("api"), mayText("provider"), mayText("model"),
+		mayText("responseModel"), mayText("stopReason"), mayText("errorMessage"), messageTime,
+	),
+	"toolResult": of(
+		needText("toolCallId"), needText("toolName"), needList("content", writtenBlocks), mayBool("isError"), piUsage, messageTime,
+	),
+	"bashExecution": of(
+		needText("command"), outputRule, mayNumber("exitCode"), mayBool("cancelled"), mayBool("truncated"),
+		mayBool("excludeFromContext"), messageTime,
+	),
+	"custom": extensionRole, "branchSummary": branchSummaryRole,
+	"compactionSummary": of(needText("summary"), needNumber("tokensBefore"), messageTime),
+})
 
 // piEntryRules are the rules for each type that can be appended.
 var piEntryRules = map[sessioncore.EntryType][]fieldRule{
-	sessioncore.TypeMessage:             {{key: "message", kinds: rawjson.Object, object: piMessageRules}},
-	sessioncore.TypeThinkingLevelChange: {{key: "thinkingLevel", kinds: rawjson.String}},
+	sessioncore.TypeMessage:             {needObject("message", piMessageRules)},
+	sessioncore.TypeThinkingLevelChange: {needText("thinkingLevel")},
 	sessioncore.TypeModelChange:         oldModelRules,
 	sessioncore.TypeCompaction: {
-		{key: "summary", kinds: rawjson.String},
-		{key: "firstKeptEntryId", kinds: rawjson.String},
-		{key: "tokensBefore", kinds: rawjson.Number},
-		{key: "systemMessage", kinds: rawjson.Object | rawjson.Null, optional: true, object: piSystem},
-		piUsage, mayBool("fromHook"),
+		needText("summary"), needText("firstKeptEntryId"), needNumber("tokensBefore"),
+		mayObject("systemMessage", piSystem), piUsage, mayBool("fromHook"),
 	},
-	sessioncore.TypeBranchSummary: {
-		{key: "fromId", kinds: rawjson.String, notEmpty: true},
-		{key: "summary", kinds: rawjson.String},
-		piUsage, mayBool("fromHook"),
-	},
-	sessioncore.TypeCustom: {{key: "customType", kinds: rawjson.String}},
-	sessioncore.TypeCustomMessage: {
-		{key: "customType", kinds: rawjson.String},
-		contentRule(rawjson.String | rawjson.Array),
-		{key: "display", kinds: rawjson.Bool},
-	},
-	sessioncore.TypeLabel: {
-		{key: "targetId", kinds: rawjson.String},
-		{key: "label", kinds: rawjson.String | rawjson.Null, optional: true},
-	},
-	sessioncore.TypeSessionInfo: {{key: "name", kinds: rawjson.String}},
+	sessioncore.TypeBranchSummary: {needName("fromId"), needText("summary"), piUsage, mayBool("fromHook")},
+	sessioncore.TypeCustom:        {needText("customType")},
+	sessioncore.TypeCustomMessage: {needText("customType"), contentRule, needBool("display")},
+	sessioncore.TypeLabel:         {needText("targetId"), mayText("label")},
+	sessioncore.TypeSessionInfo:   {needText("name")},
 	sessioncore.TypeUsage: {
-		needText("kind"),
-		{key: "provider", kinds: rawjson.String, notEmpty: true},
-		{key: "model", kinds: rawjson.String, notEmpty: true},
-		{key: "usage", kinds: rawjson.Object, members: usageRules},
-		mayText("note"),
+		needText("kind"), needName("provider"), needName("model"), needObject("usage", usageShape), mayText("note"),
 	},
 	sessioncore.TypeContextEdit: {
-		{key: "targetId", kinds: rawjson.String, notEmpty: true},
-		{key: "replacement", kinds: rawjson.Object | rawjson.Null, members: []fieldRule{
-			{key: "content", kinds: rawjson.String | rawjson.Array, elements: rawjson.Object},
-		}},
+		needName("targetId"),
+		{key: "replacement", kinds: rawjson.Object | rawjson.Null, object: of(blocksOrText)},
 	},
 }
 
