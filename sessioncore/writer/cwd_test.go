@@ -44,7 +44,7 @@ func TestCWDHeader(t *testing.T) {
 			fill := strings.NewReplacer("CWD", cwd, "FROM", dirtest.Path(disk, plainName))
 			before, rest := "", "\nnot JSON\n"+plainUser+"{\"torn\":"
 			if test.slot {
-				before = string(titleSlot("A title", plainNow))
+				before = string(titleSlot("A title", titleByUser, plainNow))
 			}
 			const head = `{"type":"session","version":3,"id":"s",`
 			w := startWriting(t, disk, before+fill.Replace(head+test.header)+"}"+rest, Options{Root: disk.Path()})
@@ -163,7 +163,7 @@ func (brokenMove) Move(string, string, string) error { return unix.EXDEV }
 // TestCWDTakenBack: where the file cannot be moved its header is as it was.
 func TestCWDTakenBack(t *testing.T) {
 	disk, cwd := dirtest.New(t), t.TempDir()
-	content := string(titleSlot("A title", plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
+	content := string(titleSlot("A title", titleByUser, plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
 	putFile(t, disk, plainName, content)
 	w := startWaiting(t, brokenMove{disk}, "", Options{})
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EXDEV)

@@ -54,7 +54,7 @@ func (f *brokenStorage) Sync(name string) error {
 // TestFaults: the writer returns any error of the storage, and the file is unchanged.
 func TestFaults(t *testing.T) {
 	ctx := context.Background()
-	slot := string(titleSlot("old", plainNow))
+	slot := string(titleSlot("old", titleByUser, plainNow))
 	const v1 = `{"type":"session","id":"s1","timestamp":"2026-02-16T10:20:30.000Z"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n"
 	mode := func(w *writing) error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err }
 	writes := map[string]struct {

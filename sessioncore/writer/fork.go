@@ -156,7 +156,7 @@ func (f *newFile) header(id string, now time.Time) []byte {
 func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
 	var text []byte
 	if f.slot {
-		text = titleSlotBy(f.title, f.titleSource, now.UTC().Format(rawjson.TimestampLayout))
+		text = titleSlot(f.title, f.titleSource, now.UTC().Format(rawjson.TimestampLayout))
 	}
 	text = append(text, f.header(id, now)...)
 	switch {
@@ -166,7 +166,7 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 		b := &batch{dialect: f.dialect, now: now, form: f.form}
 		text = append(append(text, "}\n"...), b.nameLine(nameID, nil, f.title)...)
 	default:
-		for _, field := range titleFieldsBy(f.title, f.titleSource) {
+		for _, field := range titleFields(f.title, f.titleSource) {
 			if field.json != "" {
 				text = append(text, `,"`+field.key+`":`+field.json...)
 			}

@@ -137,10 +137,10 @@ func TestForkOld(t *testing.T) {
 }
 
 func TestForkWithSlot(t *testing.T) {
-	w := startMemory(t, string(titleSlot("name", plainNow))+plainFile, Options{})
+	w := startMemory(t, string(titleSlot("name", titleByUser, plainNow))+plainFile, Options{})
 	name, err := w.Fork(context.Background(), w.session, "a")
 	require.NoError(t, err)
-	require.Equal(t, string(titleSlot("name", plainNow)), fileContent(t, w.storage, name)[:slotSize])
+	require.Equal(t, string(titleSlot("name", titleByUser, plainNow)), fileContent(t, w.storage, name)[:slotSize])
 	snap, err := w.store.Session(name).Acquire(context.Background())
 	require.NoError(t, err)
 	defer snap.Release()

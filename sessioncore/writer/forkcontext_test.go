@@ -158,7 +158,7 @@ func TestOperatorForkKeepsCompaction(t *testing.T) {
 func TestForkKeepsHeader(t *testing.T) {
 	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi"`
 	slot := func(title, source string) string {
-		return string(titleSlotBy(title, source, plainNow))
+		return string(titleSlot(title, source, plainNow))
 	}
 	tests := []struct{ name, head, slot, want string }{
 		{"automatic, in the header", head + `,"title":"T","titleSource":"auto"}`, "", `,"title":"T","titleSource":"auto"}`},

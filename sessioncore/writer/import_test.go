@@ -35,7 +35,7 @@ func startImport(t *testing.T, content string) (w *writing, top string) {
 
 // TestImport: what is there is added to if a copy begins with it, but for the title slot, and never changed otherwise.
 func TestImport(t *testing.T) {
-	early, late := string(titleSlot("early", plainNow)), string(titleSlot("late", "2026-03-02T00:00:00.000Z"))
+	early, late := string(titleSlot("early", titleByUser, plainNow)), string(titleSlot("late", titleByUser, "2026-03-02T00:00:00.000Z"))
 	large := plainFile + strings.Repeat(importMore, (2*appendAtOnce)/len(importMore))
 	for _, c := range []struct {
 		name, there, copied string

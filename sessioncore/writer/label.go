@@ -18,8 +18,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	written := false // by any try: a program without the lock may have kept the line of one that failed
-	err := w.change(ctx, s, func(c *change) error {
+	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error {
 		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}
@@ -27,13 +26,8 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 		if err != nil {
 			return err
 		}
-		written = true
 		return c.commit(b.labelLine(b.leaf, b.newID(), id, label), false)
-	})
-	if !written {
-		return err
-	}
-	return w.synced(ctx, s, err)
+	}))
 }
 
 // changesLabel reports whether id has a label other than label.

@@ -28,8 +28,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	written := false // by any try: a program without the lock may have kept the line of one that failed
-	err := w.change(ctx, s, func(c *change) error {
+	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error {
 		moved, err := c.snap.Moves(target)
 		if err != nil || !moved {
 			return err
@@ -38,13 +37,8 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 		if err != nil {
 			return err
 		}
-		written = true
 		return c.commit(b.moveLine(b.newID(), target), false)
-	})
-	if !written {
-		return err
-	}
-	return w.synced(ctx, s, err)
+	}))
 }
 
 // moveLine returns an entry that moves the leaf to target.

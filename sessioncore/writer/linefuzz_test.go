@@ -68,7 +68,7 @@ func FuzzNewSession(f *testing.F) {
 // FuzzSetTitle: a title is set cleaned, or cut to fit the slot, and nothing else of the file changes; again it writes
 // nothing.
 func FuzzSetTitle(f *testing.F) {
-	slotted := string(titleSlot("old", plainNow)) + plainFile
+	slotted := string(titleSlot("old", titleByUser, plainNow)) + plainFile
 	for _, title := range []string{"", "x", " a\x1b[1m\u0085  title\n ", "\xff\xed\xa0\x80\u2028", strings.Repeat("€", 99), strings.Repeat("\"\\", 150)} {
 		for _, file := range []string{plainFile, slotted, opFile, oldFile} {
 			f.Add(file, title)

@@ -33,7 +33,7 @@ const (
 // mixFiles are the sessions that all write to: with a title in the header, with a slot, and of version 1.
 var mixFiles = map[string]string{
 	mixPlain:           plainFile,
-	"scope/slot.jsonl": string(titleSlot("old", plainNow)) + plainFile,
+	"scope/slot.jsonl": string(titleSlot("old", titleByUser, plainNow)) + plainFile,
 	"scope/old.jsonl":  `{"type":"session","id":"s1","timestamp":"` + plainNow + `"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n",
 }
 

@@ -50,8 +50,8 @@ func TestHeaders(t *testing.T) {
 		{`{"id":"","type":"session_he\u0061der"}`, sessioncore.Operator},
 		{"rubbish\n\n" + opHeader, sessioncore.Operator},
 		{"\xEF\xBB\xBF" + opHeader, sessioncore.Operator},
-		{string(titleSlot("x", plainNow)) + plainHeader, sessioncore.OMP},
-		{string(titleSlot("x", plainNow)) + opHeader, nil}, // a slot is omp's
+		{string(titleSlot("x", titleByUser, plainNow)) + plainHeader, sessioncore.OMP},
+		{string(titleSlot("x", titleByUser, plainNow)) + opHeader, nil}, // a slot is omp's
 		{`{"type":"session_header"}`, nil},
 		{`{"type":"session_header","id":7}`, nil},
 		{`{"type":"sessionHeader","id":"x"}`, nil},

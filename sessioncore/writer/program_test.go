@@ -30,7 +30,7 @@ func TestProgramOfFile(t *testing.T) {
 		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"provider":"openai","modelId":"gpt"}` + "\n", program.Pi},
 		{plainHeader + `{"type":"model_change","id":"m","parentId":null,"model":"openai/gpt"}` + "\n", program.OMP},
 		{plainFile + `{"type":"session_info","id":"i","parentId":null,"name":"x"}` + "\n", program.Pi},
-		{string(titleSlot("T", plainNow)) + plainFile, program.OMP},
+		{string(titleSlot("T", titleByUser, plainNow)) + plainFile, program.OMP},
 		{`{"type":"session","id":"s","modelId":"claude"}` + "\n", program.Pi},
 		{"nonsense\n", program.Unknown},
 		{"", program.Unknown},

@@ -153,11 +153,8 @@ func (c *change) headerEdit(members ...objectMember) fileEdit {
 // objectMember is a member of an object with its value as JSON, "" to remove it.
 type objectMember struct{ key, json string }
 
-// titleFields returns the header's members for a title that the user chose.
-func titleFields(title string) []objectMember { return titleFieldsBy(title, titleByUser) }
-
-// titleFieldsBy returns the header's members for a title and its source, "" if unknown.
-func titleFieldsBy(title, source string) []objectMember {
+// titleFields returns the header's members for a title and its source, "" if unknown.
+func titleFields(title, source string) []objectMember {
 	fields := []objectMember{{"title", ""}, {"titleSource", ""}}
 	if title != "" {
 		fields[0].json = string(rawjson.AppendQuoted(nil, title))

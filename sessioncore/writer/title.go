@@ -29,55 +29,36 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 	if len(title) > maxTitle {
 		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
 	}
-	line := title
-	title = cleanTitle(title)
-	written := false
 	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
 		return err
 	}
-	err := w.change(ctx, s, func(c *change) error {
-		old, err := c.snap.Title()
-		if err != nil {
-			return err
-		}
-		if line != "" && line == string(names.TitleLine(old)) {
-			title = old // what was read is written back
-		}
-		if c.snap.Dialect().TitleEntry {
-			var err error
-			written, err = c.setName(title)
-			return err
-		}
-		header, slot, err := c.snap.ReadHeader()
-		if err != nil {
-			return err
-		}
-		if written = !titleIs(header, slot, title); !written {
-			return nil
-		}
-		if slot == nil {
-			edits := []fileEdit{c.headerEdit(titleFields(title)...)}
-			return c.rewrite(c.migratedToo(edits), nil)
-		}
-		return c.setSlot(title)
-	})
-	if !written {
-		return err
-	}
-	return w.synced(ctx, s, err)
+	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
 }
 
-// setName appends the entry with the title, unless the session has that title already.
-func (c *change) setName(title string) (written bool, err error) {
+// setTitle is SetTitle under the lock, for a cleaned title and the line that it came in.
+func (c *change) setTitle(title, line string) error {
 	old, err := c.snap.Title()
-	if err != nil || old == title {
-		return false, err
-	}
-	b, err := c.w.batch(c.snap)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, c.commit(b.nameLine(b.newID(), b.leaf, title), false)
+	if line != "" && line == string(names.TitleLine(old)) {
+		title = old // what was read is written back
+	}
+	if c.snap.Dialect().TitleEntry {
+		b, err := c.w.batch(c.snap)
+		if err != nil || old == title {
+			return err
+		}
+		return c.commit(b.nameLine(b.newID(), b.leaf, title), false)
+	}
+	header, slot, err := c.snap.ReadHeader()
+	if err != nil || titleIs(header, slot, title) {
+		return err
+	}
+	if slot != nil {
+		return c.setSlot(title, old)
+	}
+	return c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(titleFields(title, titleByUser)...)}), nil)
 }
 
 // nameLine returns a session_info entry.
@@ -127,17 +108,19 @@ func titleIs(header, slot rawjson.Value, title string) bool {
 	return old == title && (title == "" || source == titleByUser)
 }
 
-// setSlot writes the title slot and an entry that records the change.
-func (c *change) setSlot(title string) error {
+// setSlot writes the title slot and an entry that records the change from the title old, as the newer client does.
+func (c *change) setSlot(title, old string) error {
 	b, err := c.w.batch(c.snap)
 	if err != nil {
 		return err
 	}
-	line, err := b.titleChange(title)
-	if err != nil {
-		return err
+	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
+	line = append(line, `,"source":"user"`...)
+	if old != "" {
+		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), old)
 	}
-	slot := titleSlot(title, b.now.UTC().Format(rawjson.TimestampLayout))
+	line = append(line, "}\n"...)
+	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
 	if c.snap.Version() >= sessioncore.CurrentVersion && c.hasPlaceForSlot() {
 		if line, err = c.afterTorn(line); err != nil {
 			return err
@@ -145,10 +128,10 @@ func (c *change) setSlot(title string) error {
 		_, err = c.w.journal(c.s.Name()).Replace(c.s.Name(), storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line})
 		return err
 	}
-	old, _ := c.snap.SlotRange()
+	at, _ := c.snap.SlotRange()
 	edits := []fileEdit{
-		{old.Offset, old.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
-		c.headerEdit(titleFields(title)...),
+		{at.Offset, at.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
+		c.headerEdit(titleFields(title, titleByUser)...),
 	}
 	return c.rewrite(c.migratedToo(edits), line)
 }
@@ -160,20 +143,6 @@ func (c *change) hasPlaceForSlot() bool {
 		return false
 	}
 	return bytes.IndexByte(line, '\n') == slotSize-1
-}
-
-// titleChange returns the entry that records a change of the title, as the newer client writes it.
-func (b *batch) titleChange(title string) ([]byte, error) {
-	previous, err := b.snap.Title()
-	if err != nil {
-		return nil, err
-	}
-	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
-	line = append(line, `,"source":"user"`...)
-	if previous != "" {
-		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), previous)
-	}
-	return append(line, "}\n"...), nil
 }
 
 // The sources of titles.
@@ -197,12 +166,9 @@ func titleOf(header, slot rawjson.Value) (title, source string) {
 	return title, source
 }
 
-// titleSlot returns the line of a title slot with a title that the user chose.
-func titleSlot(title, now string) []byte { return titleSlotBy(title, titleByUser, now) }
-
-// titleSlotBy returns the line of a title slot: exactly slotSize bytes, with the title cut at a code point to fit. An
+// titleSlot returns the line of a title slot: exactly slotSize bytes, with the title cut at a code point to fit. An
 // empty title has no source.
-func titleSlotBy(title, source, now string) []byte {
+func titleSlot(title, source, now string) []byte {
 	head := []byte(`{"type":"title","v":1,"title":`)
 	var tail []byte
 	if title != "" && source != "" {

@@ -40,7 +40,7 @@ func TestSetTitleInHeader(t *testing.T) {
 func TestTitleSlotLine(t *testing.T) {
 	for _, title := range []string{"", "x", strings.Repeat("x", 300), strings.Repeat("é", 200), strings.Repeat("€", 200),
 		strings.Repeat("😀", 200), strings.Repeat("\"", 200), strings.Repeat("\xed\xa0\x80", 90), "x" + strings.Repeat("€", 99)} {
-		slot := titleSlot(title, plainNow)
+		slot := titleSlot(title, titleByUser, plainNow)
 		require.Len(t, slot, slotSize)
 		require.Equal(t, byte('\n'), slot[slotSize-1])
 		line := rawjson.Value(slot[:slotSize-1])
@@ -57,11 +57,11 @@ func TestTitleSlotLine(t *testing.T) {
 func TestSetTitleInSlot(t *testing.T) {
 	ctx := context.Background()
 	every.Journals(t, func(t *testing.T, s every.Store) {
-		s.WriteFile(t, plainName, string(titleSlot("old", plainNow))+plainFile)
+		s.WriteFile(t, plainName, string(titleSlot("old", titleByUser, plainNow))+plainFile)
 		w := startWriting(t, s, "", Options{Sync: true})
 		before := w.snapshot().Stat()
 		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
-		require.Equal(t, string(titleSlot("new", plainNow))+plainFile+
+		require.Equal(t, string(titleSlot("new", titleByUser, plainNow))+plainFile+
 			`{"type":"title_change","id":"00000001","parentId":"b","timestamp":"`+plainNow+`","title":"new","source":"user","previousTitle":"old"}`+"\n", w.content())
 		require.True(t, before.SameObject(w.snapshot().Stat().Token), "in place")
 		title, err := w.snapshot().Title()
@@ -69,7 +69,7 @@ func TestSetTitleInSlot(t *testing.T) {
 		require.Equal(t, "new", title)
 		require.Equal(t, "00000001", w.leaf())
 		require.NoError(t, w.SetTitle(ctx, w.session, ""))
-		require.Equal(t, string(titleSlot("", plainNow)), w.content()[:slotSize])
+		require.Equal(t, string(titleSlot("", titleByUser, plainNow)), w.content()[:slotSize])
 	})
 }
 
@@ -78,7 +78,7 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	ctx := context.Background()
 	w := startMemory(t, `{"type":"title","v":1,"title":"old","updatedAt":"","pad":""}`+"\n"+plainFile, Options{})
 	require.NoError(t, w.SetTitle(ctx, w.session, "new"))
-	require.Equal(t, string(titleSlot("new", plainNow)), w.content()[:slotSize])
+	require.Equal(t, string(titleSlot("new", titleByUser, plainNow)), w.content()[:slotSize])
 	snap := w.snapshot()
 	require.Equal(t, 3, snap.Len())
 	title, err := snap.Title()
@@ -91,12 +91,12 @@ func TestSetTitleInOddSlot(t *testing.T) {
 
 // TestSetTitleOfOldFile: a file that has to be migrated is rewritten; both the header and the slot then have the title.
 func TestSetTitleOfOldFile(t *testing.T) {
-	w := startMemory(t, string(titleSlot("old", plainNow))+strings.Replace(plainFile, `"version":3`, `"version":2`, 1), Options{})
+	w := startMemory(t, string(titleSlot("old", titleByUser, plainNow))+strings.Replace(plainFile, `"version":3`, `"version":2`, 1), Options{})
 	require.NoError(t, w.SetTitle(t.Context(), w.session, "new"))
 	snap := w.snapshot()
 	header, slot, err := snap.ReadHeader()
 	require.NoError(t, err)
-	require.Equal(t, string(titleSlot("new", plainNow)[:slotSize-1]), string(slot))
+	require.Equal(t, string(titleSlot("new", titleByUser, plainNow)[:slotSize-1]), string(slot))
 	require.True(t, header.Member("title").Is("new"))
 	require.Equal(t, 3, snap.Version())
 	require.Equal(t, 3, snap.Len())

@@ -77,7 +77,7 @@ func TestAppendBesideRewriter(t *testing.T) {
 		"something was added":   {func(s string) string { return s + foreign }, []string{mode}, []string{"00000001"}, "a b 00000001 foreign", "foreign", nil},
 		"something else":        {func(string) string { return plainFile + foreign }, []string{mode}, []string{"00000001"}, "a b foreign 00000001", "00000001", nil},
 		"written in other ways": {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
-		"in another format": {func(s string) string { return string(titleSlot("T", plainNow)) + s }, []string{mode},
+		"in another format": {func(s string) string { return string(titleSlot("T", titleByUser, plainNow)) + s }, []string{mode},
 			[]string{"00000001"}, "a b 00000001", "00000001", nil},
 		"with an id":                   {whole, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
 		"with an id, in other ways":    {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
