@@ -35,7 +35,7 @@ var ownImports = map[string][]string{
 	"/storage/dir":                    {"/storage", "/internal/filelock", "/internal/procfs"},
 	"/storage/gzip":                   {"/budget", "/internal/unnamed", "/storage"},
 	"/storage/memory":                 {"/storage"},
-	"/storage/postgres":               {"/budget", "/internal/rawjson", "/internal/unnamed", "/storage"},
+	"/storage/postgres":               {"/budget", "/internal/unnamed", "/names", "/storage"},
 	"/storage/postgres/postgrestest":  {},
 	"/storage/redact":                 {"/internal/secrets", "/storage"},
 	"/storage/storagetest":            {"/storage"},

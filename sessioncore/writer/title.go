@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
-	slotSize = 256
+	slotSize = names.SlotSize
 	// maxTitle is the maximum length of a title in bytes (docs/design.md section 2, title).
 	maxTitle = 4 << 10
 )
@@ -166,33 +165,10 @@ func titleOf(header, slot rawjson.Value) (title, source string) {
 	return title, source
 }
 
-// titleSlot returns the line of a title slot: exactly slotSize bytes, with the title cut at a code point to fit. An
-// empty title has no source.
+// titleSlot returns the line of a title slot. An empty title has no source.
 func titleSlot(title, source, now string) []byte {
-	head := []byte(`{"type":"title","v":1,"title":`)
-	var tail []byte
-	if title != "" && source != "" {
-		tail = rawjson.AppendQuoted([]byte(`,"source":`), source)
+	if title == "" {
+		source = ""
 	}
-	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), now)
-	tail = append(tail, `,"pad":"`...)
-	const end = "\"}\n"
-	room := slotSize - len(head) - len(tail) - len(end)
-	quoted := rawjson.AppendQuoted(nil, title)
-	for cut := len(title); len(quoted) > room; {
-		cut = lastRuneStart(title[:cut])
-		quoted = rawjson.AppendQuoted(nil, title[:cut])
-	}
-	line := append(append(head, quoted...), tail...)
-	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
-	return append(line, end...)
-}
-
-// lastRuneStart returns where the last code point of a WTF-8 text begins.
-func lastRuneStart(text string) int {
-	i := len(text) - 1
-	for i > 0 && text[i]&0xC0 == 0x80 {
-		i--
-	}
-	return i
+	return names.TitleSlot(title, source, now)
 }

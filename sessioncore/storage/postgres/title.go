@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
 
 // title is the title columns of a row. The client lays them over the title slot of the content when it reads it.
@@ -13,12 +13,7 @@ type title struct {
 	updated      *string // nil if there is no title to lay over
 }
 
-const (
-	// slotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
-	slotSize = 256
-	// maxSlotTitle is more than the longest title that fits.
-	maxSlotTitle = slotSize
-)
+const slotSize = names.SlotSize
 
 // slot is a title slot as it is read.
 type slot struct {
@@ -51,34 +46,12 @@ func (t title) line() []byte {
 	if t.updated == nil || *t.updated == "" {
 		return nil
 	}
-	head := []byte(`{"type":"title","v":1,"title":`)
-	var tail []byte
-	if t.source != nil && (*t.source == "user" || *t.source == "auto") {
-		tail = rawjson.AppendQuoted([]byte(`,"source":`), *t.source)
-	}
-	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), *t.updated)
-	tail = append(tail, `,"pad":"`...)
-	const end = "\"}\n"
-	room := slotSize - len(head) - len(tail) - len(end)
-	quoted := []byte(`""`)
-	if len(quoted) > room {
-		return nil
-	}
-	text := ""
+	text, source := "", ""
 	if t.text != nil {
 		text = *t.text
 	}
-	for i, r := range text {
-		if i > maxSlotTitle {
-			break
-		}
-		longer := rawjson.AppendQuoted(nil, text[:i+len(string(r))])
-		if len(longer) > room {
-			break
-		}
-		quoted = longer
+	if t.source != nil && (*t.source == "user" || *t.source == "auto") {
+		source = *t.source
 	}
-	line := append(append(head, quoted...), tail...)
-	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
-	return append(line, end...)
+	return names.TitleSlot(text, source, *t.updated)
 }
