@@ -24,22 +24,19 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 	var tried tries
 	// Under the lock the file is read anyway. So if its format was read a moment ago, use that to check the lines
 	// and save a read; but do not refuse a line because of it.
-	if f, ok := s.RecentFormat(); ok {
-		if drafts, bad := w.drafts(s, f, lines); bad == nil {
-			if ids, err = w.appendDrafts(ctx, s, f, drafts, nil, &tried); !errors.Is(err, errFormat) {
+	f, recent := s.RecentFormat()
+	for range staleTries {
+		if !recent {
+			if f, err = s.Format(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if drafts, bad := w.drafts(s, f, lines); bad == nil || !recent {
+			if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
 				return ids, err
 			}
 		}
-	}
-	for range staleTries {
-		f, err := s.Format(ctx)
-		if err != nil {
-			return nil, err
-		}
-		drafts, bad := w.drafts(s, f, lines)
-		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
-			return ids, err
-		}
+		recent = false
 	}
 	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errFormat)
 }

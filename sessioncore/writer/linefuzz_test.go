@@ -105,50 +105,6 @@ func FuzzSetTitle(f *testing.F) {
 	})
 }
 
-// FuzzFork: a fork at an entry has the context that the session has there, and leaves the session as it was.
-func FuzzFork(f *testing.F) {
-	for _, file := range []string{plainFile, opFile, oldFile} {
-		for n := range uint(4) {
-			f.Add(file, n)
-		}
-	}
-	f.Fuzz(func(t *testing.T, file string, n uint) {
-		if file == "" {
-			return
-		}
-		w := startMemory(t, file, Options{})
-		source, err := w.session.Acquire(context.Background())
-		if err != nil || source.Len() == 0 {
-			if err == nil {
-				source.Release()
-			}
-			return
-		}
-		defer source.Release()
-		e := sessioncore.Entry(n % uint(source.Len()))
-		id, ok := source.ID(e)
-		if at, err := source.Find(id); !ok || err != nil || at != e {
-			return
-		}
-		name, err := w.Fork(context.Background(), w.session, id)
-		require.Equal(t, file, w.content())
-		if err != nil {
-			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
-			return
-		}
-		fork, err := w.store.Session(name).Acquire(context.Background())
-		require.NoError(t, err)
-		defer fork.Release()
-		problems, _ := fork.Problems()
-		for _, p := range problems {
-			require.NotContains(t, []sessioncore.ProblemKind{sessioncore.ProblemSkipped, sessioncore.ProblemNoObject, sessioncore.ProblemHeader, sessioncore.ProblemRepeated}, p.What)
-		}
-		leaf, err := fork.Leaf()
-		require.NoError(t, err)
-		require.Equal(t, contextAt(t, source, e), contextAt(t, fork, leaf))
-	})
-}
-
 // FuzzParseLabelLine: a line that is accepted is shown as a line that says the same.
 func FuzzParseLabelLine(f *testing.F) {
 	for _, line := range []string{"a b", "a\tb c", "a", "", "\t", `a\tb	c\\\n`, `a	\u001b\ud800`, `a \q`, "\xff \xfe", `a	\u00`} {

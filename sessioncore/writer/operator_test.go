@@ -277,15 +277,6 @@ func TestOperatorTitle(t *testing.T) {
 	}
 }
 
-// TestOperatorLabels: set, changed and cleared in each way.
-func TestOperatorLabels(t *testing.T) {
-	w := startMemory(t, opFile+
-		opLine(0, "label", `"target_id":"a","label":"x"`)+opLine(1, "label", `"target_id":"b","label":"y"`)+
-		opLine(2, "label", `"target_id":"c","label":"z"`)+opLine(3, "label", `"target_id":"gone","label":"w"`)+
-		opLine(4, "label", `"target_id":"a"`)+opLine(5, "label", `"target_id":"b","label":null`)+opLine(6, "label", `"target_id":"c","label":""`), Options{})
-	require.Equal(t, "gone\tw\n", labelsOf(t, w.snapshot()))
-}
-
 func TestOperatorHeaderDocument(t *testing.T) {
 	header := `{"type": "session_header", "id": "x", "version": 1, "timestamp": 1771237230.50, "parent_session": "p"}`
 	snap := startMemory(t, header+"\n", Options{}).snapshot()

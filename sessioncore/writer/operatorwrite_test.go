@@ -207,18 +207,6 @@ func TestOperatorNewSession(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
 }
 
-// TestOperatorAfterCut: a torn line stays, and the new entry is read, as in omp.
-func TestOperatorAfterCut(t *testing.T) {
-	for cut := len(opHeader + opUser); cut <= len(opFile); cut++ {
-		w := startMemory(t, opFile[:cut], Options{})
-		_, err := w.append(`{"type":"custom_info","id":"new","custom_type":"x"}`)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(w.content(), opFile[:cut]))
-		require.Equal(t, "new", w.leaf())
-		checkAsDocumented(t, w.content(), w.snapshot())
-	}
-}
-
 // TestOperatorRoundTrips: whatever is done to a session, a reader by operator's documentation sees the same in the file.
 func TestOperatorRoundTrips(t *testing.T) {
 	ctx := context.Background()

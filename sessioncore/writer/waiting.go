@@ -69,6 +69,7 @@ func NewWaiting(disk storage.Files, limit *budget.Budget) *Waiting {
 // Has reports whether a session is in memory only.
 func (w *Waiting) Has(name string) bool { return w.find(name) != nil }
 
+// find returns a session in memory, nil if there is none. What is in it changes only under its lock.
 func (w *Waiting) find(name string) *waitingFile {
 	if w == nil {
 		return nil
@@ -76,19 +77,6 @@ func (w *Waiting) find(name string) *waitingFile {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.files[name]
-}
-
-func (w *Waiting) isUsed(name string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f := w.files[name]
-	return f != nil && f.used
-}
-
-func (w *Waiting) content(name string) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.files[name].data
 }
 
 // end makes everything that is written from now on go to disk.

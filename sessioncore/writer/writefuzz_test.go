@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,9 +12,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/persist"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // FuzzAppend: whatever is appended to whatever session, either nothing changes and the error is a
@@ -91,54 +88,4 @@ func FuzzPersist(f *testing.F) {
 		require.Equal(t, string(once.Text), string(twice.Text))
 		require.Empty(t, twice.Blobs)
 	})
-}
-
-// FuzzLabelLine: what the file labels shows is read back as it was.
-func FuzzLabelLine(f *testing.F) {
-	f.Add("a", "b")
-	f.Add("\t\n\r\\", "\xed\xa0\x80")
-	f.Fuzz(func(t *testing.T, id, label string) {
-		clean := func(s string) string { return string(joinSurrogates(appendUTF8WTF(nil, []byte(s)))) }
-		id, label = clean(id), clean(label)
-		line := names.AppendLabelField(append(names.AppendLabelField(nil, id), '\t'), label)
-		gotID, gotLabel, err := ParseLabelLine(string(line))
-		require.NoError(t, err)
-		require.Equal(t, id, gotID)
-		require.Equal(t, label, gotLabel)
-	})
-}
-
-// BenchmarkAppend: what one more entry costs must not depend on how many there are.
-func BenchmarkAppend(b *testing.B) {
-	for _, n := range []int{100, 150_000} {
-		for _, batch := range []int{1, 100} {
-			b.Run(fmt.Sprintf("%d entries, %d lines", n, batch), func(b *testing.B) {
-				disk, err := dir.Open(b.TempDir())
-				require.NoError(b, err)
-				defer disk.Close()
-				var file strings.Builder
-				file.WriteString(plainHeader)
-				parent := "null"
-				for i := range n {
-					fmt.Fprintf(&file, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"%s","message":{"role":"user","content":"hi"}}`+"\n", i, parent, plainNow)
-					parent = fmt.Sprintf(`"e%d"`, i)
-				}
-				putFile(b, disk, plainName, file.String())
-				store := sessioncore.NewStore(disk)
-				defer store.Close()
-				w, s := New(store, Options{Journal: disk}), store.Session(plainName)
-				lines := make([][]byte, batch)
-				for i := range lines {
-					lines[i] = []byte(`{"type":"message","message":{"role":"user","content":"hi"}}`)
-				}
-				snap, err := s.Acquire(context.Background())
-				require.NoError(b, err)
-				snap.Release()
-				for b.Loop() {
-					_, err := w.Append(context.Background(), s, lines...)
-					require.NoError(b, err)
-				}
-			})
-		}
-	}
 }

@@ -253,7 +253,7 @@ func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done boo
 		return false, err
 	}
 	defer func() { _ = unlock() }()
-	if !w.opts.Waiting.Has(name) || !anyway && !w.opts.Waiting.isUsed(name) {
+	if f := w.opts.Waiting.find(name); f == nil || !anyway && !f.used {
 		return false, nil
 	}
 	return true, w.keep(name, nil)
@@ -262,7 +262,7 @@ func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done boo
 // keep puts a waiting session on disk, with more added to its end. Callers must hold its lock.
 func (w *Writer) keep(name string, more []byte) error {
 	err := storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
-		_, err := out.Write(w.opts.Waiting.content(name))
+		_, err := out.Write(w.opts.Waiting.find(name).data)
 		if err == nil {
 			_, err = out.Write(more)
 		}
