@@ -100,7 +100,7 @@ func (b *Blobs) Close() { b.Storage.Close() }
 
 // isWhole asks the server whether a blob is what its name says. version is the state of the row in which it is.
 func (b *Blobs) isWhole(path string) (version string, whole bool, err error) {
-	err = b.try(func(ctx context.Context, c conn) error {
+	err = b.try(readLimit, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, `SELECT xmin::text, encode(sha256(content), 'hex') = path FROM `+b.quoted+` WHERE path = $1`, path).Scan(&version, &whole)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -10,7 +10,7 @@ import (
 )
 
 // node is a name in the catalogue: a file if it has a row, otherwise a directory, which is there as long as a row is
-// below it or somebody made it.
+// below it.
 type node struct {
 	parent   *node
 	name     string // in parent
@@ -89,9 +89,6 @@ func (s *Storage) find(name string) *node {
 // enter returns the node of a name, and makes it and its directories where they are missing. Callers must hold s.mu.
 func (s *Storage) enter(name string) *node {
 	n := s.root
-	if name == "" {
-		return n
-	}
 	for part := range strings.SplitSeq(name, "/") {
 		child := n.children[part]
 		if child == nil {
@@ -264,13 +261,4 @@ func (s *Storage) checkParent(op, name string) error {
 		return missing(op, name)
 	}
 	return nil
-}
-
-// dir returns the node of a directory. Callers must hold s.mu.
-func (s *Storage) dir(op, name string) (*node, error) {
-	n, err := s.lookUp(op, name)
-	if err == nil && n.row != nil {
-		return nil, missing(op, name)
-	}
-	return n, err
 }

@@ -136,12 +136,7 @@ func (s *Storage) readFor(ctx context.Context, limit time.Duration, do func(ctx 
 }
 
 // try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
-func (s *Storage) try(do func(ctx context.Context, c conn) error) error {
-	return s.tryFor(readLimit, do)
-}
-
-// tryFor is try for what may take longer.
-func (s *Storage) tryFor(limit time.Duration, do func(ctx context.Context, c conn) error) error {
+func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	if reason := s.broken.Load(); reason != nil {
 		return *reason
 	}

@@ -253,7 +253,7 @@ const secondsOfMiB = 1
 func (c *content) readOn(t *text, known text, version string) (now facts, err error) {
 	f, _ := c.facts()
 	same := true
-	err = c.s.tryFor(readLimit+time.Duration(f.size>>20)*secondsOfMiB*time.Second, func(ctx context.Context, conn conn) error {
+	err = c.s.try(readLimit+time.Duration(f.size>>20)*secondsOfMiB*time.Second, func(ctx context.Context, conn conn) error {
 		if t.n, t.data = known.n, t.data[:min(known.n, int64(len(t.data)))]; t.file != nil {
 			if err := t.file.Cut(known.n); err != nil {
 				return err

@@ -39,7 +39,7 @@ func (c *content) begins(now facts, head []byte, asked int64) error {
 
 // heads reads the beginnings of rows.
 func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
-	err = s.try(func(ctx context.Context, c conn) error {
+	err = s.try(readLimit, func(ctx context.Context, c conn) error {
 		found, heads = found[:0], heads[:0]
 		rows, err := c.Query(ctx, s.sql.heads, paths, headSize)
 		if err != nil {

@@ -157,28 +157,25 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	if only != nil {
 		return storage.ListOnly(s, dir, only, f)
 	}
-	return s.inDir(dir, func(n *node) {
-		for name, child := range n.children {
-			st := s.statOf(child)
-			if !f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }}) {
-				return
-			}
-		}
-	})
-}
-
-// inDir calls f with a directory as it is now.
-func (s *Storage) inDir(dir string, f func(n *node)) error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, err := s.dir("open", dir)
-	if err == nil {
-		f(n)
+	n, err := s.lookUp("open", dir)
+	switch {
+	case err != nil:
+		return err
+	case n.row != nil:
+		return missing("open", dir)
 	}
-	return err
+	for name, child := range n.children {
+		st := s.statOf(child)
+		if !f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }}) {
+			break
+		}
+	}
+	return nil
 }
 
 // Stat implements storage.Storage.

@@ -19,9 +19,6 @@ type queries struct {
 	lockPath, unlockPath        string
 }
 
-// factColumns are what facts are read from, in the order of scanFacts.
-const factColumns = `path, xmin::text, octet_length(content)::bigint, mtime_ms`
-
 // tableOf is what a table holds.
 type tableOf int
 
@@ -34,15 +31,12 @@ const (
 func makeQueries(table string, of tableOf) queries {
 	titles := of == ofSessions
 	q := queries{titles: titles}
-	columns := func(of string) string {
-		list := strings.Split(factColumns, ", ")
-		if titles {
-			list = append(list, "title", "title_source", "title_updated_at")
-		} else {
-			list = append(list, "NULL::text", "NULL::text", "NULL::text")
-		}
-		return strings.Join(list, ", ")
-	}("")
+	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` // in the order of maybeFacts.targets
+	if titles {
+		columns += `title, title_source, title_updated_at`
+	} else {
+		columns += `NULL::text, NULL::text, NULL::text`
+	}
 	utf8, kind, shown := `convert_to(content, 'UTF8')`, `text`, `starts_with(path, $1)`
 	if of == ofBlobs {
 		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
@@ -82,8 +76,8 @@ func makeQueries(table string, of tableOf) queries {
 	set, names, values := "", "", ""
 	if titles {
 		set, names, values = `, title = $5, title_source = $6, title_updated_at = $7`, `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
-		q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` + later +
-			`, title = $5, title_source = $6, title_updated_at = $7` + asRead + ` RETURNING ` + columns
+		q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
+			later + set + asRead + ` RETURNING ` + columns
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::` + kind + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
