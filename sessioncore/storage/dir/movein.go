@@ -1,8 +1,11 @@
 package dir
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -93,4 +96,84 @@ func (c calls) renameNew(fromDir int, from string, toDir int, to string) error {
 	}
 	_ = unix.Unlinkat(fromDir, from, 0)
 	return nil
+}
+
+// This file saves what programs without the lock append to a file while it is replaced: between the last stat and the
+// rename, and afterwards through a descriptor that they opened before.
+
+const (
+	// carryLimit is how long to wait for a program that still has the replaced file open. The lock is held meanwhile,
+	// so it is shorter than the time that others wait for the lock.
+	carryLimit = storage.LockLimit / 2
+	// carryPoll is how often the replaced file is checked.
+	carryPoll = time.Millisecond
+	// carryUnseen is how long to wait if it is unknown whether the file is open. Programs that append a line are done
+	// by then.
+	carryUnseen = 20 * time.Millisecond
+)
+
+// carryOver appends to the new file what was appended to the replaced one beyond offset from, its size when it was
+// read. It waits for programs that have the replaced file open; no other can open it, since it has no name.
+func (t *temporary) carryOver(sys calls, from int64) {
+	if t.old < 0 {
+		return
+	}
+	for start := time.Now(); ; time.Sleep(carryPoll) {
+		// Ask for the lease before reading: a program that has closed the file by now has written all it will.
+		state := lease(t.old)
+		waited := time.Since(start)
+		last := state == storage.WritersNone || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
+		n, err := t.carry(sys, from, last)
+		if err != nil {
+			slog.Error("what another program wrote to a session while it was replaced is lost", "session", t.name, "err", err)
+			return
+		}
+		from += n
+		if last {
+			if state == storage.WritersPresent {
+				slog.Warn("a program still writes to a session's file that was replaced", "session", t.name)
+			}
+			return
+		}
+	}
+}
+
+// carry appends the replaced file's bytes from offset from on, only whole lines unless all is set. It returns how
+// many bytes it appended.
+func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err error) {
+	st, err := fstat(t.old)
+	if err != nil || st.Size <= from {
+		return 0, err
+	}
+	more := make([]byte, st.Size-from)
+	n, err := preadFull(t.old, more, from)
+	if err != nil {
+		return 0, err
+	}
+	if more = more[:n]; !all {
+		more = more[:bytes.LastIndexByte(more, '\n')+1]
+	}
+	// Other programs may append to the new file already.
+	if _, err := unix.FcntlInt(uintptr(t.fd), unix.F_SETFL, unix.O_APPEND); err != nil {
+		return 0, err
+	}
+	w := descriptorWriter{sys: sys, fd: t.fd}
+	written, err := w.Write(more)
+	return int64(written), err
+}
+
+// preadFull reads from offset off until p is full or the file ends.
+func preadFull(fd int, p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		var got int
+		err := retry(func() (err error) {
+			got, err = unix.Pread(fd, p[n:], off+int64(n))
+			return err
+		})
+		if err != nil || got == 0 {
+			return n, err
+		}
+		n += got
+	}
+	return n, nil
 }
