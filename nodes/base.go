@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,8 +16,10 @@ type node struct {
 	view *View
 }
 
-// path returns the node's path in the mount, for the log.
-func (n *node) path() string { return n.Path(nil) }
+// path returns the path in the mount of the node, or of a name in it.
+func (n *node) path(name ...string) string {
+	return strings.Join(append([]string{n.Path(nil)}, name...), "/")
+}
 
 // attributer is every node: it fills in its attributes, for Lookup, Getattr and Setattr alike.
 type attributer interface {
@@ -67,61 +70,49 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 
 // Setattr is refused, except by control files and leaf, which override it.
 func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
-	return n.denyWrite("setattr", n.path())
-}
-
-// denyWrite refuses what would change something that is never changed through the mount; path is what was to be changed.
-func (n *node) denyWrite(op, path string) syscall.Errno {
-	if n.view.Archived() {
-		return n.denyArchived(path)
-	}
-	return n.denyGenerated(op, path)
+	return n.denyWrite("setattr")
 }
 
 // go-fuse allows removals by default; in directories all changes are refused (docs/design.md section 7).
 
-func (d *directory) refuse(op, name string) syscall.Errno {
-	return d.denyWrite(op, d.path()+"/"+name)
-}
-
 // Create is refused.
 func (d *directory) Create(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
-	return nil, nil, 0, d.refuse("create", name)
+	return nil, nil, 0, d.denyWrite("create", name)
 }
 
 // Mkdir is refused.
 func (d *directory) Mkdir(_ context.Context, name string, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.refuse("mkdir", name)
+	return nil, d.denyWrite("mkdir", name)
 }
 
 // Mknod is refused.
 func (d *directory) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.refuse("mknod", name)
+	return nil, d.denyWrite("mknod", name)
 }
 
 // Symlink is refused.
 func (d *directory) Symlink(_ context.Context, _, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.refuse("symlink", name)
+	return nil, d.denyWrite("symlink", name)
 }
 
 // Link is refused.
 func (d *directory) Link(_ context.Context, _ fusefs.InodeEmbedder, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.refuse("link", name)
+	return nil, d.denyWrite("link", name)
 }
 
 // Unlink is refused.
 func (d *directory) Unlink(_ context.Context, name string) syscall.Errno {
-	return d.refuse("unlink", name)
+	return d.denyWrite("unlink", name)
 }
 
 // Rmdir is refused.
 func (d *directory) Rmdir(_ context.Context, name string) syscall.Errno {
-	return d.refuse("rmdir", name)
+	return d.denyWrite("rmdir", name)
 }
 
 // Rename is refused.
 func (d *directory) Rename(_ context.Context, name string, _ fusefs.InodeEmbedder, _ string, _ uint32) syscall.Errno {
-	return d.refuse("rename", name)
+	return d.denyWrite("rename", name)
 }
 
 // Fsync has nothing to do: nothing is written.

@@ -17,16 +17,14 @@ import (
 // can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
-func makeBranches(d *SessionDir) fusefs.InodeEmbedder {
-	return &BranchesDir{newSnapshotDir(d.view, d.session)}
-}
+func makeBranches(d *SessionDir) fusefs.InodeEmbedder { return &BranchesDir{d.part()} }
 
 // find finds a fixed name, or the branch to any entry, by a link.
 func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	switch it.name {
 	case layout.BranchIDs:
 		return child{kind: kindStatic, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-			return &BranchIDsDir{newSnapshotDir(d.view, d.session)}
+			return &BranchIDsDir{d.part()}
 		}}, nil
 	case layout.CurrentBranch:
 		return d.link(kindStatic, nil, inSession(d.session, currentBranch)), nil
@@ -77,6 +75,6 @@ func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it it
 	}
 	d.fillBranchDir(snap, e, out)
 	return child{kind: kindBranch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &BranchDir{newSnapshotDir(d.view, d.session), it.name}
+		return &BranchDir{d.part(), it.name}
 	}}, nil
 }

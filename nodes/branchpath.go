@@ -19,7 +19,7 @@ const pathToSession = "../../../../"
 type BranchPathDir struct{ BranchDir }
 
 func makeBranchPath(d *BranchDir) fusefs.InodeEmbedder {
-	return &BranchPathDir{BranchDir{newSnapshotDir(d.view, d.session), d.name}}
+	return &BranchPathDir{BranchDir{d.part(), d.name}}
 }
 
 // find finds an entry of the branch by the whole name: its number, what it is and the name of its file.

@@ -16,9 +16,7 @@ import (
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
 
-func makeByLabel(d *SessionDir) fusefs.InodeEmbedder {
-	return &ByLabelDir{newSnapshotDir(d.view, d.session)}
-}
+func makeByLabel(d *SessionDir) fusefs.InodeEmbedder { return &ByLabelDir{d.part()} }
 
 // find finds a label.
 func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {

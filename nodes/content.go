@@ -66,7 +66,7 @@ var _ = (fusefs.NodeOpener)((*ContentFile)(nil))
 // Open makes the content.
 func (f *ContentFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	hold := f.view.Memory.Hold()
 	c, err := f.render(ctx, &hold)

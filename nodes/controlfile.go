@@ -86,7 +86,7 @@ var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 // has that, but not last-error, which is about lines.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if f.view.Archived() {
-		return f.denyWrite("setattr", f.path())
+		return f.denyWrite("setattr")
 	}
 	errno := f.Getattr(ctx, fh, out)
 	if errno != 0 {
@@ -112,7 +112,7 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) && f.view.Archived() {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	h := &controlHandle{
 		file: f, empty: f.empty, single: f.single,

@@ -95,7 +95,7 @@ func (d *directory) enter(ctx context.Context, dir dirNode, snap *sessioncore.Sn
 // noted.
 func (d *directory) noName(dir dirNode, name string, err error) syscall.Errno {
 	if what := dir.noted(); what != "" && name[0] != '.' {
-		return d.view.refuseLookup(what, name, d.path()+"/"+name, err)
+		return d.view.refuseLookup(what, name, d.path(name), err)
 	}
 	return d.fail("lookup", err, name)
 }

@@ -107,7 +107,7 @@ var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
 // have continued beyond it: the kernel then looks up the path again and retries.
 func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	snap, e, err := f.find(ctx)
 	if err != nil {

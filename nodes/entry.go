@@ -89,7 +89,7 @@ var _ = (fusefs.NodeOpener)((*EntryFile)(nil))
 // looks up the path again and retries, so that a size that it has cached never truncates a read.
 func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	snap, e, err := f.find(ctx)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"syscall"
 
 	"sessionfs/sessioncore"
@@ -19,7 +18,7 @@ import (
 
 // The reasons that this package gives itself say what to do.
 var (
-	errArchived = errors.New("the session is archived")
+	errArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
@@ -131,13 +130,12 @@ func staleIfGone(err error) error {
 // it all.
 func (n *node) fail(op string, err error, name ...string) syscall.Errno {
 	errno := errnoOf(err)
-	at := func() string { return path.Join(n.path(), path.Join(name...)) }
 	switch {
 	case errno == 0, errno == syscall.ENOENT, errno == syscall.EINTR, errors.Is(err, errReplaced):
 	case errno == syscall.EIO:
-		n.view.Log.Error("backing I/O failed", "op", op, "path", at(), "err", err)
+		n.view.Log.Error("backing I/O failed", "op", op, "path", n.path(name...), "err", err)
 	default:
-		n.view.Log.Warn("refused", "op", op, "path", at(), "errno", errno, "err", err)
+		n.view.Log.Warn("refused", "op", op, "path", n.path(name...), "errno", errno, "err", err)
 	}
 	return errno
 }

@@ -218,7 +218,7 @@ var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
 // Open renders the file from the current snapshot.
 func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	h, errno := f.handle(ctx)
 	if errno != 0 {

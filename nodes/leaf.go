@@ -43,10 +43,10 @@ func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.S
 		return errno
 	}
 	if l.view.Archived() {
-		return l.denyWrite("setattr", l.path())
+		return l.denyWrite("setattr")
 	}
 	if _, setsMode := in.GetMode(); setsMode || setsOwner(in, out) {
-		return l.denyWrite("setattr", l.path())
+		return l.denyWrite("setattr")
 	}
 	return 0
 }

@@ -110,7 +110,7 @@ var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
 // Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if d.view.Archived() {
-		return nil, d.refuse("symlink", name)
+		return nil, d.denyWrite("symlink", name)
 	}
 	if name == leafName {
 		if errno := d.branch(ctx, target, true); errno != 0 {
@@ -134,13 +134,13 @@ var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 // a moment later. A pending link is removed.
 func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
 	if d.view.Archived() {
-		return d.refuse("unlink", name)
+		return d.denyWrite("unlink", name)
 	}
 	switch {
 	case d.removePending(name):
 		return 0
 	case name != leafName:
-		return d.refuse("unlink", name)
+		return d.denyWrite("unlink", name)
 	case !d.hideLeaf():
 		return syscall.ENOENT
 	}
@@ -152,11 +152,11 @@ var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
 // Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
 func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
 	if d.view.Archived() {
-		return d.refuse("rename", name)
+		return d.denyWrite("rename", name)
 	}
 	target, waiting := d.pendingTarget(name)
 	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
-		return d.refuse("rename", name)
+		return d.denyWrite("rename", name)
 	}
 	if flags&^renameNoReplace != 0 {
 		return syscall.EINVAL
@@ -209,7 +209,7 @@ func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, e
 }
 
 func (d *SessionDir) refused(err error) syscall.Errno {
-	return d.view.refuse(d.session.Name(), leafName, d.path()+"/"+leafName, err)
+	return d.view.refuse(d.session.Name(), leafName, d.path(leafName), err)
 }
 
 // newPendingLink returns the link that waits under a name; after it was renamed, it shows the leaf.

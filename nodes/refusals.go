@@ -93,20 +93,6 @@ func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
 	return errno
 }
 
-// denyGenerated records why something cannot be changed that no write changes, and returns the errno.
-func (n *node) denyGenerated(op, path string) syscall.Errno {
-	session, ok := n.inSession()
-	how := "new-session makes sessions, and sessionfs import brings in those of elsewhere; in a session's directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
-	if ok {
-		how = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it, and sessionfs import adds what a copy of it has more"
-	}
-	const errno = syscall.EPERM
-	n.view.noteRefusal(session, path, path, errno, fmt.Errorf("%w; %s", errDenied, how), func() {
-		n.view.Log.Info("refused", "op", op, "path", path, "errno", errno, "why", errDenied)
-	})()
-	return errno
-}
-
 // noteRefusal records a refusal whose text is made when the function that it returns, or a reader of last-error, first
 // asks for it, after log.
 func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err error, log func()) (text func() string) {

@@ -45,9 +45,8 @@ func (d *aboutSessions) member() listing.Member {
 // snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
 type snapshotDir struct{ aboutSessions }
 
-func newSnapshotDir(view *View, session *sessioncore.Session) snapshotDir {
-	return snapshotDir{newAboutSessions(view, session)}
-}
+// part is the base of a directory that shows a part of the same session.
+func (d *aboutSessions) part() snapshotDir { return snapshotDir{newAboutSessions(d.view, d.session)} }
 
 func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
 	return d.session.Acquire(ctx)

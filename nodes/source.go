@@ -205,7 +205,7 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			d.view.Log.Error("cannot tell whether this is a session", "path", d.path()+"/"+f.Name, "err", err)
+			d.view.Log.Error("cannot tell whether this is a session", "path", d.path(f.Name), "err", err)
 			continue // one bad file must not make the listing fail
 		}
 		if isSession {

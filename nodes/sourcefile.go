@@ -69,7 +69,7 @@ var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
 // Open pins the file. Its pages stay in the kernel's cache while it does not change.
 func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if writes(flags) {
-		return nil, 0, f.denyWrite("open", f.path())
+		return nil, 0, f.denyWrite("open")
 	}
 	obj, err := storage.Await(ctx, func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
 	if err != nil {

@@ -23,9 +23,7 @@ type TreeDir struct {
 	up int // levels above the stretch's first directory, up to the session's directory
 }
 
-func makeTree(d *SessionDir) fusefs.InodeEmbedder {
-	return &TreeDir{snapshotDir: newSnapshotDir(d.view, d.session), up: 1}
-}
+func makeTree(d *SessionDir) fusefs.InodeEmbedder { return &TreeDir{snapshotDir: d.part(), up: 1} }
 
 // entry returns the entry whose directory it is; NoEntry for tree/ and .deep.
 func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
@@ -40,7 +38,7 @@ func (d *TreeDir) isTree() bool { return d.name == "" && d.up == 1 }
 // below is the directory of an entry at a place of a stretch that begins so many levels below the session's directory.
 func (d *TreeDir) below(k kind, name string, at layout.Nesting, up int) child {
 	return child{kind: k, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &TreeDir{newSnapshotDir(d.view, d.session), name, at, up}
+		return &TreeDir{d.part(), name, at, up}
 	}}
 }
 
