@@ -48,28 +48,21 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 // Find resolves a key as --resume does.
 func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) {
 	info, err := d.Listing.Resume(ctx, name, known)
+	to := ""
 	if errors.Is(err, sessioncore.ErrNotFound) && !known {
-		return d.findArchived(ctx, name)
-	}
-	if err != nil {
-		return Entry{}, err
-	}
-	return linkTo(name, info), nil
-}
-
-func (d ByID) findArchived(ctx context.Context, name string) (Entry, error) {
-	if d.Archive == nil {
-		return Entry{}, errNoKey
-	}
-	info, err := d.Archive.Resume(ctx, name, false)
-	if errors.Is(err, sessioncore.ErrNotFound) {
-		err = errNoKey
+		if d.Archive != nil {
+			to = path.Join("..", Archive)
+			info, err = d.Archive.Resume(ctx, name, false)
+		}
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			err = errNoKey
+		}
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	e := linkTo(name, info)
-	e.Session = path.Join("..", Archive, e.Session)
+	e.Session = path.Join(to, e.Session)
 	return e, nil
 }
 

@@ -32,12 +32,6 @@ type Entry struct {
 	Stat storage.Stat
 }
 
-// Sessions is the directory of the mount in which the session files lie.
-const Sessions = "sessions"
-
-// Archive is the directory of the mount in which the archived session files lie.
-const Archive = "archive"
-
 // Follow resolves a path below d to one below sessions/: through directories to a link, with what comes after that.
 // The error is that of Find, or ErrLeadsNowhere.
 func Follow(ctx context.Context, d Directory, parts []string) ([]string, error) {

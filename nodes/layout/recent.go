@@ -29,44 +29,42 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	var entries []Entry
-	d.each(sessions, func(name string, info *listing.Info) bool {
-		entries = append(entries, linkTo(name, info))
-		return true
-	})
+	for i, info := range d.infos(sessions) {
+		entries = append(entries, linkTo(recentName(i, info), info))
+	}
 	return entries, nil
 }
 
 // Find finds a link by its whole name.
-func (d Recent) Find(ctx context.Context, name string, known bool) (e Entry, err error) {
+func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
 	sessions := d.Listing.Known()
 	if !known {
 		if sessions, err = d.Listing.Sessions(ctx); err != nil {
 			return Entry{}, err
 		}
 	}
-	err = fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
-	d.each(sessions, func(called string, info *listing.Info) bool {
-		if called == name && (!known || d.Listing.IsCurrent(info)) {
-			e, err = linkTo(name, info), nil
-		}
-		return called != name
-	})
-	return e, err
-}
-
-// each calls f with the names of the links, by rank, until f returns false.
-func (d Recent) each(sessions *listing.Sessions, f func(name string, info *listing.Info) bool) {
-	rank := 0
-	for _, info := range sessions.All() {
-		if rank == recentCount {
-			return
-		}
-		if !d.Listing.HasDirectory(info) {
-			continue
-		}
-		rank++
-		if !f(names.FileName(fmt.Sprintf("%02d-%s", rank, info.DisplayName())), info) {
-			return
+	for i, info := range d.infos(sessions) {
+		if recentName(i, info) == name && (!known || d.Listing.IsCurrent(info)) {
+			return linkTo(name, info), nil
 		}
 	}
+	return Entry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+}
+
+// infos returns the sessions by rank.
+func (d Recent) infos(sessions *listing.Sessions) (infos []*listing.Info) {
+	for _, info := range sessions.All() {
+		if len(infos) == recentCount {
+			break
+		}
+		if d.Listing.HasDirectory(info) {
+			infos = append(infos, info)
+		}
+	}
+	return infos
+}
+
+// recentName returns the name of the link to the session of a rank, from 0.
+func recentName(rank int, info *listing.Info) string {
+	return names.FileName(fmt.Sprintf("%02d-%s", rank+1, info.DisplayName()))
 }

@@ -8,6 +8,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// Sessions is the directory of the mount in which the session files lie.
+const Sessions = "sessions"
+
+// Archive is the directory of the mount in which the archived session files lie.
+const Archive = "archive"
+
 // SessionSuffix ends the names of session files.
 const SessionSuffix = ".jsonl"
 
