@@ -15,80 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A conformanceCase is an agent directory with the real client's answers.
-type conformanceCase struct {
-	name string // in its folder of cases
-	dir  string
-	diff object // the keys in which we mean to differ
-}
-
-// conformanceCases are the cases of testdata/conformance, whose README says how to compare, and the others of the
-// whole collection that they are a part of, where it is at hand: beside the project, or where SESSIONFS_CONFORMANCE says.
-func conformanceCases(t *testing.T) (cases []conformanceCase) {
-	whole := os.Getenv("SESSIONFS_CONFORMANCE")
-	if whole == "" {
-		whole = "../../shared/conformance"
-	}
-	folders := []string{"../testdata/conformance", whole}
-	if _, err := os.Stat(whole); err != nil {
-		if os.Getenv(requireEnv) != "" {
-			t.Fatalf(requireEnv+" is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE names their folder", err)
-		}
-		folders = folders[:1]
-	}
-	seen := map[string]bool{}
-	for _, folder := range folders {
-		folder, err := filepath.Abs(folder)
-		require.NoError(t, err)
-		text, err := os.ReadFile(filepath.Join(folder, "differences.json"))
-		require.NoError(t, err)
-		differences := parseJSON(t, string(text)).(object)
-		found, err := filepath.Glob(filepath.Join(folder, "*/*/expected"))
-		require.NoError(t, err)
-		require.NotEmpty(t, found, folder)
-		for _, expected := range found {
-			dir := filepath.Dir(expected)
-			name, err := filepath.Rel(folder, dir)
-			require.NoError(t, err)
-			if !seen[name] {
-				seen[name] = true
-				diff, _ := differences[name].(object)
-				cases = append(cases, conformanceCase{name, dir, diff})
-			}
-		}
-	}
-	return cases
-}
-
-// largeCases are those with thousands of entries, or megabytes. In the usual run sessioncore reads them.
-var largeCases = []string{"generated/02-deep-chain", "generated/08-truncation", "generated/09-long-line", "real/pi-mono"}
-
-// TestConformance: every session of the cases shows in the mount what the real client reads.
-func TestConformance(t *testing.T) {
-	onceIsEnough(t)
-	for _, c := range conformanceCases(t) {
-		if !full() && slices.Contains(largeCases, c.name) {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			m := mountForTest(t, filepath.Join(c.dir, "agent"))
-			files, err := filepath.Glob(filepath.Join(c.dir, "expected/*.json"))
-			require.NoError(t, err)
-			require.NotEmpty(t, files)
-			for _, file := range files {
-				if base := strings.TrimSuffix(filepath.Base(file), ".json"); base != "list" {
-					sessions, err := filepath.Glob(m.path("sessions", "*", base+".jsonl"))
-					require.NoError(t, err)
-					require.Len(t, sessions, 1)
-					checkAgainst(t, strings.TrimSuffix(sessions[0], ".jsonl"), file, c.diff)
-				}
-			}
-		})
-	}
-}
-
-// TestOwnCases: the same for the project's own cases, in one mount.
+// TestOwnCases: every session of the project's own cases shows in the mount what the real client reads. Package sessioncore
+// compares the model with these and with the cases of testdata/conformance.
 func TestOwnCases(t *testing.T) {
 	onceIsEnough(t)
 	a := newAgent(t)

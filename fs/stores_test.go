@@ -273,3 +273,12 @@ func (c *markCounter) each(t testing.TB, n, times int) {
 		require.Equal(t, times, c.seen[mark(i)], "how often entry %d was seen", i)
 	}
 }
+
+// treeSum is a hash over names, content, modes and times of a directory tree on disk.
+func treeSum(t testing.TB, dir string) string { return sum256(statListing(t, dir)) }
+
+// statListing is all that there is to know of a directory on disk: the hash of each file, and modes, times, sizes and
+// targets.
+func statListing(t testing.TB, dir string) string {
+	return shell(t, `cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum && find . -printf '%P %y %m %T@ %C@ %s %l\n' | sort`, dir)
+}

@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -21,53 +20,35 @@ this line cannot be read
 {"type":"message","timestamp":"2025-01-01T00:00:04.000Z","message":{"role":"user","content":"three","timestamp":1}}
 {"type":"message","timestamp":"2025-01-01T00:0`
 
-// TestFirstWriteMigrates: reading changes nothing; the first write of any kind persists the migration with
-// the ids that were shown, and loses nothing.
+// TestFirstWriteMigrates: reading changes nothing; the first write persists the migration with the ids that were shown, which
+// follow from the file alone, and loses nothing. Package writer does it with each kind of write.
 func TestFirstWriteMigrates(t *testing.T) {
-	for name, script := range map[string]string{
-		"append": `echo '{"type":"custom","customType":"x"}' > "$1/append"`,
-		"leaf":   `ln -sfn "entries/$(ls -U "$1/entries" | sed -n 2p)" "$1/leaf"`,
-		"labels": `echo "$(ls -U "$1/entries" | sed -n '2s/.json//p') label" > "$1/labels"`,
-		"title":  `echo title > "$1/title"`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWriting(t)
-			w.write("s", v1)
-			require.NoError(t, os.Chmod(w.path("s.jsonl"), 0o600))
-			shown := names(t, w.in("entries"))
-			require.Len(t, shown, 4)
-			content := map[string]string{}
-			for _, name := range shown {
-				content[name] = w.read("entries", name)
-			}
-			w.unchanged(v1, "reading")
-			shell(t, script, w.in())
-			require.Equal(t, shown, names(t, w.in("entries"))[:4], "the ids that were shown")
-			for name, text := range content {
-				require.Equal(t, text, w.read("entries", name))
-			}
-			raw := w.raw("s")
-			require.Contains(t, raw, "\nthis line cannot be read\n")
-			require.Contains(t, raw, "\n"+`{"type":"message","timestamp":"2025-01-01T00:0`, "the torn line too")
-			require.Contains(t, raw, `"n":1.50e3`)
-			head, _, _ := strings.Cut(raw, "\n")
-			var h map[string]any
-			require.NoError(t, json.Unmarshal([]byte(head), &h))
-			require.EqualValues(t, 3, h["version"])
-			require.Equal(t, "x", h["provider"])
-			for _, name := range shown {
-				require.Contains(t, raw, "\n"+content[name], "as it was shown")
-			}
-			require.NotEmpty(t, w.read("problems.jsonl"))
-			info, err := os.Stat(w.path("s.jsonl"))
-			require.NoError(t, err)
-			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-			require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")))
-			w.remount()
-			require.Equal(t, shown, names(t, w.in("entries"))[:4])
-			require.NoError(t, put(w.in("append"), message("on")))
-			require.True(t, strings.HasPrefix(w.raw("s"), raw), "migrated once")
-			require.Equal(t, "on\n", run(t, "jq", "-r", ".message.content", w.in("leaf")))
-		})
+	w := newWriting(t)
+	w.write("s", v1)
+	require.NoError(t, os.Chmod(w.path("s.jsonl"), 0o600))
+	shown := names(t, w.in("entries"))
+	require.Equal(t, []string{"b1ea3579.json", "c9c82235.json", "fb54c441.json", "98ee97b1.json"}, shown)
+	content := map[string]string{}
+	for _, name := range shown {
+		content[name] = w.read("entries", name)
 	}
+	w.unchanged(v1, "reading")
+	run(t, "ln", "-sfn", "entries/"+shown[1], w.in("leaf"))
+	require.Equal(t, shown, names(t, w.in("entries"))[:4], "the ids that were shown")
+	raw := w.raw("s")
+	for name, text := range content {
+		require.Equal(t, text, w.read("entries", name))
+		require.Contains(t, raw, "\n"+text, "as it was shown")
+	}
+	require.Contains(t, raw, "\nthis line cannot be read\n")
+	require.Contains(t, raw, "\n"+`{"type":"message","timestamp":"2025-01-01T00:0`, "the torn line too")
+	require.Contains(t, raw, `"n":1.50e3`)
+	require.Equal(t, "3 x\n", shell(t, `head -n 1 "$1" | jq -r '"\(.version) \(.provider)"'`, w.path("s.jsonl")))
+	require.NotEmpty(t, w.read("problems.jsonl"))
+	require.Equal(t, "600 s.jsonl\n", shell(t, `cd "$1"; echo $(stat -c %a s.jsonl) $(ls -A)`, w.path("")))
+	w.remount()
+	require.Equal(t, shown, names(t, w.in("entries"))[:4])
+	require.NoError(t, put(w.in("append"), message("on")))
+	require.True(t, strings.HasPrefix(w.raw("s"), raw), "migrated once")
+	require.Equal(t, "on\n", run(t, "jq", "-r", ".message.content", w.in("leaf")))
 }
