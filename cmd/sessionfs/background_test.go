@@ -14,21 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mount is there when the command returns, and shows what it should in the mount table. Relative paths are those of the
-// caller, though the background process works in /.
-func TestBackgroundReady(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		r := s.run("agent/../agent", "./mnt/.")
-		require.Zero(t, r.code, r.stderr)
-		s.requireMounted()
-		e, ok := mountAt(s.mountpoint)
-		require.True(t, ok)
-		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, s.user.uid, s.user.uid, e.minor}, e)
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
-	})
-}
-
 // The background process holds on to nothing of where it was started.
 func TestBackgroundDetached(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {

@@ -92,13 +92,7 @@ var endings = []ending{
 	{name: "umount", root: true, end: func(s *store, _ int) result { return s.exec("umount", s.mountpoint) }},
 	{name: "umount -l", root: true, detached: true, end: func(s *store, _ int) result { return s.exec("umount", "-l", s.mountpoint) }},
 	{name: "SIGTERM", end: killing(unix.SIGTERM)},
-	{name: "SIGINT", end: killing(unix.SIGINT)},
 	{name: "SIGTERM while in use", detached: true, end: killing(unix.SIGTERM)},
-	{name: "umount -l and then SIGTERM", root: true, detached: true, end: func(s *store, pid int) result {
-		r := s.exec("umount", "-l", s.mountpoint)
-		require.NoError(s.t, unix.Kill(pid, unix.SIGTERM))
-		return r
-	}},
 	{name: "the mount point removed where it is no mount point", root: true, detached: true, end: func(s *store, _ int) result {
 		return s.exec("unshare", "--mount", "--propagation", "private", "sh", "-c", `umount -l "$1" && rmdir "$1"`, "sh", s.mountpoint)
 	}},
@@ -174,6 +168,7 @@ func TestKill(t *testing.T) {
 		save    string // a script with the session's directory and the mount as arguments
 	}{
 		{"-o sync", []string{"-o", "sync"}, ":"},
+		{"-o sync, a title", []string{"-o", "sync"}, `echo "A name" > "$1/title"`},
 		{"sync append", nil, `sync "$1/append"`},
 		{"sync new-session", nil, `sync "$2/new-session"`},
 		{"fsync(2)", nil, `python3 -c 'import os, sys; os.fsync(os.open(sys.argv[1], os.O_RDWR))' "$1/append"`},
@@ -195,20 +190,6 @@ func TestKill(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSyncTitle: with -o sync a title is on disk too once it is acknowledged; a session into which nothing was
-// typed is not.
-func TestSyncTitle(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
-	s.mount("-o", "sync")
-	titled, empty := s.newSession("/home/dev/titled"), s.newSession("/home/dev/empty")
-	r := s.exec("bash", "-c", `echo "A name" > "$1"`, "bash", s.in(titled+"/title"))
-	require.Zero(t, r.code, r)
-	s.kill()
-	require.Contains(t, s.onDisk(titled), `"title":"A name"`)
-	require.Empty(t, s.onDisk(empty))
 }
 
 // TestWrittenWhileDetached: what comes through a file that is open when the mount ends is on disk once it is

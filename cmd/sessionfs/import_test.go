@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -13,11 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
@@ -219,107 +216,6 @@ func TestImportKilled(t *testing.T) {
 		require.Equal(t, want, filesBelow(t, source))
 	}
 	require.NotZero(t, killed)
-}
-
-// TestImportAtOnce: several imports at once, into a directory that is mounted, lose nothing.
-func TestImportAtOnce(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
-	folder := filepath.Join(conformance(t), "generated")
-	s.mount()
-	var group sync.WaitGroup
-	var said [3]result
-	for n := range said {
-		cmd := s.command(program, "import", "-s", s.source, folder)
-		group.Go(func() {
-			var out bytes.Buffer
-			cmd.Stdout = &out
-			assert.NoError(t, cmd.Run())
-			said[n] = result{stdout: out.String()}
-		})
-	}
-	group.Wait()
-	all := 0
-	for _, r := range said {
-		all += strings.Count(r.stdout, "new     ")
-	}
-	want := wantedOf(t, folder, "")
-	sessions := 0
-	for name, text := range want {
-		if strings.Count(name, "/") == 2 {
-			sessions++
-		}
-		shown, err := os.ReadFile(filepath.Join(s.mountpoint, name))
-		require.NoError(t, err)
-		require.True(t, text == string(shown), name)
-	}
-	require.Equal(t, sessions, all, "each was new once")
-	want[sessionPath] = sessionText
-	require.Equal(t, want, lessBlobs(t, filesBelow(t, s.source)))
-}
-
-// TestImportBesideClient: of what a client appends meanwhile nothing is lost, and a session that one has open does not grow.
-func TestImportBesideClient(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	copied := s.mkdir("copy") + "/copy.jsonl"
-	line := func(id string) string {
-		return fmt.Sprintf(`{"type":"message","id":"%s","parentId":"aaaaaaaa","timestamp":"2026-02-16T10:20:32.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, id)
-	}
-	require.NoError(t, os.WriteFile(copied, []byte(sessionText+line("copied")), 0o600))
-	file := filepath.Join(s.source, sessionPath)
-	for range 5 {
-		require.NoError(t, os.WriteFile(file, []byte(sessionText), 0o600))
-		done := make(chan result)
-		go func() { done <- s.here("import", copied) }()
-		for n := range 40 {
-			appendAsClient(t, file, line(fmt.Sprint("client", n)))
-		}
-		r := <-done
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(string(text), sessionText))
-		for n := range 40 {
-			require.Equal(t, 1, strings.Count(string(text), line(fmt.Sprint("client", n))))
-		}
-		require.Equal(t, r.code == 0, strings.Contains(string(text), line("copied")), r)
-		require.Equal(t, r.code != 0, strings.Contains(r.stdout, "refused: "+copied+": what is there is another file"), r)
-	}
-
-	require.NoError(t, os.WriteFile(file, []byte(sessionText), 0o600))
-	holder := s.command("bash", "-c", `exec 3>>"$1"; echo; read -r`, "bash", file)
-	in, err := holder.StdinPipe()
-	require.NoError(t, err)
-	out, err := holder.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, holder.Start())
-	_, err = out.Read(make([]byte, 1))
-	require.NoError(t, err)
-	r := s.run("import", "-s", s.source, copied)
-	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.stdout, fmt.Sprintf("process %d", holder.Process.Pid))
-	require.NoError(t, in.Close())
-	_ = holder.Wait()
-	require.Equal(t, "longer  "+sessionPath+"\n0 new, 1 longer, 0 same, 0 refused\n", s.run("import", "-s", s.source, copied).stdout)
-}
-
-// appendAsClient appends as clients do that keep to the lock.
-func appendAsClient(t *testing.T, file, text string) {
-	t.Helper()
-	lock := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".lock")
-	require.True(t, eventually(func() bool {
-		f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return false
-		}
-		_, err = fmt.Fprintf(f, "%d:%d\n", os.Getpid(), time.Now().UnixMilli())
-		return err == nil && f.Close() == nil
-	}))
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(text)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, os.Remove(lock))
 }
 
 // TestImportTo: --to takes a directory in sessions/ or a working directory.
