@@ -128,12 +128,10 @@ func TestArchiveIsReadOnly(t *testing.T) {
 	}
 	attempts := map[string]func() error{
 		"append": write("append"), "labels": write("labels"), "title": write("title"), "cwd": write("cwd"), "fork": write("fork"), "new file": write("new"),
-		"mkdir":      func() error { return os.Mkdir(filepath.Join(s, "d"), 0o700) },
 		"leaf":       func() error { return os.Symlink("entries/"+entryID(0)+".json", filepath.Join(s, "tmp")) },
 		"unlink":     func() error { return os.Remove(filepath.Join(s, "leaf")) },
 		"rename":     func() error { return os.Rename(filepath.Join(s, "leaf"), filepath.Join(s, "leaf2")) },
 		"chmod":      func() error { return os.Chmod(filepath.Join(s, "append"), 0o777) },
-		"touch":      func() error { return os.Truncate(filepath.Join(s, "append"), 0) },
 		"in entries": func() error { return os.Remove(filepath.Join(s, "entries", entryID(0)+".json")) },
 	}
 	for name, try := range attempts {
@@ -152,10 +150,6 @@ func TestArchiveIsReadOnly(t *testing.T) {
 		require.ErrorIs(t, try(), syscall.EROFS)
 		require.Contains(t, run(t, "cat", m.path("last-error")), "archived")
 	}
-	_, _, err = tool(t, "ln", "-sfn", "entries/"+entryID(0)+".json", filepath.Join(s, "leaf"))
-	require.Error(t, err)
-	_, _, err = tool(t, "rm", "-rf", s)
-	require.Error(t, err)
 	_, _, err = tool(t, "ln", "-sfn", m.path("archive/p/s/entries", entryID(0)+".json"), m.session("live", "leaf"))
 	require.Error(t, err, "an entry of another session")
 	now, err := os.ReadFile(file)

@@ -94,22 +94,6 @@ func TestEntryTimes(t *testing.T) {
 	require.True(t, slices.IsSorted(times), "%q", times)
 }
 
-// TestRewrittenEntryIsNoticed: an entry rewritten at the same size and time has another ctime, which is
-// what backup programs compare.
-func TestRewrittenEntryIsNoticed(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s"), entry(0, "e0", "", "one"))
-	change := func() string {
-		var st unix.Stat_t
-		m := mountForTest(t, a.dir)
-		require.NoError(t, unix.Stat(m.session("s", "entries/e0.json"), &st))
-		return strconv.FormatInt(st.Ctim.Nano(), 10)
-	}
-	before := change()
-	a.replace("s", header("s"), entry(0, "e0", "", "two"))
-	require.NotEqual(t, before, change())
-}
-
 // TestModesMirror: modes and owners are those of the backing file throughout, but that a file which refuses writing
 // says so.
 func TestModesMirror(t *testing.T) {

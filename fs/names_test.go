@@ -109,7 +109,7 @@ func TestNamesInMount(t *testing.T) {
 		require.Equal(t, treeNameOf(id), tree[n+1], "%q", id)
 		text, err := os.ReadFile(m.session("names", "tree", tree[n+1], "entry.json"))
 		require.NoError(t, err, "%q", id)
-		require.Equal(t, id, parseJSON(t, string(text)).(object)["id"])
+		require.Contains(t, string(text), `"id":`+quoted(id)+",")
 	}
 	for _, other := range []string{"%61", "%2f", "%", "x~1", "~", "~1", "~2", "%2E.", "a%", "%ZZ", strings.Repeat("x", 201), nameOf(strings.Repeat("x", 300))} {
 		if !contains(entries, other+".json") {
@@ -128,6 +128,3 @@ func TestNamesInMount(t *testing.T) {
 func contains(list []string, name string) bool {
 	return strings.Contains("\x00"+strings.Join(list, "\x00")+"\x00", "\x00"+name+"\x00")
 }
-
-// quoted is an id as a JSON string.
-func quoted(id string) string { return canonical(id) }

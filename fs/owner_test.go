@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +29,18 @@ func (w *writing) owner() (line ownerLine) {
 	return line
 }
 
-// TestOwner: owner says who has the session open, as long as he has; it is not listed and cannot be written to.
+// withLease stands for a client from 18.4.9 on: it holds the lease whose socket's name is its argument. Its first line is
+// "ready".
+const withLease = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("\0omp-file-lock-" + sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+`
+
+// TestOwner: owner says who has the session open, as long as he has; it is not listed and cannot be written to. Who has a lease
+// keeps others from the session.
 func TestOwner(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -39,6 +51,8 @@ func TestOwner(t *testing.T) {
 
 	lease := accompany(t, withLease, socketOf(filepath.Join(state, "omp/run/session-owners/s.lock")))
 	require.Equal(t, ownerLine{Seen: "lease", PID: lease.cmd.Process.Pid, Command: "python3"}, w.owner())
+	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
+	require.Contains(t, w.read("last-error"), "holds its lease")
 	lease.end()
 	require.Zero(t, w.owner())
 	holds := accompany(t, client, w.path("s.jsonl"))

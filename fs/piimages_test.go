@@ -20,18 +20,8 @@ func pictured(base64 string) string {
 func TestPiImages(t *testing.T) {
 	const session = "sessions/--home-dev-almanac--/2024-12-03T14-00-00-000Z_8c1e7b42-90d3-4f6a-b1c7-3e5a2d9f6b44"
 	picture := strings.Repeat("iVBORw0K", sized(100_000, 10_000))
-	elsewhere := func(t *testing.T, with ...string) string {
-		dir := filepath.Join(t.TempDir(), "agent")
-		require.NoError(t, os.CopyFS(dir, os.DirFS("../testdata/pi")))
-		for _, name := range with {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600))
-		}
-		return dir
-	}
 	for name, dir := range map[string]func(*testing.T) string{
 		"in a home":               func(t *testing.T) string { return clientStore(t, "pi") },
-		"elsewhere":               func(t *testing.T) string { return elsewhere(t, "auth.json", "settings.json") },
-		"the sessions alone":      func(t *testing.T) string { return elsewhere(t) },
 		"through a symbolic link": func(t *testing.T) string { return linked(t, clientStore(t, "pi")) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,37 +106,6 @@ func TestDirectoryBecomesSession(t *testing.T) {
 	}
 }
 
-// TestReplacedByLink: a link that is put in the place of a directory is not followed, and nothing behind it is read or
-// written.
-func TestReplacedByLink(t *testing.T) {
-	for _, what := range []string{"../../top", "../agent", "sessions", "sessions/p", "blobs"} {
-		t.Run(filepath.Base(what), func(t *testing.T) {
-			w := newReplaceable(t)
-			target := filepath.Join(w.dir, what)
-			outside := filepath.Join(t.TempDir(), "outside")
-			run(t, "find", w.m.dir)
-			run(t, "cp", "-r", target, outside)
-			require.NoError(t, os.Rename(target, target+".old"))
-			before := listing(t, outside)
-			require.NoError(t, os.Symlink(outside, target))
-			if what == "blobs" {
-				require.Empty(t, names(t, w.m.path("blobs")))
-			} else {
-				require.Error(t, put(w.m.session("s0", "append"), message("x")+"\n"))
-				_, err := os.ReadFile(w.m.path("sessions/p/s0.jsonl"))
-				require.Error(t, err)
-				_, err = os.ReadFile(w.m.session("s0", "entries/e0.json"))
-				require.Error(t, err)
-			}
-			require.Equal(t, before, listing(t, outside))
-			require.NoError(t, os.Remove(target))
-			require.NoError(t, os.Rename(target+".old", target))
-			require.Len(t, names(t, w.m.path("blobs")), 1)
-			ask(t, w.m.session("s0", "append"), message("back"))
-		})
-	}
-}
-
 // TestFileSystemOfSourceReplaced: SOURCE is unmounted and mounted again, and mounted over.
 func TestFileSystemOfSourceReplaced(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -110,22 +110,10 @@ func TestCWD(t *testing.T) {
 func TestCWDRefused(t *testing.T) {
 	v := newMovable(t)
 	at := v.m.path("sessions/p", movedName)
-	taken := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(v.dir, "sessions", scope(taken), movedName), 0o755))
-	for line, want := range map[string]struct {
-		errno syscall.Errno
-		says  string
-	}{
-		"project\n":        {syscall.EINVAL, "cwd: expected an absolute path"},
-		"/a\tb\n":          {syscall.EINVAL, "without control characters"},
-		v.project + "/x\n": {syscall.ENOENT, "no such directory: " + v.project + "/x"},
-		"/etc/passwd\n":    {syscall.ENOTDIR, "/etc/passwd"},
-		taken + "\n":       {syscall.EEXIST, scope(taken) + "/" + movedName},
-		"/a\n/b\n":         {syscall.EINVAL, "one line"},
-	} {
-		require.ErrorIs(t, put(at+"/cwd", line), want.errno, line)
-		require.Contains(t, run(t, "cat", at+"/last-error"), want.says)
-	}
+	require.ErrorIs(t, put(at+"/cwd", "project\n"), syscall.EINVAL)
+	require.Contains(t, run(t, "cat", at+"/last-error"), "cwd: expected an absolute path")
+	require.ErrorIs(t, put(at+"/cwd", v.project+"/x\n"), syscall.ENOENT)
+	require.Contains(t, run(t, "cat", at+"/last-error"), "no such directory: "+v.project+"/x")
 	require.ErrorIs(t, put(at+"/artifacts/Task/cwd", v.project+"\n"), syscall.EINVAL)
 	require.Equal(t, slot("Moved")+header("moved")+v.text, v.raw(movedName))
 	require.FileExists(t, v.path(movedName+"/3.bash.log"))

@@ -84,15 +84,10 @@ func TestLeafByTools(t *testing.T) {
 	w.wellRead()
 }
 
-// targets are the forms in which an entry can be named; S is the session's directory.
+// targets are forms in which an entry can be named; S is the session's directory. Package nodes/layout tests all of them.
 var targets = []string{
-	"e2", "e2.json", "entries/e2.json", "./e2", "./e2.json", "./entries/e2.json", ".//./entries//e2.json",
-	"tree/e2", "tree/e2/entry.json", "tree/e0/e1/e2", "tree/e0/e1/e2/entry.json", "./tree/e1/e2", "tree/.deep/e2",
-	"branches/e2", "branches/.by-id/e2", "./branches/e2", "by-label/two words", "./by-label/two words", "branches/e2/path/000003-user-e2.json",
-	".by-id/e2", "../entries/e2.json", "../../../../entries/e2.json", "../../tree/.deep/e2", // what links say
-	"S/e2", "S/e2.json", "S/entries/e2.json", "S/tree/e0/e1/e2", "S/tree/e0/e1/e2/entry.json", "S/branches/e2", "S/branches/.by-id/e2", "S/by-label/two words",
-	"../s/entries/e2.json", "../../p/s/tree/e2", "../s/e2", "/some/other/mount/sessions/p/s/entries/e2.json", "/s/s/entries/e2.json",
-	"S//entries/e2.json",
+	"e2", "./entries/e2.json", "tree/e0/e1/e2/entry.json", "branches/.by-id/e2", "by-label/two words", "branches/e2/path/000003-user-e2.json",
+	"../../tree/.deep/e2", "S/e2.json", "S/tree/e0/e1/e2", "../s/e2", "/some/other/mount/sessions/p/s/entries/e2.json",
 }
 
 func TestLeafTargets(t *testing.T) {

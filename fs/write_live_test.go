@@ -99,21 +99,3 @@ func TestLiveClientAtTerminal(t *testing.T) {
 	w.takesEveryWrite()
 	c.end()
 }
-
-// TestLiveClientBeforeRewrite: a migration and a title in the header, which write the file anew, are refused likewise.
-func TestLiveClientBeforeRewrite(t *testing.T) {
-	w := newWriting(t)
-	w.write("s", strings.Replace(header("s"), `"version":3`, `"version":2`, 1), strings.Join(writtenEntries, ""))
-	require.Contains(t, w.raw("s"), `"version":2`)
-	before := w.raw("s")
-	c, _, pid := w.resume("s")
-	for _, file := range []string{"append", "title"} {
-		require.ErrorIs(t, put(w.in(file), message("x")+"\n"), syscall.EBUSY)
-		require.Contains(t, w.read("last-error"), fmt.Sprintf("process %d ", pid))
-	}
-	w.unchanged(before, "refused")
-	c.end()
-	require.NoError(t, put(w.in("title"), "a title\n"))
-	require.Contains(t, w.raw("s"), `"title":"a title"`)
-	require.Equal(t, "a title\n", w.read("title"))
-}

@@ -75,27 +75,6 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), "/nowhere/yet/")))
 }
 
-// TestNewSessionToDisk: fsync on append puts a session on disk.
-func TestNewSessionToDisk(t *testing.T) {
-	w := newWriting(t)
-	for name, script := range map[string]string{
-		"os.fsync": `python3 -c 'import os, sys; fd = os.open(sys.argv[1], os.O_WRONLY); os.write(fd, sys.argv[2].encode()+b"\n"); os.fsync(fd)' "$1/append" "$2"`,
-		"dd":       `echo "$2" | dd of="$1/append" conv=fsync,notrunc status=none`,
-		"sync":     `echo "$2" > "$1/append"; sync "$1/append"`,
-	} {
-		path := ask(t, w.m.path("new-session"), "/some/where")
-		onDisk := filepath.Join(w.dir, path+".jsonl")
-		require.NoFileExists(t, onDisk)
-		shell(t, script, w.m.path(path), message(name))
-		text, err := os.ReadFile(onDisk)
-		require.NoError(t, err, name)
-		require.Len(t, records(t, string(text)), 2, name)
-		require.Equal(t, string(text), run(t, "cat", w.m.path(path)+".jsonl"))
-		id := ask(t, w.m.path(path, "append"), message("more"))
-		require.Equal(t, "entries/"+id+".json\n", run(t, "readlink", w.m.path(path, "leaf")))
-	}
-}
-
 func TestNewSessionRefusals(t *testing.T) {
 	w := newWriting(t)
 	file := w.m.path("new-session")
