@@ -17,25 +17,16 @@ import (
 // busy machine or a slow disk are not to be taken for a mount that hangs.
 const lookLimit = 5 * time.Second
 
-// health is what a look at a mount finds.
-type health int
-
-const (
-	answers health = iota // also if it cannot be asked
-	dead                  // the server is gone: "transport endpoint is not connected"
-	hangs                 // no answer within lookLimit
-)
-
-// lookAt looks at a mount of any type.
-func lookAt(e mountEntry) health {
+// lookAt looks at a mount of any type, and returns its state: stateSilent, also if it cannot be asked, stateHangs or stateDead.
+func lookAt(e mountEntry) (state string) {
 	var exit *exec.ExitError
 	switch _, err := ask(e, lookEnv, lookLimit); {
 	case errors.Is(err, errNoAnswer):
-		return hangs
+		return stateHangs
 	case errors.As(err, &exit) && exit.ExitCode() == exitFailure && !(e.isSessionfs() && livesOn(e)):
-		return dead
+		return stateDead
 	}
-	return answers
+	return stateSilent
 }
 
 // A server whose connection was cut ends within endLimit, unless it has much to save.

@@ -99,12 +99,12 @@ func checkMounted(path string) error {
 		}
 		state := lookAt(e)
 		switch {
-		case state == hangs && e.ours():
+		case state == stateHangs && e.ours():
 			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
 				e.source, path, path)
-		case state == hangs && !e.isSessionfs():
+		case state == stateHangs && !e.isSessionfs():
 			return refuse(exitMountpoint, "MOUNTPOINT %s holds a mount of type %s that does not answer", path, e.fsType)
-		case state == dead && e.ours():
+		case state == stateDead && e.ours():
 			// Lazily: programs with open files in it get errors in any case.
 			if err := unmount(path, true); err != nil {
 				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
@@ -115,7 +115,7 @@ func checkMounted(path string) error {
 			// The kernel does not tell other users whether it is dead.
 			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
 				e.uid, e.source, path, path)
-		case state == dead:
+		case state == stateDead:
 			return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount of type %s; unmount it first: umount %s", path, e.fsType, path)
 		default:
 			return nil // for example a mounted disk with an empty root

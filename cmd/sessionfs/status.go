@@ -140,13 +140,8 @@ func statusOf(e mountEntry) status {
 		s.State = stateHangs
 		return s
 	}
-	switch lookAt(e) {
-	case answers:
-		s.State = stateSilent
-	case hangs:
-		s.State = stateHangs
-	default:
-		s.State, s.PID = stateDead, 0
+	if s.State = lookAt(e); s.State == stateDead {
+		s.PID = 0
 	}
 	return s
 }

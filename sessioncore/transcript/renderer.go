@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"bytes"
+	"net/url"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/markdown"
@@ -222,7 +224,8 @@ func (w *renderer) linkEntry(text string) {
 }
 
 func (w *renderer) entryLink(e sessioncore.Entry) []byte {
-	return append(markdown.AppendLinkPath([]byte(w.links.Entries), w.s.Name(e)), ".json"...)
+	name := strings.ReplaceAll(url.QueryEscape(w.s.Name(e)), "+", "%20") // no character of Markdown's is left in it
+	return []byte(w.links.Entries + name + ".json")
 }
 
 // image writes a link to a blob.

@@ -156,16 +156,3 @@ func AppendFenced(dst []byte, info string, text []byte) []byte {
 	}
 	return append(append(dst, fence...), '\n')
 }
-
-// AppendLinkPath appends a file name as an element of a link's target.
-func AppendLinkPath(dst []byte, name string) []byte {
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~' {
-			dst = append(dst, c)
-		} else {
-			dst = fmt.Appendf(dst, "%%%02X", c)
-		}
-	}
-	return dst
-}

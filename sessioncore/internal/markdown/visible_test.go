@@ -34,5 +34,4 @@ func TestLinesCodeAndNames(t *testing.T) {
 	require.Equal(t, `\<b\> \*x\* \[l\](u) \\ \#`, string(AppendText(nil, []byte(`<b> *x* [l](u) \ #`))))
 	require.Equal(t, "```\na\n```\n", string(AppendFenced(nil, "", []byte("a"))))
 	require.Equal(t, "`````sh\n````\n`````\n", string(AppendFenced(nil, "sh", []byte("````\n"))))
-	require.Equal(t, "a%20%28b%29%25%C3%A4~1", string(AppendLinkPath(nil, "a (b)%ä~1")))
 }
