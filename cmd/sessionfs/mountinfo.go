@@ -3,8 +3,8 @@
 package main
 
 import (
+	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -42,8 +42,8 @@ func allMounts() (all []mountEntry) {
 func entryOf(i *mountinfo.Info) mountEntry {
 	e := mountEntry{mountpoint: i.Mountpoint, fsType: i.FSType, source: i.Source, uid: -1, gid: -1, minor: uint32(i.Minor)}
 	for option := range strings.SplitSeq(i.VFSOptions, ",") {
-		setID(&e.uid, option, "user_id=")
-		setID(&e.gid, option, "group_id=")
+		_, _ = fmt.Sscanf(option, "user_id=%d", &e.uid) // another option changes nothing
+		_, _ = fmt.Sscanf(option, "group_id=%d", &e.gid)
 	}
 	return e
 }
@@ -67,13 +67,4 @@ func mountWith(path string) (mountEntry, bool) {
 		}
 	}
 	return mountEntry{}, false
-}
-
-// setID sets id to the value of option if that begins with key.
-func setID(id *int, option, key string) {
-	if value, ok := strings.CutPrefix(option, key); ok {
-		if n, err := strconv.Atoi(value); err == nil {
-			*id = n
-		}
-	}
 }
