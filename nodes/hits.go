@@ -124,18 +124,12 @@ var sessionLinks = hitLinkKind{
 	layout.HitSessionName, (*search.Hit).Directory, func(*search.Hit) string { return "" },
 }
 
-// hitLink is a link to a hit, or to its session.
-type hitLink struct {
-	name, target string
-	hit          *search.Hit
-}
-
-func (d *HitLinksDir) link(n int, h *search.Hit) hitLink {
-	to := d.kind.inMount(h)
+// target returns where the link to a hit leads.
+func (d *HitLinksDir) target(h *search.Hit) string {
 	if d.session != nil {
-		to = d.kind.inSession(h)
+		return path.Join(d.up, d.kind.inSession(h))
 	}
-	return hitLink{d.kind.name(n+1, h), path.Join(d.up, to), h}
+	return path.Join(d.up, d.kind.inMount(h))
 }
 
 // find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
@@ -146,35 +140,33 @@ func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item
 	if err != nil || n == 0 {
 		return child{}, syscall.ENOENT
 	}
-	link, ok := d.at(d.last(), int(n)-1, it.name)
-	if !ok {
+	hit := d.at(d.last(), int(n)-1, it.name)
+	if hit == nil {
 		result, err := d.search(ctx)
 		if err != nil {
 			return child{}, err
 		}
-		if link, ok = d.at(result, int(n)-1, it.name); !ok {
+		if hit = d.at(result, int(n)-1, it.name); hit == nil {
 			return child{}, syscall.ENOENT
 		}
 	}
-	session := d.view.Sessions.Session(link.hit.File)
+	session := d.view.Sessions.Session(hit.File)
 	st, err := session.Probe(ctx)
 	if err != nil {
 		return child{}, err
 	}
-	return d.fixedLink(session, kindPathLink, target{link.target, st, link.hit.Time}, out), nil
+	return d.fixedLink(session, kindPathLink, target{d.target(hit), st, hit.Time}, out), nil
 }
 
-// at returns the link of a number, from 0, if it has that name.
-func (d *HitLinksDir) at(r *search.Result, n int, name string) (hitLink, bool) {
+// at returns the hit of a number, from 0, if its link has that name, else nil.
+func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	if r == nil {
-		return hitLink{}, false
+		return nil
 	}
-	of := d.kind.of(r)
-	if n >= len(of) {
-		return hitLink{}, false
+	if of := d.kind.of(r); n < len(of) && d.kind.name(n+1, of[n]) == name {
+		return of[n]
 	}
-	link := d.link(n, of[n])
-	return link, link.name == name
+	return nil
 }
 
 func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {

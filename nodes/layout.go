@@ -47,7 +47,7 @@ var Layout = []Section{
 		{"by-cwd/…/<name>@", "layout/bycwd.go", "a session of that working directory, and `latest`", false},
 		{"continue/<terminal>@", "layout/continue.go", `the session of a terminal`, false},
 		{"history/prompts.jsonl", "prompts.go", `all prompts, a line each, newest first`, false},
-		{"history/search/", "historysearch.go", `search of the prompts: look up a query in it`, false},
+		{"history/search/", "history.go", `search of the prompts: look up a query in it`, false},
 		{"history/search/<query>", "prompts.go", `the prompts that a query finds, newest first`, true},
 		{"…/search/<query>/", "hits.go", `what a query finds, in all sessions or in one`, true},
 		{"…/search/<query>/results.tsv", "hits.go", `a row a hit, newest first`, true},
