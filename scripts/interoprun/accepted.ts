@@ -100,7 +100,8 @@ const refusals = ["EINVAL", "ENOENT"];
 function accepted(session: Session, all: object[]): object[] {
 	const taken: object[] = [];
 	const texts = all.map(line => Buffer.from(`${JSON.stringify(line)}\n`));
-	const fd = fs.openSync(path.join(session.dir, "append"), "r+");
+	const open = () => fs.openSync(path.join(session.dir, "append"), "r+");
+	let fd = open();
 	try {
 		for (let at = 0; at < texts.length; ) {
 			let written = 0;
@@ -109,6 +110,8 @@ function accepted(session: Session, all: object[]): object[] {
 			} catch (e) {
 				if (!refusals.includes((e as { code?: string }).code!)) throw e;
 				at++;
+				fs.closeSync(fd); // after a refusal it takes nothing but that line again
+				fd = open();
 			}
 			for (; written > 0; at++) {
 				taken.push(all[at]);
