@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -44,8 +45,10 @@ func importCommand() *cobra.Command {
 			}
 		}
 		counts, failed := map[writer.Outcome]int{}, false
-		for _, f := range from.Found {
+		for i, f := range from.Found {
+			showProgress(cmd.ErrOrStderr(), i, len(from.Found))
 			r, err := into.Import(cmd.Context(), f)
+			showProgress(cmd.ErrOrStderr(), 0, 0)
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), visible(lineOf(f, r)))
 			}
@@ -69,6 +72,21 @@ func importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
+}
+
+// barWidth is how many columns the bar of showProgress has.
+const barWidth = 40
+
+// showProgress shows on a terminal that done of so many sessions are done, and takes that away again if there are none.
+func showProgress(out io.Writer, done, of int) {
+	if !isTerminal(out) {
+		return
+	}
+	fmt.Fprint(out, "\r\x1b[K")
+	if of > 0 {
+		bar := strings.Repeat("#", barWidth*done/of)
+		fmt.Fprintf(out, "[%-*s] %d of %d", barWidth, bar, done, of)
+	}
 }
 
 // lineOf tells what became of a session.
