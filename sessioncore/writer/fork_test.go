@@ -135,16 +135,3 @@ func TestForkOld(t *testing.T) {
 	got, _ := snap.ID(2)
 	require.Equal(t, id, got)
 }
-
-func TestForkWithSlot(t *testing.T) {
-	w := startMemory(t, string(titleSlot("name", titleByUser, plainNow))+plainFile, Options{})
-	name, err := w.Fork(context.Background(), w.session, "a")
-	require.NoError(t, err)
-	require.Equal(t, string(titleSlot("name", titleByUser, plainNow)), fileContent(t, w.storage, name)[:slotSize])
-	snap, err := w.store.Session(name).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	title, err := snap.Title()
-	require.NoError(t, err)
-	require.Equal(t, "name", title)
-}
