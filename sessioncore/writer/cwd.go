@@ -110,16 +110,11 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 // isDirectory fails unless there is a directory. As the client, it follows links and keeps the path as it was given.
 func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
-	}
-	return noDirectory(dir, err)
-}
-
-// noDirectory makes an error ErrNoDirectory that says that a directory is not there.
-func noDirectory(dir string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %s", ErrNoDirectory, dir)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
 	}
 	return err
 }
@@ -153,14 +148,11 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 			return "", false, err
 		}
 	}
-	set, err := c.cwdMembers(cwd, to)
+	old, slot, err := c.snap.ReadHeader()
 	if err != nil {
 		return "", false, err
 	}
-	old, _, err := c.snap.ReadHeader()
-	if err != nil {
-		return "", false, err
-	}
+	set := c.cwdMembers(old, slot, cwd, to)
 	if len(set) > 0 {
 		if err := c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(set...)}), nil); err != nil {
 			return "", false, err

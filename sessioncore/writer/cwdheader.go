@@ -17,18 +17,14 @@ var previousFilesRules = []fieldRule{{key: previousFilesKey, kinds: rawjson.Arra
 
 // cwdMembers returns the members of the header that change when the session gets a working directory and its file the
 // name to.
-func (c *change) cwdMembers(cwd, to string) (set []objectMember, err error) {
-	header, slot, err := c.snap.ReadHeader()
-	if err != nil {
-		return nil, err
-	}
+func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []objectMember) {
 	if old, isText := header.Member("cwd").Text(); isText && old == cwd && to == c.s.Name() {
-		return nil, nil // it is there
+		return nil // it is there
 	} else if !isText || old != cwd {
 		set = append(set, objectMember{"cwd", string(rawjson.AppendQuoted(nil, cwd))})
 	}
 	if c.snap.Dialect() != sessioncore.OMP {
-		return set, nil
+		return set
 	}
 	if to != c.s.Name() && (slot != nil || !header.Member(previousFilesKey).Missing()) {
 		if m, ok := addPrevious(header, path.Join(c.w.opts.Root, c.s.Name())); ok {
@@ -38,7 +34,7 @@ func (c *change) cwdMembers(cwd, to string) (set []objectMember, err error) {
 	if m, ok := withoutDirectory(header, cwd); ok {
 		set = append(set, m)
 	}
-	return set, nil
+	return set
 }
 
 // addPrevious adds a path to the previous ones, unless it is among them.

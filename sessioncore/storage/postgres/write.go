@@ -88,7 +88,7 @@ func (s *Storage) overwrite(name string, o storage.Replacement) (storage.Stat, e
 		args: []any{nowMs(), string(o.Tail), string(o.Head)}, at: before.size, data: o.Tail,
 	}
 	t, isSlot := parseSlot(o.Head)
-	if isSlot = isSlot && len(o.Head) == slotSize && s.sql.titles && *t.updated != "" && bytes.Equal(t.line(), o.Head); isSlot {
+	if isSlot = isSlot && s.sql.titles && bytes.Equal(t.line(), o.Head); isSlot {
 		c.sql, c.args = s.sql.setTitle, append(c.args[:2], t.text, t.source, t.updated)
 		c.also = func(f facts) bool { return f.title.is(t) }
 	} else if len(o.Tail) == 0 {
