@@ -81,8 +81,7 @@ func IsTitleSlot(v rawjson.Value) bool {
 	if !v.Member("type").Is(TitleType) {
 		return false
 	}
-	version := v.Member("v")
-	if n, err := strconv.ParseFloat(string(version), 64); !version.IsNumber() || err != nil || n != 1 {
+	if string(v.Member("v")) != "1" {
 		return false
 	}
 	for _, key := range []string{"title", "updatedAt", "pad"} {

@@ -111,9 +111,6 @@ func (c *contextBuilder) writeModels() error {
 			if !role.Missing() {
 				name = role.AsKey()
 			}
-			if name == "__proto__" {
-				continue // setting an object's prototype to a string does nothing in the client
-			}
 			explicit = explicit || name == defaultRole
 			set(chosenModel{role: name, entry: e, text: text, model: model})
 		case !explicit && text.Member("provider").IsString() && text.Member("modelId").IsString():

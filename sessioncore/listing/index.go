@@ -52,20 +52,8 @@ func orNull(text string, there bool) *string {
 	return &text
 }
 
-// isoTime formats milliseconds since the epoch as JavaScript's toISOString does: a year of more than four digits has
-// a sign and six digits.
-func isoTime(ms int64) string {
-	t := time.UnixMilli(ms).UTC()
-	year := t.Year()
-	if year >= 0 && year <= 9999 {
-		return t.Format(rawjson.TimestampLayout)
-	}
-	sign := '+'
-	if year < 0 {
-		sign, year = '-', -year
-	}
-	return fmt.Sprintf("%c%06d%s", sign, year, t.Format("-01-02T15:04:05.000Z"))
-}
+// isoTime formats milliseconds since the epoch.
+func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(rawjson.TimestampLayout) }
 
 // IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
 // rendered when they are read. Its methods are safe for concurrent use.

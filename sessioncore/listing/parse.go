@@ -2,7 +2,6 @@ package listing
 
 import (
 	"bytes"
-	"strconv"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -199,23 +198,10 @@ func contentText(content rawjson.Value) (text []byte, ok bool) {
 				text = append(text, ' ')
 			}
 			first = false
-			text = appendText(text, block.Member("text"))
+			one, _ := block.Member("text").Text()
+			text = append(text, one...)
 		}
 		return ok
 	})
 	return text, ok
-}
-
-// appendText appends a scalar as JavaScript converts it to a string; it appends nothing for null, arrays and objects.
-func appendText(dst []byte, v rawjson.Value) []byte {
-	switch {
-	case v.IsString():
-		return rawjson.AppendDecoded(dst, v[1:len(v)-1])
-	case v.IsNumber():
-		f, _ := strconv.ParseFloat(string(v), 64)
-		return rawjson.AppendNumber(dst, f)
-	case v.Missing(), v.IsObject(), v.IsArray():
-		return dst
-	}
-	return append(dst, v...)
 }

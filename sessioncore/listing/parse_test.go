@@ -133,15 +133,6 @@ func TestCreated(t *testing.T) {
 	require.Zero(t, parseInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).flags&infoCreated, "omp's is a string")
 }
 
-func TestIsoTime(t *testing.T) {
-	for ms, want := range map[int64]string{
-		0: "1970-01-01T00:00:00.000Z", -1: "1969-12-31T23:59:59.999Z", 8_640_000_000_000_000: "+275760-09-13T00:00:00.000Z",
-		-62_198_755_200_000: "-000001-01-01T00:00:00.000Z", -62_167_219_200_000: "0000-01-01T00:00:00.000Z",
-	} {
-		require.Equal(t, want, isoTime(ms))
-	}
-}
-
 // FuzzListPrefix: no prefix makes the list panic, or break a line of the index or a name.
 func FuzzListPrefix(f *testing.F) {
 	for _, c := range listCases {

@@ -85,9 +85,6 @@ func (s *settings) take(kind sessioncore.EntryType, text rawjson.Value) {
 }
 
 func (s *settings) setModel(role string, model rawjson.Value) {
-	if role == "__proto__" {
-		return // setting an object's prototype to a string does nothing in the client
-	}
 	for i := 0; i < len(s.models); i += 2 {
 		if s.models[i] == role {
 			s.models[i+1] = model
