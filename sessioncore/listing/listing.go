@@ -35,8 +35,6 @@ type Listing struct {
 	unsettled map[*sessionFile]bool
 	sessions  *Sessions // nil if it has to be collected again
 	lookup    lookup
-
-	scopes scopes
 }
 
 // New returns a Listing of the store's sessions. root is the path of the storage as clients write it into breadcrumbs

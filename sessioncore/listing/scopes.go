@@ -2,26 +2,12 @@ package listing
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"sessionfs/sessioncore/storage"
 )
 
-// scopes looks at the directories in the root of the storage, and at no session: whoever lists the root of the mount asks
-// here, however many sessions there are, and waits for nobody who looks at them.
-type scopes struct {
-	mu sync.Mutex // guards counts, and is held while files are counted
-	// counts has how many session files the directories have that Exceeds has counted.
-	counts map[string]count
-}
-
-// count is how many session files a directory had.
-type count struct {
-	stat   storage.Stat
-	readAt int64 // nanoseconds since the epoch
-	files  int
-}
+// What is here looks at the directories in the root of the storage, and at no session: whoever lists the root of the mount
+// asks here, however many sessions there are, and waits for nobody who looks at them.
 
 // eachScope returns the state of the root, and calls f with each directory in it.
 func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage.Stat, err error) {
@@ -53,48 +39,29 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	return root, ctx.Err()
 }
 
-// Exceeds reports whether there are more than most session files. It looks at names alone, at no more of them than it
-// takes to know, and not again at those in a directory that did not change.
+// Exceeds reports whether there are more than most session files. It looks at names alone, and at no more of them than it
+// takes to know.
 func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
-	if err := storage.LockUntil(ctx, &l.scopes.mu); err != nil {
+	dirs := []string{""}
+	if _, err := l.eachScope(func(name string, _ storage.Stat) { dirs = append(dirs, name) }); err != nil {
 		return false, err
 	}
-	defer l.scopes.mu.Unlock()
-	dirs := map[string]storage.Stat{}
-	root, err := l.eachScope(func(name string, dir storage.Stat) { dirs[name] = dir })
-	if err != nil {
-		return false, err
-	}
-	dirs[""] = root
-	known := l.scopes.counts
-	l.scopes.counts = make(map[string]count, len(dirs))
-	for name, st := range dirs {
-		if c, ok := known[name]; ok && c.stat == st && !st.Racy(c.readAt) {
-			l.scopes.counts[name] = c
-			most -= c.files
-			delete(dirs, name)
-		}
-	}
-	for name, st := range dirs {
-		if most < 0 {
-			break
-		}
+	for _, name := range dirs {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		c := count{stat: st, readAt: time.Now().UnixNano()}
 		err := l.store.Storage().List(name, nil, func(item storage.Item) bool {
 			if isSessionFile(item) {
-				c.files++
+				most--
 			}
-			return c.files <= most
+			return most >= 0
 		})
+		if most < 0 {
+			return true, nil
+		}
 		if err != nil && !unreachable(err) {
 			return false, err
 		}
-		if most -= c.files; most >= 0 {
-			l.scopes.counts[name] = c // else it may have more
-		}
 	}
-	return most < 0, nil
+	return false, nil
 }
