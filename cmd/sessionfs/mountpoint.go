@@ -22,6 +22,12 @@ import (
 // maxStacked bounds how many dead mounts on one mount point are removed: a crash leaves one.
 const maxStacked = 16
 
+// isLink reports whether a path is a symbolic link.
+func isLink(path string) bool {
+	_, err := os.Readlink(path)
+	return err == nil
+}
+
 // maxLinks bounds a chain of symlinks, as in the kernel.
 const maxLinks = 40
 
@@ -31,7 +37,11 @@ func checkMountpoint(o mountopts.Options) (string, error) {
 	arg := o.Mountpoint
 	path, err := resolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
-		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, arg)
+		missing := arg
+		if abs, err := filepath.Abs(arg); err == nil && isLink(arg) { // mkdir does not follow a link
+			missing = resolveFar(abs)
+		}
+		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, missing)
 	}
 	if err != nil {
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s cannot be used: %s", arg, err)
