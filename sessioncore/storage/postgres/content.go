@@ -259,7 +259,7 @@ func (c *content) readOn(t *text, known text, version string) (now facts, err er
 				return err
 			}
 		}
-		rows, err := conn.Query(ctx, c.s.sql.rest, c.row.path, known.n, version, pieceSize)
+		rows, err := conn.Query(ctx, c.s.sql.rest, f.path, known.n, version, pieceSize)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,8 @@ import (
 // fetchHead is fetch for the beginning of a row of which no more is kept. Callers must hold c.fetching.
 func (c *content) fetchHead() error {
 	asked := c.s.now()
-	found, heads, err := c.s.heads([]string{c.row.path})
+	known, _ := c.facts()
+	found, heads, err := c.s.heads([]string{known.path})
 	if err != nil {
 		return err
 	}
@@ -67,21 +68,19 @@ func (s *Storage) ReadAhead(names []string) {
 	if len(names) < 2 || s.refresh() != nil { // who opens them is told
 		return
 	}
-	var rows []*row
+	var paths []string
+	of := map[string]*row{}
 	s.mu.RLock()
 	for _, name := range names {
-		if r := s.rows[s.pathOf(name)]; r != nil && r.content.length.Load() == 0 {
-			rows = append(rows, r)
+		path := s.pathOf(name)
+		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
+			paths, of[path] = append(paths, path), r
 		}
 	}
 	s.mu.RUnlock()
-	for some := range slices.Chunk(rows, aheadRows) {
-		paths, of := make([]string, len(some)), map[string]*row{}
-		for i, r := range some {
-			paths[i], of[r.path] = r.path, r
-		}
+	for some := range slices.Chunk(paths, aheadRows) {
 		asked := s.now()
-		found, heads, err := s.heads(paths)
+		found, heads, err := s.heads(some)
 		if err != nil {
 			return
 		}
