@@ -7,18 +7,18 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"syscall"
 )
 
 // status runs the command, and returns what it tells of the store's mount.
@@ -37,7 +37,7 @@ func (s *store) status(want int) map[string]any {
 
 // TestSocketIsFreed: a mount can get the number of one that has just gone, while the daemon of that one still ends.
 func TestSocketIsFreed(t *testing.T) {
-	a := &attendant{minor: 1<<20 + uint32(os.Getpid()), log: slog.New(slog.DiscardHandler)} // no mount's number is that large
+	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)} // no mount's number is that large
 	before, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
 	require.NoError(t, err)
 	_, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
@@ -55,7 +55,7 @@ func TestSocketIsFreed(t *testing.T) {
 
 // TestStatusPanics: a panic while somebody is told ends neither the daemon nor what listens for the next one.
 func TestStatusPanics(t *testing.T) {
-	a := &attendant{minor: 1<<20 + uint32(os.Getpid()), log: slog.New(slog.DiscardHandler)} // without a server
+	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)} // without a server
 	defer a.serveStatus()()
 	for range 2 {
 		_, _, err := askStatus(mountEntry{uid: os.Geteuid(), minor: a.minor}, socketLimit)
