@@ -35,6 +35,9 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 	return layout.EntryPath(snap, leaf), t, nil
 }
 
+// kept reports whether the node must stay although nobody uses it: the link is about to be renamed.
+func (l *LeafLink) kept() bool { return l.waits }
+
 var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))
 
 // Setattr accepts and ignores what cp -a and rsync -a set on a link that they made: times and the owner that it has.

@@ -105,7 +105,7 @@ func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 		if child.IsDir() {
 			nodes = below(nodes, child)
 		}
-		if l, ok := child.Operations().(*LeafLink); !ok || !l.waits { // it is about to be renamed
+		if k, ok := child.Operations().(interface{ kept() bool }); !ok || !k.kept() {
 			nodes = append(nodes, child)
 		}
 	}
