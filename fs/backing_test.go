@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -108,6 +109,7 @@ func checkBacking(t *testing.T, w *writing) {
 		line := entry(10+n, entryID(100+n), leaf, "another program's")
 		leaf = entryID(100 + n)
 		w.add("s", line)
+		time.Sleep(50 * time.Millisecond) // for ten or so the kernel remembers the size of what is open
 		more, err := io.ReadAll(tail)
 		require.NoError(t, err)
 		require.Equal(t, line, string(more))

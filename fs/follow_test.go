@@ -234,7 +234,7 @@ func TestOpenFileGoesOnExactly(t *testing.T) {
 		for n := range 5 {
 			require.NoError(t, put(w.in("append"), message(fmt.Sprint(file, n))+"\n"))
 			now := w.read(file)
-			time.Sleep(20 * time.Millisecond) // for ten the kernel may remember the size of what is open
+			time.Sleep(50 * time.Millisecond) // for ten or so the kernel remembers the size of what is open
 			require.Equal(t, int64(len(now)), size())
 			require.Equal(t, now, all())
 			require.True(t, strings.HasPrefix(now, was))
@@ -248,7 +248,7 @@ func TestOpenFileGoesOnExactly(t *testing.T) {
 			require.Equal(t, was, all())
 			require.NotEqual(t, was, w.read(file))
 		} else {
-			time.Sleep(20 * time.Millisecond) // for ten the kernel may remember the size of what is open
+			time.Sleep(50 * time.Millisecond) // for ten or so the kernel remembers the size of what is open
 			require.Equal(t, w.read(file), all())
 			require.Equal(t, int64(len(w.read(file))), size())
 		}
