@@ -44,6 +44,7 @@ func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessionc
 func (f *EntriesFile) cache() cacheRule { return cacheMoment }
 
 func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	ctx = f.line.context(ctx)
 	snap, e, err := f.find(ctx)
 	if err == nil {
 		defer snap.Release()

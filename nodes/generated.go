@@ -78,6 +78,7 @@ func generated(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
 }
 
 func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	ctx = f.line.context(ctx)
 	snap, err := f.session.Acquire(ctx)
 	if err == nil {
 		defer snap.Release()

@@ -116,6 +116,17 @@ func (l *line) isCurrent(snap *sessioncore.Snapshot, goesOn func() bool) bool {
 	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == goesOn()
 }
 
+// context returns the context of a stat. While there are handles, no signal ends it: the answer would be an old size, which
+// a reader at the end takes for the end of what there is.
+func (l *line) context(ctx context.Context) context.Context {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.handles > 0 {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
 // openAttr sets the attributes of what the handles show. It returns false if there are no handles.
 func (l *line) openAttr(out *fuse.Attr) bool {
 	l.mu.RLock()
