@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,6 +38,7 @@ func TestByFile(t *testing.T) {
 	two := sessionOf("two", "/elsewhere", "Two") + call(3, "b0", "", "write", work+"/main.go") + call(4, "b1", "b0", "write", "main.go")
 	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/one.jsonl"), []byte(one), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/two.jsonl"), []byte(two), 0o644))
+	time.Sleep(50 * time.Millisecond) // what changed just now is read again at each look
 	m := mountForTest(t, a, debugging)
 
 	require.Equal(t, "entries\nresults.tsv\nsessions\n", shell(t, `cd "$1" && ls "$2/by-file/$PWD/main.go"`, work, m.dir))
