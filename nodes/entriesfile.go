@@ -40,7 +40,8 @@ func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessionc
 	return snap, e, nil
 }
 
-// cache saves the kernel a question for the attributes before each read(2), which is half of what reading costs.
+// cache saves the kernel a question for the attributes before each read(2), which are two of three requests of a
+// grep.
 func (f *EntriesFile) cache() cacheRule { return cacheMoment }
 
 func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
