@@ -31,8 +31,8 @@ import (
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/postgres"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 	"sessionfs/sessioncore/writer"
 )
 

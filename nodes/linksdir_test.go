@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // countedStats counts how many files and directories it was asked for.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestInterruptedListing: the listing of a caller that is gone fails. It does not leave out the sessions that could no

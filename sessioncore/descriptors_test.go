@@ -10,7 +10,7 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // scarceStorage is a storage of which only a few files can be open at once.

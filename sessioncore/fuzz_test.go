@@ -19,7 +19,7 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // The fuzz targets: whatever is in a file, it loads without a panic, and what is loaded keeps its

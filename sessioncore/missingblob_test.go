@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/document"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // countingBlobs is a store of blobs that counts the looks.

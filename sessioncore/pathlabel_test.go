@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestRecordSize: the index keeps 64 bytes an entry (docs/design.md section 10: a few tens).

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestNamesLookedUpInVain: names that are not there leave nothing in memory, and a file that comes is found.

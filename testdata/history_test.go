@@ -10,7 +10,7 @@ import (
 
 	"sessionfs/sessioncore/history"
 	sessionstorage "sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 const historyName = "history.db"

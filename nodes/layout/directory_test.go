@@ -13,7 +13,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // place is where a name of the directory at a path leads, as the mount shows it: the target of a link, or "dir".

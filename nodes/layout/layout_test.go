@@ -11,7 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 const header = `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}` + "\n"

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // FuzzLeafTarget: a target names an entry of the session, the place before the first one, or nothing; it means the same

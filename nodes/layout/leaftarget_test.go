@@ -11,7 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // referenceSession has ids that are plain names, one that is not, one that another name looks like, one

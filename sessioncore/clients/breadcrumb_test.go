@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestBreadcrumbs: a breadcrumb needs two lines; further lines are ignored.

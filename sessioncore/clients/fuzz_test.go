@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // FuzzBreadcrumb: what a breadcrumb names is a line of it, the second one; whatever it is, it is compared with sessions

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 	"sessionfs/sessioncore/writer"
 )
 

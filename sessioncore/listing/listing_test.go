@@ -20,7 +20,7 @@ import (
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // newListing returns the listing of a storage.

@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.

@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // startPi returns a listing of files in an agent directory of a program.

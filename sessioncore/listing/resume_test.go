@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // listOf is a listing of sessions with these files and headers, each modified a second after the one

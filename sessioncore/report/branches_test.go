@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // at is an entry at second n under a parent.

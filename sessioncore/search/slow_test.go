@@ -21,7 +21,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // The slow reader: it decodes everything with encoding/json and applies the rules of docs/design.md to what it gets.

@@ -19,9 +19,9 @@ import (
 	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/every"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 func TestAppendFillsIn(t *testing.T) {
@@ -153,19 +153,16 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		opts Options
-		live bool
 		want error
 	}{
-		{"live", Options{}, true, sessioncore.ErrBusy},
-		{"live, allowed", Options{LiveAllow: true}, true, nil},
-		{"read-only", Options{ReadOnly: true}, false, sessioncore.ErrReadOnly},
+		{"live", Options{}, sessioncore.ErrBusy},
+		{"live, allowed", Options{LiveAllow: true}, nil},
+		{"read-only", Options{ReadOnly: true}, sessioncore.ErrReadOnly},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files := memory.New()
-			w := startWriting(t, files, plainFile, test.opts)
-			if test.live {
-				files.SetWriters(plainName, storage.WritersPresent)
-			}
+			putFile(t, files, plainName, plainFile)
+			w := startWriting(t, answeringStorage{files, storage.WritersPresent, nil}, "", test.opts)
 			_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 			require.ErrorIs(t, err, test.want)
 			require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "a"), test.want)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // brokenStorage is a storage that fails on command.

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 const importMore = `{"type":"message","id":"c","parentId":"b","timestamp":"2026-02-16T10:23:00.000Z","message":{"role":"user","content":"three"}}` + "\n"

@@ -14,7 +14,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // FuzzNewSession: a line makes a session whose header says what the line said, in a directory directly below the root, or

@@ -19,7 +19,7 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // answeringStorage says what it is told to of who has a file open for writing.

@@ -19,8 +19,8 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 func TestParseNewSession(t *testing.T) {

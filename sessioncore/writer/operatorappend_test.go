@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // Appending to sessions of the operator dialect (docs/design.md sections 2 and 9).

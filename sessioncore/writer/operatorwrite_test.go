@@ -15,7 +15,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // Moving, naming, forking and making sessions of the operator dialect (docs/design.md sections 2, 4 and 9).

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // startPi starts writing to a session of pi.

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // putMemory puts files into a storage in memory.

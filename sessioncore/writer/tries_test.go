@@ -10,7 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // raced is a storage in which a program without the lock replaces the file while the first append is under way, by

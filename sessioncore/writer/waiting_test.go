@@ -21,8 +21,8 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 const (

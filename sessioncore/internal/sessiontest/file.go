@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/memory"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // Header is the header of a session, with its newline.

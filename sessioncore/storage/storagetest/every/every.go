@@ -14,11 +14,11 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	archive "sessionfs/sessioncore/storage/gzip"
-	"sessionfs/sessioncore/storage/memory"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // Store is a store under test, and what other programs do to its files.

@@ -1,0 +1,2 @@
+// Package memory keeps session files in memory, for tests.
+package memory

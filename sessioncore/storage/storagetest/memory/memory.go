@@ -1,0 +1,315 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Storage is a storage.Storage in memory. Use New to create one.
+type Storage struct {
+	locks storage.FIFOMutexes[string]
+
+	mu      sync.RWMutex // guards the fields below and those of every node
+	nodes   map[string]*node
+	changes int64 // so far; a node has the number of its first one as Inode, and that of its last one as Changed
+}
+
+var _ storage.Storage = (*Storage)(nil)
+
+// node is a file or a directory.
+type node struct {
+	storage.Stat
+	data []byte // append-only, so readers may keep a slice of it
+}
+
+// New returns an empty storage.
+func New() *Storage {
+	m := &Storage{nodes: map[string]*node{}}
+	m.nodes[""] = m.touch(&node{Stat: storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}})
+	return m
+}
+
+// touch gives a node a new token. Callers must hold m.mu.
+func (m *Storage) touch(n *node) *node {
+	m.changes++
+	if n.Inode == 0 {
+		n.Inode = uint64(m.changes)
+	}
+	n.Size, n.Changed, n.Modified = int64(len(n.data)), m.changes, time.Now().UnixNano()
+	return n
+}
+
+// find returns what a name stands for. Callers must hold m.mu.
+func (m *Storage) find(name string) (*node, error) {
+	if n := m.nodes[name]; n != nil {
+		return n, nil
+	}
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// file is find for a name that must be a file. Callers must hold m.mu.
+func (m *Storage) file(name string) (*node, error) {
+	if err := storage.CheckName(name); err != nil { // "" cannot name a file
+		return nil, err
+	}
+	n, err := m.find(name)
+	if err == nil && n.Kind != storage.KindFile {
+		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	}
+	return n, err
+}
+
+// dir is find for a name that must be a directory. Callers must hold m.mu.
+func (m *Storage) dir(name string) error {
+	n, err := m.find(name)
+	if err == nil && n.Kind != storage.KindDir {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
+// put makes a name stand for a new node, and makes missing directories. Callers must hold m.mu.
+func (m *Storage) put(name string, n *node) (*node, error) {
+	above := storage.Dir(name)
+	if m.nodes[above] == nil {
+		if _, err := m.put(above, &node{Stat: storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}}); err != nil {
+			return nil, err
+		}
+	}
+	if m.dir(above) != nil {
+		return nil, fmt.Errorf("%w: %s", unix.ENOTDIR, above)
+	}
+	m.touch(m.nodes[above])
+	m.nodes[name] = m.touch(n)
+	return n, nil
+}
+
+// List implements storage.Files.
+func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(m, dir, only, f)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.dir(dir); err != nil {
+		return err
+	}
+	for name, n := range m.nodes {
+		if name == "" || storage.Dir(name) != dir {
+			continue
+		}
+		if !f(storage.Item{Name: path.Base(name), Kind: n.Kind, State: func() (storage.Stat, error) { return n.Stat, nil }}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ReadAhead implements storage.Files: it does nothing.
+func (m *Storage) ReadAhead([]string) {}
+
+// Stat implements storage.Files.
+func (m *Storage) Stat(name string) (storage.Stat, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.find(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return n.Stat, nil
+}
+
+// Open implements storage.Files.
+func (m *Storage) Open(name string) (storage.Object, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.file(name)
+	if err != nil {
+		return nil, err
+	}
+	return &object{m, n}, nil
+}
+
+// object is an open file. It stays readable when its name is gone.
+type object struct {
+	storage *Storage
+	*node
+}
+
+func (o *object) ReadAt(p []byte, off int64) (int, error) {
+	o.storage.mu.RLock()
+	data := o.data
+	o.storage.mu.RUnlock()
+	return bytes.NewReader(data).ReadAt(p, off)
+}
+
+func (o *object) Stat() (storage.Stat, error) {
+	o.storage.mu.RLock()
+	defer o.storage.mu.RUnlock()
+	return o.node.Stat, nil
+}
+
+func (o *object) Close() error { return nil }
+
+// Sync implements storage.Journal. It only checks that the file exists.
+func (m *Storage) Sync(name string) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, err := m.file(name)
+	return err
+}
+
+// Lock implements storage.Journal.
+func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
+	m.mu.RLock()
+	err := storage.CheckName(name)
+	if err == nil {
+		err = m.dir(storage.Dir(name))
+	}
+	m.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := storage.WithLimit(ctx)
+	defer cancel()
+	_, leave, err := m.locks.Lock(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, name)
+	}
+	return sync.OnceValue(func() error { leave(); return nil }), nil
+}
+
+// Append implements storage.Journal.
+func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.file(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if len(data) > 0 {
+		n.data = append(n.data, data...)
+		m.touch(n)
+	}
+	return n.Stat, nil
+}
+
+// Replace implements storage.Journal.
+func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	if r.Write == nil {
+		return m.overwrite(name, r)
+	}
+	m.mu.RLock()
+	err := m.expect(name, r.Expect)
+	m.mu.RUnlock()
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	var content bytes.Buffer
+	if err := r.Write(&content); err != nil {
+		return storage.Stat{}, err
+	}
+	if r.Ready != nil {
+		if r.Expect, err = r.Ready(&content); err != nil {
+			return storage.Stat{}, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.expect(name, r.Expect); err != nil {
+		return storage.Stat{}, err
+	}
+	n, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, slices.Clip(content.Bytes())})
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if !r.Modified.IsZero() {
+		n.Modified = r.Modified.UnixNano()
+	}
+	return n.Stat, nil
+}
+
+// overwrite is Replace for a file that gets another beginning. It copies the content, since readers may keep slices of the
+// old one.
+func (m *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.file(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if n.Token != r.Expect || len(n.data) < len(r.Head) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	n.data = slices.Concat(r.Head, n.data[len(r.Head):], r.Tail)
+	return m.touch(n).Stat, nil
+}
+
+// expect returns an error unless token is that of the file name, or zero if there is no such file. Callers must hold m.mu.
+func (m *Storage) expect(name string, token storage.Token) error {
+	if err := storage.CheckName(name); err != nil {
+		return err
+	}
+	var is storage.Token
+	n := m.nodes[name]
+	if n != nil {
+		is = n.Token
+	}
+	switch {
+	case n != nil && token == storage.Token{}:
+		return fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
+	case n != nil && n.Kind != storage.KindFile:
+		return fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+	case is != token:
+		return fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	return nil
+}
+
+// What follows does what other programs do to files.
+
+// WriteFile makes a name stand for a new file, with its directories. Open objects keep their content.
+func (m *Storage) WriteFile(name string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, bytes.Clone(data)})
+	return err
+}
+
+// Remove removes a file, or a directory with all its content. Open objects keep their content.
+func (m *Storage) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.find(name); err != nil {
+		return err
+	}
+	maps.DeleteFunc(m.nodes, func(other string, _ *node) bool { return strings.HasPrefix(other+"/", name+"/") })
+	m.touch(m.nodes[storage.Dir(name)])
+	return nil
+}
+
+// Chtimes sets the time of a file's last change.
+func (m *Storage) Chtimes(name string, modified time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.find(name)
+	if err == nil {
+		m.touch(n).Modified = modified.UnixNano()
+	}
+	return err
+}
