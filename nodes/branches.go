@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 )
 
 // BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
@@ -77,4 +78,272 @@ func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it it
 	return child{kind: kindBranch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		return &BranchDir{d.part(), it.name}
 	}}, nil
+}
+
+// BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
+type BranchDir struct {
+	snapshotDir
+	name string // of the entry's file in entries/, without its suffix
+}
+
+// branchFiles are the fixed names in a branch's directory.
+var branchFiles = fixedNames[*BranchDir]{
+	{"context.json", syscall.S_IFREG, branchContext, nil},
+	{entriesName, syscall.S_IFREG, nil, nil}, // see find
+	{layout.BranchPath, syscall.S_IFDIR, makeBranchPath, nil},
+	{"transcript.md", syscall.S_IFREG, makeBranchTranscript, nil},
+}
+
+// entriesName is the one file whose node stands for one content.
+const entriesName = "entries.jsonl"
+
+// generated returns the node of a generated file that is rendered at the entry where the branch ends.
+func (d *BranchDir) generated(r renderAt) *GeneratedFile {
+	name := d.name
+	render := func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
+		e, err := snap.FindBranch(name)
+		if err != nil {
+			return nil, err
+		}
+		return r(ctx, snap, e)
+	}
+	return &GeneratedFile{node: node{view: d.view}, session: d.session, render: render}
+}
+
+// branchContext makes the context.json of a branch.
+func branchContext(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }
+
+// belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
+const belowSession = 3
+
+// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
+// continue as long as the session continues after the entry.
+func makeBranchTranscript(d *BranchDir) fusefs.InodeEmbedder {
+	name, render := d.name, renderTranscript(&d.node, belowSession)
+	f := d.generated(render)
+	f.follow = &following{
+		further: func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, bool, error) {
+			e, err := snap.FindBranch(name)
+			if err != nil {
+				return nil, false, err
+			}
+			end := snap.BranchBelow(e)
+			doc, err := render(ctx, snap, end)
+			return doc, end != e, err
+		},
+		goesOn: func(snap *sessioncore.Snapshot) bool {
+			e, err := snap.FindBranch(name)
+			return err == nil && snap.EndsBranch(e)
+		},
+	}
+	return f
+}
+
+// findBranch acquires a session and finds the branch with a name in .by-id/. Callers must release the snapshot.
+func findBranch(ctx context.Context, session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := session.Acquire(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	e, err := snap.FindBranch(name)
+	if err != nil {
+		snap.Release()
+		return nil, 0, err
+	}
+	return snap, e, nil
+}
+
+// fillBranchDir sets the attributes of a branch's directory. The content of a branch does not change, so its time
+// is that of its last entry.
+func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
+	n.fillDir(out, snap.Stat())
+	t := snap.Time(e)
+	fillTimes(out, t, t)
+}
+
+func (d *BranchDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	snap, e, err := findBranch(ctx, d.session, d.name)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	d.fillBranchDir(snap, e, out)
+	return nil
+}
+
+func (d *BranchDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	c, err := branchFiles.find(ctx, d, it)
+	if err != nil {
+		return child{}, err
+	}
+	e, err := snap.FindBranch(d.name)
+	if err == nil && it.name == entriesName {
+		var state sessioncore.BranchState
+		state, err = snap.Branch(e).EntriesState(ctx)
+		c.content, c.make = state.Sum, func() fusefs.InodeEmbedder {
+			return &EntriesFile{node: node{view: d.view}, session: d.session, name: d.name, state: state}
+		}
+	}
+	return c, err
+}
+
+func (d *BranchDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	return branchFiles.list(ctx, d, &d.node), nil
+}
+
+// pathToSession is the way from branches/.by-id/<id>/path/ up to the session's directory.
+const pathToSession = "../../../../"
+
+// BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
+// the entry is.
+type BranchPathDir struct{ BranchDir }
+
+func makeBranchPath(d *BranchDir) fusefs.InodeEmbedder {
+	return &BranchPathDir{BranchDir{d.part(), d.name}}
+}
+
+// find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
+func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	end, err := snap.FindBranch(d.name)
+	if err != nil {
+		return child{}, err
+	}
+	e, err := layout.FindPathName(snap, snap.Branch(end), it.name)
+	if err != nil {
+		return child{}, err
+	}
+	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
+	return d.fixedLink(d.session, kindPathLink, to, out), nil
+}
+
+func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+	end, err := snap.FindBranch(d.name)
+	if err != nil {
+		return nil, err
+	}
+	entries := snap.Branch(end).Entries()
+	items := make([]item, len(entries))
+	for place, e := range entries {
+		items[place] = d.newItem(kindPathLink, layout.PathName(snap, place, e), syscall.S_IFLNK)
+	}
+	return items, nil
+}
+
+// EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an EntryFile,
+// the node stands for one content, which does not change as long as the session only grows. So the
+// kernel may keep its pages, and a reader can finish while the session is rewritten. If it is opened
+// at the end of a branch, it continues with the entries that are added after that.
+type EntriesFile struct {
+	node
+	session *sessioncore.Session
+	name    string // of the branch in .by-id/
+	state   sessioncore.BranchState
+	line    line
+}
+
+// find acquires the session and finds the branch in it. The error is errReplaced if its content is no longer that of the
+// node. Callers must release the snapshot.
+func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, e, err := findBranch(ctx, f.session, f.name)
+	if err != nil {
+		return nil, 0, err
+	}
+	state, err := snap.Branch(e).EntriesState(ctx)
+	if err == nil && state != f.state {
+		err = errReplaced
+	}
+	if err != nil {
+		snap.Release()
+		return nil, 0, err
+	}
+	return snap, e, nil
+}
+
+// cache saves the kernel a question for the attributes before each read(2), which are two of three requests of a
+// grep.
+func (f *EntriesFile) cache() cacheRule { return cacheMoment }
+
+func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	ctx = f.line.context(ctx)
+	snap, e, err := f.find(ctx)
+	if err == nil {
+		defer snap.Release()
+		f.update(ctx, snap, e)
+	}
+	if f.line.openAttr(out) {
+		return nil // open handles keep their version
+	}
+	if err != nil {
+		return err
+	}
+	fillEntry(snap, e, f.state.Size, f.state.Sum, out)
+	return nil
+}
+
+// shown returns the version of the file for a branch that ends at an entry.
+func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown, err error) {
+	branch := snap.Branch(e)
+	state, err := branch.EntriesState(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.version, err = branch.EntriesDocument(ctx); err == nil {
+		fillEntry(snap, e, state.Size, state.Sum, &s.attr)
+	}
+	return s, err
+}
+
+// update makes open handles continue with entries that were added after theirs. e is the last entry of the branch that
+// the file's name stands for.
+func (f *EntriesFile) update(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) {
+	f.line.update(ctx, snap, func(goesOn bool) (shown, error) {
+		end := e
+		if goesOn {
+			end = snap.BranchBelow(e)
+		}
+		s, err := f.shown(ctx, snap, end)
+		s.beyond = end != e
+		return s, err
+	})
+}
+
+func (f *EntriesFile) follows() bool { return true }
+
+func (f *EntriesFile) standsFor(ctx context.Context, content uint64) bool {
+	if f.state.Sum != content {
+		return false
+	}
+	snap, e, err := f.find(ctx)
+	if err != nil {
+		return true // the next operation returns the error
+	}
+	defer snap.Release()
+	f.update(ctx, snap, e)
+	return f.line.isCurrent(snap, func() bool { return snap.EndsBranch(e) })
+}
+
+var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
+
+// Open pins the session. It returns ESTALE if the branch is no longer what the kernel was told, or if open handles
+// have continued beyond it: the kernel then looks up the path again and retries.
+func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if writes(flags) {
+		return nil, 0, f.denyWrite("open")
+	}
+	snap, e, err := f.find(ctx)
+	if err != nil {
+		return nil, 0, f.fail("open", staleIfGone(err))
+	}
+	defer snap.Release()
+	f.update(ctx, snap, e)
+	joined, err := f.line.open(ctx, snap, snap.EndsBranch(e), func() (shown, error) {
+		return f.shown(ctx, snap, e)
+	})
+	if err != nil {
+		return nil, 0, f.fail("open", err)
+	}
+	if !joined {
+		return nil, 0, syscall.ESTALE
+	}
+	return &documentHandle{&f.node, &f.line, nil}, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }

@@ -3,6 +3,7 @@ package nodes
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"syscall"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -97,4 +99,112 @@ var _ = (fusefs.FileReleaser)((*contentHandle)(nil))
 func (h *contentHandle) Release(context.Context) syscall.Errno {
 	h.hold.Close()
 	return 0
+}
+
+// maxIndexListed is for how many sessions index.jsonl is listed. Whoever stats all that is in its directory, as ls -l and
+// ls --color do, waits for its size, and that takes a look at every session: some 0.4 s for so many.
+const maxIndexListed = 10_000
+
+// IndexName is index.jsonl as a name in a directory: one line for each session, newest first (docs/design.md section 5).
+// The lines are rendered as they are read.
+var IndexName = Name{
+	Name: "index.jsonl", Mode: syscall.S_IFREG, Make: newIndexFile,
+	Is: func(view *View, ctx context.Context) Presence {
+		if many, err := view.Listing.Exceeds(ctx, maxIndexListed); err == nil && many {
+			return Hidden
+		}
+		return Listed // an error is for who looks at the file
+	},
+}
+
+func newIndexFile(view *View) fusefs.InodeEmbedder {
+	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
+		sessions, err := view.Listing.Sessions(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		return content{text: sessions.Index(), size: sessions.IndexSize(), stat: sessions.Stat(), private: true}, nil
+	}
+	return &ContentFile{node: node{view: view}, render: render}
+}
+
+// NewCostsFile returns usage.jsonl: what all sessions cost, by day, working directory and model (docs/design.md section
+// 5). Both its size and its content take reading every session that changed.
+func NewCostsFile(view *View, costs *costs.Costs) *ContentFile {
+	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
+		sessions, err := view.Listing.Sessions(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		text, err := costs.Lines(ctx, sessions.All(), hold)
+		if err != nil {
+			return content{}, err
+		}
+		c := textContent(text, sessions.Stat())
+		c.private = true
+		return c, hold.Resize(c.size)
+	}
+	return &ContentFile{node: node{view: view}, render: render}
+}
+
+// makeLastError makes last-error: why the last write to the session was refused, in words, with its time, and what to do
+// instead. It is empty again after the next one that succeeds.
+func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
+	return newLastErrorFile(d.view, d.session.Name(), d.session.Probe)
+}
+
+// NewLastErrorFile returns last-error of the root of a mount of source: why the last write or look-up was refused that
+// concerns no session.
+func NewLastErrorFile(view *View, source storage.Files) *ContentFile {
+	return newLastErrorFile(view, outside, func(context.Context) (storage.Stat, error) { return source.Stat("") })
+}
+
+func newLastErrorFile(view *View, of string, stat func(context.Context) (storage.Stat, error)) *ContentFile {
+	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
+		st, err := stat(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		last, _ := view.refusals.get(of)
+		c := textContent([]byte(last.line()), st)
+		c.at, c.private = last.at, of == outside
+		return c, nil
+	}
+	return &ContentFile{node: node{view: view}, render: render}
+}
+
+// makeOwner makes …/<session>/owner: one line that says what is known of the client that has the session open, or nothing.
+// It is made anew for each open and each stat, since the client may have come or gone. That takes a search of /proc, so
+// the file is not listed: a crawler would cause one for each session.
+func makeOwner(d *SessionDir) fusefs.InodeEmbedder {
+	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
+		st, err := d.session.Probe(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		owner, err := d.view.Writer.Owner(ctx, d.session)
+		if err != nil {
+			return content{}, err
+		}
+		var text []byte
+		if owner != nil {
+			if text, err = json.Marshal(owner); err != nil {
+				return content{}, err
+			}
+			text = append(text, '\n')
+		}
+		c := textContent(text, st)
+		c.private = true
+		return c, nil
+	}
+	return &ContentFile{node: node{view: d.view}, render: render}
+}
+
+// hasOwner reports whether there is an owner, unlisted. Who is working now is not what somebody shares who masks secrets,
+// and no client works on an archived session.
+func (d *SessionDir) hasOwner(context.Context) Presence {
+	if d.view.Redacted || d.view.Archived() {
+		return Absent
+	}
+	return Hidden
 }

@@ -3,12 +3,16 @@ package nodes
 import (
 	"context"
 	"errors"
+	"path"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
@@ -180,4 +184,138 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 		}
 		return results, done, nil
 	}
+}
+
+// makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
+// through another descriptor, is not carried out when one is closed.
+func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("append", d.appendLines, nil)
+	f.part = writer.Unfinished
+	return f
+}
+
+// appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.
+func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string, int, error) {
+	ids, err := d.view.Writer.Append(ctx, d.session, lines...)
+	done := len(ids)
+	for i, id := range ids {
+		ids[i] = names.TextUTF8(id)
+	}
+	if done == len(lines) && err != nil {
+		done = 0 // all are written, but not durable: the writer must be told
+	}
+	return ids, done, err
+}
+
+// makeLabels makes labels; its open handles continue with labels that are set later.
+func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("labels", oneByOne(d.setLabel), atOnce(renderLabels))
+	f.follow = &following{}
+	return f
+}
+
+// setLabel sets or clears a label: "<id> <label>" sets, "<id>" clears.
+func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) {
+	id, label, err := writer.ParseLabelLine(line)
+	if err != nil {
+		return "", err
+	}
+	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
+}
+
+// renderLabels renders labels: the labels in effect.
+func renderLabels(snap *sessioncore.Snapshot) (*document.Document, error) {
+	return snap.LabelsDocument(), nil
+}
+
+// makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
+// one line only.
+func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("title", oneByOne(d.setTitle), atOnce((*sessioncore.Snapshot).TitleDocument))
+	f.empty, f.single = true, true
+	return f
+}
+
+// setTitle sets the title to a line; an empty line clears it.
+func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) {
+	return "", d.view.Writer.SetTitle(ctx, d.session, line)
+}
+
+// makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
+func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
+	f := d.control("cwd", oneByOne(d.setCWD), atOnce(renderCWD))
+	f.single, f.makeDurable = true, nil // it is, and may be at another place by now
+	return f
+}
+
+// renderCWD renders cwd: the working directory in the header and a newline, or nothing if there is none.
+func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	cwd, _ := header.Member("cwd").Text()
+	line := names.TitleLine(cwd)
+	if len(line) > 0 {
+		line = append(line, '\n')
+	}
+	return document.OfText(snap, line), nil
+}
+
+// setCWD moves the session to a working directory.
+func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
+	return "", d.view.Writer.SetCWD(ctx, d.session, line)
+}
+
+// makeFork makes fork: an id creates a session of the path to that entry.
+func makeFork(d *SessionDir) fusefs.InodeEmbedder { return d.control("fork", oneByOne(d.fork), nil) }
+
+// fork creates a session. Reading the same open file gives the path of its directory from the mount's root.
+func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
+	id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
+	if err != nil {
+		return "", err
+	}
+	file, err := d.view.Writer.Fork(ctx, d.session, id)
+	if err != nil {
+		return "", err
+	}
+	return path.Join(layout.Sessions, layout.SessionDir(file)), nil
+}
+
+// NewSessionName is the name of the file in the root of the mount, by which last-error calls it.
+const NewSessionName = "new-session"
+
+// NewNewSessionFile returns new-session: a working directory, or an object with cwd, title and parentSession, makes a
+// session in sessions, a directory of source that may be missing. Reading back gives the path of its directory from the
+// mount's root (docs/design.md section 2). The file has the mode of the directory in which it makes directories.
+func NewNewSessionFile(view *View, sessions, source storage.Files) *ControlFile {
+	return &ControlFile{
+		GeneratedFile: GeneratedFile{node: node{view: view}},
+		of:            outside, name: NewSessionName,
+		stat: func(context.Context) (storage.Stat, error) {
+			st, err := sessions.Stat("")
+			if storage.IsMissing(err) {
+				st, err = source.Stat("")
+			}
+			return st, err
+		},
+		do: oneByOne(view.newSession),
+		// The beginning of an object may continue in another write.
+		part: func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) },
+		// All new sessions that were written to; sessionfs -u does that before it unmounts.
+		makeDurable: view.Writer.SyncAll,
+	}
+}
+
+func (v *View) newSession(ctx context.Context, line string) (string, error) {
+	spec, err := writer.ParseNewSession([]byte(line))
+	if err != nil {
+		return "", err
+	}
+	file, err := v.Writer.NewSession(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	return path.Join(layout.Sessions, layout.SessionDir(file)), nil
 }

@@ -2,6 +2,8 @@ package nodes
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -52,4 +54,214 @@ func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.S
 		return l.denyWrite("setattr")
 	}
 	return 0
+}
+
+const leafName = "leaf"
+
+const (
+	// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
+	// a time, and links that they leave behind must not accumulate. The oldest is dropped for a new one.
+	maxPendingLinks = 64
+	// maxPendingBytes bounds their names and targets, of which the longest target has 4 KiB.
+	maxPendingBytes = 16 << 10
+)
+
+// pendingLinks are links that tools made under temporary names, the oldest first. They are kept in memory, not listed,
+// and dropped when they are renamed to leaf or removed.
+type pendingLinks []pendingLink
+
+type pendingLink struct{ name, target string }
+
+func (p pendingLinks) index(name string) int {
+	return slices.IndexFunc(p, func(l pendingLink) bool { return l.name == name })
+}
+
+// bytes returns how long all names and targets are.
+func (p pendingLinks) bytes() (n int) {
+	for _, l := range p {
+		n += len(l.name) + len(l.target)
+	}
+	return n
+}
+
+// pendingTarget returns the target of the pending link of that name.
+func (d *SessionDir) pendingTarget(name string) (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := d.pending.index(name); i >= 0 {
+		return d.pending[i].target, true
+	}
+	return "", false
+}
+
+func (d *SessionDir) addPending(name, target string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending = append(d.pending, pendingLink{name, target})
+	for len(d.pending) > maxPendingLinks || d.pending.bytes() > maxPendingBytes {
+		d.pending = slices.Delete(d.pending, 0, 1)
+	}
+}
+
+// removePending removes a pending link and reports whether there was one.
+func (d *SessionDir) removePending(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.pending.index(name)
+	if i >= 0 {
+		d.pending = slices.Delete(d.pending, i, i+1)
+	}
+	return i >= 0
+}
+
+// renameNoReplace is RENAME_NOREPLACE of renameat2(2): it fails if the name exists.
+const renameNoReplace = 1
+
+// leafHidden is how long leaf does not exist after it was removed: long enough for a tool that removes a link
+// before it makes the new one.
+const leafHidden = time.Second
+
+// hasLeaf reports whether leaf exists.
+func (d *SessionDir) hasLeaf(context.Context) Presence {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return presentIf(!time.Now().Before(d.leafBack))
+}
+
+// hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
+func (d *SessionDir) hideLeaf() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if now.Before(d.leafBack) {
+		return false
+	}
+	d.leafBack = now.Add(leafHidden)
+	return true
+}
+
+// showLeaf undoes hideLeaf: the tool that removed leaf has made a new link, whether its target was accepted or not.
+func (d *SessionDir) showLeaf() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leafBack = time.Time{}
+}
+
+var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
+
+// Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
+func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if d.view.Archived() {
+		return nil, d.denyWrite("symlink", name)
+	}
+	if name == leafName {
+		if errno := d.branch(ctx, target, true); errno != 0 {
+			return nil, errno
+		}
+		return d.Lookup(ctx, name, out)
+	}
+	if isSessionFile(name) {
+		return nil, syscall.EEXIST
+	}
+	if _, waiting := d.pendingTarget(name); waiting {
+		return nil, syscall.EEXIST
+	}
+	d.addPending(name, target)
+	return d.Lookup(ctx, name, out)
+}
+
+var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
+
+// Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
+// a moment later. A pending link is removed.
+func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
+	if d.view.Archived() {
+		return d.denyWrite("unlink", name)
+	}
+	switch {
+	case d.removePending(name):
+		return 0
+	case name != leafName:
+		return d.denyWrite("unlink", name)
+	case !d.hideLeaf():
+		return syscall.ENOENT
+	}
+	return 0
+}
+
+var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
+
+// Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
+func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	if d.view.Archived() {
+		return d.denyWrite("rename", name)
+	}
+	target, waiting := d.pendingTarget(name)
+	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
+		return d.denyWrite("rename", name)
+	}
+	if flags&^renameNoReplace != 0 {
+		return syscall.EINVAL
+	}
+	if errno := d.branch(ctx, target, flags&renameNoReplace != 0); errno != 0 {
+		return errno
+	}
+	d.removePending(name)
+	return 0
+}
+
+// branch moves the leaf to the entry that target names. With isNew it fails if leaf exists.
+func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
+	if isNew && d.hasLeaf(ctx) == Listed {
+		return syscall.EEXIST
+	}
+	defer d.showLeaf()
+	id, err := d.branchPoint(ctx, target)
+	switch {
+	case err != nil:
+	case id == nil:
+		err = d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session)
+	default:
+		err = d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, *id)
+	}
+	if err != nil {
+		return d.refused(fmt.Errorf("%s: %w", target, err))
+	}
+	d.view.accepted(d.session.Name())
+	return 0
+}
+
+// branchPoint returns the id of the entry that target names, nil for the position before the first entry.
+func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, error) {
+	snap, err := d.session.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	in := layout.Reference{Session: layout.SessionDir(d.session.Name()), Follow: d.Root().Operations().(*RootDir).follow}
+	e, err := in.Find(ctx, snap, target)
+	if err != nil || e == sessioncore.NoEntry {
+		return nil, err
+	}
+	id, ok := snap.ID(e)
+	if !ok {
+		return nil, fmt.Errorf("%w: the entry has no id", sessioncore.ErrNotFound)
+	}
+	return &id, nil
+}
+
+func (d *SessionDir) refused(err error) syscall.Errno {
+	return d.view.refuse(d.session.Name(), leafName, d.path(leafName), err)
+}
+
+// newPendingLink returns the link that waits under a name; after it was renamed, it shows the leaf.
+func newPendingLink(d *SessionDir, name string) *LeafLink {
+	leaf := inSession(d.session, leafPath)
+	return &LeafLink{waits: true, Link: Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) {
+		if path, ok := d.pendingTarget(name); ok {
+			st, err := d.session.Probe(ctx)
+			return target{path: path, st: st}, err
+		}
+		return leaf(ctx)
+	}}}
 }

@@ -1,8 +1,11 @@
 package nodes
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,8 +13,14 @@ import (
 	"time"
 	"unicode"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
 )
 
 // refusals holds for each session why the last write to it was refused, and under the name outside why the
@@ -144,4 +153,166 @@ func oneLine(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// ofSession is a directory of one session. What only has to know which one it is in needs no more of the types above it.
+type ofSession interface{ sessionName() string }
+
+// inSession returns the session's name where n is in a session's directory.
+func (n *node) inSession() (session string, ok bool) {
+	for at := n.EmbeddedInode(); at != nil; _, at = at.Parent() {
+		if d, ok := at.Operations().(ofSession); ok {
+			return d.sessionName(), true
+		}
+	}
+	return outside, false
+}
+
+// denyWrite refuses what would change n, or a name in it, where no write changes anything, and says in last-error what can
+// be done. Tools such as rm -r ask for every name, which is no reason to warn in the log.
+func (n *node) denyWrite(op string, name ...string) syscall.Errno {
+	at := n.path(name...)
+	session, ok := n.inSession()
+	in, what, why, how := n.view, at, errDenied, ""
+	switch archived := n.view.Archived(); {
+	case archived && ok:
+		what, why = path.Base(at), errArchived
+		how = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one", layout.SessionDir(session))
+	case archived:
+		in, why = n.view.Live, errArchived
+		how = "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
+	case ok:
+		how = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it, and sessionfs import adds what a copy of it has more"
+	default:
+		how = "new-session makes sessions, and sessionfs import brings in those of elsewhere; in a session's directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
+	}
+	errno := errnoOf(why)
+	in.noteRefusal(session, what, what, errno, fmt.Errorf("%w; %s", why, how), func() {
+		n.view.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why)
+	})()
+	return errno
+}
+
+// The reasons that this package gives itself say what to do.
+var (
+	errArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
+	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
+)
+
+// errReplaced means that another thing is in the place of what a node stands for. The kernel then looks up the path again.
+var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
+
+// saysItself is for errors whose texts say what to do.
+const saysItself = ""
+
+// kindOfError is a kind of domain error: its errno, 0 for that of the system call that failed, and what its reader can do.
+type kindOfError struct {
+	err   error
+	errno syscall.Errno
+	way   string
+}
+
+// kindsOfError are the kinds, in the order in which they are looked for: an error that wraps several is of the first.
+var kindsOfError = []kindOfError{
+	{errArchived, syscall.EROFS, saysItself},
+	{errDenied, syscall.EPERM, saysItself},
+	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
+	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
+	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
+	{writer.ErrTooMany, syscall.EBUSY, saysItself},
+	{history.ErrBusy, syscall.EBUSY, "try again"},
+	{search.ErrBusy, syscall.EBUSY, saysItself},
+	{writer.ErrWaiting, syscall.EBUSY, saysItself},
+	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
+	{history.ErrQuery, syscall.EINVAL, `put what is to be found as it stands into double quotes`},
+	{search.ErrQuery, syscall.EINVAL, saysItself},
+	{sessioncore.ErrExists, syscall.EEXIST, "leave id out, and a new one is made"},
+	{fs.ErrExist, syscall.EEXIST, "what has that name is kept: see in SOURCE what it is"},
+	{sessioncore.ErrTooBig, syscall.EFBIG, "put the text into a file, and its path into the line"},
+	{history.ErrTooBig, syscall.EFBIG, "ask the database in SOURCE with sqlite3"},
+	{budget.ErrNoMemory, syscall.ENOMEM, saysItself},
+	{sent.ErrUnsupported, syscall.EOPNOTSUPP, "without -o context=sent there is a context"},
+	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "it can be done where SOURCE is"},
+	{sessioncore.ErrReadOnly, syscall.EROFS, "mount without -o ro to write"},
+	{writer.ErrNoDirectory, syscall.ENOENT, "make it first"},
+	{sessioncore.ErrNotFound, syscall.ENOENT, "entries/ has the ids that are there"},
+	{sessioncore.ErrNotSession, syscall.ENOENT, "see problems.jsonl, or the first line of the file"},
+	{storage.ErrNotRegular, syscall.ENOENT, "only files are shown; see what it is in SOURCE"},
+	{storage.ErrBadName, syscall.ENOENT, "choose a shorter name without control characters"},
+	{fs.ErrNotExist, syscall.ENOENT, "look in SOURCE whether it was moved"},
+	{context.Canceled, syscall.EINTR, saysItself},
+	{context.DeadlineExceeded, syscall.EINTR, saysItself},
+	{syscall.ENOSPC, 0, "make room where SOURCE is"},
+	{syscall.EDQUOT, 0, "make room where SOURCE is, or have the quota raised"},
+	{syscall.EFBIG, 0, "the file may not grow: see the limits of the process that serves the mount (ulimit -f)"},
+	{syscall.ENAMETOOLONG, 0, "choose a shorter one"},
+	{syscall.ENOTDIR, 0, "name a directory"},
+	{syscall.EXDEV, 0, "with the agent itself it can be done"},
+	{syscall.EOPNOTSUPP, 0, "with the agent itself it can be done"},
+	{syscall.EROFS, 0, "the file system of SOURCE is mounted read-only"},
+	{fs.ErrPermission, 0, "see the modes in SOURCE, and which user serves the mount"},
+}
+
+// unknownWay is for what the storage has failed with, and for defects of ours.
+const unknownWay = "; the log of the mount has all such errors"
+
+// errnoOf is the one function that turns domain errors into errnos (docs/design.md section 7).
+func errnoOf(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	errno := syscall.EIO
+	if k := kindOf(err); k.errno != 0 {
+		return k.errno
+	} else if k.err == fs.ErrPermission {
+		errno = syscall.EACCES
+	}
+	_ = errors.As(err, &errno)
+	return errno
+}
+
+// kindOf returns the kind of an error; its err is nil if it is of none.
+func kindOf(err error) kindOfError {
+	for _, k := range kindsOfError {
+		if errors.Is(err, k.err) {
+			return k
+		}
+	}
+	return kindOfError{way: unknownWay}
+}
+
+// wayOut returns what to do after an error about a session, or outside, as an addition to its text.
+func wayOut(session string, err error) string {
+	k := kindOf(err)
+	switch {
+	case session == outside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
+		return "; ls shows what is there"
+	case k.err == nil || k.way == saysItself:
+		return k.way
+	}
+	return "; " + k.way
+}
+
+// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then
+// looks up the path again.
+func staleIfGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
+		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", storage.ErrStale, err)
+	}
+	return err
+}
+
+// fail returns the errno of what could not be done with n, or with a name in it, and logs the error unless the errno says
+// it all.
+func (n *node) fail(op string, err error, name ...string) syscall.Errno {
+	errno := errnoOf(err)
+	switch {
+	case errno == 0, errno == syscall.ENOENT, errno == syscall.EINTR, errors.Is(err, errReplaced):
+	case errno == syscall.EIO:
+		n.view.Log.Error("backing I/O failed", "op", op, "path", n.path(name...), "err", err)
+	default:
+		n.view.Log.Warn("refused", "op", op, "path", n.path(name...), "errno", errno, "err", err)
+	}
+	return errno
 }

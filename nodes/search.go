@@ -3,14 +3,18 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/search"
 )
 
@@ -69,4 +73,208 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
+}
+
+// hits finds what the directory of a query shows, whatever the query is about. Nothing is kept here: the Searcher
+// remembers.
+type hits struct {
+	aboutSessions
+	searcher *search.Searcher
+	matcher  search.Matcher
+	// up leads from entries/ and sessions/ to where the paths of hits begin.
+	up string
+}
+
+func newHits(view *View, m search.Matcher, session *sessioncore.Session, up string) hits {
+	return hits{newAboutSessions(view, session), view.Search, m, up}
+}
+
+// another returns hits for another node of the same query.
+func (h *hits) another() hits { return newHits(h.view, h.matcher, h.session, h.up) }
+
+// search searches the sessions.
+func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
+	before := h.searcher.FilesRead()
+	defer func() {
+		if n := h.searcher.FilesRead() - before; n > 0 || err != nil {
+			h.view.Log.Debug("searched", "files", n)
+		}
+	}()
+	if h.session == nil {
+		return h.searcher.Search(ctx, h.matcher)
+	}
+	return h.searcher.SearchIn(ctx, h.matcher, h.session.Name())
+}
+
+// last returns what was found last, which may be old, nil if that is not known.
+func (h *hits) last() *search.Result {
+	if h.session == nil {
+		return h.searcher.Last(h.matcher, "")
+	}
+	return h.searcher.Last(h.matcher, h.session.Name())
+}
+
+// HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
+type HitsDir struct{ hits }
+
+var hitsNames = fixedNames[*HitsDir]{
+	{layout.Entries, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }, nil},
+	{layout.HitsTable, syscall.S_IFREG, newHitsTable, nil},
+	{layout.HitsSessions, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }, nil},
+}
+
+func (d *HitsDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return hitsNames.find(ctx, d, it)
+}
+
+func (d *HitsDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	return hitsNames.list(ctx, d, &d.node), nil
+}
+
+// newHitsTable returns results.tsv: a line for each hit.
+func newHitsTable(d *HitsDir) fusefs.InodeEmbedder {
+	of := d.another()
+	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
+		result, err := of.search(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		st, err := of.stat(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		c := textContent(result.Table(), st)
+		c.at = time.Unix(0, result.Modified)
+		return c, hold.Resize(c.size)
+	}
+	return &ContentFile{node: node{view: of.view}, render: render}
+}
+
+// HitLinksDir is entries/ or sessions/ in the directory of a query: links to what was found.
+type HitLinksDir struct {
+	hits
+	kind hitLinkKind
+}
+
+// hitLinkKind is what a HitLinksDir has.
+type hitLinkKind struct {
+	// of returns the hits that have a link, in the order of their numbers.
+	of func(*search.Result) []*search.Hit
+	// name returns the name of a link, and the others the path to which it leads, in the mount or in the session.
+	name      func(number int, h *search.Hit) string
+	inMount   func(h *search.Hit) string
+	inSession func(h *search.Hit) string
+}
+
+var entryLinks = hitLinkKind{
+	func(r *search.Result) []*search.Hit {
+		all := make([]*search.Hit, len(r.Hits))
+		for i := range r.Hits {
+			all[i] = &r.Hits[i]
+		}
+		return all
+	},
+	layout.HitName, (*search.Hit).Path, (*search.Hit).Below,
+}
+
+var sessionLinks = hitLinkKind{
+	func(r *search.Result) []*search.Hit { return layout.HitSessions(r.Hits) },
+	layout.HitSessionName, (*search.Hit).Directory, func(*search.Hit) string { return "" },
+}
+
+// target returns where the link to a hit leads.
+func (d *HitLinksDir) target(h *search.Hit) string {
+	if d.session != nil {
+		return path.Join(d.up, d.kind.inSession(h))
+	}
+	return path.Join(d.up, d.kind.inMount(h))
+}
+
+// find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
+// the owner of the session.
+func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	digits, _, _ := strings.Cut(it.name, "-")
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil || n == 0 {
+		return child{}, syscall.ENOENT
+	}
+	hit := d.at(d.last(), int(n)-1, it.name)
+	if hit == nil {
+		result, err := d.search(ctx)
+		if err != nil {
+			return child{}, err
+		}
+		if hit = d.at(result, int(n)-1, it.name); hit == nil {
+			return child{}, syscall.ENOENT
+		}
+	}
+	session := d.view.Sessions.Session(hit.File)
+	st, err := session.Probe(ctx)
+	if err != nil {
+		return child{}, err
+	}
+	return d.fixedLink(session, kindPathLink, target{d.target(hit), st, hit.Time}, out), nil
+}
+
+// at returns the hit of a number, from 0, if its link has that name, else nil.
+func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
+	if r == nil {
+		return nil
+	}
+	if of := d.kind.of(r); n < len(of) && d.kind.name(n+1, of[n]) == name {
+		return of[n]
+	}
+	return nil
+}
+
+func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+	result, err := d.search(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := d.kind.of(result)
+	items := make([]item, len(of))
+	for i, h := range of {
+		items[i] = d.newItem(kindPathLink, d.kind.name(i+1, h), syscall.S_IFLNK)
+	}
+	return items, nil
+}
+
+// ByFileDir is by-file/, which stands for /: looking up a name in it finds the directory of that file. It lists nothing.
+type ByFileDir struct{ aboutSessions }
+
+// NewByFileDir returns by-file/.
+func NewByFileDir(view *View) fusefs.InodeEmbedder { return &ByFileDir{newAboutSessions(view, nil)} }
+
+// find finds the directory of a file or directory in /, whether there is one or not.
+func (d *ByFileDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+	return d.view.fileDir("/", it.name)
+}
+
+// FileDir is the directory of a file below by-file/: what was done with it, or with what is below it. To look it up or
+// to list it searches nothing.
+type FileDir struct {
+	HitsDir
+	file string
+}
+
+// find finds one of the names of a HitsDir, or else the directory of a file below.
+func (d *FileDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+	if c, err := d.HitsDir.find(ctx, snap, it, out); err == nil {
+		return c, nil
+	}
+	return d.view.fileDir(d.file, it.name)
+}
+
+// fileDir is the directory of a file, in dir or its directory's.
+func (v *View) fileDir(dir, name string) (child, error) {
+	file := path.Join(dir, name)
+	touched, err := search.NewTouched(file)
+	if err != nil {
+		return child{}, syscall.ENOENT
+	}
+	return child{kind: kindFile, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+		up := strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(file, "/")), "/")
+		return &FileDir{HitsDir{newHits(v, touched, nil, path.Join("..", up))}, file}
+	}}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -15,8 +16,11 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/transcript"
 )
 
 // SessionDir is sessions/…/<session>/: a session as a directory.
@@ -147,4 +151,150 @@ func (d *SessionDir) hasSecrets(context.Context) Presence {
 		return Absent
 	}
 	return Hidden
+}
+
+// aboutSessions is the base of the directories that show something of one session, or of all.
+type aboutSessions struct {
+	directory
+	session *sessioncore.Session // nil for all
+}
+
+func newAboutSessions(view *View, session *sessioncore.Session) aboutSessions {
+	return aboutSessions{newDirectory(view), session}
+}
+
+// stat returns the state of the session file, or of the directory of all.
+func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
+	if d.session != nil {
+		return d.session.Probe(ctx)
+	}
+	return d.view.Sessions.Storage().Stat("")
+}
+
+func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
+	st, err := d.stat(ctx)
+	if err != nil {
+		return err
+	}
+	d.fillDir(out, st)
+	return nil
+}
+
+// member is the session among those in which parents and children are looked for.
+func (d *aboutSessions) member() listing.Member {
+	return listing.Member{Listing: d.view.Listing, Session: d.session}
+}
+
+// snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
+type snapshotDir struct{ aboutSessions }
+
+// part is the base of a directory that shows a part of the same session.
+func (d *aboutSessions) part() snapshotDir { return snapshotDir{newAboutSessions(d.view, d.session)} }
+
+func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
+	return d.session.Acquire(ctx)
+}
+
+// contextAt makes the context at an entry.
+func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (*document.Document, error) {
+	if v.ContextSent {
+		return sent.Context(ctx, snap, e, v.contextBlobs())
+	}
+	return snap.Context(ctx, e, v.contextBlobs())
+}
+
+// makeContext makes context.json: what the model would be sent from the leaf.
+func makeContext(d *SessionDir) fusefs.InodeEmbedder {
+	return generated(atLeaf(d.view.contextAt), nil)(d)
+}
+
+// makeTranscript makes transcript.md: the current branch as Markdown for people.
+func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
+	return generated(atLeaf(renderTranscript(&d.node, 0)), &following{})(d)
+}
+
+// renderTranscript renders a transcript whose directory is that many levels below a session's directory: its links begin
+// there.
+func renderTranscript(dir *node, below int) renderAt {
+	up := func(levels int) string { return strings.Repeat("../", levels) }
+	depth := strings.Count(dir.path(), "/") + 1
+	links := transcript.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
+	return func(ctx context.Context, snap *sessioncore.Snapshot, end sessioncore.Entry) (*document.Document, error) {
+		return transcript.Render(ctx, snap, end, links)
+	}
+}
+
+// makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
+// session that this one was forked from, as far as the caller may read that.
+func makeUsage(d *SessionDir) fusefs.InodeEmbedder {
+	f := generated(atLeaf(d.renderUsage), nil)(d).(*GeneratedFile)
+	f.besides = func(ctx context.Context) (storage.Token, error) {
+		parent, err := d.parent(ctx)
+		if err != nil {
+			return storage.Token{}, unlessNone(err)
+		}
+		st, err := parent.Session.Probe(ctx)
+		return st.Token, unlessNone(err)
+	}
+	return f
+}
+
+func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry) (*document.Document, error) {
+	parent, err := d.usageParent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		defer parent.Release()
+	}
+	return report.Usage(ctx, snap, leaf, parent)
+}
+
+// usageParent returns the session that parent leads to; nil where there is no such link.
+func (d *SessionDir) usageParent(ctx context.Context) (*sessioncore.Snapshot, error) {
+	parent, err := d.parent(ctx)
+	if err != nil {
+		return nil, unlessNone(err)
+	}
+	snap, err := parent.Session.Acquire(ctx)
+	return snap, unlessNone(err)
+}
+
+// unlessNone returns nil for an error that means that there is no parent, or none for the caller.
+func unlessNone(err error) error {
+	if errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// makeParent makes parent, the link to the session that this one was forked from.
+func makeParent(d *SessionDir) fusefs.InodeEmbedder {
+	return &Link{node: node{view: d.view}, rule: &cacheAttr, find: d.parentTarget}
+}
+
+// parent finds the session that this one was forked from.
+func (d *SessionDir) parent(ctx context.Context) (listing.Member, error) {
+	return d.view.family().Parent(ctx, d.member())
+}
+
+// parentTarget finds where parent leads. The link has the owner and the times of its own session, whose header names the
+// parent.
+func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
+	parent, err := d.parent(ctx)
+	if err != nil {
+		return target{}, err
+	}
+	st, err := d.session.Probe(ctx)
+	if err != nil {
+		return target{}, err
+	}
+	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, nil
+}
+
+// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
+// the rest of the directory can be listed.
+func (d *SessionDir) hasParent(ctx context.Context) Presence {
+	_, err := d.parentTarget(ctx)
+	return presentIf(err == nil)
 }

@@ -9,6 +9,7 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -127,6 +128,21 @@ func (h *sourceHandle) PassthroughFd() (int, bool) {
 	}
 	fd := int(file.Fd())
 	return fd, !stacked(fd)
+}
+
+// stacked reports whether a file is on a file system that is stacked on another one. The kernel refuses these for
+// passthrough. After one refusal go-fuse stops using passthrough, also for files that are open with it; these could then
+// not be opened again.
+func stacked(fd int) bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return true
+	}
+	switch int64(st.Type) {
+	case 0x794c7630, 0xf15f, 0x65735546: // overlayfs, ecryptfs and FUSE, as Linux numbers them
+		return true
+	}
+	return false
 }
 
 var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))

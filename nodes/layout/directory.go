@@ -2,8 +2,17 @@ package layout
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -56,4 +65,221 @@ func RelativeTarget(from, to string) string {
 		here, there = here[1:], there[1:]
 	}
 	return strings.Repeat("../", len(here)) + strings.Join(there, "/")
+}
+
+// ByID is by-id/: a link for each session, named by its id. Every key that --resume takes is found
+// (docs/design.md section 5).
+type ByID struct {
+	Listing *listing.Listing
+	Archive *listing.Listing // nil for none: finds what nothing in Listing matches
+}
+
+var _ = (Directory)(ByID{})
+
+// Stat has the time at which a session came or went last.
+func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
+
+// List returns the ids in the order of names; of sessions with the same id there is one.
+func (d ByID) List(ctx context.Context) ([]Entry, error) {
+	sessions, err := d.Listing.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(sessions.All()))
+	seen := make(map[string]bool, len(sessions.All()))
+	for _, info := range sessions.All() {
+		if !seen[info.ID] && d.Listing.HasDirectory(info) {
+			seen[info.ID] = true
+			entries = append(entries, Entry{Name: names.FileName(info.ID)})
+		}
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// Find resolves a key as --resume does.
+func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	info, err := d.Listing.Resume(ctx, name, known)
+	to := ""
+	if errors.Is(err, sessioncore.ErrNotFound) && !known {
+		if d.Archive != nil {
+			to = path.Join("..", Archive)
+			info, err = d.Archive.Resume(ctx, name, false)
+		}
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			err = errNoKey
+		}
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e := linkTo(name, info)
+	e.Session = path.Join(to, e.Session)
+	return e, nil
+}
+
+// errNoKey says what a key must be.
+var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
+
+// linkTo is a link to a session, with the owner and the times of its file.
+func linkTo(name string, info *listing.Info) Entry {
+	return Entry{Name: name, Session: info.DirName(), Stat: info.Stat}
+}
+
+func sortByName(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// ByCwd is by-cwd/ and all directories below it: they nest like the working directories of the sessions. In each
+// there is a link to every session of just that directory, and latest.
+type ByCwd struct {
+	Listing *listing.Listing
+	Cwd     string // the working directory, an absolute path; "/" for by-cwd/ itself
+}
+
+var _ = (Directory)(ByCwd{})
+
+// Stat has the time at which a session came or went last.
+func (d ByCwd) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.CwdStat(ctx, d.Cwd) }
+
+// List returns the subdirectories, the links to sessions and latest in the order of names.
+func (d ByCwd) List(ctx context.Context) ([]Entry, error) {
+	found, err := d.Listing.CwdList(ctx, d.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(found))
+	for i, e := range found {
+		entries[i] = Entry{Name: e.Name, Sub: d.sub(e)}
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// Find finds a subdirectory, a session's link or latest.
+func (d ByCwd) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	e, err := d.Listing.CwdFind(ctx, d.Cwd, name, known)
+	switch {
+	case err != nil:
+		return Entry{}, err
+	case e.Dir == "":
+		return linkTo(name, e.Session), nil
+	}
+	return Entry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
+}
+
+func (d ByCwd) sub(e listing.CwdEntry) Directory {
+	if e.Dir == "" {
+		return nil
+	}
+	return ByCwd{d.Listing, e.Dir}
+}
+
+// recentCount is how many sessions recent/ holds (docs/design.md section 5).
+const recentCount = 20
+
+// Recent is recent/: links to the sessions that were modified last, named by their rank and what the client's short
+// lists call them.
+type Recent struct{ Listing *listing.Listing }
+
+var _ = (Directory)(Recent{})
+
+// Stat has the time at which a session came or went last.
+func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
+
+// List returns the sessions by rank, all that Find sets included.
+func (d Recent) List(ctx context.Context) ([]Entry, error) {
+	sessions, err := d.Listing.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for i, info := range d.infos(sessions) {
+		entries = append(entries, linkTo(recentName(i, info), info))
+	}
+	return entries, nil
+}
+
+// Find finds a link by its whole name.
+func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
+	sessions := d.Listing.Known()
+	if !known {
+		if sessions, err = d.Listing.Sessions(ctx); err != nil {
+			return Entry{}, err
+		}
+	}
+	for i, info := range d.infos(sessions) {
+		if recentName(i, info) == name && (!known || d.Listing.IsCurrent(info)) {
+			return linkTo(name, info), nil
+		}
+	}
+	return Entry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+}
+
+// infos returns the sessions by rank.
+func (d Recent) infos(sessions *listing.Sessions) (infos []*listing.Info) {
+	for _, info := range sessions.All() {
+		if len(infos) == recentCount {
+			break
+		}
+		if d.Listing.HasDirectory(info) {
+			infos = append(infos, info)
+		}
+	}
+	return infos
+}
+
+// recentName returns the name of the link to the session of a rank, from 0.
+func recentName(rank int, info *listing.Info) string {
+	return names.FileName(fmt.Sprintf("%02d-%s", rank+1, info.DisplayName()))
+}
+
+// Continue is continue/: for each terminal a link to the session that its breadcrumb names. A breadcrumb that names
+// no session of this store has no link.
+type Continue struct {
+	Listing *listing.Listing
+	Crumbs  storage.Files // terminal-sessions/
+}
+
+var _ = (Directory)(Continue{})
+
+// Stat mirrors the directory of breadcrumbs.
+func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
+
+// List returns the terminals in the order of the storage.
+func (d Continue) List(ctx context.Context) ([]Entry, error) {
+	crumbs, err := storage.List(d.Crumbs, "")
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, crumb := range crumbs {
+		if crumb.Kind != storage.KindFile {
+			continue
+		}
+		if e, err := d.Find(ctx, crumb.Name, false); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// Find follows the breadcrumb of a terminal. The link has its owner and times.
+func (d Continue) Find(ctx context.Context, terminal string, _ bool) (Entry, error) {
+	if terminal[0] == '.' {
+		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
+	}
+	st, err := d.Crumbs.Stat(terminal)
+	if err != nil {
+		return Entry{}, err
+	}
+	file, err := clients.ReadBreadcrumb(d.Crumbs, terminal)
+	if err != nil {
+		return Entry{}, err
+	}
+	session, err := d.Listing.Locate(ctx, file)
+	if err != nil {
+		return Entry{}, err
+	}
+	return Entry{Name: terminal, Session: SessionDir(session.Name()), Stat: st}, nil
 }

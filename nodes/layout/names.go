@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/storage"
 )
 
 // Directories in the directory of a session.
@@ -124,4 +125,123 @@ func HitSessions(hits []search.Hit) (first []*search.Hit) {
 // HitSessionName returns the name of a link to a session that has hits.
 func HitSessionName(number int, h *search.Hit) string {
 	return names.FileName(fmt.Sprintf("%04d-%s", number, h.Session))
+}
+
+// Sessions is the directory of the mount in which the session files lie.
+const Sessions = "sessions"
+
+// Archive is the directory of the mount in which the archived session files lie.
+const Archive = "archive"
+
+// SessionSuffix ends the names of session files.
+const SessionSuffix = ".jsonl"
+
+// ArchiveSuffix comes after SessionSuffix where a session is archived.
+const ArchiveSuffix = ".gz"
+
+// ErrLeadsNowhere is the error for a path that leads to no session.
+var ErrLeadsNowhere = fmt.Errorf("%w: the path leads to no session", sessioncore.ErrNotFound)
+
+// SessionDir returns the directory that shows a session file.
+func SessionDir(file string) string { return strings.TrimSuffix(file, SessionSuffix) }
+
+// SessionName returns the name that a session file's directory has beside it; ok is false for names
+// that are no session's: the client lists no hidden files.
+func SessionName(file string) (name string, ok bool) {
+	name, ok = strings.CutSuffix(file, SessionSuffix)
+	return name, ok && name != "" && name[0] != '.'
+}
+
+// Hidden reports whether a name of SOURCE is one of the client's lock and temporary files, or of ours: they come
+// and go and are not shown (docs/format.md, Files).
+func Hidden(name string) bool {
+	if storage.IsOwnName(name) {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(name, "."); ok {
+		if base, ok := strings.CutSuffix(rest, ".lock"); ok && strings.HasSuffix(base, SessionSuffix) {
+			return true
+		}
+		if base, ok := strings.CutSuffix(rest, ".tmp"); ok {
+			return hexAfterSession(base)
+		}
+	}
+	if base, ok := strings.CutSuffix(name, ".bak"); ok {
+		return hexAfterSession(base)
+	}
+	return false
+}
+
+// hexAfterSession reports whether base is X.jsonl.<hex>.
+func hexAfterSession(base string) bool {
+	at := strings.LastIndexByte(base, '.')
+	return at > 0 && at < len(base)-1 && strings.HasSuffix(base[:at], SessionSuffix) &&
+		strings.Trim(base[at+1:], "0123456789abcdefABCDEF") == ""
+}
+
+// The directories of tree/ nest as the entries do, but a chain of thousands of entries is longer than
+// a path may be. So the nesting is literal for a stretch, and goes on in tree/.deep/ (docs/design.md,
+// tree/).
+
+const (
+	// maxNesting is how many levels a stretch has.
+	maxNesting = 64
+	// maxNestingBytes is how long the path of a stretch may be in bytes, separators counted.
+	maxNestingBytes = 2000
+)
+
+const (
+	// Deep is the directory in tree/ in which the nesting goes on.
+	Deep = ".deep"
+	// EntryLink is the link in each directory of tree/ to the entry's file. An id that looks like it has its first
+	// byte encoded.
+	EntryLink = "entry.json"
+)
+
+// Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path with a separator after
+// each name.
+type Nesting struct{ Levels, Bytes int }
+
+// Below is the place of a directory of that name in the one at n; ok is false where a stretch ends and
+// the name is a link to another's beginning.
+func (n Nesting) Below(name string) (below Nesting, ok bool) {
+	below = Nesting{n.Levels + 1, n.Bytes + len(name) + 1}
+	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes+1
+}
+
+// TreeName returns the name of an entry's directory in tree/.
+func TreeName(s *sessioncore.Snapshot, e sessioncore.Entry) string { return s.IDName(e, EntryLink) }
+
+// FindTreeName returns the entry whose directory in tree/ has that name, or sessioncore.ErrNotFound.
+func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
+	return s.FindIDName(name, EntryLink)
+}
+
+// Beginnings returns the entries at which a stretch begins when one walks down from the roots: those
+// that tree/.deep lists, in the order of the walk.
+func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
+	type place struct {
+		entry sessioncore.Entry
+		at    Nesting
+	}
+	tree := s.Tree()
+	var stack []place
+	push := func(entries []sessioncore.Entry, in Nesting) {
+		for _, e := range entries {
+			name := TreeName(s, e)
+			at, ok := in.Below(name)
+			if !ok {
+				at, _ = Nesting{}.Below(name)
+				beginnings = append(beginnings, e)
+			}
+			stack = append(stack, place{e, at})
+		}
+	}
+	push(tree.Roots(), Nesting{})
+	for len(stack) > 0 {
+		top := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		push(tree.Children(top.entry), top.at)
+	}
+	return beginnings
 }
