@@ -1,17 +1,16 @@
 package persist
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
-
-// Line applies the size controls of docs/format.md, Persisting, to an entry's text: one pass over the tokens,
-// without recursion, which collects edits. What is not edited keeps its bytes. newer.go has what omp 18 does
-// otherwise than 14.9.9.
 
 const (
 	// maxPersist is the length up to which a string is kept whole, in UTF-16 code units (docs/format.md, Persisting).
@@ -24,88 +23,15 @@ const (
 	// minBlob is the minimum length of the base64 of an image that goes into a blob, in code units (docs/format.md,
 	// Persisting).
 	minBlob = 1024
-	// maxDepth bounds the nesting of a line. The client's own functions overflow their stack at a tenth of it; a
-	// level takes about 100 bytes while the line is checked.
-	maxDepth = 100_000
+	// maxDepth bounds the nesting of a line. The client's own functions overflow their stack at about as many levels; here
+	// one takes about a kilobyte of it.
+	maxDepth = 10_000
 )
 
 // Rules say how the client of a session writes lines.
 type Rules struct {
 	Blobs bool // images go into blobs, else they stay in the line whatever their length
 	Newer bool // as omp 18 does, else as omp 14.9.9
-}
-
-// persistKey classifies a member's key for the size controls.
-type persistKey uint8
-
-const (
-	keyOther persistKey = iota
-	keyContent
-	keyImageURL
-	keyThinkingSignature
-	keyThoughtSignature
-	keyTextSignature
-	keyPartialJSON
-	keyEvents
-	keyType
-	keyData
-	keyLineCount
-	keyImages
-	keyMimeType
-	keyResult
-	keyName
-	keyID
-	keyToolUseID
-	keyEncrypted
-	keyBlock
-	keyCompaction
-)
-
-var persistKeys = map[string]persistKey{
-	"content": keyContent, "image_url": keyImageURL, "type": keyType, "data": keyData, "lineCount": keyLineCount,
-	"thinkingSignature": keyThinkingSignature, "thoughtSignature": keyThoughtSignature, "textSignature": keyTextSignature,
-	"partialJson": keyPartialJSON, "jsonlEvents": keyEvents,
-	"images": keyImages, "frames": keyImages, "mimeType": keyMimeType, "result": keyResult,
-	"name": keyName, "id": keyID, "tool_use_id": keyToolUseID, "encrypted_content": keyEncrypted,
-	"block": keyBlock, "anthropicCompaction": keyCompaction,
-}
-
-func persistKeyOf(key rawjson.Value) persistKey {
-	name, _ := key.Bytes()
-	return persistKeys[string(name)]
-}
-
-// isSignature reports whether the client checks a member's text against the content of its block.
-func (k persistKey) isSignature() bool {
-	return k == keyThinkingSignature || k == keyThoughtSignature || k == keyTextSignature
-}
-
-// isTransient reports whether a member with this key is not written.
-func (r Rules) isTransient(k persistKey) bool {
-	return k == keyEvents || k == keyPartialJSON && !r.Newer
-}
-
-// textSpan is the range [start, end) of a text; the zero value means none.
-type textSpan struct{ start, end int }
-
-// persistFrame is an open array or object.
-type persistFrame struct {
-	object bool
-	key    persistKey // key of the container; an array's elements inherit it, as in the client
-	inList bool       // an object in an array with the key content: possibly an image
-	member persistKey // for an object: key of the current member
-
-	kept    bool // an earlier member was kept
-	prevEnd int  // end of the previous member
-	dropAt  int  // start of dropped members that no kept one precedes; -1 if none
-
-	image     bool     // the member type is "image"
-	data      textSpan // value of the member data, if it is a string
-	dataEdit  int      // index of its edit, -1 if none
-	lines     int      // lines of the member content, if it was truncated
-	lineCount textSpan // value of the member lineCount, if it is a number
-
-	newer newerFrame
 }
 
 // Result is an entry's text after the size controls, and the blobs that it refers to.
@@ -120,24 +46,15 @@ type Blob struct {
 	Ending string // of its second name, such as png; "" for none
 }
 
-// persister collects what the size controls change.
-type persister struct {
-	text   rawjson.Value
-	rules  Rules
-	scan   rawjson.Scanner
-	edits  rawjson.Edits
-	blobs  []Blob
-	frames []persistFrame
-}
-
-// Line applies the size controls to a valid object. Invalid UTF-8 becomes U+FFFD, as readers would decode it.
+// Line applies the size controls of docs/format.md, Persisting, to a valid entry. What they do not change keeps its bytes,
+// but for invalid UTF-8, which becomes U+FFFD, as readers would decode it.
 func Line(text rawjson.Value, rules Rules) (Result, error) {
 	if rules.Newer {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
-	if err := p.walk(); err != nil {
-		return Result{}, err
+	if _, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0); st != rawjson.OK {
+		return Result{}, fmt.Errorf("%w: expected no more than %d levels of arrays and objects", sessioncore.ErrInvalid, maxDepth)
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = document.IllFormedEdits(p.edits, text, 0)
@@ -148,185 +65,300 @@ func Line(text rawjson.Value, rules Rules) (Result, error) {
 	return Result{text, p.blobs}, nil
 }
 
-// walk visits the tokens. The text is valid, so that only its structure matters.
-func (p *persister) walk() error {
-	for i := rawjson.SkipSpace(p.text, 0); i < len(p.text); i = rawjson.SkipSpace(p.text, i) {
-		switch c := p.text[i]; c {
-		case '{', '[':
-			if err := p.open(i, c == '{'); err != nil {
-				return err
-			}
-			i++
-		case '}', ']':
-			i++
-			p.close()
-			p.valueEnds(i)
-		case ',':
-			i++
-		case '"':
-			if p.atKey() {
-				i = p.key(i)
-				break
-			}
-			end, _ := p.scan.SkipString(p.text, i+1)
-			p.str(i, end)
-			p.valueEnds(end)
-			i = end
-		default:
-			end, _ := p.scan.SkipValue(p.text, i)
-			p.scalar(i, end)
-			p.valueEnds(end)
-			i = end
+// persister collects what the size controls change, in one pass over the text.
+type persister struct {
+	text  rawjson.Value
+	rules Rules
+	scan  rawjson.Scanner
+	edits rawjson.Edits // an edit that covers an earlier one replaces it
+	blobs []Blob
+}
+
+// replace makes a part of the text another one.
+func (p *persister) replace(part rawjson.Value, by string) {
+	at := part.OffsetIn(p.text)
+	p.edits = append(p.edits, rawjson.Edit{Start: at, End: at + len(part), Text: by})
+}
+
+// value visits the value at i and returns its end. key is that of the member or, as in the client, of the array in which
+// it is (listed). The status is OK unless it is nested too deeply.
+func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
+	switch p.text[i] {
+	case '{', '[':
+		if depth == maxDepth {
+			return i, rawjson.Bad
+		}
+		if p.text[i] == '{' {
+			return p.object(i, key, listed, depth)
+		}
+	default:
+		end, st = p.scan.SkipValue(p.text, i)
+		if v := p.text[i:end]; v.IsString() {
+			p.str(v, key)
+		}
+		return end, st
+	}
+	for i = rawjson.SkipSpace(p.text, i+1); p.text[i] != ']'; {
+		if i, st = p.value(i, key, true, depth+1); st != rawjson.OK {
+			return i, st
+		}
+		if i = rawjson.SkipSpace(p.text, i); p.text[i] == ',' {
+			i = rawjson.SkipSpace(p.text, i+1)
 		}
 	}
-	return nil
+	return i + 1, rawjson.OK
 }
 
-// inside returns the innermost open container, or an empty frame.
-func (p *persister) inside() *persistFrame {
-	if len(p.frames) == 0 {
-		return &persistFrame{}
-	}
-	return &p.frames[len(p.frames)-1]
-}
-
-// valueKey returns the key of the current value.
-func (p *persister) valueKey() persistKey {
-	f := p.inside()
-	if f.object {
-		return f.member
-	}
-	return f.key
-}
-
-// noMember means that the next string in an object is a key.
-const noMember persistKey = 255
-
-func (p *persister) atKey() bool {
-	f := p.inside()
-	return f.object && f.member == noMember
-}
-
-func (p *persister) open(i int, object bool) error {
-	p.scalar(i, i+1) // as a value of its parent: neither string nor number
-	if len(p.frames) >= maxDepth {
-		return fmt.Errorf("%w: expected no more than %d levels of arrays and objects", sessioncore.ErrInvalid, maxDepth)
-	}
-	f := persistFrame{object: object, key: p.valueKey(), dropAt: -1, dataEdit: -1}
-	f.newer.edits, f.newer.blobs = len(p.edits), len(p.blobs)
-	if object {
-		f.inList = len(p.frames) > 0 && !p.inside().object && f.key == keyContent
-		f.member = noMember
-	}
-	p.frames = append(p.frames, f)
-	return nil
-}
-
-// key handles the key at i and returns where its value begins or, for a dropped member, where that ends.
-func (p *persister) key(i int) int {
-	f := p.inside()
-	end, _ := p.scan.SkipString(p.text, i+1)
-	key := persistKeyOf(p.text[i:end])
-	at := rawjson.SkipSpace(p.text, end)
-	at = rawjson.SkipSpace(p.text, at+1) // skip the colon
-	if !p.rules.isTransient(key) {
-		if f.dropAt >= 0 {
-			p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: i})
-			f.dropAt = -1
+// str cuts a string that is too long.
+func (p *persister) str(v rawjson.Value, key string) {
+	if key == "image_url" {
+		if text, _ := v.Bytes(); isImageURL(text) {
+			if p.rules.Blobs { // else leave it whole: a truncated image is useless
+				p.replace(v, p.blob([]byte(names.TextUTF8(string(text))), ""))
+			}
+			return
 		}
-		f.member = key
-		return at
 	}
-	end, _ = p.scan.SkipValue(p.text, at)
+	end, long := cutUnits(v[1 : len(v)-1])
+	signature := key == "thinkingSignature" || key == "thoughtSignature" || key == "textSignature"
 	switch {
-	case f.kept:
-		p.edits = append(p.edits, rawjson.Edit{Start: f.prevEnd, End: end})
-	case f.dropAt < 0:
-		f.dropAt = i
-	}
-	f.prevEnd = end
-	return end
-}
-
-// valueEnds records the end of a kept member.
-func (p *persister) valueEnds(end int) {
-	if f := p.inside(); f.object {
-		f.kept, f.prevEnd, f.member = true, end, noMember
+	case !long, signature && p.rules.Newer:
+	case signature: // the client checks it against the content of its block
+		p.replace(v, `""`)
+	default:
+		p.replace(v[1+end:len(v)-1], truncationNotice)
 	}
 }
 
-// close closes a container and makes the edits that depend on several members.
-func (p *persister) close() {
-	f := p.inside()
-	if f.dropAt >= 0 {
-		p.edits = append(p.edits, rawjson.Edit{Start: f.dropAt, End: f.prevEnd})
+// object is what the size controls need to know of an object.
+type object struct {
+	key     string   // as of value
+	listed  bool     // it is in an array
+	members []member // with the keys that count
+	edits   int      // how many there were before it
+	blobs   int      // the same
+}
+
+type member struct {
+	key   string
+	value rawjson.Value
+}
+
+// keys has the keys that count; all others are "".
+var keys = func() map[string]string {
+	all := map[string]string{}
+	for _, key := range []string{
+		"type", "content", "lineCount", "data", "mimeType", "result", "block", "image_url", "images", "frames",
+		"thinkingSignature", "thoughtSignature", "textSignature", "encrypted_content", compaction,
+	} {
+		all[key] = key
+	}
+	return all
+}()
+
+// compaction is the type of a block and a key.
+const compaction = "anthropicCompaction"
+
+// get returns the value of a member, of repeated ones the last; nil if there is none.
+func (o *object) get(key string) (v rawjson.Value) {
+	for _, m := range o.members {
+		if m.key == key {
+			v = m.value
+		}
+	}
+	return v
+}
+
+// drops reports whether a member is not written.
+func (r Rules) drops(key []byte) bool {
+	return string(key) == "jsonlEvents" || string(key) == "partialJson" && !r.Newer
+}
+
+// object visits the object at i and returns its end. What depends on several members is done when all of them are known.
+func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
+	o := object{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
+	dropped := false
+	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.Status) {
+		name := quoted[1 : len(quoted)-1]
+		if p.rules.drops(name) {
+			dropped = true
+			return p.scan.SkipValue(p.text, at)
+		}
+		key := keys[string(name)]
+		end, st := p.value(at, key, false, depth+1)
+		if key != "" {
+			o.members = append(o.members, member{key, p.text[at:end]})
+		}
+		return end, st
+	})
+	if st != rawjson.OK {
+		return end, st
+	}
+	if dropped {
+		p.edits = p.edits.Object(p.text[i:end], i, "", func(m rawjson.Member) bool {
+			name, _ := m.Key.Bytes()
+			return p.rules.drops(name)
+		})
 	}
 	if p.rules.Newer {
-		p.closeNewer(f)
+		p.finishNewer(&o)
 	} else {
-		if f.inList && f.image && f.data.end != 0 {
-			p.image(f)
+		p.finish(&o)
+	}
+	return end, st
+}
+
+// finish makes the edits of an object that depend on several of its members.
+func (p *persister) finish(o *object) {
+	data, content := o.get("data"), o.get("content")
+	if o.key == "content" && o.listed && o.get("type").Is("image") && isLongImage(data) {
+		by := string(data) // a truncated image is useless
+		if p.rules.Blobs {
+			by = p.image(data, "")
 		}
-		if f.lines > 0 && f.lineCount.end != 0 {
-			p.setLineCount(f, f.lines)
+		p.replace(data, by)
+	}
+	if content.IsString() {
+		if _, long := cutUnits(content[1 : len(content)-1]); long {
+			p.countLines(o)
 		}
 	}
-	p.frames = p.frames[:len(p.frames)-1]
 }
 
-func (p *persister) setLineCount(f *persistFrame, lines int) {
-	p.edits = append(p.edits, rawjson.Edit{Start: f.lineCount.start, End: f.lineCount.end, Text: strconv.Itoa(lines)})
-}
-
-// scalar handles a value that is not a string.
-func (p *persister) scalar(start, end int) {
-	f := p.inside()
-	if !f.object {
+// countLines corrects the number of lines beside a content.
+func (p *persister) countLines(o *object) {
+	content, count := o.get("content"), o.get("lineCount")
+	if !content.IsString() || !count.IsNumber() {
 		return
 	}
-	f.newer.has = f.newer.has.without(f.member)
-	switch f.member { // of repeated keys the last one counts
-	case keyType:
-		f.image, f.newer.typ = false, blockOther
-	case keyData:
-		f.data = textSpan{}
-	case keyContent:
-		f.lines, f.newer.content = 0, textSpan{}
-		f.newer.hasContent = true
-	case keyBlock:
-		f.newer.serverTool = false
-	case keyLineCount:
-		f.lineCount = textSpan{}
-		if p.text[start:end].IsNumber() {
-			f.lineCount = textSpan{start, end}
-		}
+	body, lines := content[1:len(content)-1], 1
+	if end, long := cutUnits(body); long {
+		body, lines = body[:end], lines+noticeBreaks
+	}
+	p.replace(count, strconv.Itoa(lines+bytes.Count(rawjson.AppendDecoded(nil, body), []byte{'\n'})))
+}
+
+// finishNewer is finish as omp 18 does it (docs/format.md, Persisting): providers check some blocks against signatures
+// when they are sent back, so these stay whole, and images go into blobs in more places.
+func (p *persister) finishNewer(o *object) {
+	mime, _ := o.get("mimeType").Text()
+	mime = strings.ToLower(mime)
+	data, result := o.get("data"), o.get("result")
+	switch {
+	case o.get("type").Is("image_generation_call") && isLongImage(result):
+		p.moveOut(o, result, "")
+	case o.hasImage(mime) && isLongImage(data):
+		p.moveOut(o, data, mime)
+	case o.isWhole():
+		p.undo(o)
+	case len(p.edits) > o.edits:
+		p.countLines(o)
 	}
 }
 
-// str handles a string value.
-func (p *persister) str(start, end int) {
-	token := p.text[start:end]
-	edits := len(p.edits)
-	body, lines := p.shorten(start, token, p.valueKey())
-	if body != nil {
-		p.edits = append(p.edits, *body)
+// hasImage reports whether an object is an image in a place from which the client moves images into blobs.
+func (o *object) hasImage(mime string) bool {
+	switch isImage := o.get("type").Is("image"); o.key {
+	case "content":
+		return isImage
+	case "images", "frames":
+		return isImage || strings.HasPrefix(mime, "image/")
 	}
-	f := p.inside()
-	if !f.object {
-		return
+	return false
+}
+
+// sealedBy has the member that, if it is not empty, makes a block of a type stay as it is.
+var sealedBy = map[string]string{
+	"thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
+	"redactedThinking": "data", "reasoning": "encrypted_content",
+}
+
+// isWhole reports whether an object is written as it is: a provider refuses a block whose content does not fit its
+// signature, or whose encrypted part was cut.
+func (o *object) isWhole() bool {
+	if o.key == compaction && o.get("content").IsString() {
+		return true
 	}
-	f.newer.str(f.member, token, start)
-	switch f.member {
-	case keyType:
-		f.image = token.Is("image")
-	case keyData:
-		f.data, f.dataEdit = textSpan{start, end}, -1
-		if body != nil {
-			f.dataEdit = edits
+	switch typ, _ := o.get("type").Text(); typ {
+	case compaction:
+		return true
+	case "anthropicServerTool":
+		return isReplayed(o.get("block"))
+	default:
+		return isFilled(o.get(sealedBy[typ]))
+	}
+}
+
+// isFilled reports whether a value is a string that is not empty.
+func isFilled(v rawjson.Value) bool { return v.IsString() && len(v) > len(`""`) }
+
+// isReplayed reports whether a block is complete history of a provider's own tool, which the client sends back as it was.
+func isReplayed(block rawjson.Value) bool {
+	switch typ, _ := block.Member("type").Text(); typ {
+	case "server_tool_use":
+		switch name, _ := block.Member("name").Text(); name {
+		case "web_search", "tool_search_tool_regex", "tool_search_tool_bm25":
+			return isFilled(block.Member("id"))
 		}
-	case keyContent:
-		f.lines = lines
-	case keyLineCount:
-		f.lineCount = textSpan{}
+	case "web_search_tool_result", "tool_search_tool_result":
+		return isFilled(block.Member("tool_use_id")) && block.Member("content") != nil
 	}
+	return false
+}
+
+// moveOut moves an image in o into a blob. All else in o stays as it is.
+func (p *persister) moveOut(o *object, image rawjson.Value, mime string) {
+	p.undo(o)
+	if p.rules.Blobs {
+		p.replace(image, p.image(image, imageEnding(mime)))
+	}
+}
+
+// undo removes the edits within o.
+func (p *persister) undo(o *object) {
+	p.edits, p.blobs = p.edits[:o.edits], p.blobs[:o.blobs]
+}
+
+// withoutReplayed removes the signatures of an assistant's thinking that its provider payload has too: omp 18 sends the
+// payload back, and a signature repeats one of its items (docs/format.md, Persisting).
+func withoutReplayed(text rawjson.Value) rawjson.Value {
+	const key = "thinkingSignature"
+	message := text.Member("message")
+	payload := message.Member("providerPayload")
+	if !text.Member("type").Is("message") || !message.Member("role").Is("assistant") || !payload.Member("type").Is("openaiResponsesHistory") {
+		return text
+	}
+	replayed := map[string]bool{}
+	payload.Member("items").EachElement(func(item rawjson.Value, _ int) bool {
+		for _, name := range namesOfItem(item) {
+			replayed[name] = true
+		}
+		return true
+	})
+	var edits rawjson.Edits
+	message.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
+		signature, _ := block.Member(key).Text()
+		names := namesOfItem(rawjson.Value(strings.Trim(signature, " \t\r\n")))
+		if block.Member("type").Is("thinking") && len(names) > 0 && replayed[names[0]] {
+			edits = edits.Object(block, block.OffsetIn(text), "", func(m rawjson.Member) bool { return m.KeyIs(key) })
+		}
+		return true
+	})
+	if len(edits) == 0 {
+		return text
+	}
+	return edits.Apply(text)
+}
+
+// namesOfItem returns what identifies a reasoning item, whose JSON need not be validated: its encrypted content, and its id.
+func namesOfItem(item rawjson.Value) (names []string) {
+	if !rawjson.IsValidObject(item) || !item.Member("type").Is("reasoning") {
+		return nil
+	}
+	for _, key := range []string{"encrypted_content", "id"} {
+		if text, _ := item.Member(key).Text(); text != "" {
+			names = append(names, key+" "+text)
+		}
+	}
+	return names
 }

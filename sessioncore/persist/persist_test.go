@@ -3,8 +3,10 @@ package persist
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,4 +132,24 @@ func TestPersistDepth(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Line(nest(maxDepth+1), Rules{Blobs: true})
 	require.ErrorIs(t, err, sessioncore.ErrInvalid)
+}
+
+// FuzzPersist: the result is valid JSON of valid UTF-8, and a second time changes nothing.
+func FuzzPersist(f *testing.F) {
+	for _, seed := range []string{`{"partialJson":1}`, `{"a":[{"content":[{"type":"image","data":"` + longBase64 + `"}]}],"jsonlEvents":{}}`, `{"image_url":"data:image/;base64,"}`, `{ "a" : "\ud800" , "partialJson" : [ ] }`, "{\"\xff\":\"\xe2\x82\"}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v := rawjson.Value(text)
+		if !rawjson.IsValidObject(v) {
+			return
+		}
+		once, err := Line(v, Rules{Blobs: true})
+		require.NoError(t, err)
+		require.True(t, json.Valid(once.Text) && utf8.Valid(once.Text), "%q", once.Text)
+		twice, err := Line(once.Text, Rules{Blobs: true})
+		require.NoError(t, err)
+		require.Equal(t, string(once.Text), string(twice.Text))
+		require.Empty(t, twice.Blobs)
+	})
 }

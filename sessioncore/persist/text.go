@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/names"
 )
 
 // nextUnits returns the size in bytes of the first character of a JSON string's body and its number of UTF-16 code
@@ -39,115 +40,52 @@ func nextUnits(body []byte) (size, units int, high bool) {
 	}
 }
 
-// unitsOf returns the length of a JSON string's body in UTF-16 code units.
-func unitsOf(body []byte) int {
-	n := 0
-	for i := 0; i < len(body); {
-		size, units, _ := nextUnits(body[i:])
-		i += size
-		n += units
+// hasUnits reports whether a JSON string's body has n UTF-16 code units or more.
+func hasUnits(body []byte, n int) bool {
+	if len(body) < n { // a code unit takes at least a byte
+		return false
 	}
-	return n
+	for len(body) > 0 && n > 0 {
+		size, units, _ := nextUnits(body)
+		body, n = body[size:], n-units
+	}
+	return n <= 0
 }
 
-// cutUnits returns the size in bytes of the first limit code units of a JSON string's body, one fewer if the last of
-// them would be a high surrogate.
-func cutUnits(body []byte, limit int) int {
-	i, n, last := 0, 0, false
-	before := 0
-	for i < len(body) {
-		size, units, high := nextUnits(body[i:])
-		if n+units > limit {
-			break
+// cutUnits tells whether a JSON string's body is too long, and how many bytes of it are kept then, before the notice: no
+// half of a surrogate pair is last.
+func cutUnits(body []byte) (end int, long bool) {
+	if !hasUnits(body, maxPersist+1) {
+		return len(body), false
+	}
+	for left := maxPersist - noticeUnits; ; {
+		size, units, high := nextUnits(body[end:])
+		if left < units || high && left == units {
+			return end, true
 		}
-		before = i
-		i += size
-		n += units
-		last = high
-	}
-	if last && n == limit {
-		return before
-	}
-	return i
-}
-
-// decodeBase64 decodes like the client: it skips characters outside the alphabet, accepts the URL alphabet, stops at
-// the first "=", and drops incomplete bytes.
-func decodeBase64(text []byte) []byte {
-	clean := make([]byte, 0, len(text))
-	for _, c := range text {
-		switch {
-		case c == '=':
-			return decodeClean(clean)
-		case c == '-':
-			c = '+'
-		case c == '_':
-			c = '/'
-		}
-		if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' {
-			clean = append(clean, c)
-		}
-	}
-	return decodeClean(clean)
-}
-
-func decodeClean(clean []byte) []byte {
-	if len(clean)%4 == 1 {
-		clean = clean[:len(clean)-1]
-	}
-	data, _ := base64.RawStdEncoding.AppendDecode(nil, clean)
-	return data
-}
-
-// shorten returns the edit that a string with this key needs, or nil, and the number of lines left if it was
-// truncated.
-func (p *persister) shorten(start int, token rawjson.Value, key persistKey) (e *rawjson.Edit, lines int) {
-	if key == keyImageURL {
-		if text, _ := token.Bytes(); isImageURL(text) {
-			if !p.rules.Blobs { // leave it whole: a truncated image is useless
-				return nil, 0
-			}
-			return &rawjson.Edit{Start: start, End: start + len(token), Text: p.blob([]byte(names.TextUTF8(string(text))), "")}, 0
-		}
-	}
-	body := token[1 : len(token)-1]
-	if len(body) <= maxPersist || unitsOf(body) <= maxPersist { // a code unit takes at least a byte
-		return nil, 0
-	}
-	if key.isSignature() {
-		if p.rules.Newer {
-			return nil, 0
-		}
-		return &rawjson.Edit{Start: start, End: start + len(token), Text: `""`}, 0
-	}
-	cut := cutUnits(body, maxPersist-noticeUnits)
-	lines = 1 + noticeBreaks + bytes.Count(rawjson.AppendDecoded(nil, body[:cut]), []byte{'\n'})
-	return &rawjson.Edit{Start: start + 1 + cut, End: start + len(token) - 1, Text: truncationNotice}, lines
-}
-
-// image moves an image block's data into a blob.
-func (p *persister) image(f *persistFrame) {
-	token := p.text[f.data.start:f.data.end]
-	text, _ := token.Bytes()
-	if isReference(text) || unitsOf(token[1:len(token)-1]) < minBlob {
-		return
-	}
-	if !p.rules.Blobs {
-		if f.dataEdit >= 0 { // a truncated image is useless
-			p.edits[f.dataEdit] = rawjson.Edit{Start: f.data.start, End: f.data.end, Text: string(token)}
-		}
-		return
-	}
-	e := rawjson.Edit{Start: f.data.start, End: f.data.end, Text: p.blob(decodeBase64(text), "")}
-	if f.dataEdit >= 0 {
-		p.edits[f.dataEdit] = e
-	} else {
-		p.edits = append(p.edits, e)
+		end, left = end+size, left-units
 	}
 }
 
 // isReference reports whether a text refers to a blob.
 func isReference(text []byte) bool { return bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) }
+
+// isLongImage reports whether a value is the base64 of an image that is long enough to go into a blob, and not in one yet.
+func isLongImage(v rawjson.Value) bool {
+	text, ok := v.Bytes()
+	return ok && !isReference(text) && hasUnits(v[1:len(v)-1], minBlob)
+}
+
+// isImageURL reports whether a text is a data URL of an image in base64.
+func isImageURL(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
+}
+
+// image records an image in base64 to be stored and returns the reference to it, as JSON.
+func (p *persister) image(v rawjson.Value, ending string) string {
+	text, _ := v.Bytes()
+	return p.blob(decodeBase64(text), ending)
+}
 
 // blob records data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte, ending string) string {
@@ -161,7 +99,42 @@ func BlobName(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isImageURL reports whether a text is a data URL of an image in base64.
-func isImageURL(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
+// decodeBase64 decodes like the client: it skips characters outside the alphabet, accepts the URL alphabet, stops at
+// the first "=", and drops incomplete bytes.
+func decodeBase64(text []byte) []byte {
+	text, _, _ = bytes.Cut(text, []byte{'='})
+	clean := make([]byte, 0, len(text))
+	for _, c := range text {
+		switch {
+		case c == '-':
+			c = '+'
+		case c == '_':
+			c = '/'
+		}
+		if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' {
+			clean = append(clean, c)
+		}
+	}
+	if len(clean)%4 == 1 {
+		clean = clean[:len(clean)-1]
+	}
+	data, _ := base64.RawStdEncoding.AppendDecode(nil, clean)
+	return data
+}
+
+var plainEnding = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+
+// imageEnding returns the ending of the second name that the client gives a blob with an image, so that viewers know
+// what it is; "" for none. mime is in lower case.
+func imageEnding(mime string) string {
+	subtype, ok := strings.CutPrefix(mime, "image/")
+	if subtype == "jpeg" {
+		return "jpg"
+	}
+	subtype, _, _ = strings.Cut(subtype, ";")
+	subtype, _, _ = strings.Cut(subtype, "+")
+	if subtype = strings.TrimPrefix(subtype, "."); !ok || !plainEnding.MatchString(subtype) {
+		return ""
+	}
+	return subtype
 }

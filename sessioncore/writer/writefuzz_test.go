@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/persist"
 )
 
 // FuzzAppend: whatever is appended to whatever session, either nothing changes and the error is a
@@ -67,25 +65,5 @@ func FuzzAppend(f *testing.F) {
 		}
 		require.True(t, strings.HasPrefix(w.content(), file))
 		require.Equal(t, shownEntries(t, before), shownEntries(t, after)[:before.Len()])
-	})
-}
-
-// FuzzPersist: the result is valid JSON of valid UTF-8, and a second time changes nothing.
-func FuzzPersist(f *testing.F) {
-	for _, seed := range []string{`{"partialJson":1}`, `{"a":[{"content":[{"type":"image","data":"` + longBase64 + `"}]}],"jsonlEvents":{}}`, `{"image_url":"data:image/;base64,"}`, `{ "a" : "\ud800" , "partialJson" : [ ] }`, "{\"\xff\":\"\xe2\x82\"}"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		v := rawjson.Value(text)
-		if !rawjson.IsValidObject(v) {
-			return
-		}
-		once, err := persist.Line(v, persist.Rules{Blobs: true})
-		require.NoError(t, err)
-		require.True(t, json.Valid(once.Text) && utf8.Valid(once.Text), "%q", once.Text)
-		twice, err := persist.Line(once.Text, persist.Rules{Blobs: true})
-		require.NoError(t, err)
-		require.Equal(t, string(once.Text), string(twice.Text))
-		require.Empty(t, twice.Blobs)
 	})
 }
