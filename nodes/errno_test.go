@@ -67,7 +67,6 @@ func TestErrnoOf(t *testing.T) {
 		{history.ErrBusy, syscall.EBUSY},
 		{history.ErrUnreadable, syscall.EIO},
 		{search.ErrQuery, syscall.EINVAL},
-		{search.ErrBusy, syscall.EBUSY},
 		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
 		{staleIfGone(sessioncore.ErrNotSession), syscall.ESTALE},
 		{staleIfGone(syscall.EACCES), syscall.EACCES},
@@ -138,7 +137,6 @@ var writeErrors = []struct {
 	{history.ErrUnreadable, syscall.EIO, ""},
 	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
 	{search.ErrQuery, syscall.EINVAL, ""},
-	{search.ErrBusy, syscall.EBUSY, ""},
 	{postgres.ErrUnreachable, syscall.EIO, ""},
 	{postgres.ErrPassword, syscall.EIO, ""}, // the command ends
 	{writer.ErrOther, syscall.EIO, ""},      // sessionfs import says so

@@ -221,7 +221,6 @@ var kindsOfError = []kindOfError{
 	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
 	{writer.ErrTooMany, syscall.EBUSY, saysItself},
 	{history.ErrBusy, syscall.EBUSY, "try again"},
-	{search.ErrBusy, syscall.EBUSY, saysItself},
 	{writer.ErrWaiting, syscall.EBUSY, saysItself},
 	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
 	{history.ErrQuery, syscall.EINVAL, `put what is to be found as it stands into double quotes`},

@@ -9,6 +9,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // checker holds entries against a Query.
@@ -37,8 +38,7 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		return Hit{}, false, nil
 	}
 	c.begin()
-	r := reader{text: c.piece, tool: c.tool}
-	role := r.entry(s, e, text)
+	role := c.entry(s, e, text)
 	return Hit{Line: c.line}, c.isHit() && c.hasRole(role), nil
 }
 
@@ -71,12 +71,11 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 	return slices.Contains(roles[c.q.role], rawjson.CamelCase(text))
 }
 
-func (c *checker) tool(name rawjson.Value) bool {
-	if !c.hasTool {
-		text, _ := name.Bytes()
+// tool looks at the name of a tool that is called or has answered. No tool ends the look: the text must be seen too.
+func (c *checker) tool(name rawjson.Value) {
+	if text, ok := name.Bytes(); ok && !c.hasTool {
 		c.hasTool = c.q.tool.equals(text)
 	}
-	return true
 }
 
 // piece looks for the words in a string or number. It returns false once nothing that follows can change the answer.
@@ -165,4 +164,114 @@ func lineAt(text []byte, at int) string {
 		}
 	}
 	return before + strings.TrimSpace(string(text[from:to])) + after
+}
+
+// The visible text of an entry is defined in docs/design.md section 5, search/. It is found here member by member.
+
+// maxContentDepth is how deep contents in contents are followed. A result in a message is 2 deep.
+const maxContentDepth = 4
+
+// messageTexts and blockTexts are the members that are texts, besides content.
+var (
+	messageTexts = []message.Key{message.Command, message.Code, message.Output, message.ErrorMessage,
+		message.Summary, message.ShortSummary, message.ToolName, message.CustomType}
+	blockTexts = []message.Key{message.Text, message.Thinking, message.Name, message.ToolName, message.Intent}
+)
+
+// entry looks at the visible text and the tools of an entry, and returns the role of its message, nil for other entries.
+// The functions that it calls return false once no more need be looked at.
+func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
+	switch s.Kind(e) {
+	case sessioncore.TypeMessage:
+		m := message.Read(s.Message(e, text))
+		c.message(&m)
+		return m[message.Role]
+	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
+		like := message.Read(text)
+		c.message(&like)
+	case sessioncore.TypeTitleChange, sessioncore.TypeSessionInfo:
+		_ = c.string(text.Member("title")) && c.string(text.Member("name"))
+	case sessioncore.TypeLabel:
+		c.string(text.Member("label"))
+	}
+	return nil
+}
+
+func (c *checker) message(m *message.Members) {
+	c.tool(m[message.ToolName])
+	if !c.strings(m, messageTexts) {
+		return
+	}
+	for file := range m[message.Files].EachElement {
+		if !c.string(file.Member("path")) || !c.string(file.Member("content")) {
+			return
+		}
+	}
+	c.content(m[message.Content], 0)
+}
+
+// string looks at a value that is text only if it is a string.
+func (c *checker) string(v rawjson.Value) bool { return !v.IsString() || c.piece(v) }
+
+func (c *checker) strings(m *message.Members, keys []message.Key) bool {
+	for _, key := range keys {
+		if !c.string(m[key]) {
+			return false
+		}
+	}
+	return true
+}
+
+// content looks at the content of a message or block: a text, a block, or a list of these.
+func (c *checker) content(v rawjson.Value, depth int) bool {
+	if v.IsArray() {
+		for element := range v.EachElement {
+			if !c.block(element, depth) {
+				return false
+			}
+		}
+		return true
+	}
+	return c.block(v, depth)
+}
+
+// block looks at a text or a block.
+func (c *checker) block(v rawjson.Value, depth int) bool {
+	if v.IsString() {
+		return c.piece(v)
+	}
+	b := message.Read(v)
+	c.tool(b[message.ToolName])
+	if b.Kind() == message.CallKind {
+		c.tool(b[message.Name])
+	}
+	if !c.strings(&b, blockTexts) || !c.scalars(b[message.Arguments]) {
+		return false
+	}
+	if depth == maxContentDepth {
+		return true
+	}
+	return c.content(b[message.Content], depth+1) && (!b[message.Block].IsObject() || c.block(b[message.Block], depth+1))
+}
+
+// scalars looks at the strings and numbers in a value, except keys. It does not recurse: the value can be nested deeply.
+func (c *checker) scalars(v rawjson.Value) bool {
+	var s rawjson.Scanner
+	for i := 0; i < len(v); {
+		end := i + 1
+		switch b := v[i]; {
+		case b == '"':
+			end, _ = s.SkipString(v, i+1)
+			after := rawjson.SkipSpace(v, end)
+			if isKey := after < len(v) && v[after] == ':'; !isKey && !c.piece(v[i:end]) {
+				return false
+			}
+		case b == '-' || b >= '0' && b <= '9':
+			if end, _ = s.SkipNumber(v, i); !c.piece(v[i:end]) {
+				return false
+			}
+		}
+		i = end
+	}
+	return true
 }

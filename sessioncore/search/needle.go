@@ -1,6 +1,9 @@
 package search
 
 import (
+	"bytes"
+	"encoding/binary"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -49,11 +52,19 @@ func newNeedle(w *word) (best *Needle) {
 // add adds a character. It returns false if that stands for others that differ from it in length.
 func (n *Needle) add(r rune, exact bool) bool {
 	all := variants(r, exact)
-	want, mask, ok := commonBits(all)
-	if ok {
-		n.want, n.mask, n.runes = append(n.want, want...), append(n.mask, mask...), append(n.runes, all)
+	want := utf8.AppendRune(nil, r)
+	mask := bytes.Repeat([]byte{0xFF}, len(want))
+	for _, other := range all[1:] {
+		b := utf8.AppendRune(nil, other)
+		if len(b) != len(want) {
+			return false
+		}
+		for i := range b {
+			mask[i] &^= b[i] ^ want[i]
+		}
 	}
-	return ok
+	n.want, n.mask, n.runes = append(n.want, want...), append(n.mask, mask...), append(n.runes, all)
+	return true
 }
 
 // variants returns the characters that a character of a word stands for.
@@ -68,26 +79,6 @@ func variants(r rune, exact bool) []rune {
 		}
 	}
 	return all
-}
-
-// commonBits returns the bytes of the first character, and a mask of the bits that those of the others share. ok is false
-// if they differ in length.
-func commonBits(all []rune) (want, mask []byte, ok bool) {
-	want = utf8.AppendRune(nil, all[0])
-	mask = make([]byte, len(want))
-	for i := range mask {
-		mask[i] = 0xFF
-	}
-	for _, r := range all[1:] {
-		b := utf8.AppendRune(nil, r)
-		if len(b) != len(want) {
-			return nil, nil, false
-		}
-		for i := range b {
-			mask[i] &^= b[i] ^ want[i]
-		}
-	}
-	return want, mask, true
 }
 
 // common are the bytes of session files from the most frequent to the least, as far as they are frequent at all.
@@ -169,7 +160,7 @@ func (n *Needle) beginsEscaped(b []byte) bool {
 		return false
 	}
 	for k, all := range n.runes {
-		if has(all, r) && n.follow(b[size:], k+1) {
+		if slices.Contains(all, r) && n.follow(b[size:], k+1) {
 			return true
 		}
 	}
@@ -183,21 +174,12 @@ func (n *Needle) follow(b []byte, k int) bool {
 		if size == 0 {
 			r, size = utf8.DecodeRune(b)
 		}
-		if !has(n.runes[k], r) {
+		if !slices.Contains(n.runes[k], r) {
 			return false
 		}
 		b = b[size:]
 	}
 	return true
-}
-
-func has(all []rune, r rune) bool {
-	for _, v := range all {
-		if v == r {
-			return true
-		}
-	}
-	return false
 }
 
 // readEscape returns the character that an escape at the start of b stands for, and its length, 0 if there is none.
@@ -222,4 +204,63 @@ func hexEscape(b []byte) (rune, bool) {
 		return 0, false
 	}
 	return rawjson.Hex4(b[2:]), true
+}
+
+// pair is two neighbouring bytes of which only some bits count, or another pair of which all do.
+type pair struct {
+	firstWant, firstMask, secondWant, secondMask byte
+	otherFirst, otherSecond                      byte
+	vectors                                      *vectors
+}
+
+// vectors has each byte of a pair in all places of a vector, in the order in which pair_amd64.s reads them.
+type vectors [6][32]byte
+
+func newPair(first, firstMask, second, secondMask, otherFirst, otherSecond byte) pair {
+	p := pair{first & firstMask, firstMask, second & secondMask, secondMask, otherFirst, otherSecond, &vectors{}}
+	for i, c := range [...]byte{p.firstMask, p.firstWant, p.secondMask, p.secondWant, otherFirst, otherSecond} {
+		for k := range p.vectors[i] {
+			p.vectors[i][k] = c
+		}
+	}
+	return p
+}
+
+// at reports whether one of the pairs may be at an offset of b. At the last byte only half of it is known.
+func (p *pair) at(b []byte, i int) bool {
+	if i+1 == len(b) {
+		return b[i]&p.firstMask == p.firstWant || b[i] == p.otherFirst
+	}
+	return b[i]&p.firstMask == p.firstWant && b[i+1]&p.secondMask == p.secondWant ||
+		b[i] == p.otherFirst && b[i+1] == p.otherSecond
+}
+
+// next returns the first offset of b from i on at which one of the pairs may be, len(b) if there is none.
+func (p *pair) next(b []byte, i int) int {
+	i = p.nextInBlocks(b, i)
+	for ; i < len(b) && !p.at(b, i); i++ {
+	}
+	return i
+}
+
+const (
+	lows  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// nextInWords is next for all but the last bytes of b: it returns an offset before which there is no pair. It looks at
+// eight offsets at once.
+func (p *pair) nextInWords(b []byte, i int) int {
+	firstMask, firstWant := lows*uint64(p.firstMask), lows*uint64(p.firstWant)
+	secondMask, secondWant := lows*uint64(p.secondMask), lows*uint64(p.secondWant)
+	otherFirst, otherSecond := lows*uint64(p.otherFirst), lows*uint64(p.otherSecond)
+	for ; i+9 <= len(b); i += 8 {
+		x, y := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+1:])
+		d := (x&firstMask ^ firstWant) | (y&secondMask ^ secondWant)
+		e := (x ^ otherFirst) | (y ^ otherSecond)
+		if ((d-lows)&^d|(e-lows)&^e)&highs != 0 { // a byte of d or e is 0
+			break
+		}
+	}
+	return i
 }

@@ -1,13 +1,19 @@
 package search
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // ErrQuery means that a text is not a query. Its message says why.
@@ -181,6 +187,28 @@ func (q *Query) Archive() bool { return q.archive }
 // Key implements Matcher.
 func (q *Query) Key() string { return q.text }
 
+// Needle implements Matcher: it holds the header against cwd:.
+func (q *Query) Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool, err error) {
+	if q.cwd == "" {
+		return q.needle, true, nil
+	}
+	h, err := header()
+	if err != nil {
+		return nil, false, err
+	}
+	cwd, _ := h.Member("cwd").Text()
+	return q.needle, isBelow(cwd, q.cwd), nil
+}
+
+// Checker implements Matcher.
+func (q *Query) Checker() Checker {
+	longest := 0
+	for _, w := range append(q.words[:len(q.words):len(q.words)], q.without...) {
+		longest = max(longest, len(w.text))
+	}
+	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longestFold * longest}
+}
+
 // chooseNeedle returns the needle of the word that the fewest files should have, nil if no word has one.
 func (q *Query) chooseNeedle() *Needle {
 	words := q.words
@@ -194,4 +222,105 @@ func (q *Query) chooseNeedle() *Needle {
 		}
 	}
 	return best
+}
+
+// word is a word or phrase of a query. Without a capital in it, it stands for every text of the same folding.
+type word struct {
+	text  string // folded unless exact
+	exact bool
+	// plain finds it in decoded text; nil if text has to be folded for that.
+	plain *Needle
+}
+
+func newWord(text string) *word {
+	isExact := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
+	if !isExact {
+		text = string(appendFolded(nil, []byte(text)))
+	}
+	w := &word{text: text, exact: isExact}
+	if isExact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		w.plain = &Needle{}
+		for _, r := range text {
+			w.plain.add(r, isExact)
+		}
+		w.plain.choosePair()
+	}
+	return w
+}
+
+// fold returns the rune that stands for all that differ from r only in case: by Unicode's simple folding, but a
+// character of ASCII only ever equals one of ASCII. So a k is not the sign for Kelvin, and words of ASCII can be found
+// without decoding what is not ASCII.
+func fold(r rune) rune {
+	if r < utf8.RuneSelf {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+		if o >= utf8.RuneSelf && o < least {
+			least = o
+		}
+	}
+	return least
+}
+
+// appendFolded appends WTF-8 text folded.
+func appendFolded(dst, text []byte) []byte {
+	for len(text) > 0 {
+		r, n := rawjson.DecodeRune(text)
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(fold(r)))
+		} else {
+			dst = rawjson.AppendCodePoint(dst, fold(r))
+		}
+		text = text[n:]
+	}
+	return dst
+}
+
+// index returns where the word is in decoded text, -1 if it is not. scratch is memory for folding.
+func (w *word) index(text []byte, scratch *[]byte) int {
+	if w.plain != nil {
+		return w.plain.index(text)
+	}
+	*scratch = appendFolded((*scratch)[:0], text)
+	at := bytes.Index(*scratch, []byte(w.text))
+	if at < 0 {
+		return -1
+	}
+	plain := 0 // folding can change the length of characters
+	for folded := 0; folded < at; {
+		r, n := rawjson.DecodeRune(text[plain:])
+		plain += n
+		folded += len(rawjson.AppendCodePoint(nil, fold(r)))
+	}
+	return plain
+}
+
+// equals reports whether a text is the word as a whole.
+func (w *word) equals(text []byte) bool {
+	if w.exact {
+		return string(text) == w.text
+	}
+	return string(appendFolded(nil, text)) == w.text
+}
+
+// Marks returns what matches the words of the query in a line, to highlight them; nil if it has none.
+func (q *Query) Marks() *regexp.Regexp {
+	var words []string
+	for _, w := range q.words {
+		pattern := regexp.QuoteMeta(w.text)
+		if !w.exact {
+			pattern = "(?i:" + pattern + ")"
+		}
+		words = append(words, pattern)
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	slices.SortFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest that fits
+	return regexp.MustCompile(strings.Join(words, "|"))
 }

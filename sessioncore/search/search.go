@@ -3,31 +3,33 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
+	"path"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
-
-// ErrBusy means that too many searches wait already.
-var ErrBusy = errors.New("too many searches at once; try again")
 
 const (
 	// DefaultLimit is how many hits a search in the mount shows.
 	DefaultLimit = 1000
 	// maxRunning is how many searches read files at once. Each uses the memory's whole bandwidth.
 	maxRunning = 2
-	// maxWaiting is how many searches wait for those.
-	maxWaiting = 32
 	// maxWorkers is how many files a search reads at once. More do not read memory faster.
 	maxWorkers = 8
+	// maxAhead is how many files are searched before what was found in an earlier one is handed on.
+	maxAhead = 1000
 	// maxRemembered is of how many searches it is remembered what they found.
 	maxRemembered = 16
 )
@@ -48,8 +50,7 @@ type Searcher struct {
 	Sessions
 	// store is for the search alone: it must not take the place of sessions that somebody reads.
 	store   *sessioncore.Store
-	running chan struct{}
-	waiting atomic.Int32
+	running *semaphore.Weighted
 	read    atomic.Int64
 
 	mu         sync.Mutex // guards what follows
@@ -57,12 +58,36 @@ type Searcher struct {
 	held       budget.Hold
 }
 
+// Matcher says which entries are hits. Its methods are safe for concurrent use.
+type Matcher interface {
+	// Key tells matchers apart: those with equal keys have equal hits.
+	Key() string
+	// Needle returns what a session has on the line of every hit; nil if that is not known. ok is false if the session can
+	// have no hits. header reads its header.
+	Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
+	// Checker returns what checks entries for one goroutine.
+	Checker() Checker
+}
+
+// Checker decides about entries. It is not safe for concurrent use.
+type Checker interface {
+	// Entry reports whether an entry is a hit, and returns what a Hit has of it: a line for people, and the prompt.
+	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error)
+	// Title is Entry for a session's title in its header, which has that time.
+	Title(title rawjson.Value, at time.Time) (line string, ok bool)
+}
+
+var (
+	_ Matcher = (*Query)(nil)
+	_ Matcher = (*Touched)(nil)
+)
+
 // New returns a Searcher.
 func New(s Sessions) *Searcher {
 	s.Tree = cmp.Or(s.Tree, "sessions")
 	s.Limit = cmp.Or(s.Limit, math.MaxInt)
 	return &Searcher{
-		Sessions: s, store: sessioncore.NewStore(s.Files), running: make(chan struct{}, maxRunning),
+		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
 		held: s.Memory.Kept(),
 	}
 }
@@ -131,129 +156,212 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 
 // each calls f with what is found in files, in their order, until there are more hits than the limit. Files of which
 // that is known are not read.
-func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) error) error {
-	q := &queue{files: files, found: make([]*Found, len(files)), left: s.Limit, each: f}
-	missing := 0
-	for i, f := range files {
-		if q.found[i] = known[f.name]; q.found[i] == nil {
-			missing++
+func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) error) (err error) {
+	var rest *reading
+	defer func() {
+		if rest != nil {
+			rest.end()
+			s.running.Release(1)
+		}
+	}()
+	left := s.Limit
+	for i, at := range files {
+		found := known[at.name]
+		if found == nil {
+			if rest == nil {
+				if err := s.running.Acquire(ctx, 1); err != nil {
+					return err
+				}
+				unknown := slices.DeleteFunc(slices.Clone(files[i:]), func(f file) bool { return known[f.name] != nil })
+				rest = s.startReading(ctx, m, unknown)
+			}
+			if found, err = rest.next(); err != nil {
+				return err
+			}
+		}
+		if err := f(found); err != nil {
+			return err
+		}
+		if left -= len(found.Hits); left < 0 {
+			return nil
 		}
 	}
-	if err := q.handOn(); err != nil || q.isOver() {
-		return err
+	return nil
+}
+
+// reading is files that are searched by several goroutines.
+type reading struct {
+	workers *errgroup.Group
+	ctx     context.Context // of the workers; cancelled when one fails
+	cancel  context.CancelFunc
+	ahead   chan struct{} // has an element for each file that a worker has taken, and next has not returned
+	found   []chan *Found // of file n the one that n modulo their number is
+	taken   atomic.Int64  // files
+	handed  int           // files that next has returned
+}
+
+func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *reading {
+	r := &reading{found: make([]chan *Found, min(maxAhead, len(files)))}
+	r.ahead = make(chan struct{}, len(r.found))
+	for i := range r.found {
+		r.found[i] = make(chan *Found, 1)
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	workers, ctx := errgroup.WithContext(ctx)
-	for range min(runtime.GOMAXPROCS(0), maxWorkers, missing) {
-		workers.Go(func() (err error) {
+	ctx, r.cancel = context.WithCancel(ctx)
+	r.workers, r.ctx = errgroup.WithContext(ctx)
+	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(files)) {
+		r.workers.Go(func() (err error) {
 			defer storage.RecoverTo(&err)
-			return s.work(ctx, m, q)
+			return r.work(&worker{s: s, m: m, checker: m.Checker()}, files)
 		})
 	}
-	if err := workers.Wait(); err != errEnough {
-		return err
-	}
-	return nil
+	return r
 }
 
-// work searches one file of q after the other.
-func (s *Searcher) work(ctx context.Context, m Matcher, q *queue) error {
-	w := &worker{s: s, m: m, checker: m.Checker()}
-	for i := q.next(); i >= 0; i = q.next() {
-		f := w.file(ctx, q.files[i])
-		if err := ctx.Err(); err != nil {
+// work searches one of the files after the other.
+func (r *reading) work(w *worker, files []file) error {
+	for {
+		select {
+		case r.ahead <- struct{}{}:
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+		n := int(r.taken.Add(1)) - 1
+		if n >= len(files) {
+			return nil
+		}
+		found := w.file(r.ctx, files[n])
+		if err := r.ctx.Err(); err != nil {
 			return err // it may not have been searched to its end
 		}
-		s.read.Add(1)
-		if err := q.put(i, f); err != nil {
-			return err
-		}
+		w.s.read.Add(1)
+		r.found[n%len(r.found)] <- found // does not block
 	}
-	return nil
 }
 
-// enter waits until the search may read files.
-func (s *Searcher) enter(ctx context.Context) (leave func(), err error) {
-	leave = func() { <-s.running }
+// next returns what was found in the next file.
+func (r *reading) next() (*Found, error) {
 	select {
-	case s.running <- struct{}{}:
-		return leave, nil
-	default:
-	}
-	defer s.waiting.Add(-1)
-	if s.waiting.Add(1) > maxWaiting {
-		return nil, ErrBusy
-	}
-	select {
-	case s.running <- struct{}{}:
-		return leave, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case found := <-r.found[r.handed%len(r.found)]:
+		r.handed++
+		<-r.ahead
+		return found, nil
+	case <-r.ctx.Done():
+		return nil, r.workers.Wait()
 	}
 }
 
-// queue has the files of a search, and hands on what its workers find in them.
-type queue struct {
-	files []file
-	each  func(*Found) error
-
-	mu    sync.Mutex // guards what follows; held while each is called
-	found []*Found   // of files; nil for those that were not searched
-	taken int        // up to here all files are searched, or a worker has them
-	done  int        // up to here all files are handed on
-	left  int        // how many hits may follow; less than 0 ends the search
+// end ends the workers.
+func (r *reading) end() {
+	r.cancel()
+	_ = r.workers.Wait()
 }
 
-// errEnough ends the workers.
-var errEnough = errors.New("enough is found")
+// memo is what is remembered of a search. It only saves reading files that are unchanged. It does not change.
+type memo struct {
+	key    string
+	found  map[string]*Found // by file
+	result *Result           // what was found last; nil if nothing was
+}
 
-// next returns the number of a file to be searched, -1 if there is none.
-func (q *queue) next() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for ; q.taken < len(q.files) && q.left >= 0; q.taken++ {
-		if q.found[q.taken] == nil {
-			q.taken++
-			return q.taken - 1
+// keyOf returns the key for what is remembered of a session, or of all of them if name is empty.
+func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
+
+// memo returns what is remembered for a key.
+func (s *Searcher) memo(key string) *memo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.remembered, func(m *memo) bool { return m.key == key }); i >= 0 {
+		return s.remembered[i]
+	}
+	return &memo{}
+}
+
+// Last returns what Search, or SearchIn for a name, returned last for a matcher, nil if that is not remembered. Files may
+// have changed since.
+func (s *Searcher) Last(m Matcher, name string) *Result { return s.memo(keyOf(m, name)).result }
+
+// remember keeps a memo, and forgets others where that is too much.
+func (s *Searcher) remember(m *memo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remembered = append(slices.DeleteFunc(s.remembered, func(old *memo) bool { return old.key == m.key }), m)
+	for len(s.remembered) > maxRemembered || s.held.Resize(s.size()) != nil {
+		s.remembered = s.remembered[1:]
+	}
+}
+
+// size is about how many bytes is remembered. Callers must hold s.mu.
+func (s *Searcher) size() (n int64) {
+	for _, m := range s.remembered {
+		for _, f := range m.found {
+			n += f.size()
+		}
+		if m.result != nil {
+			n += int64(len(m.result.Hits)) * hitSize
 		}
 	}
-	return -1
+	return n
 }
 
-// put takes what was found in a file. The error is that of each, or errEnough.
-func (q *queue) put(i int, f *Found) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.found[i] = f
-	if err := q.handOn(); err != nil {
-		return err
-	}
-	if q.left < 0 {
-		return errEnough
-	}
-	return nil
+// isOf reports whether it is what would be found in a file in that state.
+func (f *Found) isOf(st storage.Stat) bool {
+	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
 }
 
-// handOn hands on what is found in files of which all before are searched. Callers must hold q.mu, if others have q.
-func (q *queue) handOn() error {
-	for !q.isOver() && q.found[q.done] != nil {
-		f := q.found[q.done]
-		q.found[q.done] = handedOn
-		q.done++
-		q.left -= len(f.Hits)
-		if err := q.each(f); err != nil {
-			q.left = -1
-			return err
+// hitSize is what a Hit takes besides its texts, in bytes.
+const hitSize = 160
+
+// size is about how many bytes it takes.
+func (f *Found) size() int64 {
+	n := int64(160 + len(f.File))
+	for i := range f.Hits {
+		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry) + len(f.Hits[i].Prompt))
+	}
+	return n
+}
+
+// file is a session file, or what has the name of one.
+type file struct {
+	name string
+	storage.Stat
+}
+
+// maxDepth is how deep directories of sessions are followed. Subagents' sessions lie beside those that called them.
+const maxDepth = 32
+
+// sessionFiles returns all session files of a storage, those that were modified last first. Directories that cannot be
+// read are passed over, as in every listing of all sessions.
+func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
+	dirs := []string{""}
+	for depth := 0; len(dirs) > 0 && depth < maxDepth; depth++ {
+		var below []string
+		for _, dir := range dirs {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			items, err := storage.ListStat(files, dir, mayHoldSessions)
+			if err != nil && dir == "" && !storage.IsMissing(err) {
+				return nil, err
+			}
+			for _, item := range items {
+				name := path.Join(dir, item.Name)
+				switch item.Kind {
+				case storage.KindDir:
+					below = append(below, name)
+				case storage.KindFile:
+					all = append(all, file{name, item.Stat})
+				}
+			}
 		}
+		dirs = below
 	}
-	return nil
+	slices.SortFunc(all, func(a, b file) int {
+		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)), cmp.Compare(b.name, a.name))
+	})
+	return all, nil
 }
 
-// handedOn is in the place of what need not be kept any more: without a limit that can be much.
-var handedOn = &Found{}
-
-func (q *queue) isOver() bool { return q.left < 0 || q.done == len(q.files) }
+func mayHoldSessions(item storage.Item) bool {
+	return item.Kind == storage.KindDir ||
+		item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessioncore.FileEnding)
+}

@@ -194,27 +194,33 @@ func TestInterrupted(t *testing.T) {
 	require.Len(t, look(t, s, "common"), 100)
 }
 
-// TestSearchesAtOnce: maxRunning searches read files, maxWaiting wait, and one more is refused.
+// TestSearchesAtOnce: maxRunning searches read files, and one more waits as long as its caller does.
 func TestSearchesAtOnce(t *testing.T) {
 	hold := make(chan struct{})
-	files := &blocking{manyFiles(t, 1), hold}
-	s := New(Sessions{Files: files})
+	s := New(Sessions{Files: &blocking{manyFiles(t, 1), hold}})
+	q, err := ParseQuery("common")
+	require.NoError(t, err)
 	done := make(chan error)
-	start := func(i int) {
-		q, err := ParseQuery(fmt.Sprint("word", i))
-		require.NoError(t, err)
-		_, err = s.Search(context.Background(), q)
+	search := func(ctx context.Context) {
+		_, err := s.Search(ctx, q)
 		done <- err
 	}
-	for i := range maxRunning + maxWaiting {
-		go start(i)
+	for range maxRunning {
+		go search(t.Context())
 	}
-	require.Eventually(t, func() bool { return s.waiting.Load() == maxWaiting && len(s.running) == maxRunning }, time.Minute, time.Millisecond)
-	go start(-1)
-	err := <-done
-	require.ErrorIs(t, err, ErrBusy)
+	require.Eventually(t, func() bool {
+		free := s.running.TryAcquire(1)
+		if free {
+			s.running.Release(1)
+		}
+		return !free
+	}, time.Minute, time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	go search(ctx)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
 	close(hold)
-	for range maxRunning + maxWaiting {
+	for range maxRunning {
 		require.NoError(t, <-done)
 	}
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // (docs/design.md section 5, by-file/). It does not change.
 type Touched struct {
 	path   string
-	needle *pathNeedle // what a call has that is not relative to a directory at or below path; may be nil
+	needle *Needle // what a call has that is not relative to a directory at or below path; may be nil
 }
 
 // NewTouched returns the Touched of an absolute path.
@@ -26,7 +27,7 @@ func NewTouched(name string) (*Touched, error) {
 	name = path.Clean(name)
 	t := &Touched{path: name}
 	if name != "/" {
-		t.needle = newPathNeedle(path.Base(name))
+		t.needle = newNeedle(&word{text: path.Base(name), exact: true})
 	}
 	return t, nil
 }
@@ -37,18 +38,29 @@ func (t *Touched) Path() string { return t.path }
 // Key implements Matcher. No query has a NUL.
 func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
 
-// Needle implements Matcher: the name of the file, in a path of it. In a session whose directory is at or below path, a call need not
+// Needle implements Matcher: the name of the file, in a string that is the path or of something below it. So a session
+// that only mentions the name need not be indexed. In a session whose directory is at or below the path, a call need not
 // have that name.
-func (t *Touched) Needle(header func() (rawjson.Value, error)) (*Needle, error) {
+func (t *Touched) Needle(header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	h, err := header()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	cwd := cwdOf(h)
 	if t.needle == nil || cwd != "" && isBelow(cwd, t.path) {
-		return nil, nil
+		return nil, true, nil
 	}
-	return t.needle.accepting(func(arg string) bool { return touches(arg, cwd, t.path) }), nil
+	n := *t.needle
+	var decoded []byte
+	n.accept = func(b []byte, at int) bool {
+		body, ok := stringAround(b, at)
+		if !ok {
+			return false
+		}
+		decoded = rawjson.AppendDecoded(decoded[:0], body)
+		return touches(string(decoded), cwd, t.path)
+	}
+	return &n, true, nil
 }
 
 // cwdOf returns the working directory of a session, "" if it has none.
@@ -59,9 +71,6 @@ func cwdOf(header rawjson.Value) string {
 	}
 	return ""
 }
-
-// Session implements Matcher.
-func (t *Touched) Session(func() (rawjson.Value, error)) (bool, error) { return true, nil }
 
 // Checker implements Matcher.
 func (t *Touched) Checker() Checker { return &touchChecker{path: t.path} }
@@ -140,6 +149,11 @@ func isAtOrBelow(name, cwd, file string) bool {
 	return cwd != "" && isBelow(path.Join(cwd, name), file)
 }
 
+// isBelow reports whether a directory is dir or below it.
+func isBelow(name, dir string) bool {
+	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
+}
+
 // promptBefore returns the name of the user's prompt that an entry follows, "" if there is none.
 func (c *touchChecker) promptBefore(e sessioncore.Entry) string {
 	prompt, passed := sessioncore.NoEntry, []sessioncore.Entry(nil)
@@ -162,4 +176,87 @@ func (c *touchChecker) promptBefore(e sessioncore.Entry) string {
 		return ""
 	}
 	return c.snap.Name(prompt)
+}
+
+// pathKeys are the arguments, in camelCase, in which the tools of the clients and of others name files.
+var pathKeys = map[string]bool{
+	"path": true, "filePath": true, "file": true, "filename": true, "paths": true, "files": true, "absolutePath": true, "relativePath": true,
+	"notebookPath": true, "targetFile": true, "oldPath": true, "newPath": true, "rename": true, "move": true, "dir": true, "directory": true,
+}
+
+// eachCall calls f for each call of a tool in the content of a message.
+func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
+	if depth > maxContentDepth {
+		return
+	}
+	look := func(v rawjson.Value) {
+		b := message.Read(v)
+		if b.Kind() == message.CallKind {
+			f(&b)
+		}
+		eachCall(b[message.Block], depth+1, f)
+	}
+	if content.IsObject() {
+		look(content)
+	}
+	for block := range content.EachElement {
+		look(block)
+	}
+}
+
+// maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of several edits.
+const maxArgumentDepth = 4
+
+// eachPath calls f for each path in a value at a depth below the arguments of a call. isPath says that it is one, or a
+// list of them.
+func eachPath(v rawjson.Value, depth int, isPath bool, f func(string)) {
+	if isPath && v.IsString() && len(v) <= maxPath+len(`""`) {
+		text, _ := v.Text()
+		f(text)
+	}
+	if depth < maxArgumentDepth {
+		for m := range v.EachMember {
+			eachPath(m.Value, depth+1, pathKeys[m.Name()], f)
+		}
+	}
+	if depth <= maxArgumentDepth {
+		for e := range v.EachElement {
+			eachPath(e, depth+1, isPath, f)
+		}
+	}
+}
+
+// maxPath is how many bytes of the file a path among the arguments of a call has at most. No system opens longer ones, and
+// whether a string is one can be told from the bytes around any part of it.
+const maxPath = 4096
+
+// stringAround returns the body of the string of at most maxPath bytes that at is in. ok is false if there is none. Of a
+// part of the text that is in no string it can return anything.
+func stringAround(b []byte, at int) (body []byte, ok bool) {
+	end := at
+	for {
+		n := bytes.IndexByte(b[end:min(len(b), at+maxPath+1)], '"')
+		if n < 0 {
+			return nil, false
+		}
+		if end += n; !rawjson.IsEscaped(b[:end]) {
+			break
+		}
+		end++
+	}
+	start := at
+	for least := max(0, end-maxPath-1); ; {
+		n := bytes.LastIndexByte(b[least:start], '"')
+		if n < 0 {
+			return nil, false
+		}
+		if start = least + n; !rawjson.IsEscaped(b[:start]) {
+			break
+		}
+	}
+	var s rawjson.Scanner
+	if after, st := s.SkipString(b[:end+1], start+1); st != rawjson.OK || after != end+1 {
+		return nil, false
+	}
+	return b[start+1 : end], true
 }
