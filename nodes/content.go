@@ -123,7 +123,8 @@ func newIndexFile(view *View) fusefs.InodeEmbedder {
 		if err != nil {
 			return content{}, err
 		}
-		return content{text: sessions.Index(), size: sessions.IndexSize(), stat: sessions.Stat(), private: true}, nil
+		index := sessions.Index()
+		return content{text: index, size: index.Size(), stat: sessions.Stat(), private: true}, nil
 	}
 	return &ContentFile{node: node{view: view}, render: render}
 }

@@ -1,13 +1,241 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
+
+// by-cwd/ mirrors the working directories of the sessions (docs/design.md section 5). It is computed from one sorted
+// list and has no tree in memory: a hostile cwd may have thousands of levels.
+
+const (
+	// latestName is the link to the most recently modified session. The name is reserved.
+	latestName = "latest"
+	// maxCwdLevels bounds the depth of a working directory. Links lead up through all levels, three bytes each, and a
+	// link's target has at most 4,095 bytes.
+	maxCwdLevels = 1000
+	// maxListedLevels and maxListedPath bound what is listed below by-cwd/, as for tree/: 64 levels and 2,000 bytes.
+	// Deeper directories can be looked up.
+	maxListedLevels = 64
+	maxListedPath   = 2000
+)
+
+var cwdFixed = []string{latestName}
+
+// cwdKeys has all sessions, sorted by working directory.
+type cwdKeys []cwdKey
+
+// cwdKey is a session with its working directory in key, where each / is a NUL. So a directory's own sessions sort
+// first, followed by one subdirectory after the other.
+type cwdKey struct {
+	key  string
+	base string
+	file *sessionFile
+}
+
+// CwdEntry is an entry of a directory in by-cwd/: a subdirectory or a link to a session.
+type CwdEntry struct {
+	Name string
+	// Dir is the working directory that a subdirectory stands for, an absolute path; "" for a link.
+	Dir string
+	// Session is the target of a link, and Stat is that of a subdirectory. Only CwdFind sets them.
+	Session *Info
+	Stat    storage.Stat
+
+	file *sessionFile // the target of a link; nil for the link latest
+}
+
+// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is not an absolute path or is
+// too deep.
+func cleanCwd(cwd string) (dir string, ok bool) {
+	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
+		return "", false
+	}
+	dir = path.Clean(cwd)
+	return dir, strings.Count(dir, "/") <= maxCwdLevels
+}
+
+// keyOfCwd returns the key of a clean path, "" for the root.
+func keyOfCwd(dir string) string {
+	if dir == "/" {
+		return ""
+	}
+	return strings.ReplaceAll(dir, "/", "\x00")
+}
+
+// compare orders by directory, and then by the names of files.
+func (k cwdKey) compare(other cwdKey) int {
+	return cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.base, other.base), strings.Compare(k.file.name, other.file.name))
+}
+
+// from returns the keys >= key.
+func (x cwdKeys) from(key string) cwdKeys {
+	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
+}
+
+// own returns the sessions whose working directory is exactly that of key.
+func (x cwdKeys) own(key string) cwdKeys {
+	keys := x.from(key)
+	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
+}
+
+// has reports whether a session is in the directory or below it.
+func (x cwdKeys) has(key string) bool {
+	keys := x.from(key)
+	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
+}
+
+// children calls f with the name of each subdirectory, in order, until f returns false.
+func (x cwdKeys) children(key string, f func(child string) bool) {
+	prefix := key + "\x00"
+	for at := prefix; ; {
+		keys := x.from(at)
+		if len(keys) == 0 || !strings.HasPrefix(keys[0].key, prefix) {
+			return
+		}
+		child, _, _ := strings.Cut(keys[0].key[len(prefix):], "\x00")
+		if child != "" && !f(child) {
+			return
+		}
+		at = prefix + child + "\x01" // after everything below the child
+	}
+}
+
+// child returns the subdirectory that a name in by-cwd/ stands for. One that is really called name takes precedence
+// over one that is listed as name.
+func (x cwdKeys) child(key, name string) (child string, ok bool) {
+	is := func(child string) bool { return child != "" && x.has(key+"\x00"+child) }
+	if is(name) {
+		return name, true
+	}
+	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is not UTF-8
+		return text, true
+	}
+	if text, plain := names.DecodeNameAmong(name, cwdFixed); plain && is(text) {
+		return text, true
+	}
+	if _, cut := names.CutName(name); cut {
+		x.children(key, func(c string) bool {
+			child, ok = c, names.FileName(c) == name
+			return !ok
+		})
+	}
+	return child, ok
+}
+
+// cwdName returns the name that a subdirectory is listed under: its own if that is harmless, so that a path known
+// from the shell can be typed as it is.
+func cwdName(child string) string {
+	if len(child) > names.MaxName || !utf8.ValidString(child) || child == latestName ||
+		strings.ContainsFunc(child, unicode.IsControl) {
+		return names.FileNameAmong(child, cwdFixed)
+	}
+	return child
+}
+
+// list returns the entries of a directory of by-cwd/, unsorted.
+func (x cwdKeys) list(dir string) []CwdEntry {
+	key := keyOfCwd(dir)
+	var entries []CwdEntry
+	taken := map[string]bool{}
+	add := func(e CwdEntry) {
+		if !taken[e.Name] {
+			taken[e.Name] = true
+			entries = append(entries, e)
+		}
+	}
+	own := x.own(key)
+	if len(own) > 0 {
+		add(CwdEntry{Name: latestName})
+	}
+	if listsBelow(key) {
+		x.children(key, func(child string) bool {
+			// If another directory is really called name, it keeps the name.
+			if name := cwdName(child); name == child || !x.has(key+"\x00"+name) {
+				add(CwdEntry{Name: name, Dir: path.Join(dir, child)})
+			}
+			return true
+		})
+	}
+	for i := range own {
+		add(CwdEntry{Name: x.linkName(key, own, i), file: own[i].file})
+	}
+	return entries
+}
+
+// listsBelow reports whether a directory lists its subdirectories.
+func listsBelow(key string) bool {
+	if strings.Count(key, "\x00") >= maxListedLevels {
+		return false
+	}
+	length := 0
+	for part := range strings.SplitSeq(key, "\x00") {
+		length += len(cwdName(part)) + 1
+	}
+	return length <= maxListedPath
+}
+
+// linkName returns the name of the link to the session own[i]: the base name of its file, followed by a hash of the
+// file's path if another entry has that name.
+func (x cwdKeys) linkName(key string, own cwdKeys, i int) string {
+	base := own[i].base
+	twin := i > 0 && own[i-1].base == base || i+1 < len(own) && own[i+1].base == base
+	if _, dir := x.child(key, base); !twin && !dir && base != latestName {
+		return base
+	}
+	return withHash(base, own[i].file.name)
+}
+
+// withHash returns the name of one of several that have a base name, which differ in their paths.
+func withHash(base, path string) string { return cutBase(base) + "~" + names.Hash([]byte(path)) }
+
+// cutBase shortens a file's name so that a hash can follow.
+func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
+
+// beforeHash returns what withHash has cut a base name to; ok is false if the name is none of its.
+func beforeHash(name string) (base string, ok bool) {
+	at := len(name) - names.HashLength - 1
+	if at < 0 || name[at] != '~' {
+		return name, false
+	}
+	return name[:at], true
+}
+
+// find returns the entry name of a directory of by-cwd/, without Session and Stat.
+func (x cwdKeys) find(dir, name string) (CwdEntry, bool) {
+	key := keyOfCwd(dir)
+	own := x.own(key)
+	if name == latestName && len(own) > 0 {
+		return CwdEntry{Name: name}, true
+	}
+	if child, ok := x.child(key, name); ok {
+		return CwdEntry{Name: name, Dir: path.Join(dir, child)}, true
+	}
+	at := sort.Search(len(own), func(i int) bool { return own[i].base >= name })
+	if at < len(own) && own[at].base == name && x.linkName(key, own, at) == name {
+		return CwdEntry{Name: name, file: own[at].file}, true
+	}
+	if base, ok := beforeHash(name); ok {
+		for i := range own {
+			if strings.HasPrefix(own[i].base, base) && x.linkName(key, own, i) == name {
+				return CwdEntry{Name: name, file: own[i].file}, true
+			}
+		}
+	}
+	return CwdEntry{}, false
+}
 
 // CwdList returns the entries of the directory of by-cwd/ that stands for the working directory dir, unsorted.
 func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
@@ -18,7 +246,7 @@ func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
 	if err := l.refresh(ctx, false); err != nil {
 		return nil, err
 	}
-	return l.directories().list(dir), nil
+	return l.collectKeys().cwds.list(dir), nil
 }
 
 // CwdStat returns the Stat of the directory of by-cwd/ that stands for dir. Its times say when a session was last
@@ -32,7 +260,7 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 	}
 	defer l.mu.Unlock()
 	err := l.refresh(ctx, false)
-	if err == nil && !l.directories().has(keyOfCwd(dir)) {
+	if err == nil && !l.collectKeys().cwds.has(keyOfCwd(dir)) {
 		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
 	return l.newest, err
@@ -47,21 +275,20 @@ func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (Cw
 	}
 	defer l.mu.Unlock()
 	known = known && name != latestName
-	for _, all := range [...]bool{false, true} {
-		if !known {
-			if err := l.refresh(ctx, all); err != nil {
-				return CwdEntry{}, err
-			}
-		}
-		if e, ok := l.directories().find(dir, name); ok {
-			var err error
-			if e.Stat = l.newest; e.Dir == "" {
-				e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
-			}
-			return e, err
+	if !known {
+		if err := l.refresh(ctx, false); err != nil {
+			return CwdEntry{}, err
 		}
 	}
-	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+	e, ok := l.collectKeys().cwds.find(dir, name)
+	if !ok {
+		return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+	}
+	var err error
+	if e.Stat = l.newest; e.Dir == "" {
+		e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
+	}
+	return e, err
 }
 
 // Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
@@ -76,7 +303,7 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, er
 	if err := l.refresh(ctx, false); err != nil && !unreachable(err) {
 		return "", err
 	}
-	for _, k := range slices.Backward(l.directories().own(keyOfCwd(dir))) {
+	for _, k := range slices.Backward(l.collectKeys().cwds.own(keyOfCwd(dir))) {
 		if scope := storage.Dir(k.file.name); scope != "" && k.file.name != except {
 			return scope, nil
 		}
@@ -87,7 +314,7 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, er
 // cwdLink returns a finder for the session of a link.
 func (l *Listing) cwdLink(dir, name string) finder {
 	return func() ([]*sessionFile, bool, func(*Info) bool) {
-		x := l.directories()
+		x := l.collectKeys().cwds
 		e, ok := x.find(dir, name)
 		latest := ok && e.Dir == "" && e.file == nil
 		var files []*sessionFile

@@ -121,26 +121,18 @@ func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*
 	if err := l.refresh(ctx, false); err != nil {
 		return nil, err
 	}
-	if l.lookup.children == nil {
-		l.lookup.children = map[string][]*sessionFile{}
-		for f := range l.listed() {
-			if key := parentKey(f.info.Parent); key != "" {
-				l.lookup.children[key] = append(l.lookup.children[key], f)
-			}
-		}
-	}
 	keys := []string{path.Base(name)}
 	if id != "" && id != keys[0] {
 		keys = append(keys, id)
 	}
 	var files []*sessionFile
 	for _, key := range keys {
-		files = append(files, l.lookup.children[key]...)
+		files = append(files, l.collectKeys().children[key]...)
 	}
-	for _, f := range files { // which may end what lookup knows
-		if err := l.refreshFile(ctx, f); err != nil {
-			return nil, err
-		}
+	if err := l.refreshFiles(ctx, files); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
 		if f.info != nil {
 			infos = append(infos, f.info)
 		}

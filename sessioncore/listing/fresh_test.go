@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -317,35 +316,6 @@ func TestListingDirectories(t *testing.T) {
 		require.Equal(t, 1, line.MessageCount)
 		require.Equal(t, "hi", line.FirstMessage)
 	}
-}
-
-// TestLongFirstMessages: messages that exceed the bound are not kept but read again with the index, completely or not at all.
-func TestLongFirstMessages(t *testing.T) {
-	files := memory.New()
-	l := newListing(t, files)
-	session := func(text string) []byte {
-		return []byte(headerLine("s", "/") + `{"type":"message","message":{"role":"user","content":"` + text + `"}}` + "\n")
-	}
-	long := strings.Repeat("long é ", 400)
-	require.NoError(t, files.WriteFile("p/s.jsonl", session(long)))
-	_, lines := readIndex(t, l)
-	require.Equal(t, long, lines[0].FirstMessage)
-	found, err := l.Sessions(context.Background())
-	require.NoError(t, err)
-	require.Len(t, found.All()[0].first, maxKeptFirst)
-	doc := found.Index()
-	line := make([]byte, doc.Size())
-	_, err = files.Append("p/s.jsonl", []byte("{}\n"))
-	require.NoError(t, err)
-	_, err = doc.ReadAt(line, 0)
-	require.NoError(t, err, "an append leaves the message as it was")
-	require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])))
-	require.NoError(t, files.WriteFile("p/s.jsonl", session(strings.ToUpper(long))))
-	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, storage.ErrStale)
-	require.NoError(t, files.Remove("p/s.jsonl"))
-	_, err = doc.ReadAt(line, 0)
-	require.ErrorIs(t, err, storage.ErrStale)
 }
 
 // TestLookReadsAhead: files are announced before they are opened, however many there are.

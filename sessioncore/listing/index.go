@@ -1,15 +1,12 @@
 package listing
 
 import (
-	"fmt"
-	"hash/maphash"
 	"io"
 	"sort"
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage"
 )
 
 // sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
@@ -58,14 +55,13 @@ func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(rawjson.T
 // IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
 // rendered when they are read. Its methods are safe for concurrent use.
 type IndexDocument struct {
-	listing *Listing
-	infos   []*Info
-	ends    []int64 // offset of the end of each line
+	infos []*Info
+	ends  []int64 // offset of the end of each line
 }
 
 // Index returns index.jsonl with a line for each of the sessions.
 func (s *Sessions) Index() *IndexDocument {
-	d := &IndexDocument{listing: s.listing, infos: s.infos, ends: make([]int64, len(s.infos))}
+	d := &IndexDocument{infos: s.infos, ends: make([]int64, len(s.infos))}
 	end := int64(0)
 	for i, info := range s.infos {
 		end += int64(info.lineSize)
@@ -82,16 +78,13 @@ func (d *IndexDocument) Size() int64 {
 	return d.ends[len(d.ends)-1]
 }
 
-// ReadAt implements io.ReaderAt. The error wraps ErrStale if a first message that is too long to be kept has changed
-// since.
+// ReadAt implements io.ReaderAt.
 func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
 	var line []byte
 	at := sort.Search(len(d.ends), func(i int) bool { return d.ends[i] > off })
 	for ; at < len(d.ends) && n < len(p); at++ {
 		info := d.infos[at]
-		if line, err = d.listing.line(line[:0], info); err != nil {
-			return n, err
-		}
+		line = info.appendLine(line[:0])
 		start := d.ends[at] - int64(info.lineSize)
 		n += copy(p[n:], line[off+int64(n)-start:])
 	}
@@ -99,22 +92,4 @@ func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// line appends the line of a session. It reads a long first message again.
-func (l *Listing) line(dst []byte, info *Info) ([]byte, error) {
-	if info.flags&infoCut == 0 {
-		return info.appendLine(dst), nil
-	}
-	var buf [prefixSize]byte
-	now, _, err := l.readInfo(info.Name, l.store.Program(), buf[:], info)
-	if err != nil {
-		return dst, fmt.Errorf("%w: %w", storage.ErrStale, err)
-	}
-	if now == nil || maphash.String(firstSeed, now.first) != info.firstSum {
-		return dst, fmt.Errorf("%w: the first message of %s", storage.ErrStale, info.Name)
-	}
-	whole := *info
-	whole.first = now.first
-	return whole.appendLine(dst), nil
 }

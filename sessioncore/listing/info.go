@@ -2,7 +2,6 @@ package listing
 
 import (
 	"cmp"
-	"hash/maphash"
 	"io"
 	"math"
 	"path"
@@ -12,7 +11,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -20,20 +18,15 @@ const (
 	// prefixSize is how many bytes of a file the client reads to list it (docs/format.md, Listing and resuming). The
 	// rest is ignored even where it is known, so that the lists agree.
 	prefixSize = 4 << 10
-	// maxKeptFirst is how many bytes of a first message are kept in memory. Where it is longer it is read again with
-	// index.jsonl.
-	maxKeptFirst = 2 << 10
 	// noMessages is the first message of a session that has none.
 	noMessages = "(no messages)"
 )
 
-// firstSeed differs in each process, so that nobody can craft first messages with equal hashes.
-var firstSeed = maphash.MakeSeed()
-
 // Info is what the list knows of one session: what the client's list takes from the first 4 KB of its file. Texts are
 // WTF-8. An Info does not change; when the file has changed, a later call of Sessions returns a new one.
 //
-// It takes about 400 bytes plus its texts, less than 1 KB for a usual session and at most 14 KB.
+// It takes about 400 bytes plus its texts, less than 1 KB for a usual session. These are no longer than what was read of the
+// file, 4 KB or, of pi, 128 KB.
 type Info struct {
 	// Name is the file's name in the storage.
 	Name string
@@ -49,8 +42,7 @@ type Info struct {
 	MessageCount int
 
 	shownIn  string // see Listing
-	first    string // the first message, or a prefix of it (infoCut)
-	firstSum uint64 // hash of the whole first message
+	first    string // the first message
 	lineSize int    // size of the line in index.jsonl, in bytes
 	created  int64  // milliseconds since the epoch
 	activity int64  // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
@@ -63,7 +55,6 @@ const (
 	infoTitle    infoFlags = 1 << iota // there is a title, which may be empty
 	infoParent                         // there is a parent, which may be empty
 	infoCreated                        // the header's timestamp is valid
-	infoCut                            // first is only a prefix
 	infoSlot                           // a title slot sets the title, possibly to none
 	infoSearched                       // the header was found by a text search and may not be one
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
@@ -99,9 +90,9 @@ func (i *Info) compare(other *Info) int {
 	)
 }
 
-// readInfo reads the Info of a file in an agent directory of root; it is nil if the client does not list the file. buf
-// must have room for prefixSize bytes. old is what was known of the file; it may be nil.
-func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *Info) (*Info, storage.Stat, error) {
+// readInfo reads the Info of a file; it is nil if the client does not list the file. old is what was known of the file; it
+// may be nil.
+func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) {
 	obj, err := l.store.Storage().Open(name)
 	if err != nil {
 		return nil, storage.Stat{}, err
@@ -111,7 +102,7 @@ func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *I
 	if err != nil {
 		return nil, st, err
 	}
-	prefix := buf[:min(prefixSize, st.Size)]
+	prefix := make([]byte, min(prefixSize, st.Size))
 	if err := storage.ReadFull(obj, prefix, 0); err != nil {
 		return nil, st, err
 	}
@@ -120,7 +111,7 @@ func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *I
 		return nil, st, nil
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
-	if isPi(info, root, prefix) {
+	if isPi(info, l.store.Program(), prefix) {
 		if err := l.readPi(obj, st, info, old); err != nil {
 			return nil, st, err
 		}
@@ -129,16 +120,7 @@ func (l *Listing) readInfo(name string, root program.Program, buf []byte, old *I
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
 	info.lineSize = len(info.appendLine(nil))
-	info.firstSum = maphash.String(firstSeed, info.first)
 	return info, st, nil
-}
-
-// cut shortens a long first message. The Info must not have been published yet.
-func (i *Info) cut() {
-	if i != nil && len(i.first) > maxKeptFirst {
-		i.first = strings.Clone(i.first[:maxKeptFirst])
-		i.flags |= infoCut
-	}
 }
 
 // maxDisplayName is the maximum length of a display name in characters (docs/format.md, Listing and resuming).

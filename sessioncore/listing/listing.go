@@ -28,13 +28,10 @@ type Listing struct {
 	// mu guards the fields below, and is held while the storage is read. Lock order: Listing.mu, Session.mu.
 	mu sync.Mutex
 	// dirs has the directories of sessions by name; "" is the storage's root.
-	dirs   map[string]*sessionDir
-	files  int          // how many files they have
-	newest storage.Stat // of the root, with the latest times of all directories
-	// unsettled has the files that every refresh checks: by growing they may become sessions, or other ones.
-	unsettled map[*sessionFile]bool
-	sessions  *Sessions // nil if it has to be collected again
-	lookup    lookup
+	dirs     map[string]*sessionDir
+	newest   storage.Stat // of the root, with the latest times of all directories
+	sessions *Sessions    // nil if it has to be collected again
+	keys     *keys        // nil if they have to be collected again
 }
 
 // New returns a Listing of the store's sessions. root is the path of the storage as clients write it into breadcrumbs
@@ -45,7 +42,7 @@ func New(store *sessioncore.Store, root string) *Listing {
 
 // NewIn is New for sessions that are shown in another directory of the mount than sessions/.
 func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
-	return &Listing{store: store, root: root, shownIn: shownIn, dirs: map[string]*sessionDir{}, unsettled: map[*sessionFile]bool{}}
+	return &Listing{store: store, root: root, shownIn: shownIn, dirs: map[string]*sessionDir{}}
 }
 
 // Path returns the path in the mount of the directory that shows a session, from the mount's root.
@@ -58,10 +55,8 @@ func (l *Listing) SetFlat(flat bool) { l.flat = flat }
 
 // Sessions is the result of [Listing.Sessions]. It does not change.
 type Sessions struct {
-	listing *Listing
-	infos   []*Info
-	stat    storage.Stat
-	bytes   int64 // size of index.jsonl
+	infos []*Info
+	stat  storage.Stat
 }
 
 // All returns the sessions, most recently modified first. Callers must not modify the slice.
@@ -69,9 +64,6 @@ func (s *Sessions) All() []*Info { return s.infos }
 
 // Stat returns the Stat of the sessions' directory, with the latest times of everything in it.
 func (s *Sessions) Stat() storage.Stat { return s.stat }
-
-// IndexSize returns the size of index.jsonl in bytes.
-func (s *Sessions) IndexSize() int64 { return s.bytes }
 
 // Sessions returns all sessions as they are now.
 func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
@@ -82,22 +74,14 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 	if err := l.refresh(ctx, true); err != nil {
 		return nil, err
 	}
-	return l.collected(), nil
+	return l.collectSessions(), nil
 }
 
 // Known returns the sessions as they were when somebody looked last.
 func (l *Listing) Known() *Sessions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.collected()
-}
-
-// collected returns the sorted list of the known sessions, which is made anew if it changed.
-func (l *Listing) collected() *Sessions {
-	if l.sessions == nil {
-		l.sessions = l.collect()
-	}
-	return l.sessions
+	return l.collectSessions()
 }
 
 // IsCurrent reports whether the file of a session is as it was when the Info was made.
@@ -106,19 +90,22 @@ func (l *Listing) IsCurrent(i *Info) bool {
 	return err == nil && st.Token == i.Stat.Token
 }
 
-// collect returns the list of the known sessions. Callers of it and of the methods below must hold l.mu.
-func (l *Listing) collect() *Sessions {
-	s := &Sessions{listing: l, stat: l.newest}
+// collectSessions returns the sorted list of the known sessions, which is made anew if it changed. Callers must hold l.mu.
+func (l *Listing) collectSessions() *Sessions {
+	if l.sessions != nil {
+		return l.sessions
+	}
+	s := &Sessions{stat: l.newest}
 	for _, d := range l.dirs {
 		for _, f := range d.files {
 			if f.info != nil {
 				s.infos = append(s.infos, f.info)
-				s.bytes += int64(f.info.lineSize)
 				s.stat.Modified = max(s.stat.Modified, f.info.Stat.Modified)
 				s.stat.Changed = max(s.stat.Changed, f.info.Stat.Changed)
 			}
 		}
 	}
 	slices.SortFunc(s.infos, (*Info).compare)
+	l.sessions = s
 	return s
 }

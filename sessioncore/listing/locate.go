@@ -11,9 +11,6 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxReadings bounds how many readings of a path from elsewhere are tried.
-const maxReadings = 16
-
 // Locate returns the session at an absolute path that a client wrote. The path may be from another place, from which
 // the agent directory was copied: then Locate looks here for what follows a directory with the same base name as the
 // storage. The error wraps ErrNotFound if there is no session.
@@ -26,14 +23,8 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 		return l.session(ctx, name)
 	}
 	mark := "/" + path.Base(l.root) + "/"
-	rest := file
-	for range maxReadings {
-		at := strings.Index(rest, mark)
-		if at < 0 {
-			break
-		}
-		rest = rest[at+len(mark)-1:]
-		if s, err := l.session(ctx, rest[1:]); !errors.Is(err, sessioncore.ErrNotFound) {
+	for _, rest, found := strings.Cut(file, mark); found; _, rest, found = strings.Cut("/"+rest, mark) {
+		if s, err := l.session(ctx, rest); !errors.Is(err, sessioncore.ErrNotFound) {
 			return s, err
 		}
 	}
@@ -85,4 +76,49 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 		return nil, fmt.Errorf("%w: %s is its own parent", sessioncore.ErrNotFound, s.Name())
 	}
 	return s, err
+}
+
+// clientName is the minimum length of a session file's name that a client made, without its ending: a time of 24
+// characters, an underscore, and an id of at least 16. No two sessions share one.
+const clientName = 24 + 1 + 16
+
+// locateMoved returns the session that was at an absolute path before it, or the session that it belongs to, was moved
+// to another directory: clients change no path in other sessions then. The error wraps ErrNotFound if there is none.
+func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Session, error) {
+	file = path.Clean(file)
+	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
+		rest := file[at+1:]
+		top, _, _ := strings.Cut(rest, "/")
+		if top = strings.TrimSuffix(top, sessioncore.FileEnding); len(top) < clientName {
+			continue
+		}
+		dir, err := l.dirOf(ctx, top)
+		if err == nil {
+			return l.session(ctx, path.Join(dir, rest))
+		}
+		if !errors.Is(err, sessioncore.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %.100q was not moved here", sessioncore.ErrNotFound, file)
+}
+
+// dirOf returns the directory of the session whose file has a name, without its ending; of several the newest.
+func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return "", err
+	}
+	defer l.mu.Unlock()
+	if err := l.refresh(ctx, false); err != nil {
+		return "", err
+	}
+	var files []*sessionFile
+	for _, k := range l.collectKeys().startingWith(strings.ToLower(base)) {
+		files = append(files, k.file)
+	}
+	found := l.newestOf(files, func(i *Info) bool { return i.BaseName() == base })
+	if found == nil {
+		return "", fmt.Errorf("%w: no session has the file name %.100q", sessioncore.ErrNotFound, base)
+	}
+	return path.Dir(found.Name), nil
 }

@@ -8,8 +8,10 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
@@ -22,7 +24,6 @@ type sessionDir struct {
 	stat   storage.Stat // when its names were read
 	readAt int64        // nanoseconds since the epoch
 	files  []*sessionFile
-	names  []string // base names of files
 	dirs   []string // names of its directories; only those of the root are read
 }
 
@@ -34,60 +35,59 @@ type sessionFile struct {
 	info   *Info // nil if the client does not list it
 }
 
+// unsettled reports whether a file may become a session, or another one, by growing.
+func (f *sessionFile) unsettled() bool { return f.info == nil || f.info.flags&infoSearched != 0 }
+
+// differs reports whether a file that now has this token has to be read.
+func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
+
 // refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
 // the unsettled files.
 func (l *Listing) refresh(ctx context.Context, all bool) error {
-	all = all || singleCost*len(l.unsettled) > l.checked()
-	var stale []*sessionFile
-	if !all {
-		stale = l.changedUnsettled()
-	}
 	root := l.dirs[""]
 	if root == nil {
 		root = &sessionDir{}
 	}
-	changed := root.scan(l.store.Storage(), all)
-	if changed.err != nil {
-		return changed.err
+	changes := make([]dirChanges, 1)
+	if changes[0] = root.scan(l.store.Storage(), all); changes[0].err != nil {
+		return changes[0].err
 	}
-	l.apply(&changed)
-	stale = append(stale, changed.stale...)
-	before := l.dirs
-	l.dirs, l.files = map[string]*sessionDir{"": root}, len(root.files)
-	dirs, changes := make([]*sessionDir, len(root.dirs)), make([]dirChanges, len(root.dirs))
-	for i, name := range root.dirs {
-		if dirs[i] = before[name]; dirs[i] == nil {
-			dirs[i] = &sessionDir{name: name}
+	dirs := []*sessionDir{root}
+	for _, name := range root.dirs {
+		d := l.dirs[name]
+		if d == nil {
+			d = &sessionDir{name: name}
 		}
+		dirs = append(dirs, d)
 	}
-	workers := 1
-	if all {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	err := parallel(len(dirs), workers, func(i int) {
-		if changes[i].err = ctx.Err(); changes[i].err == nil {
-			changes[i] = dirs[i].scan(l.store.Storage(), all)
+	changes = append(changes, make([]dirChanges, len(root.dirs))...)
+	err := parallel(len(root.dirs), runtime.GOMAXPROCS(0), func(i int) error {
+		if ctx.Err() == nil {
+			changes[i+1] = dirs[i+1].scan(l.store.Storage(), all)
 		}
+		return ctx.Err()
 	})
+	before := l.dirs
+	l.dirs = map[string]*sessionDir{}
 	newest := root.stat
+	var stale []*sessionFile
 	for i, d := range dirs {
-		switch c := &changes[i]; {
-		case c.err == nil:
-			l.apply(c)
-			stale = append(stale, c.stale...)
-			newest.Modified = max(newest.Modified, d.stat.Modified)
-			newest.Changed = max(newest.Changed, d.stat.Changed)
-		case !unreachable(c.err):
-			err = c.err
-		default:
+		c := &changes[i]
+		if unreachable(c.err) {
 			continue
 		}
+		err = cmp.Or(err, c.err)
 		l.dirs[d.name] = d
-		l.files += len(d.files)
+		stale = append(stale, c.stale...)
+		newest.Modified = max(newest.Modified, d.stat.Modified)
+		newest.Changed = max(newest.Changed, d.stat.Changed)
+		if c.lost {
+			l.sessions, l.keys = nil, nil
+		}
 	}
-	for name, d := range before {
+	for name := range before {
 		if l.dirs[name] == nil {
-			l.forget(d.files)
+			l.sessions, l.keys = nil, nil
 		}
 	}
 	if l.newest != newest {
@@ -100,14 +100,27 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	return l.readPrefixes(ctx, stale)
 }
 
-// changedUnsettled returns the unsettled files that have to be read.
-func (l *Listing) changedUnsettled() (stale []*sessionFile) {
-	for f := range l.unsettled {
-		if st, err := l.store.Storage().Stat(f.name); err == nil && st.Kind == storage.KindFile && f.differs(st.Token) {
+// refreshFiles is refresh for a few files, which may be gone.
+func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
+	differ := make([]bool, len(files))
+	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
+		st, err := l.store.Storage().Stat(files[i].name)
+		differ[i] = err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token)
+		if unreachable(err) {
+			err = nil
+		}
+		return cmp.Or(err, ctx.Err())
+	})
+	if err != nil {
+		return err
+	}
+	var stale []*sessionFile
+	for i, f := range files {
+		if differ[i] {
 			stale = append(stale, f)
 		}
 	}
-	return stale
+	return l.readPrefixes(ctx, stale)
 }
 
 // unreachable reports whether err means that a file does not exist or may not be read. The client's list skips such
@@ -117,16 +130,32 @@ func unreachable(err error) bool {
 		errors.Is(err, unix.ENAMETOOLONG)
 }
 
+// parallel calls work for each number below n, on up to the given number of goroutines, and returns the first error. A panic
+// is one: no file may crash the process.
+func parallel(n, workers int, work func(i int) error) error {
+	var running errgroup.Group
+	var next atomic.Int64
+	for range min(n, workers) {
+		running.Go(func() (err error) {
+			defer storage.RecoverTo(&err)
+			for i := next.Add(1) - 1; err == nil && i < int64(n); i = next.Add(1) - 1 {
+				err = work(int(i))
+			}
+			return err
+		})
+	}
+	return running.Wait()
+}
+
 // dirChanges are what a scan found in a directory.
 type dirChanges struct {
 	err   error
-	made  []*sessionFile // with new names
-	gone  []*sessionFile // with names that are gone
+	lost  bool           // a session is gone
 	stale []*sessionFile // which have to be read
 }
 
-// scan looks at a directory: if all is set at every file, otherwise at the names, if they changed. It modifies d, and
-// nothing if it fails.
+// scan looks at a directory: at the names if they changed, otherwise at every file if all is set, else at those that are
+// unsettled. It modifies d, and nothing if it fails.
 func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
@@ -146,28 +175,31 @@ func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 		d.stat, d.readAt = st, now
 		return d.setItems(items)
 	}
-	if all && len(d.names) > 0 {
-		c.err = d.scanFiles(files, &c)
+	var which []*sessionFile
+	var names []string
+	for _, f := range d.files {
+		if all || f.unsettled() {
+			which, names = append(which, f), append(names, path.Base(f.name))
+		}
 	}
-	return c
-}
-
-// scanFiles looks at each file of a directory that has the same names as before.
-func (d *sessionDir) scanFiles(files storage.Files, c *dirChanges) (err error) {
+	if len(which) == 0 {
+		return c
+	}
 	at := 0
-	failed := files.List(d.name, d.names, func(item storage.Item) bool {
-		for ; d.names[at] != item.Name; at++ {
-			c.stale = append(c.stale, d.files[at]) // it is gone
+	failed := files.List(d.name, names, func(item storage.Item) bool {
+		for ; names[at] != item.Name; at++ {
+			c.stale = append(c.stale, which[at]) // it is gone
 		}
 		var st storage.Stat
-		if st, err = item.State(); item.Kind != storage.KindFile || d.files[at].differs(st.Token) {
-			c.stale = append(c.stale, d.files[at])
+		if st, c.err = item.State(); item.Kind != storage.KindFile || which[at].differs(st.Token) {
+			c.stale = append(c.stale, which[at])
 		}
 		at++
-		return err == nil
+		return c.err == nil
 	})
-	c.stale = append(c.stale, d.files[at:]...)
-	return cmp.Or(err, failed)
+	c.stale = append(c.stale, which[at:]...)
+	c.err = cmp.Or(c.err, failed)
+	return c
 }
 
 // isSessionFile reports whether the client's list takes an item for a session file: it skips hidden names and links.
@@ -180,52 +212,25 @@ func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && it
 // setItems updates d to the items that are in the directory now.
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	known := make(map[string]*sessionFile, len(d.files))
-	for i, f := range d.files {
-		known[d.names[i]] = f
+	for _, f := range d.files {
+		known[path.Base(f.name)] = f
 	}
-	d.dirs, d.files, d.names = nil, nil, nil
+	d.dirs, d.files = nil, nil
 	for _, item := range items {
-		switch item.Kind {
-		case storage.KindDir:
+		if item.Kind == storage.KindDir {
 			d.dirs = append(d.dirs, item.Name)
-		case storage.KindFile:
-			f := known[item.Name]
-			if f == nil {
-				f = &sessionFile{name: path.Join(d.name, item.Name)}
-				c.made = append(c.made, f)
-			}
-			delete(known, item.Name)
-			d.files = append(d.files, f)
-			d.names = append(d.names, path.Base(f.name)) // which shares its memory
-			if f.differs(item.Token) {
-				c.stale = append(c.stale, f)
-			}
+			continue
+		}
+		f := known[item.Name]
+		if f == nil {
+			f = &sessionFile{name: path.Join(d.name, item.Name)}
+		}
+		delete(known, item.Name)
+		d.files = append(d.files, f)
+		if f.differs(item.Token) {
+			c.stale = append(c.stale, f)
 		}
 	}
-	for _, f := range known {
-		c.gone = append(c.gone, f)
-	}
+	c.lost = len(known) > 0
 	return c
-}
-
-// differs reports whether a file that now has this token has to be read.
-func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
-
-// apply notes what a scan found, but for the files that have to be read.
-func (l *Listing) apply(c *dirChanges) {
-	for _, f := range c.made {
-		l.unsettled[f] = true
-	}
-	l.forget(c.gone)
-}
-
-// forget removes files whose names are gone.
-func (l *Listing) forget(files []*sessionFile) {
-	for _, f := range files {
-		delete(l.unsettled, f)
-		if f.info != nil {
-			f.info = nil
-			l.sessions, l.lookup = nil, lookup{}
-		}
-	}
 }

@@ -13,48 +13,56 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// singleCost is what checking a single file costs, as a number of files checked by a full refresh: it takes several
-// system calls to get there.
-const singleCost = 4
-
-// lookup has indexes of the known sessions. Each is built when it is first needed after a session was added or
-// removed, or changed its id, working directory or parent.
-type lookup struct {
-	resume   *resumeIndex
-	cwds     *cwdIndex
-	children map[string][]*sessionFile // see Listing.naming
+// keys is what the known sessions are found by. It is made when it is first needed after a session was added or removed,
+// or changed its id, working directory or parent.
+type keys struct {
+	resume   []resumeKey       // sorted, since keys are prefixes
+	cutIDs   map[string]string // ids by file names that are too long to contain them
+	cwds     cwdKeys
+	children map[string][]*sessionFile // by parentKey
 }
 
-// resumeIndex finds the sessions that match a key of --resume.
-type resumeIndex struct {
-	keys []resumeKey       // sorted, since keys are prefixes
-	cut  map[string]string // ids by file names that are too long to contain them
-}
-
-// resumeKey is a key in lower case: the id of a session, the name of its file, or what follows the last _ in that.
+// resumeKey is a key of --resume in lower case: the id of a session, the name of its file, or what follows the last _ in
+// that.
 type resumeKey struct {
 	key  string
 	isID bool
 	file *sessionFile
 }
 
-// resumable returns the index, which is built when it is first needed. Callers must hold l.mu.
-func (l *Listing) resumable() *resumeIndex {
-	if l.lookup.resume == nil {
-		x := &resumeIndex{cut: map[string]string{}}
-		for f := range l.listed() {
-			x.keys = append(x.keys, resumeKey{strings.ToLower(f.info.ID), true, f})
-			for _, key := range f.info.fileKeys() {
-				x.keys = append(x.keys, resumeKey{key, false, f})
-			}
-			if names.TooLong([]byte(f.info.ID)) {
-				x.cut[names.FileName(f.info.ID)] = f.info.ID
+// collectKeys returns the keys of all known sessions that have a directory. Callers must hold l.mu.
+func (l *Listing) collectKeys() *keys {
+	if l.keys != nil {
+		return l.keys
+	}
+	k := &keys{cutIDs: map[string]string{}, children: map[string][]*sessionFile{}}
+	for _, d := range l.dirs {
+		for _, f := range d.files {
+			if f.info != nil && l.HasDirectory(f.info) {
+				k.add(f)
 			}
 		}
-		slices.SortFunc(x.keys, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
-		l.lookup.resume = x
 	}
-	return l.lookup.resume
+	slices.SortFunc(k.resume, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(k.cwds, cwdKey.compare)
+	l.keys = k
+	return k
+}
+
+func (k *keys) add(f *sessionFile) {
+	k.resume = append(k.resume, resumeKey{strings.ToLower(f.info.ID), true, f})
+	for _, key := range f.info.fileKeys() {
+		k.resume = append(k.resume, resumeKey{key, false, f})
+	}
+	if names.TooLong([]byte(f.info.ID)) {
+		k.cutIDs[names.FileName(f.info.ID)] = f.info.ID
+	}
+	if dir, ok := cleanCwd(f.info.CWD); ok {
+		k.cwds = append(k.cwds, cwdKey{keyOfCwd(dir), f.info.BaseName(), f})
+	}
+	if key := parentKey(f.info.Parent); key != "" {
+		k.children[key] = append(k.children[key], f)
+	}
 }
 
 // fileKeys returns the keys that the name of the file has.
@@ -66,24 +74,11 @@ func (i *Info) fileKeys() []string {
 	return []string{base}
 }
 
-// listed iterates over all sessions that have a directory. Callers must hold l.mu.
-func (l *Listing) listed() func(yield func(*sessionFile) bool) {
-	return func(yield func(*sessionFile) bool) {
-		for _, d := range l.dirs {
-			for _, f := range d.files {
-				if f.info != nil && l.HasDirectory(f.info) && !yield(f) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// startingWith returns the keys that begin with prefix.
-func (x *resumeIndex) startingWith(prefix string) []resumeKey {
-	from := sort.Search(len(x.keys), func(i int) bool { return x.keys[i].key >= prefix })
-	n := sort.Search(len(x.keys)-from, func(i int) bool { return !strings.HasPrefix(x.keys[from+i].key, prefix) })
-	return x.keys[from : from+n]
+// startingWith returns the keys of --resume that begin with prefix.
+func (k *keys) startingWith(prefix string) []resumeKey {
+	from := sort.Search(len(k.resume), func(i int) bool { return k.resume[i].key >= prefix })
+	n := sort.Search(len(k.resume)-from, func(i int) bool { return !strings.HasPrefix(k.resume[from+i].key, prefix) })
+	return k.resume[from : from+n]
 }
 
 // resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing and resuming).
@@ -100,10 +95,10 @@ func (i *Info) resumes(key string) bool {
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
 	whole := ""
 	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
-		x := l.resumable()
+		k := l.collectKeys()
 		key, ok := names.DecodeName(name)
 		if !ok {
-			if key, ok = x.cut[name]; !ok {
+			if key, ok = k.cutIDs[name]; !ok {
 				key = string(rawjson.AppendUTF8(nil, []byte(name)))
 			}
 		}
@@ -112,7 +107,7 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 		// If the key is a prefix, any file may match by now, which only a full refresh finds out.
 		var files []*sessionFile
 		isID := false
-		for _, k := range x.startingWith(key) {
+		for _, k := range k.startingWith(key) {
 			files = append(files, k.file) // twice is harmless
 			isID = isID || k.isID && k.key == key
 		}
@@ -131,7 +126,7 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
 	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
-		for _, k := range l.resumable().startingWith(strings.ToLower(id)) {
+		for _, k := range l.collectKeys().startingWith(strings.ToLower(id)) {
 			if k.isID && k.file.info.ID == id {
 				files = append(files, k.file)
 			}
@@ -139,6 +134,10 @@ func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Inf
 		return files, true, func(i *Info) bool { return i.ID == id && i.Name != except }
 	})
 }
+
+// A finder returns the files that may be the wanted session, whether no other file can be, and a function that
+// reports whether a session matches.
+type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
 // find returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
 // is set, it looks at the files in question alone.
@@ -155,21 +154,15 @@ func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, err
 	return l.findLocked(ctx, known, find)
 }
 
-// A finder returns the files that may be the wanted session, whether no other file can be, and a function that
-// reports whether a session matches.
-type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
-
 // findLocked is find for callers that hold l.mu and have called refresh.
 func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Info, error) {
 	files, only, fits := find()
-	if only && (known || singleCost*len(files) <= l.checked()) {
-		for _, f := range files {
-			if err := l.refreshFile(ctx, f); err != nil {
-				return nil, err
-			}
+	if only {
+		if err := l.refreshFiles(ctx, files); err != nil {
+			return nil, err
 		}
-		if best := l.newestOf(files, fits); best != nil {
-			return best, nil
+		if newest := l.newestOf(files, fits); newest != nil {
+			return newest, nil
 		}
 	}
 	if !known {
@@ -177,22 +170,19 @@ func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Inf
 			return nil, err
 		}
 		files, _, fits = find()
-		if best := l.newestOf(files, fits); best != nil {
-			return best, nil
+		if newest := l.newestOf(files, fits); newest != nil {
+			return newest, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
 }
 
-// checked returns the number of files that a full refresh checks.
-func (l *Listing) checked() int { return l.files + singleCost } // so that one file is always checked alone
-
 func (l *Listing) newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
-	var best *Info
+	var newest *Info
 	for _, f := range files {
-		if f.info != nil && (best == nil || f.info.compare(best) < 0) && fits(f.info) && l.HasDirectory(f.info) {
-			best = f.info
+		if f.info != nil && (newest == nil || f.info.compare(newest) < 0) && fits(f.info) && l.HasDirectory(f.info) {
+			newest = f.info
 		}
 	}
-	return best
+	return newest
 }

@@ -117,7 +117,7 @@ func TestParents(t *testing.T) {
 		"/elsewhere/p/a.jsonl":                                  "",
 		"/x/sessions/" + strings.Repeat("n", 300) + ".jsonl":    "",
 		"/x/sessions/\\u0000.jsonl":                             "",
-		"/x" + strings.Repeat("/sessions", 400) + "/p/a.jsonl":  "",
+		"/x" + strings.Repeat("/sessions", 400) + "/p/a.jsonl":  "p/a.jsonl",
 		"/x/sessions/" + strings.Repeat("d/", 3000) + "a.jsonl": "",
 	}
 	n := 0
