@@ -1,6 +1,7 @@
 package sessioncore
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -20,7 +21,8 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
-	if err := c.build(); err != nil {
+	c.write()
+	if err := cmp.Or(c.err, ctx.Err()); err != nil {
 		c.doc.Close()
 		return nil, err
 	}
@@ -28,7 +30,7 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	return c.doc, nil
 }
 
-// contextBuilder writes a context along a path.
+// contextBuilder writes a context along a path. After an error it reads nothing more, and what it writes is thrown away.
 type contextBuilder struct {
 	ctx      context.Context // when it is done, nobody waits for the context
 	s        *Snapshot
@@ -36,48 +38,55 @@ type contextBuilder struct {
 	doc      *document.Document
 	resolver *document.Resolver
 	path     []Entry
-	messages int  // number written so far
-	blobs    bool // an entry on the path may have a blob reference
+	messages int   // number written so far
+	blobs    bool  // an entry on the path may have a blob reference
+	err      error // the first one
 }
 
-func (c *contextBuilder) build() error {
-	c.doc.AddText(`{"messages":[`)
-	messages := c.writeMessages
-	if c.s.dialect == Pi {
-		messages = c.writePiMessages
+// loaded is an entry with its text, which is nil if there is no such entry or it could not be read.
+type loaded struct {
+	rec  *record
+	text rawjson.Value
+}
+
+func (l loaded) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.msgOff+l.rec.msgSize] }
+
+// load reads an entry, unless there was an error before.
+func (c *contextBuilder) load(e Entry) loaded {
+	l := loaded{rec: &c.s.records[e]}
+	if c.err = cmp.Or(c.err, c.ctx.Err()); c.err == nil {
+		if l.text, c.err = c.s.EntryText(e); c.err != nil {
+			l.text = nil
+		}
 	}
-	if err := messages(); err != nil {
-		return err
+	return l
+}
+
+func (c *contextBuilder) write() {
+	c.doc.AddText(`{"messages":[`)
+	if c.s.dialect == Pi {
+		c.writePiMessages()
+	} else {
+		c.writeMessages()
 	}
 	c.doc.AddText(`]`)
-	if err := c.writeSettings(); err != nil {
-		return err
-	}
+	c.writeSettings()
 	c.doc.AddText("}\n")
-	return c.ctx.Err()
 }
 
 // writeMessages writes the messages of the path. Of the entries before the last compaction it writes only the
 // summary and those that were kept.
-func (c *contextBuilder) writeMessages() error {
+func (c *contextBuilder) writeMessages() {
 	at := c.last(TypeCompaction)
 	if at < 0 {
-		return c.writeEntries(c.path)
+		c.writeEntries(c.path)
+		return
 	}
-	compaction, err := c.s.EntryText(c.path[at])
-	if err != nil {
-		return err
+	compaction := c.load(c.path[at])
+	if remote := c.writeCompaction(compaction); !remote {
+		c.writeEntries(c.kept(at, compaction.text))
 	}
-	remote, err := c.writeCompaction(c.path[at], compaction)
-	if err != nil {
-		return err
-	}
-	if !remote {
-		if err := c.writeEntries(c.kept(at, compaction)); err != nil {
-			return err
-		}
-	}
-	return c.writeEntries(c.path[at+1:])
+	c.writeEntries(c.path[at+1:])
 }
 
 // last returns the index in the path of the last entry of a type, or -1.
@@ -110,27 +119,19 @@ func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
 	return nil
 }
 
-func (c *contextBuilder) writeEntries(entries []Entry) error {
+func (c *contextBuilder) writeEntries(entries []Entry) {
 	for _, e := range entries {
-		err := c.ctx.Err()
-		if err != nil {
-			return err
-		}
 		switch c.s.records[e].kind {
 		case TypeMessage:
-			err = c.writeMessage(e)
+			c.writeMessage(e)
 		case TypeCustomMessage:
 			if c.words.customKeys != nil {
-				err = c.writeCustomMessage(e)
+				c.writeCustomMessage(e)
 			}
 		case TypeBranchSummary:
-			err = c.writeBranchSummary(e)
-		}
-		if err != nil {
-			return err
+			c.writeBranchSummary(e)
 		}
 	}
-	return nil
 }
 
 // separate starts the next message.
@@ -145,10 +146,10 @@ func (c *contextBuilder) separate() {
 const touched = recBlob | recIllFormed | recBigNumber | recManyLines
 
 // writeMessage writes the value of an entry's key "message", usually without reading it.
-func (c *contextBuilder) writeMessage(e Entry) error {
+func (c *contextBuilder) writeMessage(e Entry) {
 	rec := &c.s.records[e]
 	if rec.msgSize == 0 {
-		return nil // the client fails on such an entry, so there is nothing to send
+		return // the client fails on such an entry, so there is nothing to send
 	}
 	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
 	hook := rec.role == RoleHookMessage && c.s.version < 3
@@ -157,16 +158,13 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
 		c.separate()
 		c.doc.AddRange(off, size)
-		return nil
+		return
 	}
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return err
+	l := c.load(e)
+	if l.text == nil || l.message().Missing() {
+		return
 	}
-	message := text[rec.msgOff : rec.msgOff+rec.msgSize]
-	if message.Missing() {
-		return nil
-	}
+	message := l.message()
 	var edits rawjson.Edits
 	if hook {
 		edits = hookEdit(edits, message, 0)
@@ -177,13 +175,17 @@ func (c *contextBuilder) writeMessage(e Entry) error {
 	if rec.flags&touched != 0 {
 		content := message.Member("content")
 		edits = c.resolver.ImageEdits(edits, content, content.OffsetIn(message))
-		if edits, err = c.resolver.TextEdits(edits, message, 0); err != nil {
-			return err
-		}
+		edits = c.textEdits(edits, message)
 	}
 	c.separate()
 	c.doc.AddEdited(off, message, edits)
-	return nil
+}
+
+// textEdits adds the edits of a text that may occur anywhere in it.
+func (c *contextBuilder) textEdits(edits rawjson.Edits, text rawjson.Value) rawjson.Edits {
+	edits, err := c.resolver.TextEdits(edits, text, 0)
+	c.err = cmp.Or(c.err, err)
+	return edits
 }
 
 // PayloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
@@ -205,114 +207,83 @@ func PayloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	return edits
 }
 
-// field is a member of a composed message: its key and the value from the entry.
-type field struct {
-	key   string
-	value rawjson.Value // nil: the member is omitted
-}
-
-// writeFields writes `,"key":value` for each field that has a value.
-func (c *contextBuilder) writeFields(e Entry, text rawjson.Value, fields ...field) error {
-	for _, f := range fields {
-		if len(f.value) == 0 {
-			continue
-		}
-		c.doc.AddText(`,"` + f.key + `":`)
-		if err := c.writeValue(e, text, f.value); err != nil {
-			return err
-		}
+// writeField writes `,"key":value` if there is a value, which is a part of an entry's text.
+func (c *contextBuilder) writeField(l loaded, key string, value rawjson.Value) {
+	if len(value) > 0 {
+		c.doc.AddText(`,"` + key + `":`)
+		c.writeValue(l, value)
 	}
-	return nil
 }
 
-// writeKeys calls writeFields for members of text that keep their keys.
-func (c *contextBuilder) writeKeys(e Entry, text rawjson.Value, keys []string) error {
+// writeKeys writes members of an entry that keep their keys.
+func (c *contextBuilder) writeKeys(l loaded, keys []string) {
 	for _, key := range keys {
-		if err := c.writeFields(e, text, field{key, text.Member(key)}); err != nil {
-			return err
-		}
+		c.writeField(l, key, l.text.Member(key))
 	}
-	return nil
 }
 
-// writeValue writes v, which is a part of entry e's text.
-func (c *contextBuilder) writeValue(e Entry, text, v rawjson.Value) error {
-	rec := &c.s.records[e]
-	c.blobs = c.blobs || rec.flags&recBlob != 0
+// writeValue writes v, which is a part of an entry's text.
+func (c *contextBuilder) writeValue(l loaded, v rawjson.Value) {
+	if l.text == nil {
+		return
+	}
+	c.blobs = c.blobs || l.rec.flags&recBlob != 0
 	var edits rawjson.Edits
-	if rec.flags&touched != 0 {
-		var err error
-		edits = c.resolver.ImageEdits(edits, contentOf(rec, text, v), 0)
-		if edits, err = c.resolver.TextEdits(edits, v, 0); err != nil {
-			return err
+	if l.rec.flags&touched != 0 {
+		// Of a custom message the image blocks of the content are resolved.
+		if l.rec.kind == TypeCustomMessage && v.OffsetIn(l.text) == l.text.Member("content").OffsetIn(l.text) {
+			edits = c.resolver.ImageEdits(edits, v, 0)
 		}
+		edits = c.textEdits(edits, v)
 	}
-	c.doc.AddEdited(rec.off+int64(v.OffsetIn(text)), v, edits)
-	return nil
-}
-
-// contentOf returns v if it is the content of a custom_message, in which image blocks are resolved, and nil
-// otherwise.
-func contentOf(rec *record, text, v rawjson.Value) rawjson.Value {
-	if rec.kind == TypeCustomMessage && v.OffsetIn(text) == text.Member("content").OffsetIn(text) {
-		return v
-	}
-	return nil
+	c.doc.AddEdited(l.rec.off+int64(v.OffsetIn(l.text)), v, edits)
 }
 
 // writeTime writes the end of a composed message: the entry's time in ms, null if it cannot be read.
-func (c *contextBuilder) writeTime(e Entry) {
+func (c *contextBuilder) writeTime(l loaded) {
 	ms := "null"
-	if rec := &c.s.records[e]; rec.flags&recTimed != 0 {
-		ms = strconv.FormatInt(rec.time, 10)
+	if l.rec.flags&recTimed != 0 {
+		ms = strconv.FormatInt(l.rec.time, 10)
 	}
 	c.doc.AddText(`,"timestamp":` + ms + `}`)
 }
 
-func (c *contextBuilder) writeCustomMessage(e Entry) error {
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return err
-	}
+func (c *contextBuilder) writeCustomMessage(e Entry) {
+	l := c.load(e)
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
-	err = c.writeKeys(e, text, c.words.customKeys)
-	c.writeTime(e)
-	return err
+	c.writeKeys(l, c.words.customKeys)
+	c.writeTime(l)
 }
 
-func (c *contextBuilder) writeBranchSummary(e Entry) error {
-	text, err := c.s.EntryText(e)
-	if err != nil || !text.Member("summary").Truthy() {
-		return err
+func (c *contextBuilder) writeBranchSummary(e Entry) {
+	l := c.load(e)
+	if !l.text.Member("summary").Truthy() {
+		return
 	}
 	c.separate()
 	c.doc.AddText(`{"role":"` + c.words.branchRole + `"`)
-	err = c.writeKeys(e, text, c.words.branchKeys)
-	c.writeTime(e)
-	return err
+	c.writeKeys(l, c.words.branchKeys)
+	c.writeTime(l)
 }
 
 // writeCompaction writes the summary of what was compacted. remote reports whether a provider keeps the history;
 // nothing before the compaction is sent then.
-func (c *contextBuilder) writeCompaction(e Entry, text rawjson.Value) (remote bool, err error) {
+func (c *contextBuilder) writeCompaction(l loaded) (remote bool) {
 	c.separate()
 	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
-	if err := c.writeKeys(e, text, c.words.compactionKeys); err != nil {
-		return false, err
-	}
+	c.writeKeys(l, c.words.compactionKeys)
 	var history rawjson.Value
 	if c.words.providerHistory {
-		history = text.Member("preserveData").Member("openaiRemoteCompaction")
+		history = l.text.Member("preserveData").Member("openaiRemoteCompaction")
 	}
 	provider, items := history.Member("provider"), history.Member("replacementHistory")
 	if remote = provider.IsString() && provider.Truthy() && items.IsArray(); remote {
 		c.doc.AddText(`,"providerPayload":{"type":"openaiResponsesHistory"`)
-		if err := c.writeFields(e, text, field{"provider", provider}, field{"items", items}); err != nil {
-			return false, err
-		}
+		c.writeField(l, "provider", provider)
+		c.writeField(l, "items", items)
 		c.doc.AddText(`}`)
 	}
-	c.writeTime(e)
-	return remote, nil
+	c.writeTime(l)
+	return remote
 }

@@ -1,129 +1,110 @@
 package sessioncore
 
 import (
+	"slices"
+
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file writes the messages of a pi session, as pi's buildSessionContext does (docs/format.md, Context of pi).
 
 // writePiMessages writes the messages of the path: the last compaction first, then what it kept and what follows it.
-func (c *contextBuilder) writePiMessages() error {
-	entries, err := c.piEntries()
-	if err != nil {
-		return err
-	}
-	edits, err := c.contextEdits(entries)
-	if err != nil {
-		return err
-	}
+func (c *contextBuilder) writePiMessages() {
+	entries := c.piEntries()
+	edits := c.contextEdits(entries)
 	for i, e := range entries {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
 		if i > 0 && c.s.records[e].kind == TypeCompaction {
 			continue // only the last one counts
 		}
-		edit, ok := edits[c.s.records[e].id]
-		if !ok {
-			edit = NoEntry
+		var edit contextEdit
+		if at, ok := edits[c.s.records[e].id]; ok {
+			edit = c.contextEdit(at)
 		}
-		if err := c.writePiEntry(e, edit); err != nil {
-			return err
-		}
+		c.writePiEntry(e, edit)
 	}
-	return nil
 }
 
 // piEntries returns the entries that have a part in the context, in its order. Of what a compaction kept, system
 // messages are left out: it has them in a message of its own.
-func (c *contextBuilder) piEntries() ([]Entry, error) {
+func (c *contextBuilder) piEntries() []Entry {
 	at := c.last(TypeCompaction)
 	if at < 0 {
-		return c.path, nil
-	}
-	compaction, err := c.s.EntryText(c.path[at])
-	if err != nil {
-		return nil, err
+		return c.path
 	}
 	entries := []Entry{c.path[at]}
-	for _, e := range c.kept(at, compaction) {
+	for _, e := range c.kept(at, c.load(c.path[at]).text) {
 		if rec := &c.s.records[e]; rec.kind != TypeMessage || rec.role != RoleSystem {
 			entries = append(entries, e)
 		}
 	}
-	return append(entries, c.path[at+1:]...), nil
+	return append(entries, c.path[at+1:]...)
+}
+
+// contextEdit is what a context_edit puts in the place of a message's content.
+type contextEdit struct {
+	loaded
+	removes bool          // the message
+	content rawjson.Value // nil: the message keeps its content
+}
+
+func (c *contextBuilder) contextEdit(e Entry) contextEdit {
+	l := c.load(e)
+	replacement := l.text.Member("replacement")
+	return contextEdit{l, replacement.IsNull(), replacement.Member("content")}
 }
 
 // contextEdits returns the last context_edit for each id among entries.
-func (c *contextBuilder) contextEdits(entries []Entry) (map[symbol]Entry, error) {
+func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 	edits := map[symbol]Entry{}
 	for _, e := range entries {
 		if c.s.records[e].kind != TypeContextEdit {
 			continue
 		}
-		text, err := c.s.EntryText(e)
-		if err != nil {
-			return nil, err
-		}
+		text := c.load(e).text
 		if id, ok := text.Member("targetId").Bytes(); ok && len(text.Member("replacement")) > 0 {
 			if target := c.s.symbols.find(id); target != 0 {
 				edits[target] = e
 			}
 		}
 	}
-	return edits, nil
+	return edits
 }
 
-// newContent is what a context_edit puts in the place of a message's content.
-type newContent struct {
-	entry Entry
-	text  rawjson.Value // of the entry
-	value rawjson.Value // nil: the message keeps its content
-}
-
-// writePiEntry writes the messages of an entry, with the content of a context_edit or, if edit is NoEntry, its own.
-func (c *contextBuilder) writePiEntry(e, edit Entry) error {
-	var content newContent
-	if edit != NoEntry {
-		text, err := c.s.EntryText(edit)
-		if err != nil {
-			return err
-		}
-		replacement := text.Member("replacement")
-		if replacement.IsNull() {
-			return nil
-		}
-		content = newContent{edit, text, replacement.Member("content")}
+// writePiEntry writes the messages of an entry, with the content of a context_edit if that has one.
+func (c *contextBuilder) writePiEntry(e Entry, edit contextEdit) {
+	if edit.removes {
+		return
 	}
 	switch c.s.records[e].kind {
 	case TypeMessage:
-		if content.value != nil {
-			return c.writeEditedMessage(e, content)
+		if edit.content != nil {
+			c.writeEditedMessage(e, edit)
+		} else {
+			c.writeMessage(e)
 		}
-		return c.writeMessage(e)
 	case TypeCustomMessage:
-		return c.writePiCustomMessage(e, content)
+		c.writePiCustomMessage(e, edit)
 	case TypeBranchSummary:
-		return c.writeBranchSummary(e)
+		c.writeBranchSummary(e)
 	case TypeCompaction:
-		return c.writePiCompaction(e)
+		c.writePiCompaction(e)
 	}
-	return nil
 }
 
 // writeEditedMessage writes a message with another content. Only messages that pi edits get it.
-func (c *contextBuilder) writeEditedMessage(e Entry, content newContent) error {
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return err
+func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
+	l := c.load(e)
+	if l.text == nil {
+		return
 	}
-	message := c.s.Message(e, text)
+	message := l.message()
 	blocks := false // the content must be a list
 	switch role := message.Member("role"); {
 	case role.Is("assistant"), role.Is("toolResult"):
 		blocks = true
 	case !role.Is("user") && !role.Is("custom") && !role.Is("hookMessage"):
-		return c.writeMessage(e)
+		c.writeMessage(e)
+		return
 	}
 	old := message.Member("content")
 	start, end, key := len(message)-1, len(message)-1, `,"content":`
@@ -131,132 +112,101 @@ func (c *contextBuilder) writeEditedMessage(e Entry, content newContent) error {
 		start, end, key = old.OffsetIn(message), old.OffsetIn(message)+len(old), ""
 	}
 	c.separate()
-	if err := c.writeValue(e, text, message[:start]); err != nil {
-		return err
-	}
+	c.writeValue(l, message[:start])
 	c.doc.AddText(key)
-	if err := c.writeContent(content, blocks); err != nil {
-		return err
-	}
-	return c.writeValue(e, text, message[end:])
+	c.writeContent(edit, blocks)
+	c.writeValue(l, message[end:])
 }
 
 // writeContent writes the content of a context_edit. If blocks is set, a text becomes a list with one block.
-func (c *contextBuilder) writeContent(content newContent, blocks bool) error {
+func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 	before, after := "", ""
-	if blocks && content.value.IsString() {
+	if blocks && edit.content.IsString() {
 		before, after = `[{"type":"text","text":`, `}]`
 	}
 	c.doc.AddText(before)
-	if err := c.writeValue(content.entry, content.text, content.value); err != nil {
-		return err
-	}
+	c.writeValue(edit.loaded, edit.content)
 	c.doc.AddText(after)
-	return nil
 }
 
 // writePiCustomMessage writes a custom_message. Without a content it has an empty one.
-func (c *contextBuilder) writePiCustomMessage(e Entry, content newContent) error {
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return err
-	}
+func (c *contextBuilder) writePiCustomMessage(e Entry, edit contextEdit) {
+	l := c.load(e)
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
 	for _, key := range c.words.customKeys {
-		switch value := text.Member(key); {
-		case key == "content" && content.value != nil:
+		switch value := l.text.Member(key); {
+		case key == "content" && edit.content != nil:
 			c.doc.AddText(`,"content":`)
-			err = c.writeContent(content, false)
+			c.writeContent(edit, false)
 		case key == "content" && value.Missing():
 			c.doc.AddText(`,"content":[]`)
 		default:
-			err = c.writeFields(e, text, field{key, value})
-		}
-		if err != nil {
-			return err
+			c.writeField(l, key, value)
 		}
 	}
-	c.writeTime(e)
-	return nil
+	c.writeTime(l)
 }
 
 // writePiCompaction writes the messages of a compaction: the system message, the summary, and what another program of
 // pi's authors kept in the compaction itself, where no entry is named from which on it keeps.
-func (c *contextBuilder) writePiCompaction(e Entry) error {
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return err
-	}
-	if system := text.Member("systemMessage"); system.Truthy() {
+func (c *contextBuilder) writePiCompaction(e Entry) {
+	l := c.load(e)
+	if system := l.text.Member("systemMessage"); system.Truthy() {
 		c.separate()
-		if err := c.writeValue(e, text, system); err != nil {
-			return err
+		c.writeValue(l, system)
+	}
+	c.writeCompaction(l)
+	if l.text.Member(keptKey) != nil {
+		return
+	}
+	l.text.Member("retainedTail").EachElement(func(message rawjson.Value, _ int) bool {
+		reason := message.Member("stopReason")
+		if message.IsObject() && !reason.Is("error") && !reason.Is("aborted") && !reason.Is("deferred") {
+			c.separate()
+			c.writeValue(l, message)
 		}
-	}
-	if _, err := c.writeCompaction(e, text); err != nil {
-		return err
-	}
-	if text.Member(keptKey) != nil {
-		return nil
-	}
-	text.Member("retainedTail").EachElement(func(message rawjson.Value, _ int) bool {
-		if reason := message.Member("stopReason"); !message.IsObject() || reason.Is("error") || reason.Is("aborted") || reason.Is("deferred") {
-			return true
-		}
-		c.separate()
-		err = c.writeValue(e, text, message)
-		return err == nil
+		return true
 	})
-	return err
 }
 
 // writePiThinkingLevel writes the level as the entry has it.
-func (c *contextBuilder) writePiThinkingLevel() error {
-	e, text, err := c.lastText(TypeThinkingLevelChange)
-	if err != nil {
-		return err
-	}
-	if e == NoEntry {
+func (c *contextBuilder) writePiThinkingLevel() {
+	if l := c.lastOf(TypeThinkingLevelChange); l.text != nil {
+		c.writeKeys(l, []string{"thinkingLevel"})
+	} else {
 		c.doc.AddText(`,"thinkingLevel":"off"`)
-		return nil
 	}
-	return c.writeFields(e, text, field{"thinkingLevel", text.Member("thinkingLevel")})
 }
 
 // writePiModel writes the model: that of the last model_change or answer on the path.
-func (c *contextBuilder) writePiModel() error {
-	for i := len(c.path) - 1; i >= 0; i-- {
-		e := c.path[i]
+func (c *contextBuilder) writePiModel() {
+	for _, e := range slices.Backward(c.path) {
 		rec := &c.s.records[e]
-		if rec.kind != TypeModelChange && (rec.kind != TypeMessage || rec.role != RoleAssistant) {
+		isAnswer := rec.kind == TypeMessage && rec.role == RoleAssistant
+		if rec.kind != TypeModelChange && !isAnswer {
 			continue
 		}
-		text, err := c.s.EntryText(e)
-		if err != nil {
-			return err
+		l := c.load(e)
+		from, key := l.text, "modelId"
+		if isAnswer {
+			from, key = l.text.Member("message"), "model"
 		}
-		from, key := text, "modelId"
-		if rec.kind == TypeMessage {
-			from, key = c.s.Message(e, text), "model"
+		c.doc.AddText(`,"model":{`)
+		provider, model := from.Member("provider"), from.Member(key)
+		if provider != nil {
+			c.doc.AddText(`"provider":`)
+			c.writeValue(l, provider)
 		}
-		before := `,"model":{`
-		for _, f := range []field{{"provider", from.Member("provider")}, {"modelId", from.Member(key)}} {
-			if len(f.value) == 0 {
-				continue
+		if model != nil {
+			if provider != nil {
+				c.doc.AddText(",")
 			}
-			c.doc.AddText(before + `"` + f.key + `":`)
-			if err := c.writeValue(e, text, f.value); err != nil {
-				return err
-			}
-			before = ","
-		}
-		if before != "," {
-			c.doc.AddText(before)
+			c.doc.AddText(`"modelId":`)
+			c.writeValue(l, model)
 		}
 		c.doc.AddText("}")
-		return nil
+		return
 	}
 	c.doc.AddText(`,"model":null`)
-	return nil
 }

@@ -21,8 +21,6 @@ type Dialect struct {
 	// Keys of members that every dialect has.
 	ParentKey, TargetKey, FromKey, KeptKey, ParentSessionKey string
 
-	thinkingLevel string // the key of the thinking level
-
 	// Versioned reports whether the header has a version, by which old files are migrated, and may follow a title
 	// slot.
 	Versioned bool
@@ -64,8 +62,7 @@ var (
 	// OMP is the dialect of omp and xcsh.
 	OMP = &Dialect{
 		HeaderType: "session", types: ompTypes, Spelling: jsonl.CamelCase,
-		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey,
-		thinkingLevel: "thinkingLevel", ParentSessionKey: "parentSession",
+		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey, ParentSessionKey: "parentSession",
 		Versioned: true, Form: rawjson.TimeZulu,
 		MoveType: TypeCustom, OwnLeaf: true,
 		context: contextWords{
@@ -87,8 +84,7 @@ var (
 	// Operator is the dialect of operator (docs/format.md, Operator dialect).
 	Operator = &Dialect{
 		HeaderType: "session_header", types: operatorTypes, Spelling: jsonl.SnakeCase,
-		ParentKey: "parent_id", TargetKey: "target_id", FromKey: "from_id", KeptKey: "first_kept_entry_id",
-		thinkingLevel: "thinking_level", ParentSessionKey: "parent_session",
+		ParentKey: "parent_id", TargetKey: "target_id", FromKey: "from_id", KeptKey: "first_kept_entry_id", ParentSessionKey: "parent_session",
 		TitleEntry: true, Form: rawjson.TimeOffset,
 		MoveType: TypeLeaf,
 		context: contextWords{

@@ -1,84 +1,61 @@
 package sessioncore
 
 import (
+	"strconv"
+
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // writeSettings writes the state that results from the settings entries of the path (docs/format.md, Context).
-func (c *contextBuilder) writeSettings() error {
-	for _, write := range c.settings() {
-		if err := write(); err != nil {
-			return err
-		}
+func (c *contextBuilder) writeSettings() {
+	switch c.s.dialect {
+	case Operator: // which has one model for all roles
+		c.writeSetting(TypeThinkingLevelChange, "thinking_level", `"off"`)
+		c.writeSetting(TypeModelChange, "model_id", "")
+		return
+	case Pi: // what pi gives, then what scripts find in every context
+		c.writePiThinkingLevel()
+		c.writePiModel()
+	default:
+		c.writeSetting(TypeThinkingLevelChange, "thinkingLevel", `"off"`)
 	}
-	return nil
+	c.writeSetting(TypeServiceTierChange, "serviceTier", "")
+	c.writeModels()
+	c.writeRules()
+	c.writeTools()
+	c.writeMode()
 }
 
-// settings returns the functions that write the settings after the messages in the session's dialect, in order.
-func (c *contextBuilder) settings() []func() error {
-	if c.s.dialect == Operator {
-		return []func() error{c.writeThinkingLevel, c.writeModelID}
+// lastOf reads the last entry of a type on the path, if there is one.
+func (c *contextBuilder) lastOf(kind EntryType) loaded {
+	if at := c.last(kind); at >= 0 {
+		return c.load(c.path[at])
 	}
-	level := []func() error{c.writeThinkingLevel}
-	if c.s.dialect == Pi { // what pi gives, then what scripts find in every context
-		level = []func() error{c.writePiThinkingLevel, c.writePiModel}
-	}
-	return append(level, c.writeServiceTier, c.writeModels, c.writeRules, c.writeTools, c.writeMode)
+	return loaded{}
 }
 
-// lastText returns the last entry of a type on the path with its text, or NoEntry.
-func (c *contextBuilder) lastText(kind EntryType) (Entry, rawjson.Value, error) {
-	at := c.last(kind)
-	if at < 0 {
-		return NoEntry, nil, nil
+// writeSetting writes a member of the last entry of a type. Where there is none or it is null, it writes otherwise, "" for
+// nothing.
+func (c *contextBuilder) writeSetting(kind EntryType, key, otherwise string) {
+	l := c.lastOf(kind)
+	if value := l.text.Member(key); !value.Missing() {
+		c.writeField(l, key, value)
+	} else if otherwise != "" {
+		c.doc.AddText(`,"` + key + `":` + otherwise)
 	}
-	text, err := c.s.EntryText(c.path[at])
-	return c.path[at], text, err
-}
-
-func (c *contextBuilder) writeThinkingLevel() error {
-	e, text, err := c.lastText(TypeThinkingLevelChange)
-	if err != nil {
-		return err
-	}
-	key := c.s.dialect.thinkingLevel
-	if level := text.Member(key); !level.Missing() {
-		return c.writeFields(e, text, field{key, level})
-	}
-	c.doc.AddText(`,"` + key + `":"off"`)
-	return nil
-}
-
-// writeModelID writes the model in the operator dialect, which has one model for all roles. It writes nothing if
-// the path chooses none.
-func (c *contextBuilder) writeModelID() error {
-	e, text, err := c.lastText(TypeModelChange)
-	if model := text.Member("model_id"); err == nil && !model.Missing() {
-		err = c.writeFields(e, text, field{"model_id", model})
-	}
-	return err
-}
-
-func (c *contextBuilder) writeServiceTier() error {
-	e, text, err := c.lastText(TypeServiceTierChange)
-	if tier := text.Member("serviceTier"); err == nil && !tier.Missing() {
-		err = c.writeFields(e, text, field{"serviceTier", tier})
-	}
-	return err
 }
 
 // chosenModel is a role's model: either a value in an entry, or a name made of two.
 type chosenModel struct {
 	role  string
-	entry Entry
-	text  rawjson.Value
+	in    loaded
 	model rawjson.Value
 	named string
 }
 
 // writeModels writes the model of each role. It comes from model changes. Until one of them names the role default,
 // the model of that role comes from assistant messages and old model changes.
-func (c *contextBuilder) writeModels() error {
+func (c *contextBuilder) writeModels() {
 	const defaultRole = "default"
 	var chosen []chosenModel
 	set := func(m chosenModel) {
@@ -99,30 +76,23 @@ func (c *contextBuilder) writeModels() error {
 		if rec.kind != TypeModelChange {
 			continue
 		}
-		text, err := c.s.EntryText(e)
-		if err != nil {
-			return err
-		}
-		model := text.Member("model")
+		l := c.load(e)
+		model := l.text.Member("model")
 		switch {
 		case model.Truthy():
-			role := text.Member("role")
+			role := l.text.Member("role")
 			name := defaultRole
 			if !role.Missing() {
 				name = role.AsKey()
 			}
 			explicit = explicit || name == defaultRole
-			set(chosenModel{role: name, entry: e, text: text, model: model})
-		case !explicit && text.Member("provider").IsString() && text.Member("modelId").IsString():
+			set(chosenModel{role: name, in: l, model: model})
+		case !explicit && l.text.Member("provider").IsString() && l.text.Member("modelId").IsString():
 			answer = e
 		}
 	}
 	if !explicit && answer != NoEntry {
-		named, err := c.modelNamed(answer)
-		if err != nil {
-			return err
-		}
-		set(chosenModel{role: defaultRole, named: named})
+		set(chosenModel{role: defaultRole, named: c.modelNamed(answer)})
 	}
 	c.doc.AddText(`,"models":{`)
 	for i, m := range chosen {
@@ -132,25 +102,21 @@ func (c *contextBuilder) writeModels() error {
 		c.doc.AddText(string(rawjson.AppendQuoted(nil, m.role)) + ":")
 		if m.model == nil {
 			c.doc.AddText(string(rawjson.AppendQuoted(nil, m.named)))
-		} else if err := c.writeValue(m.entry, m.text, m.model); err != nil {
-			return err
+		} else {
+			c.writeValue(m.in, m.model)
 		}
 	}
 	c.doc.AddText(`}`)
-	return nil
 }
 
 // modelNamed returns "provider/model" from an assistant message or an old model change.
-func (c *contextBuilder) modelNamed(e Entry) (string, error) {
-	text, err := c.s.EntryText(e)
-	if err != nil {
-		return "", err
+func (c *contextBuilder) modelNamed(e Entry) string {
+	l := c.load(e)
+	if l.rec.kind == TypeModelChange {
+		return l.text.Member("provider").AsKey() + "/" + l.text.Member("modelId").AsKey()
 	}
-	if c.s.records[e].kind == TypeModelChange {
-		return text.Member("provider").AsKey() + "/" + text.Member("modelId").AsKey(), nil
-	}
-	message := text.Member("message")
-	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey(), nil
+	message := l.text.Member("message")
+	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey()
 }
 
 // EachName calls f for each value that a client's loop over a list of names visits: the elements of an array or the
@@ -172,18 +138,14 @@ func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 }
 
 // writeRules writes the rules of all ttsr_injection entries, without duplicates.
-func (c *contextBuilder) writeRules() error {
+func (c *contextBuilder) writeRules() {
 	var rules []byte
 	seen := map[string]bool{}
 	for _, e := range c.path {
 		if c.s.records[e].kind != TypeTTSRInjection {
 			continue
 		}
-		text, err := c.s.EntryText(e)
-		if err != nil {
-			return err
-		}
-		EachName(text.Member("injectedRules"), func(v rawjson.Value) {
+		EachName(c.load(e).text.Member("injectedRules"), func(v rawjson.Value) {
 			name := string(v)
 			if v.IsString() {
 				decoded, _ := v.Text()
@@ -197,32 +159,21 @@ func (c *contextBuilder) writeRules() error {
 		})
 	}
 	c.doc.AddText(`,"injectedTtsrRules":[` + string(rules) + `]`)
-	return nil
 }
 
-func (c *contextBuilder) writeTools() error {
-	e, text, err := c.lastText(TypeMCPToolSelection)
-	if err != nil {
-		return err
-	}
+func (c *contextBuilder) writeTools() {
+	l := c.lastOf(TypeMCPToolSelection)
 	var tools []byte
-	EachName(text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
-	has := "false"
-	if e != NoEntry {
-		has = "true"
-	}
-	c.doc.AddText(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + has)
-	return nil
+	EachName(l.text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
+	c.doc.AddText(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + strconv.FormatBool(l.text != nil))
 }
 
-func (c *contextBuilder) writeMode() error {
-	e, text, err := c.lastText(TypeModeChange)
-	if err != nil {
-		return err
-	}
-	if e == NoEntry {
+func (c *contextBuilder) writeMode() {
+	l := c.lastOf(TypeModeChange)
+	if l.text == nil {
 		c.doc.AddText(`,"mode":"none"`)
-		return nil
+		return
 	}
-	return c.writeFields(e, text, field{"mode", text.Member("mode")}, field{"modeData", text.Member("data")})
+	c.writeField(l, "mode", l.text.Member("mode"))
+	c.writeField(l, "modeData", l.text.Member("data"))
 }
