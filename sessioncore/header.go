@@ -146,10 +146,10 @@ func (s *Snapshot) Title() (string, error) {
 
 // name returns the name in the last session_info entry, "" if there is none.
 func (s *Snapshot) name() (string, error) {
-	if s.titleEntry == 0 {
+	if s.title == 0 {
 		return "", nil
 	}
-	text, err := s.EntryText(Entry(s.titleEntry - 1))
+	text, err := s.EntryText(Entry(s.title - 1))
 	name, _ := text.Member("name").Text()
 	if s.dialect == Pi {
 		name = rawjson.TrimSpace(name)

@@ -66,37 +66,46 @@ type labelRecord struct {
 	label  string // "" clears
 }
 
-// index is what is kept of one file. It only grows at its ends; a snapshot holds the lengths that were current when
-// it was made. It is written only by the goroutine that holds Session.mu.
-type index struct {
-	symbols      symbolTable
-	records      []record
-	pathLabels   commonPathLabels
-	labels       []labelRecord
+// contents is what is known of the entries of a file. A snapshot has a copy of what the index had when it was made.
+type contents struct {
+	symbols symbolTable
+	records []record
+	// labelSets are the label entries in file order.
+	labelSets    []labelRecord
 	problems     []Problem
-	problemCount int64    // number of all problems, including those beyond maxProblems
+	problemCount int64    // number of all problems of reading, including those beyond maxProblems
 	longIDs      []symbol // ids whose names are cut
-	odd          []uint32 // entries that have no id
 	// ordinals holds, for version 1 files, the number of each entry among the values read (docs/format.md, Old
 	// versions).
 	ordinals []uint32
 
 	header  headerRef
-	dialect *Dialect // by the header alone
-	marks   program.Marks
-	values  int64  // values read, counting the header but not a title slot
-	lastID  uint32 // 1 + the number of the last entry with an id, 0 for none
-	leaf    symbol // the id of the leaf, 0 for none
-	title   uint32 // 1 + the number of the entry that holds the title, 0 for none
-	lastNow int64  // the time of the previous entry, for entries without one
-	form    rawjson.TimeForm
+	dialect *Dialect // of the index: by the header alone
 	version int
-	seed    string // of version 1: the header's id, from which entry ids are derived
-
-	shared *sharedFacts
+	lastID  uint32           // 1 + the number of the last entry with an id, 0 for none
+	leafID  symbol           // the id of the leaf according to the file, 0 for none
+	title   uint32           // 1 + the number of the entry that holds the title, 0 for none
+	form    rawjson.TimeForm // of the last timestamp
 
 	blobUses     []blobUse
 	blobUsesMore bool // there are more references than maxBlobUses
+
+	shared *sharedFacts
+}
+
+// index is what is kept of one file. It only grows at its ends. It is written only by the goroutine that holds
+// Session.mu.
+type index struct {
+	contents
+	pathLabels commonPathLabels
+	marks      program.Marks
+	values     int64  // values read, counting the header but not a title slot
+	lastNow    int64  // the time of the previous entry, for entries without one
+	seed       string // of version 1: the header's id, from which entry ids are derived
+}
+
+func newIndex() *index {
+	return &index{contents: contents{symbols: newSymbolTable(), shared: &sharedFacts{}}}
 }
 
 // headerRef is the position of the header and of the title slot.
@@ -187,7 +196,6 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)
 	if rec.id == 0 {
-		x.odd = append(x.odd, n)
 		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoID, Why: "the entry has no id: it is in no tree and no path"})
 		return
 	}
@@ -220,18 +228,18 @@ func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	switch {
 	case rec.id == 0:
 	case rec.flags&recLeafMove == 0:
-		x.leaf = rec.id
+		x.leafID = rec.id
 	case target.IsNull():
-		x.leaf = 0
+		x.leafID = 0
 	default:
 		if id, ok := target.Bytes(); ok {
 			if s := x.symbols.find(id); s != 0 && x.symbols.symbols[s].last != 0 {
-				x.leaf = s
+				x.leafID = s
 				return
 			}
 		}
 		if x.dialect.OwnLeaf {
-			x.leaf = rec.id
+			x.leafID = rec.id
 		}
 	}
 }
@@ -311,5 +319,5 @@ func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	if l := v.Member("label"); l.Truthy() {
 		label = l.AsKey()
 	}
-	x.labels = append(x.labels, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
+	x.labelSets = append(x.labelSets, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
 }

@@ -37,12 +37,12 @@ func (s *Snapshot) findLabels() {
 
 // labelsInEffect returns the label entries that are in effect, in file order.
 func (s *Snapshot) labelsInEffect() []labelRecord {
-	deciding := make(map[symbol]int, len(s.labelRecords))
-	for i, l := range s.labelRecords {
+	deciding := make(map[symbol]int, len(s.labelSets))
+	for i, l := range s.labelSets {
 		deciding[l.target] = i
 	}
 	var list []labelRecord
-	for i, l := range s.labelRecords {
+	for i, l := range s.labelSets {
 		if deciding[l.target] == i && l.label != "" {
 			list = append(list, l)
 		}
@@ -69,9 +69,9 @@ func (s *Snapshot) LabelOfID(id string) string {
 	if target == 0 {
 		return ""
 	}
-	for i := len(s.labelRecords) - 1; i >= 0; i-- {
-		if s.labelRecords[i].target == target {
-			return s.labelRecords[i].label
+	for i := len(s.labelSets) - 1; i >= 0; i-- {
+		if s.labelSets[i].target == target {
+			return s.labelSets[i].label
 		}
 	}
 	return ""
@@ -82,7 +82,7 @@ func (s *Snapshot) LabelOfID(id string) string {
 func (s *Snapshot) LabelsInOrderSet() []Label {
 	var order []Label
 	at := map[symbol]int{}
-	for _, l := range s.labelRecords {
+	for _, l := range s.labelSets {
 		i, ok := at[l.target]
 		switch {
 		case l.label == "":

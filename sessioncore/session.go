@@ -212,10 +212,6 @@ func (s *Session) indexWhole(ctx context.Context, p *pin) (*Snapshot, error) {
 // last call.
 func TakeReadingPeak() int64 { return jsonl.TakePeak() }
 
-func newIndex() *index {
-	return &index{symbols: newSymbolTable(), shared: &sharedFacts{}}
-}
-
 // grow indexes what was added to the file of a snapshot. st is a Stat taken no earlier than lookedAt. ok is false
 // if the file has to be read as a whole. Callers must hold s.mu.
 func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {

@@ -29,26 +29,8 @@ type Snapshot struct {
 	refs atomic.Int32
 	stat storage.Stat
 
-	// Views of the index as it was when the snapshot was made.
-	symbols      symbolTable
-	records      []record
-	labelRecords []labelRecord
-	problems     []Problem
-	problemCount int64
-	longIDs      []symbol
-	odd          []uint32
-	ordinals     []uint32
-	header       headerRef
-	dialect      *Dialect
-	version      int
-	lastID       uint32
-	leafID       symbol           // the leaf according to the file, 0 for none
-	titleEntry   uint32           // 1 + the number of the entry that holds the title, 0 for none
-	form         rawjson.TimeForm // of the last timestamp
-	shared       *sharedFacts
-	blobUses     []blobUse
-	blobUsesMore bool
-	move         *leafMove // position of the leaf that is kept in memory; nil if there is none
+	contents
+	move *leafMove // position of the leaf that is kept in memory; nil if there is none
 
 	readAt       int64     // when the state of the file was taken, ns since the epoch
 	headSum      uint64    // hash of the file's first bytes
@@ -92,16 +74,8 @@ var serials atomic.Int64
 // view returns a snapshot of the index, of a file in an agent directory of root. The snapshot takes over one reference
 // to the pin.
 func (x *index) view(p *pin, st storage.Stat, root program.Program) *Snapshot {
-	s := &Snapshot{
-		pin: p, stat: st,
-		symbols: x.symbols, records: x.records[:len(x.records):len(x.records)],
-		labelRecords: x.labels, problems: x.problems, problemCount: x.problemCount,
-		longIDs: x.longIDs, odd: x.odd, ordinals: x.ordinals,
-		header: x.header, dialect: x.dialect.OfProgram(program.OfSession(root, x.marks)), version: x.version, lastID: x.lastID,
-		leafID: x.leaf, titleEntry: x.title, form: x.form, shared: x.shared,
-		blobUses: x.blobUses, blobUsesMore: x.blobUsesMore,
-	}
-	s.serial = serials.Add(1)
+	s := &Snapshot{pin: p, stat: st, contents: x.contents, serial: serials.Add(1)}
+	s.dialect = x.dialect.OfProgram(program.OfSession(root, x.marks))
 	s.refs.Store(1)
 	return s
 }
