@@ -178,7 +178,7 @@ func (d *BranchDir) find(ctx context.Context, snap *sessioncore.Snapshot, it ite
 	}
 	e, err := snap.FindBranch(d.name)
 	if err == nil && it.name == entriesName {
-		var state sessioncore.BranchState
+		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
 		c.content, c.make = state.Sum, func() fusefs.InodeEmbedder {
 			return &EntriesFile{node: node{view: d.view}, session: d.session, name: d.name, state: state}
@@ -237,7 +237,7 @@ type EntriesFile struct {
 	node
 	session *sessioncore.Session
 	name    string // of the branch in .by-id/
-	state   sessioncore.BranchState
+	state   sessioncore.EntryState
 	line    line
 }
 
@@ -276,19 +276,15 @@ func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	if err != nil {
 		return err
 	}
-	fillEntry(snap, e, f.state.Size, f.state.Sum, out)
+	fillEntry(snap, e, f.state, out)
 	return nil
 }
 
 // shown returns the version of the file for a branch that ends at an entry.
 func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown, err error) {
-	branch := snap.Branch(e)
-	state, err := branch.EntriesState(ctx)
-	if err != nil {
-		return s, err
-	}
-	if s.version, err = branch.EntriesDocument(ctx); err == nil {
-		fillEntry(snap, e, state.Size, state.Sum, &s.attr)
+	var state sessioncore.EntryState
+	if s.version, state, err = snap.Branch(e).EntriesDocument(ctx); err == nil {
+		fillEntry(snap, e, state, &s.attr)
 	}
 	return s, err
 }

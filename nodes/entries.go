@@ -38,9 +38,9 @@ func (d *EntriesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item
 	if err != nil {
 		return child{}, err
 	}
-	fillEntry(snap, e, state.Size, uint64(state.Sum), out)
+	fillEntry(snap, e, state, out)
 	// Another content has another identity for the kernel.
-	content := uint64(state.Size)<<32 ^ uint64(state.Sum)
+	content := uint64(state.Size)<<32 ^ state.Sum
 	return child{kind: kindEntry, mode: syscall.S_IFREG, content: content, make: func() fusefs.InodeEmbedder {
 		return &EntryFile{node: node{view: d.view}, session: d.session, name: name, state: state}
 	}}, nil
@@ -94,17 +94,17 @@ func (f *EntryFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 		return err
 	}
 	defer snap.Release()
-	fillEntry(snap, e, f.state.Size, uint64(f.state.Sum), out)
+	fillEntry(snap, e, f.state, out)
 	return nil
 }
 
 // fillEntry sets the attributes of a file that shows an entry, or a branch that ends at it. The change time is the entry's
 // time too, but its part below a millisecond comes from the content, so that a backup program that compares times notices
 // what was rewritten with the same size.
-func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, size int64, sum uint64, out *fuse.Attr) {
-	fillFile(out, snap.Stat(), size)
+func fillEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState, out *fuse.Attr) {
+	fillFile(out, snap.Stat(), state.Size)
 	modified := snap.Time(e)
-	fillTimes(out, modified, modified.Add(time.Duration(sum%1e6)))
+	fillTimes(out, modified, modified.Add(time.Duration(state.Sum%1e6)))
 }
 
 func (f *EntryFile) cache() cacheRule { return cacheSecond }
@@ -143,7 +143,7 @@ func (f *EntryFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	}
 	h := &entryHandle{file: f, doc: doc}
 	h.store()
-	fillEntry(snap, e, f.state.Size, uint64(f.state.Sum), &h.attr)
+	fillEntry(snap, e, f.state, &h.attr)
 	return h, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 

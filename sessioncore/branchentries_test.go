@@ -18,12 +18,13 @@ import (
 // wholeBranch reads a branch's entries.jsonl to its end and checks its size.
 func wholeBranch(t testing.TB, b *Branch) []byte {
 	t.Helper()
-	r, err := b.EntriesDocument(context.Background())
+	r, state, err := b.EntriesDocument(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
-	state, err := b.EntriesState(context.Background())
-	require.NoError(t, err)
 	require.Equal(t, state.Size, r.Size())
+	known, err := b.EntriesState(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, state, known)
 	text := make([]byte, r.Size()+1)
 	n, err := r.ReadAt(text, 0)
 	require.Equal(t, io.EOF, err)
@@ -73,7 +74,7 @@ func TestBranchEntries(t *testing.T) {
 				b := s.Branch(e)
 				want := concatenated(t, s, s.Path(e))
 				require.Equal(t, want, string(wholeBranch(t, b)))
-				r, err := b.EntriesDocument(context.Background())
+				r, _, err := b.EntriesDocument(context.Background())
 				require.NoError(t, err)
 				for range 50 {
 					off := rnd.IntN(len(want) + 2)
@@ -92,19 +93,21 @@ func TestBranchEntries(t *testing.T) {
 func TestBranchEntriesTogether(t *testing.T) {
 	for name, runs := range map[string]int{"together": 1, "apart": 3, "backwards": 3, "no final newline": 2, "over lines": 3, "version 1": 3, "torn": 2} {
 		s := snapshotOf(t, entriesCases[name])
-		l, err := s.Branch(Entry(s.lastID - 1)).laidOut(context.Background())
+		b := s.Branch(Entry(s.lastID - 1))
 		if name == "backwards" {
-			l, err = s.Branch(0).laidOut(context.Background())
+			b = s.Branch(0)
 		}
+		doc, _, err := b.EntriesDocument(context.Background())
 		require.NoError(t, err)
-		require.Equal(t, runs, l.shown.Pieces(), name)
+		require.EqualValues(t, runs*56, doc.Memory(), name)
+		doc.Close()
 	}
 }
 
 // TestBranchEntriesReadNothing: neither size nor reading takes memory for content, but for what is rendered.
 func TestBranchEntriesAllocateNothing(t *testing.T) {
 	s := snapshotOf(t, entriesCases["together"]).Branch(2)
-	r, err := s.EntriesDocument(context.Background())
+	r, _, err := s.EntriesDocument(context.Background())
 	require.NoError(t, err)
 	defer r.Close()
 	p := make([]byte, r.Size())
@@ -134,7 +137,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 			snap, err := s.session.Acquire(context.Background())
 			require.NoError(t, err)
 			defer snap.Release()
-			r, err := snap.Branch(29).EntriesDocument(context.Background())
+			r, _, err := snap.Branch(29).EntriesDocument(context.Background())
 			require.NoError(t, err)
 			defer r.Close()
 			want := text[len(sessiontest.Header):]
@@ -167,7 +170,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 
 // TestBranchState: two contents have two states; growth elsewhere leaves a state as it is.
 func TestBranchState(t *testing.T) {
-	state := func(text string, e Entry) BranchState {
+	state := func(text string, e Entry) EntryState {
 		s, err := snapshotOf(t, sessiontest.Header+text).Branch(e).EntriesState(context.Background())
 		require.NoError(t, err)
 		return s

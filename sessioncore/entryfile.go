@@ -2,7 +2,10 @@ package sessioncore
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"slices"
+	"sync/atomic"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -32,41 +35,142 @@ func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
 	return FileRange{rec.off, int64(rec.size)}, rec.flags&recMigrated != 0
 }
 
-// EntryState tells one content of an entry's file from another by size and checksum.
+// EntryState tells one content of an entry's file, or of several one after the other, from another by size and checksum.
 type EntryState struct {
-	Size int64  // of the file, in bytes
-	Sum  uint32 // CRC-32C of the text that is shown
+	Size int64  // in bytes
+	Sum  uint64 // CRC-32C of the text that is shown; of several, derived from theirs
 }
+
+// add adds the state of the next entry.
+func (s *EntryState) add(e EntryState) {
+	s.Size += e.Size
+	s.Sum = mixSum(mixSum(s.Sum, uint64(e.Size)), e.Sum)
+}
+
+// mixSum adds a number to a sum that depends on the order (FNV-1a, 8 bytes at a time).
+func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 
 // EntryState returns the state of an entry's file in entries/. The entry is read only if a migration changes it.
 func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	rec := &s.records[e]
 	if rec.flags&recMigrated == 0 {
-		return EntryState{int64(rec.size) + 1, rec.crc}, nil // line breaks inside are replaced by as many blanks
+		return EntryState{int64(rec.size) + 1, uint64(rec.crc)}, nil // line breaks inside are replaced by as many blanks
 	}
 	text, err := s.ShownText(e)
-	return EntryState{int64(len(text)) + 1, jsonl.Checksum(text)}, err
+	return EntryState{int64(len(text)) + 1, uint64(jsonl.Checksum(text))}, err
 }
 
 // EntryDocument returns an entry's file in entries/: the text as persisted and a newline (docs/design.md,
 // entries/).
 func (s *Snapshot) EntryDocument(e Entry) (*document.Document, error) {
-	rec := &s.records[e]
-	if rec.flags&recRendered == 0 {
-		d := document.New(s, nil, nil)
-		if r, ok := s.EntryRange(e); ok {
-			d.AddRange(r.Offset, r.Size)
-		} else {
-			d.AddRange(rec.off, int64(rec.size))
-			d.AddText("\n")
+	doc, _, err := s.entriesDocument(context.Background(), []Entry{e})
+	return doc, err
+}
+
+// entriesDocument returns the files of some entries one after the other, and the state of that. Entries that follow each
+// other in the session file too are one piece.
+func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*document.Document, EntryState, error) {
+	m := &entriesMaker{snap: s, entries: entries}
+	doc := document.New(s, nil, m)
+	for i, e := range entries {
+		state, err := s.EntryState(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			doc.Close()
+			return nil, m.state, err
 		}
-		return d, nil
+		m.state.add(state)
+		if r, ok := s.EntryRange(e); ok {
+			doc.AddRange(r.Offset, r.Size)
+		} else {
+			doc.AddMade(int32(i)+1, state.Size)
+		}
 	}
-	text, err := s.ShownText(e)
-	if err != nil {
-		return nil, err
+	return doc, m.state, nil
+}
+
+// entriesMaker makes the entries of a document that are not shown with the bytes of the file.
+type entriesMaker struct {
+	snap    *Snapshot
+	entries []Entry
+	state   EntryState
+}
+
+// Make implements document.Maker. A piece is 1 + the index of its entry.
+func (m *entriesMaker) Make(dst []byte, piece int32) ([]byte, error) {
+	text, err := m.snap.ShownText(m.entries[piece-1])
+	return append(append(dst, text...), '\n'), err
+}
+
+// Continues implements document.Maker: the first entries have the content of the earlier ones.
+func (m *entriesMaker) Continues(earlier document.Maker) bool {
+	old, ok := earlier.(*entriesMaker)
+	if !ok || len(m.entries) < len(old.entries) {
+		return false
 	}
-	return document.OfText(s, append(text, '\n')), nil
+	var state EntryState
+	for _, e := range m.entries[:len(old.entries)] {
+		entry, err := m.snap.EntryState(e)
+		if err != nil {
+			return false
+		}
+		state.add(entry)
+	}
+	return state == old.state
+}
+
+// Branch is the path from a root to an entry, as branches/<id>/ shows it. It belongs to a snapshot and is valid
+// until that is released. It is safe for concurrent use.
+type Branch struct {
+	snap    *Snapshot
+	entries []Entry
+	state   atomic.Pointer[EntryState] // of entries.jsonl, once that was made
+}
+
+// maxBranches is the number of paths that a snapshot caches, so that looking up each name in path/ does not walk
+// the path again. They take 4 bytes per entry each, together less than the records of the same entries.
+const maxBranches = 4
+
+// Branch returns the path to an entry, which must not be NoEntry. The paths used last are cached.
+func (s *Snapshot) Branch(e Entry) *Branch {
+	s.branchMu.Lock()
+	defer s.branchMu.Unlock()
+	isOf := func(b *Branch) bool { return b.entries[len(b.entries)-1] == e }
+	if i := slices.IndexFunc(s.branches, isOf); i >= 0 {
+		b := s.branches[i]
+		s.branches = append(slices.Delete(s.branches, i, i+1), b)
+		return b
+	}
+	if len(s.branches) == maxBranches {
+		s.branches = slices.Delete(s.branches, 0, 1)
+	}
+	b := &Branch{snap: s, entries: s.Path(e)}
+	s.branches = append(s.branches, b)
+	return b
+}
+
+// Entries returns the entries in order from the root. Callers must not modify the slice.
+func (b *Branch) Entries() []Entry { return b.entries }
+
+// EntriesState returns the state of the branch's entries.jsonl, which is the files in entries/ one after the other. Only
+// entries that a migration changes are read for that.
+func (b *Branch) EntriesState(ctx context.Context) (EntryState, error) {
+	if known := b.state.Load(); known != nil {
+		return *known, nil
+	}
+	doc, state, err := b.EntriesDocument(ctx)
+	if err == nil {
+		doc.Close()
+	}
+	return state, err
+}
+
+// EntriesDocument returns the branch's entries.jsonl and its state.
+func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, EntryState, error) {
+	doc, state, err := b.snap.entriesDocument(ctx, b.entries)
+	if err == nil {
+		b.state.Store(&state)
+	}
+	return doc, state, err
 }
 
 // ShownText returns an entry's text as its file in entries/ shows it: migrated, on one line, without the newline.

@@ -97,13 +97,6 @@ func OfText(of Source, text []byte) *Document {
 	return d
 }
 
-// Like returns a document of the pieces of d, of the same snapshot.
-func (d *Document) Like(of Source, maker Maker) *Document {
-	shown := New(of, d.blobs, maker)
-	shown.pieces, shown.size = d.pieces, d.size
-	return shown
-}
-
 // SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
 func (d *Document) SetResolved(r *Resolver, any bool) {
 	d.hasBlobs = d.blobs != nil && any
@@ -177,9 +170,6 @@ func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
 
 // Size returns the document's size in bytes.
 func (d *Document) Size() int64 { return d.size }
-
-// Pieces returns the number of pieces: each is read with one call.
-func (d *Document) Pieces() int { return len(d.pieces) }
 
 // HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }

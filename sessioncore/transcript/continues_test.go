@@ -42,7 +42,7 @@ func openVersions(t *testing.T, s *testSession) versionsOf {
 	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {
-		v.entries, err = snap.Branch(leaf).EntriesDocument(context.Background())
+		v.entries, _, err = snap.Branch(leaf).EntriesDocument(context.Background())
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
