@@ -64,7 +64,6 @@ func TestErrnoOf(t *testing.T) {
 		{history.ErrQuery, syscall.EINVAL},
 		{history.ErrTooBig, syscall.EFBIG},
 		{history.ErrTooSlow, syscall.EIO},
-		{history.ErrBusy, syscall.EBUSY},
 		{history.ErrUnreadable, syscall.EIO},
 		{search.ErrQuery, syscall.EINVAL},
 		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
@@ -133,7 +132,6 @@ var writeErrors = []struct {
 	{history.ErrQuery, syscall.EINVAL, ""}, // the history is not written
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
-	{history.ErrBusy, syscall.EBUSY, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
 	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
 	{search.ErrQuery, syscall.EINVAL, ""},

@@ -102,11 +102,7 @@ func newPromptsFile(view *View, prompts *history.History, match string) *Content
 		return content{text: bytes.NewReader(text), size: m.Size, stat: m.State.Stat(), private: true}
 	}
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		var room int64
-		if m := last.Load(); m != nil {
-			room = m.Size
-		}
-		text, m, err := prompts.Render(ctx, match, room, hold)
+		text, m, err := prompts.Render(ctx, match, hold)
 		if err != nil {
 			return content{}, err
 		}

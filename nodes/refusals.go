@@ -220,7 +220,6 @@ var kindsOfError = []kindOfError{
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
 	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
 	{writer.ErrTooMany, syscall.EBUSY, saysItself},
-	{history.ErrBusy, syscall.EBUSY, "try again"},
 	{writer.ErrWaiting, syscall.EBUSY, saysItself},
 	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
 	{history.ErrQuery, syscall.EINVAL, `put what is to be found as it stands into double quotes`},

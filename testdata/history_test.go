@@ -38,7 +38,7 @@ func (s *store) history() {
 	}
 	prompts := history.New(storage)
 	find := func(match string) string {
-		text, _, err := prompts.Render(context.Background(), match, 0, nil)
+		text, _, err := prompts.Render(context.Background(), match, nil)
 		if err != nil {
 			s.report(historyName, "%v", err)
 		}

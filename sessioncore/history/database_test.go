@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func open(t testing.TB, dir string) *History {
 // render returns the answer to a query; its size is what Measure says.
 func render(t testing.TB, h *History, match string) string {
 	t.Helper()
-	text, m, err := h.Render(context.Background(), match, 0, nil)
+	text, m, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err)
 	require.Len(t, text, int(m.Size))
 	measured, err := h.Measure(context.Background(), match, nil)
@@ -117,4 +118,20 @@ func picture(t testing.TB, dir string) string {
 		return nil
 	}))
 	return b.String()
+}
+
+// TestImports: the package is usable without the file system, and nothing in it needs cgo (docs/design.md section 10).
+func TestImports(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{.CgoFiles}}", ".")
+	var problems strings.Builder
+	list.Stderr = &problems
+	out, err := list.Output()
+	require.NoError(t, err, problems.String())
+	require.Contains(t, string(out), "github.com/ncruces/go-sqlite3 []", "the list is not this package's")
+	for dep := range strings.Lines(string(out)) {
+		name, cgo, _ := strings.Cut(strings.TrimSpace(dep), " ")
+		if strings.Contains(strings.ToLower(name), "fuse") || strings.Contains(name, ".") && cgo != "[]" {
+			t.Errorf("it depends on %s", dep)
+		}
+	}
 }

@@ -1,11 +1,17 @@
 package history
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
@@ -19,17 +25,23 @@ const (
 )
 
 const (
-	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxCopied for the files.
+	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxCopied for the files. Others wait.
 	maxReads = 2
 	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
-	// maxWait bounds the wait for other reads.
-	maxWait = 3 * time.Second
-	// grace is how long a read may take to notice that its time is over. The library checks often, but not in every
-	// loop. A read that never ends keeps its slot, so that there are never more than maxReads.
-	grace = 2 * time.Second
 	// pause is how long to wait between two attempts to copy the files, so that a writer can proceed.
 	pause = time.Millisecond
+)
+
+var (
+	// ErrQuery: the query contains no word and is not a valid FTS5 query.
+	ErrQuery = errors.New("not a search query")
+	// ErrTooBig: a value is longer than maxValue, the answer longer than maxRendering, or the files than maxCopied.
+	ErrTooBig = errors.New("the prompt history is too big")
+	// ErrTooSlow: the answer took more than maxTime.
+	ErrTooSlow = errors.New("reading the prompt history takes too long")
+	// ErrUnreadable: the file is not a database, is damaged, or is not the client's.
+	ErrUnreadable = errors.New("the prompt history cannot be read")
 )
 
 // Files is the part of storage.Storage that is used to read the database.
@@ -42,12 +54,12 @@ type Files interface {
 type History struct {
 	files Files
 	limit time.Duration // maxTime, or less in tests
-	reads chan struct{} // a slot for each read in progress
+	reads *semaphore.Weighted
 }
 
 // New returns the history in files, which need not exist.
 func New(files Files) *History {
-	return &History{files: files, limit: maxTime, reads: make(chan struct{}, maxReads)}
+	return &History{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 
 // State identifies a state of the database: if a Measure is settled, equal States mean equal content.
@@ -97,67 +109,27 @@ func (h *History) Measure(ctx context.Context, match string, hold *budget.Hold) 
 }
 
 // Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
-// JSON object per line, newest first, as in the client's own lists and searches. room is the expected size in bytes, 0
-// if unknown. The text is held in hold, which may be nil; after an error it holds nothing.
+// JSON object per line, newest first, as in the client's own lists and searches. The text is held in hold, which may be
+// nil; after an error it holds nothing.
 //
-// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrBusy, ErrUnreadable,
-// budget.ErrNoMemory, or an error of the storage.
-func (h *History) Render(ctx context.Context, match string, room int64, hold *budget.Hold) ([]byte, Measure, error) {
+// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, budget.ErrNoMemory, or an
+// error of the storage.
+func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) ([]byte, Measure, error) {
 	out := &lines{keep: true, hold: hold}
-	if err := out.grow(int(min(room, maxRendering))); err != nil {
-		return nil, Measure{}, err
-	}
 	m, err := h.read(ctx, match, out)
 	if err != nil {
 		hold.Close()
-		return nil, m, err // out may still be written to
+		return nil, m, err
 	}
 	return out.text.Bytes(), m, nil
 }
 
-// read runs a query on one committed state of the database, within the limits.
-func (h *History) read(ctx context.Context, match string, out *lines) (Measure, error) {
-	select {
-	case h.reads <- struct{}{}:
-	case <-time.After(min(maxWait, h.limit)):
-		return Measure{}, fmt.Errorf("%w, for %v", ErrBusy, maxWait)
-	case <-ctx.Done():
-		return Measure{}, ctx.Err()
+// read copies the files until they are of one committed state, and runs a query on that, within the limits.
+func (h *History) read(request context.Context, match string, out *lines) (m Measure, err error) {
+	if err := h.reads.Acquire(request, 1); err != nil {
+		return m, err
 	}
-	type answer struct {
-		measure Measure
-		err     error
-	}
-	done, gone := make(chan answer), make(chan struct{})
-	defer close(gone)
-	go storage.Guarded(func() {
-		m, err := h.repeat(ctx, match, out)
-		if !isLost(err) {
-			<-h.reads
-		}
-		if err != nil {
-			out.hold.Close()
-		}
-		select {
-		case done <- answer{m, err}:
-		case <-gone:
-			out.hold.Close()
-		}
-	})()
-	timeout := time.NewTimer(h.limit + grace)
-	defer timeout.Stop()
-	select {
-	case a := <-done:
-		return a.measure, a.err
-	case <-ctx.Done(): // the read notices too
-		return Measure{}, ctx.Err()
-	case <-timeout.C:
-		return Measure{}, fmt.Errorf("%w: it does not end", ErrTooSlow)
-	}
-}
-
-// repeat copies the files until they are of one state, and runs the query on that.
-func (h *History) repeat(request context.Context, match string, out *lines) (m Measure, err error) {
+	defer h.reads.Release(1)
 	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
 	room := out.hold.Another()
@@ -179,7 +151,6 @@ func (h *History) repeat(request context.Context, match string, out *lines) (m M
 		m.Size = out.size
 	}
 	switch {
-	case isLost(err):
 	case request.Err() != nil:
 		err = request.Err()
 	case errors.Is(err, errChanged):
@@ -188,4 +159,114 @@ func (h *History) repeat(request context.Context, match string, out *lines) (m M
 		err = fmt.Errorf("%w: more than %v", ErrTooSlow, h.limit)
 	}
 	return m, err
+}
+
+// maxRendering is the maximum size of an answer in bytes; an open file keeps it in memory. 20,000 prompts of 270
+// bytes take a twelfth of it.
+const maxRendering = 64 << 20
+
+// lines collects JSON lines, or only counts their bytes.
+type lines struct {
+	keep bool
+	text bytes.Buffer
+	size int64
+	hold *budget.Hold // text
+	// full says that there is no memory for text.
+	full bool
+
+	line bytes.Buffer // the line being written
+}
+
+func (l *lines) reset() {
+	l.text.Reset()
+	l.size = 0
+}
+
+// grow makes room for n more bytes of text.
+func (l *lines) grow(n int) error {
+	need := l.text.Len() + n
+	if need <= l.text.Cap() {
+		return nil
+	}
+	// The buffer at most doubles, or grows by n. Both are there while one is copied to the other.
+	if err := l.hold.Resize(int64(3*l.text.Cap() + n)); err != nil {
+		l.full = true
+		return err
+	}
+	l.text.Grow(n)
+	l.hold.Set(int64(l.text.Cap()))
+	return nil
+}
+
+// line is a row of the table; its keys are the columns.
+type line struct {
+	ID        any  `json:"id"`
+	Prompt    any  `json:"prompt"`
+	CreatedAt any  `json:"created_at"`
+	Cwd       any  `json:"cwd"`
+	SessionID *any `json:"session_id,omitempty"` // nil if there is no such column
+	UseCount  *any `json:"use_count,omitempty"`  // the same
+}
+
+// add appends the current row of a statement: id, prompt, created_at, cwd and possibly session_id and use_count.
+func (l *lines) add(row *sqlite3.Stmt) error {
+	v := line{ID: value(row, 0), Prompt: value(row, 1), CreatedAt: created(value(row, 2)), Cwd: value(row, 3)}
+	for column := 4; column < row.ColumnCount(); column++ {
+		value := value(row, column)
+		switch row.ColumnName(column) {
+		case "session_id":
+			v.SessionID = &value
+		case "use_count":
+			v.UseCount = &value
+		}
+	}
+	l.line.Reset()
+	enc := json.NewEncoder(&l.line)
+	enc.SetEscapeHTML(false) // as JSON.stringify writes it, and as users grep for it
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("%w: %v", ErrUnreadable, err)
+	}
+	l.size += int64(l.line.Len())
+	if l.size > maxRendering {
+		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
+	}
+	if l.keep {
+		if err := l.grow(l.line.Len()); err != nil {
+			return err
+		}
+		l.text.Write(l.line.Bytes())
+	}
+	return nil
+}
+
+// value returns a column as a value for package json. SQLite columns hold values of any type; json replaces invalid
+// UTF-8 by U+FFFD.
+func value(row *sqlite3.Stmt, column int) any {
+	switch row.ColumnType(column) {
+	case sqlite3.INTEGER:
+		return row.ColumnInt64(column)
+	case sqlite3.FLOAT:
+		if f := row.ColumnFloat(column); !math.IsInf(f, 0) {
+			return f
+		}
+	case sqlite3.TEXT:
+		return string(row.ColumnRawText(column))
+	case sqlite3.BLOB:
+		return string(row.ColumnRawBlob(column))
+	}
+	return nil
+}
+
+// created converts seconds since the epoch, as the client stores them, to the form of times in sessions. It returns
+// other values unchanged.
+func created(v any) any {
+	seconds, ok := v.(int64)
+	if !ok {
+		return v
+	}
+	const lastSecond = 253402300799 // of the year 9999
+	if seconds < 0 || seconds > lastSecond {
+		return v
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 }

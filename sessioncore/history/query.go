@@ -1,12 +1,14 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
@@ -60,18 +62,14 @@ var connections atomic.Int64
 // it can do with.
 func queryWithin(ctx context.Context, c *copied, match string, out *lines) error {
 	hold := out.hold.Another()
+	defer hold.Close()
 	for size := int64(firstMemory); ; size *= 2 {
 		if err := hold.Resize(size); err != nil {
-			hold.Close()
 			return err
 		}
 		out.reset()
 		err := query(ctx, c, match, out, size)
-		if isLost(err) {
-			return err // and its memory stays
-		}
 		if size >= maxMemory || out.full || !errors.Is(err, budget.ErrNoMemory) {
-			hold.Close()
 			return err
 		}
 	}
@@ -88,15 +86,13 @@ var outOfMemory = func() (reason any) {
 func query(ctx context.Context, c *copied, match string, out *lines, memory int64) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
-		if r := recover(); r != nil {
+		if r := recover(); r == outOfMemory {
+			err = noMemory(memory)
+		} else if r != nil {
 			err = fmt.Errorf("%w: %v", ErrUnreadable, r)
-			if r == outOfMemory {
-				err = noMemory(memory)
-			}
 		}
-		if closeErr := closeConn(conn); closeErr != nil {
-			err = errors.Join(err, closeErr)
-		}
+		defer func() { _ = recover() }() // what has failed once may fail here
+		_ = conn.Close()
 	}()
 	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
 	vfs.Register(name, copiedVFS{c})
@@ -110,19 +106,6 @@ func query(ctx context.Context, c *copied, match string, out *lines, memory int6
 		return readError(err)
 	}
 	return selectPrompts(conn, match, out)
-}
-
-// closeConn closes a connection and frees its memory, even after a panic.
-func closeConn(conn *sqlite3.Conn) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errLost, r)
-		}
-	}()
-	if err := conn.Close(); err != nil {
-		return fmt.Errorf("%w: %v", errLost, err)
-	}
-	return nil
 }
 
 func configure(conn *sqlite3.Conn) error {
@@ -150,6 +133,11 @@ func readError(err error) error {
 		return noMemory(maxMemory)
 	}
 	return fmt.Errorf("%w: %v", ErrUnreadable, err)
+}
+
+// noMemory returns the error for a read that takes more memory than a connection has.
+func noMemory(bytes int64) error {
+	return fmt.Errorf("%w: reading the prompt history takes more than %d MiB", budget.ErrNoMemory, bytes>>20)
 }
 
 // selectPrompts writes the prompts that match, or all, in the order of the client's own searches.
@@ -220,6 +208,33 @@ func matching(conn *sqlite3.Conn, match string) (ids map[int64]bool, err error) 
 	return nil, readError(err)
 }
 
+// wordsOf splits a text as the client's own search does: each run of letters and digits is a word, in lower case.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+}
+
+// prefixQuery returns the FTS5 query for prompts that have words beginning with each of the words.
+func prefixQuery(words []string) string {
+	return `"` + strings.Join(words, `"* "`) + `"*`
+}
+
+// containsAll reports whether a prompt contains all words. As in SQLite's LIKE, only ASCII letters match in both
+// cases.
+func containsAll(prompt []byte, words []string) bool {
+	lower := bytes.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, prompt)
+	for _, word := range words {
+		if !bytes.Contains(lower, []byte(word)) {
+			return false
+		}
+	}
+	return true
+}
+
 // tables says which of the client's tables and columns the database has.
 type tables struct{ history, sessionID, useCount, index bool }
 
@@ -285,11 +300,6 @@ func findColumns(conn *sqlite3.Conn, found *tables) error {
 		return readError(err)
 	}
 	return nil
-}
-
-// noMemory returns the error for a read that takes more memory than a connection has.
-func noMemory(bytes int64) error {
-	return fmt.Errorf("%w: reading the prompt history takes more than %d MiB", budget.ErrNoMemory, bytes>>20)
 }
 
 // readRows writes the rows for which want returns true, or all if it is nil.
