@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -67,4 +69,19 @@ func mountWith(path string) (mountEntry, bool) {
 		}
 	}
 	return mountEntry{}, false
+}
+
+// connections is where fusectl shows the connections of FUSE mounts, each as a directory with the files "abort" and
+// "waiting", which belong to the user who mounted.
+const connections = "/sys/fs/fuse/connections"
+
+// control returns the path of a file of a mount's connection.
+func (e mountEntry) control(name string) string {
+	return filepath.Join(connections, strconv.FormatUint(uint64(e.minor), 10), name)
+}
+
+// hasRequests reports whether there are requests that the server has not answered.
+func (e mountEntry) hasRequests() (bool, error) {
+	waiting, err := os.ReadFile(e.control("waiting"))
+	return strings.TrimSpace(string(waiting)) != "0", err
 }

@@ -130,7 +130,7 @@ func lookAtAll(mounts []mountEntry) []status {
 // statusOf looks at a mount. Only if nobody answers at its socket is it looked at itself, by a child process.
 func statusOf(e mountEntry) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
-	pid, said, err := askStatus(e, socketLimit)
+	pid, said, err := askDaemon(e, "", socketLimit)
 	s.PID = pid
 	switch {
 	case err == nil:

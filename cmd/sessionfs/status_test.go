@@ -58,7 +58,7 @@ func TestStatusPanics(t *testing.T) {
 	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)} // without a server
 	defer a.serveStatus()()
 	for range 2 {
-		_, _, err := askStatus(mountEntry{uid: os.Geteuid(), minor: a.minor}, socketLimit)
+		_, _, err := askDaemon(mountEntry{uid: os.Geteuid(), minor: a.minor}, "", socketLimit)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, syscall.ECONNREFUSED, "it goes on")
 	}
@@ -121,7 +121,7 @@ func TestStatusOfOthers(t *testing.T) {
 	s.mount()
 	e, ok := mountAt(s.mountpoint)
 	require.True(t, ok)
-	pid, said, err := askStatus(e, socketLimit) // as root
+	pid, said, err := askDaemon(e, "", socketLimit) // as root
 	require.NoError(t, err)
 	require.Equal(t, s.pid(), pid)
 	require.NotEmpty(t, said.Version)
@@ -143,7 +143,7 @@ func TestStatusOfOthers(t *testing.T) {
 	impostor, err := net.ListenUnix("unix", socketName(e.uid, e.minor)) // root, who is not the user
 	require.NoError(t, err)
 	defer impostor.Close()
-	_, _, err = askStatus(e, socketLimit)
+	_, _, err = askDaemon(e, "", socketLimit)
 	require.ErrorIs(t, err, errNotTheirs)
 }
 
@@ -163,6 +163,7 @@ func readAs(uid int, name *net.UnixAddr) ([]byte, error) {
 		return nil, err
 	}
 	defer conn.Close()
+	_, _ = io.WriteString(conn, "\n") // it may be closed already
 	text, err := io.ReadAll(conn)
 	if errors.Is(err, unix.ECONNRESET) {
 		err = nil

@@ -16,8 +16,13 @@ import (
 	"sessionfs/mountopts"
 )
 
-// unmountAskLimit is how long the daemon has to tell what it has done before the mount itself is asked, which takes longer.
-const unmountAskLimit = time.Second
+const (
+	// saveLimit is how long it may take to put new sessions on disk: enough for a slow disk with many of them, but a daemon
+	// that hangs must not block -u forever.
+	saveLimit = time.Minute
+	// saveLimitLazy is the limit for -z, which is for mounts that hang.
+	saveLimitLazy = 5 * time.Second
+)
 
 // unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
 func unmountCommand(arg string, lazy bool) error {
@@ -42,26 +47,22 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
-	// A daemon that tells what it has done saves a child that asks the mount.
-	_, said, silent := askStatus(e, unmountAskLimit)
 	limit := saveLimit
 	if lazy {
 		limit = saveLimitLazy
 	}
-	var unsaved error
-	if silent != nil || said.New > 0 {
-		unsaved = saveTyped(e, limit)
-	}
+	// A daemon that cannot be asked, because it is dead, say, saves what was typed when it ends.
+	_, said, err := askDaemon(e, saveRequest, limit)
+	silent, unsaved := errors.Is(err, os.ErrDeadlineExceeded), said.Unsaved
 	switch {
-	case errors.Is(unsaved, errNoAnswer) && lazy:
+	case silent && lazy:
 		// Who waits for the mount must not wait for ever. The server, should it go on, saves what was typed.
 		if abort(e) == nil {
 			return nil
 		}
-		unsaved = nil
-	case errors.Is(unsaved, errNoAnswer):
+	case silent:
 		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
-	case unsaved != nil && !lazy:
+	case unsaved != "" && !lazy:
 		return refuse(exitUnmount, "%s is still mounted, since what was typed into new sessions would be lost: it cannot be written to %s: %s (the log says more)\n"+
 			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
 			path, e.source, unsaved, path)
@@ -72,7 +73,7 @@ func unmountCommand(arg string, lazy bool) error {
 		err = unmount(path, false)
 	}
 	switch {
-	case err == nil && unsaved == nil:
+	case err == nil && unsaved == "":
 		return nil
 	case err == nil:
 		return refuse(exitUnmount, "%s was unmounted, but what was typed into new sessions could not be written to %s: %s\n"+
@@ -107,6 +108,18 @@ func detach(e mountEntry, ending bool) error {
 			return unmount(e.mountpoint, true)
 		}
 	}
+}
+
+// abort detaches a mount and ends its connection: whoever waits for it gets an error.
+func abort(e mountEntry) error {
+	err := os.WriteFile(e.control("abort"), []byte("1"), 0)
+	switch {
+	case err == nil:
+		return unmount(e.mountpoint, true)
+	case mayMount(): // fusectl may not be mounted; forced, umount2(2) aborts as well
+		return unix.Unmount(e.mountpoint, unix.MNT_FORCE|unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	}
+	return err
 }
 
 // refuseMistaken returns a refusal that names the mount that path belongs to.

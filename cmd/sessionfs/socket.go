@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -17,7 +19,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A daemon tells what it has done through a socket, so that who asks never touches the mount, which may hang. The socket
+// A daemon tells what it has done, and puts new sessions on disk, through a socket, so that who asks never touches the mount,
+// which may hang. The socket
 // has an abstract name, made of the user and the number of the connection: there is no file that a kill could leave
 // behind, and none that needs a directory. As anybody may connect to such a name, or take it, both ends ask the kernel who
 // the other one is.
@@ -27,9 +30,14 @@ func socketName(uid int, minor uint32) *net.UnixAddr {
 	return &net.UnixAddr{Name: fmt.Sprintf("@sessionfs/%d/%d", uid, minor), Net: "unix"}
 }
 
+// saveRequest is the line that asks a daemon to put new sessions on disk before it tells what it has done; any other line
+// asks for that alone.
+const saveRequest = "save"
+
 // told is what a daemon answers, as one JSON object.
 type told struct {
 	Version string `json:"version"`
+	Unsaved string `json:"unsaved,omitempty"` // why new sessions cannot be put on disk, if that was asked for
 	fs.Counters
 }
 
@@ -37,6 +45,8 @@ type told struct {
 const socketLimit = 5 * time.Second
 
 const (
+	// maxRequest is how long a request may be.
+	maxRequest = 64
 	// acceptPause is how long nobody is listened to when there are no descriptors, and how long it takes to the next try to
 	// have the socket.
 	acceptPause = 100 * time.Millisecond
@@ -77,8 +87,10 @@ func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener
 		case err != nil:
 			time.Sleep(acceptPause)
 		default:
-			storage.Guarded(func() { a.tell(conn) })()
-			conn.Close()
+			go storage.Guarded(func() {
+				defer conn.Close()
+				a.tell(conn)
+			})()
 		}
 	}
 }
@@ -90,14 +102,25 @@ func (a *attendant) tell(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	_ = json.NewEncoder(conn).Encode(told{version(), a.server.Counters()}) // who asked may be gone
+	request, _ := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
+	answer := told{Version: version()}
+	if request == saveRequest+"\n" {
+		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+		defer cancel()
+		if err := a.server.Save(ctx); err != nil {
+			answer.Unsaved = err.Error()
+		}
+		_ = conn.SetDeadline(time.Now().Add(socketLimit))
+	}
+	answer.Counters = a.server.Counters()
+	_ = json.NewEncoder(conn).Encode(answer) // who asked may be gone
 }
 
 // errNotTheirs means that somebody else answers in the name of a mount.
 var errNotTheirs = errors.New("the socket is another user's")
 
-// askStatus asks the daemon of a mount, and waits so long. The pid is known also if it does not answer.
-func askStatus(e mountEntry, limit time.Duration) (pid int, said told, err error) {
+// askDaemon makes a request of the daemon of a mount, and waits so long. The pid is known also if it does not answer.
+func askDaemon(e mountEntry, request string, limit time.Duration) (pid int, said told, err error) {
 	conn, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
 	if err != nil {
 		return 0, said, err
@@ -113,7 +136,9 @@ func askStatus(e mountEntry, limit time.Duration) (pid int, said told, err error
 	if err != nil {
 		return 0, said, err
 	}
-	return int(peer.Pid), said, json.NewDecoder(conn).Decode(&said)
+	_, _ = io.WriteString(conn, request+"\n") // one of an earlier version answers unasked
+	err = json.NewDecoder(conn).Decode(&said)
+	return int(peer.Pid), said, err
 }
 
 // peerOf returns who is at the other end of a connection.
