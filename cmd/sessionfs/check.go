@@ -28,13 +28,20 @@ func checkCommand() *cobra.Command {
 		}
 		c := &checker{out: bufio.NewWriter(cmd.OutOrStdout()), cmd: cmd, src: src}
 		paths, err := src.expand(args...)
-		for _, name := range paths {
-			if err == nil {
-				err = c.start(name)
-			}
-		}
 		if err != nil {
 			return err
+		}
+		for _, name := range paths {
+			dir, err := src.Resolve(name)
+			if err != nil {
+				return err
+			}
+			if info, err := src.Stat(dir); err == nil && !info.IsDir() {
+				return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; check takes that of a session, or one that holds sessions")}
+			}
+			if err := c.below(dir); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(c.out, "%d sessions, %d with problems\n", c.sessions, c.broken)
 		if err := c.out.Flush(); err != nil {
@@ -61,21 +68,6 @@ type checker struct {
 	unseen           bool // something could not be looked at
 }
 
-// start looks at what is below a path.
-func (c *checker) start(name string) error {
-	dir, err := c.src.Resolve(name)
-	if err != nil {
-		return err
-	}
-	if info, err := c.src.Stat(dir); err == nil && !info.IsDir() {
-		return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; check takes that of a session, or one that holds sessions")}
-	}
-	if _, err := c.src.Lstat(path.Join(dir, problemsFile)); err == nil {
-		return c.session(dir)
-	}
-	return c.dir(dir)
-}
-
 const (
 	problemsFile = "problems.jsonl"
 	artifactsDir = "artifacts"
@@ -83,33 +75,31 @@ const (
 	sessionSuffix = ".jsonl"
 )
 
-// dir looks at the sessions in a directory and below it. Its error is that of an interrupt.
-func (c *checker) dir(dir string) error {
-	items, err := c.src.ReadDir(dir)
-	if err != nil {
-		return c.cannot(dir, err)
-	}
-	kinds := make(map[string]iofs.FileMode, len(items))
-	for _, it := range items {
-		kinds[it.Name()] = it.Type()
-	}
-	for _, it := range items {
-		name := path.Join(dir, it.Name())
-		_, isSession := kinds[it.Name()+sessionSuffix]
-		base, named := strings.CutSuffix(it.Name(), sessionSuffix)
+// below looks at the sessions in a directory, which may be that of one, and below it. Its error is that of an interrupt.
+func (c *checker) below(dir string) error {
+	return iofs.WalkDir(c.src, dir, func(name string, it iofs.DirEntry, err error) error {
+		base, named := strings.CutSuffix(name, sessionSuffix)
 		switch {
-		case it.IsDir() && isSession:
-			err = c.session(name)
-		case it.IsDir():
-			err = c.dir(name)
-		case named && it.Type().IsRegular() && !kinds[base].IsDir():
+		case err != nil:
+			return c.cannot(name, err)
+		case it.IsDir() && c.has(name+sessionSuffix):
+			if err := c.session(name); err != nil {
+				return err
+			}
+			if err := c.below(path.Join(name, artifactsDir)); err != nil { // most have none
+				return err
+			}
+			return iofs.SkipDir
+		case named && it.Type().IsRegular() && !c.has(base):
 			c.file(name)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
+}
+
+func (c *checker) has(name string) bool {
+	_, err := c.src.Lstat(name)
+	return err == nil
 }
 
 // file reports a file that is named like a session and is none.
@@ -120,7 +110,7 @@ func (c *checker) file(name string) {
 		"    Clients do not show it either. Restore it from a backup, or move it away.\n", visible(name))
 }
 
-// session looks at a session and at those of its subagents.
+// session looks at a session.
 func (c *checker) session(dir string) error {
 	kinds, err := readProblems(c.src, dir)
 	if isGone(err) {
@@ -139,7 +129,7 @@ func (c *checker) session(dir string) error {
 			k.print(c.out)
 		}
 	}
-	return c.dir(path.Join(dir, artifactsDir)) // most have none
+	return nil
 }
 
 // cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.

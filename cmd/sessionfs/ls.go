@@ -1,11 +1,11 @@
 package main
 
 import (
+	"archive/tar"
 	"cmp"
 	"fmt"
 	"io"
 	iofs "io/fs"
-	osuser "os/user"
 	"path"
 	"slices"
 	"strings"
@@ -14,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-
-	"sessionfs/fs/direct"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -135,9 +133,11 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	var o owner
 	for _, it := range items {
-		o = ownerOf(it.info, o)
+		h, err := tar.FileInfoHeader(it.info, "") // which looks up the names of the owner
+		if err != nil {
+			return err
+		}
 		name := visible(it.name)
 		if it.info.Mode()&iofs.ModeSymlink != 0 {
 			target, err := src.ReadLink(it.path)
@@ -147,7 +147,7 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 			name += " -> " + visible(target)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.Replace(it.info.Mode().String(), "L", "l", 1),
-			o.user, o.group, it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
+			cmp.Or(h.Uname, fmt.Sprint(h.Uid)), cmp.Or(h.Gname, fmt.Sprint(h.Gid)), it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
 	}
 	return table.Flush()
 }
@@ -160,26 +160,4 @@ func visible(name string) string {
 		}
 		return r
 	}, name)
-}
-
-// owner is who owns something.
-type owner struct {
-	uid, gid    uint32
-	user, group string // their names, or their numbers if they have none
-}
-
-// ownerOf returns the owner of what info is of. last is the one before, who is mostly the same.
-func ownerOf(info iofs.FileInfo, last owner) owner {
-	uid, gid := info.(direct.Info).Owner()
-	if last.user != "" && last.uid == uid && last.gid == gid {
-		return last
-	}
-	o := owner{uid, gid, fmt.Sprint(uid), fmt.Sprint(gid)}
-	if u, err := osuser.LookupId(o.user); err == nil {
-		o.user = u.Username
-	}
-	if g, err := osuser.LookupGroupId(o.group); err == nil {
-		o.group = g.Name
-	}
-	return o
 }

@@ -4,8 +4,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"io"
 	"os"
@@ -15,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
@@ -130,28 +127,6 @@ func TestTarOfASession(t *testing.T) {
 	requireStatus(t, exitFailure, r, "nothing: no such file")
 	files, _ := readArchive(t, r.stdout)
 	require.Len(t, files, 1)
-}
-
-// A file that becomes shorter, or longer, while it is archived leaves the archive whole.
-func TestChangedWhileArchived(t *testing.T) {
-	for content, want := range map[string]string{"abc": "abc\x00\x00", "abcdefg": "abcde"} {
-		var out, stderr bytes.Buffer
-		cmd := &cobra.Command{}
-		cmd.SetErr(&stderr)
-		cmd.SetContext(context.Background())
-		a := &archiver{cmd: cmd, out: tar.NewWriter(&out), buf: make([]byte, copySize)}
-		require.NoError(t, a.out.WriteHeader(&tar.Header{Name: "f", Size: 5}))
-		require.NoError(t, a.content(strings.NewReader(content), "f", 5))
-		require.NoError(t, a.out.Close())
-		require.Equal(t, len(content) < 5, a.failed)
-		require.Equal(t, a.failed, strings.Contains(stderr.String(), "f (the rest of it): it became shorter"))
-		r := tar.NewReader(&out)
-		_, err := r.Next()
-		require.NoError(t, err)
-		got, err := io.ReadAll(r)
-		require.NoError(t, err)
-		require.Equal(t, want, string(got))
-	}
 }
 
 func TestTree(t *testing.T) {

@@ -206,11 +206,8 @@ func (i Info) ModTime() time.Time { return time.Unix(int64(i.attr.Mtime), int64(
 // IsDir reports whether it is a directory.
 func (i Info) IsDir() bool { return i.Mode().IsDir() }
 
-// Sys returns the attributes as a *fuse.Attr.
-func (i Info) Sys() any { return &i.attr }
-
-// Owner returns user and group.
-func (i Info) Owner() (uid, gid uint32) { return i.attr.Uid, i.attr.Gid }
+// Sys returns a *syscall.Stat_t with user and group, as tar.FileInfoHeader wants it.
+func (i Info) Sys() any { return &syscall.Stat_t{Uid: i.attr.Uid, Gid: i.attr.Gid} }
 
 // typeOf returns the type in a mode of the system.
 func typeOf(mode uint32) iofs.FileMode {
