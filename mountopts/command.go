@@ -24,9 +24,7 @@ const (
 // Command is a parsed command line.
 type Command struct {
 	Action  Action
-	Options Options
-	// DefaultSource says that Options.Source was not given but is the default.
-	DefaultSource bool
+	Options Options // Source is empty where it is not given
 	// Lazy detaches a mount that is in use (-z, with Unmount).
 	Lazy bool
 	// Helper says that mount(8) runs the command: its name begins with helperPrefix.
@@ -82,9 +80,8 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 	return f
 }
 
-// Parse parses a command line; args[0] is the name of the program. getenv returns the environment variables on which
-// the default of SOURCE depends. Every error is a usage error.
-func Parse(args []string, getenv func(string) string) (Command, error) {
+// Parse parses a command line; args[0] is the name of the program. Every error is a usage error.
+func Parse(args []string) (Command, error) {
 	var c Command
 	if len(args) == 0 {
 		return c, errors.New("no arguments, not even a program name")
@@ -128,7 +125,7 @@ func Parse(args []string, getenv func(string) string) (Command, error) {
 	if f.Changed("log-file") {
 		c.Options.LogFile = v.logFile
 	}
-	return c, c.mountArgs(f.Args(), getenv)
+	return c, c.mountArgs(f.Args())
 }
 
 // word returns the action of `sessionfs help`, `sessionfs help mount` and `sessionfs version`. A directory of such a name
@@ -154,7 +151,7 @@ func (c *Command) unmountArgs(args []string) error {
 }
 
 // mountArgs parses [SOURCE] MOUNTPOINT.
-func (c *Command) mountArgs(args []string, getenv func(string) string) error {
+func (c *Command) mountArgs(args []string) error {
 	o := &c.Options
 	for _, a := range args {
 		if a == "" {
@@ -175,33 +172,17 @@ func (c *Command) mountArgs(args []string, getenv func(string) string) error {
 	if strings.HasPrefix(o.Mountpoint, "/dev/fd/") {
 		return fmt.Errorf("MOUNTPOINT %s: a mount made beforehand (drop_privileges) cannot be taken over", o.Mountpoint)
 	}
-	if o.Demo {
+	if len(args) < 2 {
 		return nil
 	}
-	if len(args) == 2 {
-		o.Source = args[0]
-		if c.Helper { // as in fstab: sessionfs#SOURCE
-			o.Source = strings.TrimPrefix(o.Source, Subtype+"#")
-		}
-	} else {
-		c.DefaultSource = true
-		o.Source = DefaultSource(getenv)
+	o.Source = args[0]
+	if c.Helper { // as in fstab: sessionfs#SOURCE
+		o.Source = strings.TrimPrefix(o.Source, Subtype+"#")
 	}
 	if o.Source == "" {
-		return errors.New("SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+		return errors.New("SOURCE is not given")
 	}
 	return o.CheckSource()
-}
-
-// DefaultSource returns the agent directory that the client itself would use, or "" if that is unknown.
-func DefaultSource(getenv func(string) string) string {
-	if dir := getenv("PI_CODING_AGENT_DIR"); dir != "" {
-		return dir
-	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".omp", "agent")
-	}
-	return ""
 }
 
 // ParseOptions parses the arguments of -o alone, for what reads SOURCE without a mount.

@@ -25,6 +25,6 @@ func TestCheckSource(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "secret")
 	}
-	_, err := Parse([]string{"sessionfs", "postgres://me:secret@h/d", "/mnt"}, func(string) string { return "" })
+	_, err := Parse([]string{"sessionfs", "postgres://me:secret@h/d", "/mnt"})
 	require.ErrorContains(t, err, "password")
 }

@@ -13,7 +13,7 @@ const Subtype = "sessionfs"
 
 // Options are the options of a mount. The zero value of each field is its default.
 type Options struct {
-	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given (empty with Demo);
+	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given, or empty;
 	// the command makes a directory absolute and resolves its symlinks before it mounts.
 	Source string
 	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set

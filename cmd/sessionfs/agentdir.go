@@ -3,15 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"sessionfs/fs"
-	"sessionfs/mountopts"
 )
 
 // Names in an agent directory. The generic ones do not distinguish it from other directories by themselves.
@@ -20,13 +17,10 @@ var (
 	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json", "keybindings.json"}
 )
 
-// maxSample bounds how many names of a directory are looked at: a store may have any number of them.
-const maxSample = 64
-
-// checkAgentDir checks that dir, a path with its symlinks resolved, is an agent directory: another directory would be
+// checkAgentDir checks that dir, a path with its symlinks resolved that holds items, is an agent directory: another directory would be
 // mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
 // if it cannot. Both name the directory that was probably meant, if there is one.
-func checkAgentDir(given, dir string, getenv func(string) string) (warning string, err error) {
+func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
 	sessions := filepath.Join(dir, "sessions")
 	switch info, err := os.Stat(sessions); {
 	case err == nil && info.IsDir():
@@ -40,27 +34,23 @@ func checkAgentDir(given, dir string, getenv func(string) string) (warning strin
 	if hasAny(dir, clientMarks) || isDir(fs.PiSessions(given, dir, getenv)) {
 		return "", nil // a client makes sessions/ for its first session
 	}
-	names, err := sample(dir)
-	if err != nil {
-		return "", refuse(exitSource, "SOURCE %s cannot be read: %s", dir, err)
-	}
 	hint := ""
-	if meant := meantBy(given, dir, names); meant != "" {
+	if meant := meantBy(given, dir, items); meant != "" {
 		hint = "\nProbably meant: " + meant
-	} else if usual := mountopts.DefaultSource(getenv); usual != "" && isAgentDir(usual) {
+	} else if usual := usualSource(getenv); usual != "" && isAgentDir(usual) {
 		hint = "\nThe agent directory of this user is " + usual
 	}
-	if len(names) > 0 && !hasAny(dir, genericMarks) {
+	if len(items) > 0 && !hasAny(dir, genericMarks) {
 		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: mkdir AGENT; ln -s "+dir+" AGENT/sessions")
 		return "", refuse(exitSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
 	}
 	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
 }
 
-// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir, which holds names: in
+// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir, which holds items: in
 // ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks at the path as given too, since sessions/ may be
 // a symlink to another disk.
-func meantBy(given, dir string, names []string) string {
+func meantBy(given, dir string, items []iofs.DirEntry) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
 			if parent := filepath.Dir(path); isAgentDir(parent) {
@@ -68,8 +58,8 @@ func meantBy(given, dir string, names []string) string {
 			}
 		}
 	}
-	for _, name := range names {
-		if path := filepath.Join(dir, name); isAgentDir(path) {
+	for _, it := range items {
+		if path := filepath.Join(dir, it.Name()); isAgentDir(path) {
 			return path
 		}
 	}
@@ -84,8 +74,7 @@ func meantBy(given, dir string, names []string) string {
 
 // isAgentDir reports whether dir is certainly an agent directory.
 func isAgentDir(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "sessions"))
-	return err == nil && info.IsDir() || hasAny(dir, clientMarks)
+	return isDir(filepath.Join(dir, "sessions")) || hasAny(dir, clientMarks)
 }
 
 // hasAny reports whether one of names is in dir.
@@ -96,18 +85,4 @@ func hasAny(dir string, names []string) bool {
 		}
 	}
 	return false
-}
-
-// sample returns up to maxSample names of a directory, unsorted.
-func sample(dir string) ([]string, error) {
-	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0) // opening a FIFO would block
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(maxSample)
-	if err == io.EOF {
-		err = nil
-	}
-	return names, err
 }

@@ -30,6 +30,15 @@ func agentTree(t *testing.T, names ...string) string {
 	return root
 }
 
+// checkTree is checkAgentDir of a directory that can be read.
+func checkTree(given, dir string, getenv func(string) string) (warning string, err error) {
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	return checkAgentDir(given, dir, items, getenv)
+}
+
 // many makes count names from a format.
 func many(count int, format string) []string {
 	var names []string
@@ -96,7 +105,7 @@ func TestCheckAgentDir(t *testing.T) {
 			root := agentTree(t, c.tree...)
 			getenv := func(name string) string { return map[string]string{"HOME": filepath.Join(root, "home")}[name] }
 			source := filepath.Join(root, c.source)
-			warning, err := checkAgentDir(source, source, getenv)
+			warning, err := checkTree(source, source, getenv)
 			said := warning
 			if c.refuse != "" {
 				require.Empty(t, warning)
@@ -125,7 +134,7 @@ func TestCheckAgentDirPi(t *testing.T) {
 	for dir, warns := range map[string]bool{"elsewhere": false, "missing": true} {
 		settings := fmt.Sprintf(`{"sessionDir":%q}`, filepath.Join(root, dir))
 		require.NoError(t, os.WriteFile(filepath.Join(agent, "settings.json"), []byte(settings), 0o600))
-		warning, err := checkAgentDir(agent, agent, func(string) string { return "" })
+		warning, err := checkTree(agent, agent, func(string) string { return "" })
 		require.NoError(t, err)
 		require.Equal(t, warns, warning != "", warning)
 	}
@@ -139,20 +148,20 @@ func TestCheckAgentDirSpecial(t *testing.T) {
 	link := filepath.Join(agent, "sessions")
 
 	require.NoError(t, os.Symlink(disk, link))
-	warning, err := checkAgentDir(agent, agent, getenv)
+	warning, err := checkTree(agent, agent, getenv)
 	require.NoError(t, err)
 	require.Empty(t, warning)
-	_, err = checkAgentDir(link, disk, getenv)
+	_, err = checkTree(link, disk, getenv)
 	require.ErrorContains(t, err, "Probably meant: "+agent)
 
 	require.NoError(t, os.Rename(disk, filepath.Join(root, "away")))
-	warning, err = checkAgentDir(agent, agent, getenv)
+	warning, err = checkTree(agent, agent, getenv)
 	require.NoError(t, err)
 	require.Contains(t, warning, "symlink to "+disk)
 
 	odd := agentTree(t, "x")
 	require.NoError(t, unix.Mkfifo(filepath.Join(odd, "profiles"), 0o600))
-	_, err = checkAgentDir(odd, odd, getenv)
+	_, err = checkTree(odd, odd, getenv)
 	require.ErrorContains(t, err, "is not an agent directory")
 }
 

@@ -49,9 +49,9 @@ func checkCommand() *cobra.Command {
 		}
 		switch {
 		case c.unseen:
-			return &exitError{exitNotDone}
+			return ended(exitNotDone)
 		case c.broken > 0:
-			return &exitError{exitNothing}
+			return ended(exitNothing)
 		}
 		return nil
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/signal"
 	"slices"
 	"strings"
@@ -90,29 +89,18 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var ended *exitError
-	status := exitOK
-	switch {
-	case err == nil: // it was done all the same
+	if err == nil { // it was done all the same
 		return exitOK
-	case errors.Is(err, syscall.EPIPE):
-		status = exitBrokenPipe
-	case errors.As(err, &ended):
-		status = ended.status
-	default:
-		fmt.Fprintf(s.err, "sessionfs: %s\n", reasonOf(err))
-		status = exitStatus(err, mountopts.Command{})
+	}
+	status := exitBrokenPipe
+	if !errors.Is(err, syscall.EPIPE) {
+		status = report(err, mountopts.Command{}, s.err)
 	}
 	if number := interrupted(); number != 0 {
 		return exitSignal + number
 	}
 	return status
 }
-
-// exitError ends a command with a status, when all that is to be said has been said.
-type exitError struct{ status int }
-
-func (e *exitError) Error() string { return "ended" }
 
 // The statuses of commands that tell what they found, as those of grep. Scripts test for them.
 const (
@@ -126,8 +114,8 @@ func endsWithTwo(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		var ended *exitError
-		if err == nil || errors.As(err, &ended) || errors.Is(err, syscall.EPIPE) {
+		var r *refusal
+		if err == nil || errors.As(err, &r) && r.text == "" || errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

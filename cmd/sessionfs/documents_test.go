@@ -156,7 +156,7 @@ func checkCommands(line string) error {
 func parses(words []string) error {
 	root := newRoot(streams{})
 	if !isCommand(root, words) {
-		_, err := mountopts.Parse(words, func(string) string { return "" })
+		_, err := mountopts.Parse(words)
 		return err
 	}
 	root.InitDefaultHelpCmd()

@@ -35,7 +35,7 @@ As mount.sessionfs: 1 usage, 32 any other failure, as mount(8) has them.
 // refusal is an error that the user can correct, with its exit status.
 type refusal struct {
 	code int
-	text string // what happened, with which path, and what to do
+	text string // what happened, with which path, and what to do; empty if that has been said
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -44,6 +44,9 @@ func (r *refusal) Error() string { return r.text }
 func refuse(code int, format string, args ...any) error {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
+
+// ended ends a command with a status when all has been said.
+func ended(code int) error { return &refusal{code: code} }
 
 // exitStatus returns the exit status for err.
 func exitStatus(err error, c mountopts.Command) int {

@@ -65,9 +65,9 @@ func (p *hitPrinter) end(err error) error {
 	case err != nil:
 		return err
 	case p.unread:
-		return &exitError{exitNotDone}
+		return ended(exitNotDone)
 	case !p.found:
-		return &exitError{exitNothing}
+		return ended(exitNothing)
 	}
 	return nil
 }

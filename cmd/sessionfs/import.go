@@ -65,7 +65,7 @@ func importCommand() *cobra.Command {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d new, %d longer, %d same, %d refused%s\n",
 			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], others)
 		if err == nil && failed {
-			err = &exitError{exitFailure}
+			err = ended(exitFailure)
 		}
 		return err
 	})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"sessionfs/mountopts"
 )
@@ -32,7 +31,7 @@ func run(args []string, s streams) int {
 
 // mountCommand parses a command line that mounts, and answers it where that is a matter of words.
 func mountCommand(args []string, s streams) (c mountopts.Command, status int, done bool) {
-	c, err := mountopts.Parse(args, os.Getenv)
+	c, err := mountopts.Parse(args)
 	switch {
 	case err != nil:
 		return c, report(refuse(exitUsage, "%s\nTry 'sessionfs --help'.", err), c, s.err), true
@@ -51,8 +50,8 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 
 // report prints err and returns the exit status for it.
 func report(err error, c mountopts.Command, stderr io.Writer) int {
-	if err != nil {
-		fmt.Fprintf(stderr, "sessionfs: %s\n", strings.TrimSpace(err.Error()))
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(stderr, "sessionfs: %s\n", reasonOf(err))
 	}
 	return exitStatus(err, c)
 }

@@ -157,7 +157,7 @@ func TestManualFstab(t *testing.T) {
 	f := strings.Fields(blocks[0].text[0])
 	require.Len(t, f, 6)
 	require.Equal(t, mountopts.FSType, f[2])
-	_, err := mountopts.Parse([]string{"mount.fuse.sessionfs", f[0], f[1], "-o", f[3]}, func(string) string { return "" })
+	_, err := mountopts.Parse([]string{"mount.fuse.sessionfs", f[0], f[1], "-o", f[3]})
 	require.NoError(t, err)
 }
 

@@ -71,14 +71,8 @@ func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() 
 	if err != nil {
 		return nil, nil, refuse(exitUsage, "%s", err)
 	}
-	c := mountopts.Command{Options: o, DefaultSource: f.source == ""}
-	c.Options.Source, c.Options.Demo = f.source, f.demo
-	if f.source == "" && !f.demo {
-		if c.Options.Source = mountopts.DefaultSource(os.Getenv); c.Options.Source == "" {
-			return nil, nil, refuse(exitUsage, "SOURCE is not given (-s), and neither PI_CODING_AGENT_DIR nor HOME is set")
-		}
-	}
-	remove, err := resolveSource(&c, cmd.ErrOrStderr())
+	o.Source, o.Demo = f.source, f.demo
+	remove, err := resolveSource(&o, cmd.ErrOrStderr())
 	if err != nil {
 		remove()
 		return nil, nil, err
@@ -87,7 +81,7 @@ func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() 
 	if f.debug || o.Debug {
 		level = slog.LevelDebug
 	}
-	files, err := fs.Open(c.Options, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
+	files, err := fs.Open(o, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		remove()
 		return nil, nil, refuse(exitSource, "%s", err)
@@ -163,7 +157,7 @@ func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 		failed = true
 	}
 	if failed {
-		return &exitError{exitFailure}
+		return ended(exitFailure)
 	}
 	return nil
 }

@@ -16,12 +16,12 @@ import (
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), idle: c.Options.Idle, level: c.Options.Level()}
-	remove, err := resolveSource(&c, stderr)
+	o := c.Options
+	remove, err := resolveSource(&o, stderr)
 	defer remove()
 	if err != nil {
 		return err
 	}
-	o := c.Options
 	if o.Mountpoint, err = checkMountpoint(o); err != nil {
 		return err
 	}

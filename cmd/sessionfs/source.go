@@ -14,12 +14,12 @@ import (
 	"sessionfs/mountopts"
 )
 
-// resolveSource makes SOURCE absolute, with its symlinks resolved, and unpacks the sample store where that is SOURCE, or
-// refuses it. A database stays as it is given; opening it tells whether it can be used. Callers must call remove in any
-// case.
-func resolveSource(c *mountopts.Command, stderr io.Writer) (remove func(), err error) {
-	placeSource(c, os.Getenv)
-	o, remove := &c.Options, func() {}
+// resolveSource finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and unpacks the sample
+// store where that is SOURCE, or refuses it. A database stays as it is given; opening it tells whether it can be used.
+// Callers must call remove in any case.
+func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err error) {
+	remove = func() {}
+	isDefault := o.Source == ""
 	if o.Demo {
 		dir, err := unpackDemo()
 		if err != nil {
@@ -27,6 +27,8 @@ func resolveSource(c *mountopts.Command, stderr io.Writer) (remove func(), err e
 		}
 		o.Source, o.FSName = dir, cmp.Or(o.FSName, "demo")
 		remove = func() { os.RemoveAll(dir) }
+	} else if placeSource(o, os.Getenv); o.Source == "" {
+		return remove, refuse(exitUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
 	}
 	if err := o.CheckSource(); err != nil {
 		return remove, refuse(exitUsage, "%s", err)
@@ -37,7 +39,7 @@ func resolveSource(c *mountopts.Command, stderr io.Writer) (remove func(), err e
 		}
 		return remove, err
 	}
-	source, warning, err := checkSource(o.Source, c.DefaultSource)
+	source, warning, err := checkSource(o.Source, isDefault)
 	if err != nil {
 		return remove, err
 	}
@@ -67,22 +69,18 @@ func checkSource(source string, isDefault bool) (path, warning string, err error
 	if err != nil {
 		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
 	}
-	if err := canList(resolved); errors.Is(err, unix.ENOTDIR) {
+	names, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
+	if err == nil {
+		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
+	}
+	switch {
+	case errors.Is(err, unix.ENOTDIR):
 		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
-	} else if err != nil {
+	case err != nil:
 		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
 	}
-	warning, err = checkAgentDir(abs, resolved, os.Getenv)
+	warning, err = checkAgentDir(abs, resolved, names, os.Getenv)
 	return resolved, warning, err
-}
-
-// canList reads names of a directory: on some network file systems a successful open means nothing.
-func canList(dir string) error {
-	_, err := sample(dir)
-	if err == nil {
-		_, err = os.Lstat(dir + "/.") // listing needs r; opening what is listed needs x
-	}
-	return err
 }
 
 // absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
@@ -93,4 +91,62 @@ func absolute(path string) (string, error) {
 	}
 	wd, err := os.Getwd()
 	return wd + "/" + path, err
+}
+
+// usualSource returns the agent directory that the client itself would use if it did not follow the XDG Base Directory
+// Specification, or "" if that is unknown.
+func usualSource(getenv func(string) string) string {
+	if home := getenv("HOME"); home != "" {
+		return cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(home, ".omp", "agent"))
+	}
+	return getenv("PI_CODING_AGENT_DIR")
+}
+
+// placeSource finds SOURCE if it is not given, and the breadcrumbs if SOURCE is the client's default. A client that was told
+// to follow the specification has the parts of its agent directory in two places (docs/format.md, Files): sessions, blobs
+// and databases in $XDG_DATA_HOME/omp, the breadcrumbs of terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as
+// it exists. Without any of omp's, pi's agent directory is SOURCE.
+func placeSource(o *mountopts.Options, getenv func(string) string) {
+	usual, given := usualSource(getenv), o.Source
+	o.Source = cmp.Or(given, usual)
+	if getenv("PI_CODING_AGENT_DIR") != "" || usual == "" {
+		return
+	}
+	data, state := xdgDir(getenv, "XDG_DATA_HOME"), xdgDir(getenv, "XDG_STATE_HOME")
+	if given == "" {
+		pi := filepath.Join(getenv("HOME"), ".pi", "agent")
+		switch {
+		case data != "":
+			o.Source = data
+		case !isDir(usual) && isDir(pi):
+			o.Source = pi
+		}
+	}
+	if !isSame(o.Source, cmp.Or(data, usual)) {
+		return // another agent directory is whole
+	}
+	if o.State = state; state == "" && data != "" {
+		o.State = usual
+	}
+}
+
+// xdgDir returns the client's directory below the one that an environment variable names, or "" if there is none.
+func xdgDir(getenv func(string) string, variable string) string {
+	dir := filepath.Join(getenv(variable), "omp")
+	if !filepath.IsAbs(dir) || !isDir(dir) {
+		return ""
+	}
+	return dir
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isSame reports whether two paths lead to the same directory.
+func isSame(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
 }

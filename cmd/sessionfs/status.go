@@ -66,7 +66,7 @@ func statusCommand() *cobra.Command {
 			}
 			for _, s := range all {
 				if s.State != stateOK && err == nil {
-					return &exitError{exitFailure}
+					return ended(exitFailure)
 				}
 			}
 			return err

@@ -65,7 +65,7 @@ func tarCommand() *cobra.Command {
 			return closed
 		}
 		if err == nil && failed {
-			err = &exitError{exitFailure}
+			err = ended(exitFailure)
 		}
 		return err
 	})
