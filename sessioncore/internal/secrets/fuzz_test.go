@@ -63,11 +63,4 @@ func hidden(s *Scan, data []byte) []byte {
 }
 
 // knownEarlier reports whether the beginning of a torn line had a secret that the whole line has not: that stays known.
-func knownEarlier(whole, grown *Scan) bool { return grown.values.count() > whole.values.count() }
-
-func (v *values) count() (n int) {
-	for _, list := range v.byStart {
-		n += len(list)
-	}
-	return n
-}
+func knownEarlier(whole, grown *Scan) bool { return len(grown.values.kinds) > len(whole.values.kinds) }

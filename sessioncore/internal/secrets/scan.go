@@ -84,7 +84,7 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 	if from.isNew {
 		again.at, again.line = 0, 0
 	}
-	if len(s.values.byStart) > 0 {
+	if s.values.words != nil {
 		if err := again.run(ctx, file, size); err != nil {
 			return err
 		}

@@ -1,9 +1,9 @@
 package secrets
 
-// words finds words in text, whatever their case, in one pass. Words have at least two bytes.
+// words finds words in text, whatever their case, in one pass. Words have at least two bytes. A nil one has none.
 type words struct {
-	list   []string
-	starts [1 << 15]bool    // hashes of the first bytes of words
+	list   []string         // in lower case
+	starts [1 << 12]uint8   // bits: hashes of the first bytes of words
 	byKey  map[uint32][]int // the words that begin with these bytes
 }
 
@@ -21,39 +21,55 @@ var fold = func() (lower [256]byte) {
 // pairKey and tripleKey are the keys of words of two bytes and of longer ones.
 func pairKey(a, b byte) uint32      { return uint32(a)<<8 | uint32(b) }
 func tripleKey(a, b, c byte) uint32 { return 1<<24 | uint32(a)<<16 | uint32(b)<<8 | uint32(c) }
-func keyHash(key uint32) uint32     { return key * 2654435761 >> 17 }
 
-// newWords returns a finder of words, which must be in lower case.
+func keyHash(key uint32) uint32 { return key * 2654435761 >> 17 }
+
+// mayStart reports whether a word may begin with a key.
+func (w *words) mayStart(key uint32) bool {
+	h := keyHash(key)
+	return w.starts[h>>3]>>(h&7)&1 != 0
+}
+
 func newWords(list []string) *words {
-	w := &words{list: list, byKey: map[uint32][]int{}}
-	for i, word := range list {
-		key := pairKey(word[0], word[1])
-		if len(word) > 2 {
-			key = tripleKey(word[0], word[1], word[2])
-		}
-		w.byKey[key] = append(w.byKey[key], i)
-		w.starts[keyHash(key)] = true
+	w := &words{byKey: map[uint32][]int{}}
+	for _, word := range list {
+		w.add([]byte(word))
 	}
 	return w
 }
 
+func (w *words) add(text []byte) {
+	word := make([]byte, len(text))
+	for i, c := range text {
+		word[i] = fold[c]
+	}
+	key := pairKey(word[0], word[1])
+	if len(word) > 2 {
+		key = tripleKey(word[0], word[1], word[2])
+	}
+	w.byKey[key] = append(w.byKey[key], len(w.list))
+	w.starts[keyHash(key)>>3] |= 1 << (keyHash(key) & 7)
+	w.list = append(w.list, string(word))
+}
+
 // find calls found with the number of each word and where it begins, until found returns false.
 func (w *words) find(text []byte, found func(word, at int) bool) bool {
-	for i := 0; i+1 < len(text); i++ {
+	for i := 0; w != nil && i+1 < len(text); i++ {
 		a, b := fold[text[i]], fold[text[i+1]]
-		if key := pairKey(a, b); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
+		if key := pairKey(a, b); w.mayStart(key) && !w.at(text, i, key, found) {
 			return false
 		}
 		if i+2 == len(text) {
 			break
 		}
-		if key := tripleKey(a, b, fold[text[i+2]]); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
+		if key := tripleKey(a, b, fold[text[i+2]]); w.mayStart(key) && !w.at(text, i, key, found) {
 			return false
 		}
 	}
 	return true
 }
 
+// at calls found with the words of a key that are at text[i:].
 func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool) bool {
 	for _, n := range w.byKey[key] {
 		if hasPrefixFold(text[i:], w.list[n]) && !found(n, i) {
@@ -75,7 +91,36 @@ func hasPrefixFold(text []byte, word string) bool {
 	return true
 }
 
-// in reports whether one of the words is in text.
-func (w *words) in(text []byte) bool {
-	return !w.find(text, func(int, int) bool { return false })
+// minRepeated is the length in bytes from which on a secret that was found is looked for elsewhere in its file, where no
+// rule may know it. Shorter ones could be words.
+const minRepeated = 8
+
+// values are the secrets that were found in a file, with the kind of each.
+type values struct {
+	kinds map[string]string
+	words *words
+}
+
+// add adds a secret, and reports whether it is new and will be looked for.
+func (v *values) add(text []byte, kind string) bool {
+	if _, known := v.kinds[string(text)]; known || len(text) < minRepeated {
+		return false
+	}
+	if v.words == nil {
+		v.kinds, v.words = map[string]string{}, newWords(nil)
+	}
+	v.kinds[string(text)] = kind
+	v.words.add(text)
+	return true
+}
+
+// find calls found for each place in text where a known secret is.
+func (v *values) find(text []byte, found func(match)) {
+	v.words.find(text, func(word, at int) bool {
+		end := at + len(v.words.list[word])
+		if kind, ok := v.kinds[string(text[at:end])]; ok { // of that case
+			found(match{kind: kind, start: at, end: end})
+		}
+		return true
+	})
 }
