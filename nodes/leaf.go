@@ -238,8 +238,7 @@ func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, e
 		return nil, err
 	}
 	defer snap.Release()
-	in := layout.Reference{Session: layout.SessionDir(d.session.Name()), Follow: d.Root().Operations().(*RootDir).follow}
-	e, err := in.Find(ctx, snap, target)
+	e, err := layout.FindLeaf(snap, target)
 	if err != nil || e == sessioncore.NoEntry {
 		return nil, err
 	}

@@ -217,10 +217,6 @@ func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, e
 	return items, nil
 }
 
-func (d *LinksDir) follow(ctx context.Context, parts []string) ([]string, error) {
-	return layout.Follow(ctx, d.layout, parts)
-}
-
 // ChildrenDir is children/ in the directory of a session: links to the sessions whose parent it is. What it lists is
 // looked for when it is listed; its own attributes are those of the session's directory.
 type ChildrenDir struct{ aboutSessions }

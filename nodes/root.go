@@ -4,11 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/document"
@@ -52,29 +50,6 @@ func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 		out.Uid, out.Gid = uint32(os.Geteuid()), uint32(os.Getegid())
 	}
 	return nil
-}
-
-// pathFollower is a directory in the root through which paths lead to sessions.
-type pathFollower interface {
-	// follow turns a path below the directory into one below sessions/. Its error is that of a look-up.
-	follow(ctx context.Context, parts []string) (below []string, err error)
-}
-
-// follow resolves a path through one of the names to one below sessions/, or returns layout.ErrLeadsNowhere.
-func (d *RootDir) follow(ctx context.Context, parts []string) (below []string, err error) {
-	err = layout.ErrLeadsNowhere
-	for i := range d.names {
-		if d.names[i].Name != parts[0] {
-			continue
-		}
-		if dir, ok := d.names[i].Make(d.view).(pathFollower); ok {
-			below, err = dir.follow(ctx, parts[1:])
-		}
-	}
-	if errnoOf(err) == syscall.ENOENT {
-		err = layout.ErrLeadsNowhere
-	}
-	return below, err
 }
 
 // View holds what all nodes of a mount share. Its exported fields do not change after the mount.

@@ -226,17 +226,6 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 	return items, nil
 }
 
-// follow returns the path unchanged in sessions/ itself.
-func (d *SourceDir) follow(_ context.Context, parts []string) ([]string, error) {
-	switch {
-	case d.sessions == nil || d.dir != "":
-		return nil, layout.ErrLeadsNowhere
-	case d.view.Archived():
-		return append([]string{"..", layout.Archive}, parts...), nil
-	}
-	return parts, nil
-}
-
 // join puts a name behind a directory's path in a storage, where "" is the root.
 func join(dir, name string) string { return path.Join(dir, name) }
 

@@ -41,22 +41,6 @@ type Entry struct {
 	Stat storage.Stat
 }
 
-// Follow resolves a path below d to one below sessions/: through directories to a link, with what comes after that.
-// The error is that of Find, or ErrLeadsNowhere.
-func Follow(ctx context.Context, d Directory, parts []string) ([]string, error) {
-	for i, name := range parts {
-		e, err := d.Find(ctx, name, false)
-		if err != nil {
-			return nil, err
-		}
-		if e.Sub == nil {
-			return append(strings.Split(e.Session, "/"), parts[i+1:]...), nil
-		}
-		d = e.Sub
-	}
-	return nil, ErrLeadsNowhere
-}
-
 // RelativeTarget returns the target of a link in the directory from that leads to another one below the same
 // root.
 func RelativeTarget(from, to string) string {

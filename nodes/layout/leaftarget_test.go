@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // referenceSession has ids that are plain names, one that is not, one that another name looks like, one
@@ -32,53 +29,15 @@ const referenceSession = `{"type":"session","version":3,"id":"s","timestamp":"20
 {"type":"custom","customType":"x","id":"last","parentId":"b","timestamp":"2026-02-16T10:20:43.000Z"}
 `
 
-// keys is a directory of links.
-type keys map[string]string
-
-func (k keys) Stat(_ context.Context) (storage.Stat, error) { return storage.Stat{}, nil }
-func (k keys) List(_ context.Context) ([]Entry, error)      { return nil, nil }
-
-func (k keys) Find(_ context.Context, name string, _ bool) (Entry, error) {
-	dir, ok := k[name]
-	if !ok {
-		return Entry{}, sessioncore.ErrNotFound
-	}
-	return Entry{Name: name, Session: dir}, nil
-}
-
-// followTable is a root with sessions/ and by-id/, in which two keys lead to sessions.
-func followTable(_ context.Context, parts []string) ([]string, error) {
-	switch {
-	case parts[0] == "sessions":
-		return parts[1:], nil
-	case parts[0] == "by-id":
-		below, err := Follow(context.Background(), keys{"key": "p/my session", "other": "p/other"}, parts[1:])
-		if errors.Is(err, sessioncore.ErrNotFound) {
-			err = ErrLeadsNowhere
-		}
-		return below, err
-	}
-	return nil, ErrLeadsNowhere
-}
-
 // TestLeafTarget: the forms of a reference to an entry, and what is none.
 func TestLeafTarget(t *testing.T) {
-	files := memory.New()
-	require.NoError(t, files.WriteFile("p/my session.jsonl", []byte(referenceSession)))
-	store := sessioncore.NewStore(files)
-	defer store.Close()
-	snap, err := store.Session("p/my session.jsonl").Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := snapshotOf(t, referenceSession)
 	const missing, invalid, reset = "missing", "invalid", "before the first entry"
-	in := Reference{Session: "p/my session", Follow: followTable}
 	for want, targets := range map[string][]string{
 		"a": {
 			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json", "tree/anything/at/all/a", "tree/.deep/a/entry.json",
-			"branches/a", "branches/.by-id/a", ".by-id/a", "../entries/a.json", "../../../../entries/a.json", "../../tree/.deep/a", "/m/sessions/p/my session/entries/a.json", "/my session/entries/a.json", "../my session/tree/a", "../../p/my session/branches/a",
-			"/my session/entries/x/my session/entries/a.json", "/m/my session/a", "/m/my session/a.json", "../my session/a",
-			"/m/by-id/key/entries/a.json", "/m/by-id/key/a", "/by-id/key/tree/a/entry.json", "/m/by-id/sessions/p/my session/a", "/sessions/x/by-id/by-id/key/branches/a", "../../../by-id/key/entries/a.json",
-			"/sessions/m/sessions/p/my session/entries/a.json", "/m/sessions/p/artifacts/my session/entries/a.json", "/m/sessions/q/../p/my session/a", "../artifacts/my session/a",
+			"branches/a", "branches/.by-id/a", ".by-id/a", "../entries/a.json", "../../../../entries/a.json", "../../tree/.deep/a",
+			"/m/sessions/p/my session/entries/a.json", "../my session/tree/a", "/m/by-id/key/tree/a/entry.json", "/home/tree/m/recent/01-x/branches/a",
 		},
 		"b": {"b", "entries/b.json", "tree/a/b", "branches/last/path/000002-custom-b.json", "branches/current/path/000002-custom-b.json", "branches/.by-id/b/path/000002-custom-b.json", ".by-id/b/path/000002-custom-b.json", "by-label/with%2Fslash", "/m/my session/by-label/with%2Fslash"},
 		"x/y": {
@@ -89,26 +48,24 @@ func TestLeafTarget(t *testing.T) {
 		"entry.json": {"branches/entry.json", "branches/.by-id/entry.json", "entries/entry.json.json", "entry.json", "tree/%65ntry.json", "tree/a/b/%65ntry.json/entry.json"},
 		"current":    {"current", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current", ".by-id/current", "branches/%63urrent/path/000003-custom-current.json"},
 		"last":       {"branches/current", "/m/my session/branches/current"},
-		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json"},
-		"my session": {"my session", "/m/my session/my session", "/m/my session/entries/my session.json", "tree/my session", "/m/my session/tree/a/b/my session"},
-		reset:        {"tree", "./tree", "tree/", ".//tree//", "/m/my session/tree", "/m/sessions/p/my session/tree", "/m/by-id/key/tree/", "../my session/tree"},
+		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json", "/m/my session/tree/a/b/entries"},
+		reset:        {"tree", "./tree", "tree/", ".//tree//", "/m/sessions/p/my session/tree", "../my session/tree"},
 		missing: {
 			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
-			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/my session/nobody",
+			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/m/other/entries/nobody.json",
 			"entries/~1.json", // the header
 			"branches/~2", "branches/.by-id/%63urrent", ".by-id/nobody", "branches/b/path/000001-custom-b.json", "branches/b/path/000002-user-b.json", "branches/nobody/path/000001-custom-a.json",
 			"../entries/nobody.json", ".by-id",
 		},
 		invalid: {
-			"/m/by-id/other/entries/a.json", "/m/by-id/nobody/entries/a.json", "/m/by-id/other/my session/entries/a.json", "/m/by-id/key", "/m/by-id/key/", "/m/by-id", "/m/by-id/key/append/x", "/m/by-id/key/artifacts/entries/a.json",
-			"/m/sessions/q/my session/entries/a.json", "/m/sessions/my session/entries/a.json", "../../q/my session/entries/a.json", "/m/sessions/p/x/../../q/my session/a", "by-id/key/entries/a.json", "../tree",
+			"/m/by-id/key", "/m/by-id/key/a", "/m/by-id/key/append/x", "by-id/key/entries/a.json", "../my session/a",
 			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json", "entries/a.json/x", "tree/.deep", "tree/entry.json",
-			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x", "../../x/entries/a.json", "../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/other/entries/a.json", "/m/my session", "/my session/",
-			"/m/my session/artifacts/a.json", "/m/my session/../my session/entries/a.json/..", strings.Repeat("x/", 3000), "\x00/\x01",
+			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x", "../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/my session", "/my session/",
+			"/m/my session/artifacts/a.json", "/m/my session/entries/a.json/..", strings.Repeat("x/", 3000), "\x00/\x01",
 		},
 	} {
 		for _, target := range targets {
-			e, err := in.Find(context.Background(), snap, target)
+			e, err := FindLeaf(snap, target)
 			got := ""
 			switch {
 			case err == nil && e == sessioncore.NoEntry:
@@ -125,4 +82,37 @@ func TestLeafTarget(t *testing.T) {
 			require.Equal(t, want, got, "%.100q", target)
 		}
 	}
+}
+
+// FuzzLeafTarget: a target names an entry of the session, the place before the first one, or nothing; it means the same
+// with "./" before it and with slashes doubled; and what it names is found by its file too.
+func FuzzLeafTarget(f *testing.F) {
+	for _, target := range []string{
+		"a", "b.json", "entries/b.json", "entries/x%2Fy.json", "tree", "tree/a/b", "tree/a/b/entry.json", "tree/.deep", "branches/current",
+		"branches/.by-id/a", "branches/last/path/000002-custom-b.json", "by-label/first", "by-label/with%2Fslash", "../my session/entries/a.json",
+		"/m/by-id/key/entries/a.json", "/sessions/p/other/entries/a.json", "../../../etc/passwd", "entries/../a", "./tree", "%65ntries", "~3", "\xff", "",
+	} {
+		f.Add(target)
+	}
+	snap := snapshotOf(f, referenceSession)
+	f.Fuzz(func(t *testing.T, target string) {
+		e, err := FindLeaf(snap, target)
+		if err != nil {
+			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrNotFound), "%q: %v", target, err)
+		} else if e != sessioncore.NoEntry {
+			require.True(t, e >= 0 && int(e) < snap.Len())
+			again, err := FindLeaf(snap, Entries+"/"+snap.Name(e)+EntrySuffix)
+			require.NoError(t, err)
+			require.Equal(t, e, again)
+		}
+		same := []string{strings.ReplaceAll(target, "/", "//")}
+		if target != "" && !strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "../") {
+			same = append(same, "./"+target)
+		}
+		for _, other := range same {
+			got, otherErr := FindLeaf(snap, other)
+			require.Equal(t, err == nil, otherErr == nil, "%q: %v, %q: %v", target, err, other, otherErr)
+			require.Equal(t, e, got, "%q and %q", target, other)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -139,9 +140,6 @@ const SessionSuffix = ".jsonl"
 // ArchiveSuffix comes after SessionSuffix where a session is archived.
 const ArchiveSuffix = ".gz"
 
-// ErrLeadsNowhere is the error for a path that leads to no session.
-var ErrLeadsNowhere = fmt.Errorf("%w: the path leads to no session", sessioncore.ErrNotFound)
-
 // SessionDir returns the directory that shows a session file.
 func SessionDir(file string) string { return strings.TrimSuffix(file, SessionSuffix) }
 
@@ -244,4 +242,117 @@ func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
 		push(tree.Children(top.entry), top.at)
 	}
 	return beginnings
+}
+
+// ErrNoReference means a target of leaf that names an entry in none of the accepted ways.
+var ErrNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this session: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>; or tree, the place before the first entry", sessioncore.ErrInvalid)
+
+// places are the directories in a session's directory through which a reference can lead.
+var places = []string{Entries, Tree, Branches, ByLabel}
+
+// FindLeaf returns the entry that a target of leaf names, in any way in which a script may have it (docs/design.md, leaf), or
+// NoEntry for the position before the first entry.
+func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, error) {
+	parts := belowSession(target)
+	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
+		return sessioncore.NoEntry, ErrNoReference
+	}
+	last := parts[len(parts)-1]
+	if len(parts) == 1 {
+		if last == Tree {
+			return sessioncore.NoEntry, nil
+		}
+		return entryNamed(snap, last)
+	}
+	switch parts[0] {
+	case Entries:
+		base, ok := strings.CutSuffix(last, EntrySuffix)
+		if !ok || len(parts) != 2 {
+			return sessioncore.NoEntry, ErrNoReference
+		}
+		return snap.FindName(base)
+	case Tree:
+		if last == EntryLink && len(parts) > 2 {
+			last = parts[len(parts)-2]
+		}
+		if last == Deep || last == EntryLink {
+			return sessioncore.NoEntry, ErrNoReference
+		}
+		return FindTreeName(snap, last)
+	case Branches:
+		return branchNamed(snap, parts[1:])
+	case BranchIDs: // the target of a link in branches/
+		return branchNamed(snap, parts)
+	case ByLabel:
+		if len(parts) != 2 {
+			return sessioncore.NoEntry, ErrNoReference
+		}
+		l, err := snap.FindLabelName(last)
+		if err != nil {
+			return sessioncore.NoEntry, err
+		}
+		return l.Entry, nil
+	}
+	return sessioncore.NoEntry, ErrNoReference
+}
+
+// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id.
+func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
+	if base, ok := strings.CutSuffix(name, EntrySuffix); ok {
+		if e, err := snap.FindName(base); err == nil {
+			return e, nil
+		}
+	}
+	if e, err := snap.FindName(name); err == nil {
+		return e, nil
+	}
+	return snap.Find(name)
+}
+
+// branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the one of a name in
+// the branch's path/. There is no current branch before the first entry.
+func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
+	find := snap.FindBranchName
+	if len(parts) > 1 && parts[0] == BranchIDs {
+		find, parts = snap.FindBranch, parts[1:]
+	} else if len(parts) > 0 && parts[0] == CurrentBranch {
+		find = func(string) (sessioncore.Entry, error) { return CurrentLeaf(snap) }
+	}
+	inPath := len(parts) == 3 && parts[1] == BranchPath
+	if len(parts) != 1 && !inPath || parts[0] == BranchIDs {
+		return sessioncore.NoEntry, ErrNoReference
+	}
+	if e, err = find(parts[0]); err != nil || !inPath {
+		return e, err
+	}
+	return FindPathName(snap, snap.Branch(e), parts[2])
+}
+
+// CurrentLeaf returns the entry at the leaf, or sessioncore.ErrNotFound if the leaf is before the first entry.
+func CurrentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
+	leaf, err := snap.Leaf()
+	if err == nil && leaf == sessioncore.NoEntry {
+		err = fmt.Errorf("%w: the leaf is before the first entry", sessioncore.ErrNotFound)
+	}
+	return leaf, err
+}
+
+// belowSession returns the parts of a target below a session's directory. Of an absolute path, or one that goes up, these
+// begin at the last one that is a place: what is before it may be any way to a session, which only the kernel could follow.
+// The entry is looked for in the session whose leaf it shall be, whichever that way leads to.
+func belowSession(target string) []string {
+	parts := strings.FieldsFunc(target, func(c rune) bool { return c == '/' })
+	for len(parts) > 0 && parts[0] == "." {
+		parts = parts[1:]
+	}
+	if !strings.HasPrefix(target, "/") && (len(parts) == 0 || parts[0] != "..") {
+		return parts
+	}
+	at := len(parts)
+	for i, part := range parts {
+		if slices.Contains(places, part) && (i+1 < len(parts) || part == Tree) {
+			at = i
+		}
+	}
+	return parts[at:]
 }
