@@ -24,18 +24,18 @@ func makeBranches(d *SessionDir) fusefs.InodeEmbedder { return &BranchesDir{d.pa
 func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	switch it.name {
 	case layout.BranchIDs:
-		return child{kind: kindStatic, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+		return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 			return &BranchIDsDir{d.part()}
 		}}, nil
 	case layout.CurrentBranch:
-		return d.link(kindStatic, nil, inSession(d.session, currentBranch)), nil
+		return d.link(nil, inSession(d.session, currentBranch)), nil
 	}
 	e, err := snap.FindBranchName(it.name)
 	if err != nil {
 		return child{}, err
 	}
 	to := target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, kindBranchLink, to, out), nil
+	return d.fixedLink(d.session, to, out), nil
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
@@ -54,12 +54,12 @@ func (d *BranchesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]ite
 	}
 	tips := snap.Tips()
 	items := make([]item, 0, len(tips)+2)
-	items = append(items, d.newItem(kindStatic, layout.BranchIDs, syscall.S_IFDIR))
+	items = append(items, d.newItem(layout.BranchIDs, syscall.S_IFDIR))
 	if leaf != sessioncore.NoEntry {
-		items = append(items, d.newItem(kindStatic, layout.CurrentBranch, syscall.S_IFLNK))
+		items = append(items, d.newItem(layout.CurrentBranch, syscall.S_IFLNK))
 	}
 	for _, e := range tips {
-		items = append(items, d.newItem(kindBranchLink, snap.BranchName(e), syscall.S_IFLNK))
+		items = append(items, d.newItem(snap.BranchName(e), syscall.S_IFLNK))
 	}
 	return items, nil
 }
@@ -75,7 +75,7 @@ func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it it
 		return child{}, err
 	}
 	d.fillBranchDir(snap, e, out)
-	return child{kind: kindBranch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		return &BranchDir{d.part(), it.name}
 	}}, nil
 }
@@ -213,7 +213,7 @@ func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it i
 		return child{}, err
 	}
 	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, kindPathLink, to, out), nil
+	return d.fixedLink(d.session, to, out), nil
 }
 
 func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
@@ -224,7 +224,7 @@ func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]i
 	entries := snap.Branch(end).Entries()
 	items := make([]item, len(entries))
 	for place, e := range entries {
-		items[place] = d.newItem(kindPathLink, layout.PathName(snap, place, e), syscall.S_IFLNK)
+		items[place] = d.newItem(layout.PathName(snap, place, e), syscall.S_IFLNK)
 	}
 	return items, nil
 }

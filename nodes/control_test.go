@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,18 +15,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 )
 
 // fakeFile is a control file whose lines are kept; one that begins with "bad" is refused. A line that
 // begins with "{" is unfinished until it ends in "}".
 type fakeFile struct {
+	ControlFile
 	applied []string
-	errs    []error
 	busy    int // how many lines are refused before the next one is taken
-	emptied int // how often last-error was emptied
 }
 
 var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
+
+func newFake(memory *budget.Budget) *fakeFile {
+	f := &fakeFile{}
+	f.view, f.of, f.do, f.part = &View{Log: slog.New(slog.DiscardHandler), Memory: memory}, "s", f.apply, unfinished
+	return f
+}
+
+func (f *fakeFile) open() *controlHandle {
+	return &controlHandle{file: &f.ControlFile, hold: f.view.Memory.Hold()}
+}
+
+// lastError returns why a line was refused, as last-error says it.
+func (f *fakeFile) lastError() string {
+	last, _ := f.view.refusals.get("s")
+	return last.line()
+}
 
 func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, done int, err error) {
 	for _, line := range lines {
@@ -43,20 +60,9 @@ func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, d
 	return results, done, nil
 }
 
-func (f *fakeFile) unfinished(line []byte) bool {
+func unfinished(line []byte) bool {
 	return strings.HasPrefix(string(line), "{") && !strings.HasSuffix(string(line), "}")
 }
-
-func (f *fakeFile) sync(context.Context) error { return nil }
-
-func (f *fakeFile) refused(err error) syscall.Errno {
-	f.errs = append(f.errs, err)
-	return errnoOf(err)
-}
-
-func (f *fakeFile) errno(err error) syscall.Errno { return errnoOf(err) }
-
-func (f *fakeFile) accepted() { f.emptied++ }
 
 // step is a system call on the open file and what it answers.
 type step struct {
@@ -110,8 +116,9 @@ func TestControlHandle(t *testing.T) {
 		"a short write ignored":   {steps: []step{{write: "a\nbad\n", n: 2}, {write: "c\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &fakeFile{busy: c.busy}
-			h := &controlHandle{file: f, empty: c.empty}
+			f := newFake(nil)
+			f.busy, f.empty = c.busy, c.empty
+			h := f.open()
 			for i, s := range c.steps {
 				switch s.write {
 				case "close":
@@ -174,13 +181,12 @@ func TestAnswersGivenBack(t *testing.T) {
 // TestControlRelease: what is left of a line when the last descriptor is closed is refused, for last-error
 // alone.
 func TestControlRelease(t *testing.T) {
-	f := &fakeFile{}
-	h := &controlHandle{file: f}
+	f := newFake(nil)
+	h := f.open()
 	_, errno := h.Write(t.Context(), []byte("a\n{half"), 0)
 	require.Zero(t, errno)
 	require.Zero(t, h.Release(t.Context()))
-	require.Len(t, f.errs, 1)
-	require.ErrorIs(t, f.errs[0], sessioncore.ErrInvalid)
+	require.Contains(t, f.lastError(), errUnfinished.Error())
 	require.Equal(t, []string{"a"}, f.applied)
 }
 
@@ -212,12 +218,12 @@ func FuzzControlWrites(f *testing.F) {
 // before the first bad one take effect once, and those behind it in the same write never.
 func writeInParts(t *testing.T, text string, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	file := &fakeFile{}
+	file := newFake(nil)
 	var want []string
 	isBad := false
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		isBad = strings.HasPrefix(line, "bad") || i == len(lines)-1 && file.unfinished([]byte(line))
+		isBad = strings.HasPrefix(line, "bad") || i == len(lines)-1 && unfinished([]byte(line))
 		if isBad {
 			break
 		}
@@ -225,7 +231,7 @@ func writeInParts(t *testing.T, text string, seed uint64) {
 			want = append(want, line)
 		}
 	}
-	h := &controlHandle{file: file}
+	h := file.open()
 	var failed error
 	for rest := []byte(text); len(rest) > 0 && failed == nil; {
 		chunk := rest[:1+rnd.IntN(len(rest))]
@@ -262,21 +268,102 @@ func notUnderRace(t *testing.T) {
 // TestLinesAreCounted: the number of a refused line is that in all that was written to the open file, and last-error is
 // emptied by an open file that ends without a refusal.
 func TestLinesAreCounted(t *testing.T) {
-	f := &fakeFile{}
-	h := &controlHandle{file: f, writes: true}
+	f := newFake(nil)
+	h := f.open()
+	h.writes = true
 	for _, text := range []string{"a\n\nb\n", "c\n", "d\n\n\nbad\ne\n"} {
 		_, errno := h.Write(t.Context(), []byte(text), 0)
 		require.Zero(t, errno)
 	}
-	for range 2 {
-		_, errno := h.Write(t.Context(), []byte("bad\ne\n"), 0)
-		require.Equal(t, syscall.EINVAL, errno)
+	_, errno := h.Write(t.Context(), []byte("bad\ne\n"), 0)
+	require.Equal(t, syscall.EINVAL, errno)
+	first := f.lastError()
+	require.Contains(t, first, "line 8: not a valid entry: bad (4 applied)")
+	_, errno = h.Write(t.Context(), []byte("bad\ne\n"), 0)
+	require.Equal(t, syscall.EINVAL, errno)
+	require.Zero(t, h.Flush(t.Context()))
+	require.Equal(t, first, f.lastError(), "the first reason stays")
+	h = f.open()
+	h.writes = true
+	require.Zero(t, h.Flush(t.Context()))
+	require.Empty(t, f.lastError())
+}
+
+// TestPendingLinesAreBounded: whoever asks for more than there is gets ENOMEM, with a reason, and the rest of that line
+// fails too; the others go on. When all are closed nothing is held.
+func TestPendingLinesAreBounded(t *testing.T) {
+	b := budget.New(budget.Min)
+	part := strings.Repeat("x", 1<<20)
+	var files []*controlHandle
+	f := newFake(b)
+	var errno syscall.Errno
+	for errno == 0 {
+		h := f.open()
+		files = append(files, h)
+		for n := 0; n < 4 && errno == 0; n++ {
+			_, errno = h.Write(t.Context(), []byte(part), 0)
+		}
+		require.LessOrEqual(t, b.Held(), b.Limit())
 	}
-	require.Len(t, f.errs, 1, "the first reason stays")
-	require.EqualError(t, f.errs[0], "line 8: not a valid entry: bad (4 applied)")
-	require.Zero(t, h.Flush(t.Context()))
-	require.Zero(t, f.emptied)
-	h = &controlHandle{file: f, writes: true}
-	require.Zero(t, h.Flush(t.Context()))
-	require.Equal(t, 1, f.emptied)
+	require.Equal(t, syscall.ENOMEM, errno)
+	require.Contains(t, f.lastError(), "-o memory=")
+	require.Greater(t, b.Held(), b.Limit()/2)
+	refused, other := files[len(files)-1], files[0]
+	for _, rest := range []string{part, "rest\n"} {
+		_, errno = refused.Write(t.Context(), []byte(rest), 0)
+		require.Equal(t, syscall.ENOMEM, errno, "the rest of the line")
+	}
+	_, errno = refused.Write(t.Context(), []byte("next\n"), 0)
+	require.Equal(t, syscall.ENOMEM, errno, "and what follows")
+	_, errno = other.Write(t.Context(), []byte("\n"), 0)
+	require.Zero(t, errno)
+	require.Equal(t, []string{strings.Repeat(part, 4)}, f.applied)
+	for _, h := range files {
+		require.Zero(t, h.Release(t.Context()))
+	}
+	require.Zero(t, b.Held())
+}
+
+// TestAnswersAreBounded: a program that reads no answers is refused before a line takes effect, and can go on after
+// it has read them.
+func TestAnswersAreBounded(t *testing.T) {
+	b := budget.New(budget.Min)
+	f := newFake(b)
+	h := f.open()
+	line := strings.Repeat("y", 1<<20) + "\n"
+	written := 0
+	for {
+		_, errno := h.Write(t.Context(), []byte(line), 0)
+		if errno != 0 {
+			require.Equal(t, syscall.ENOMEM, errno)
+			break
+		}
+		written++
+		require.Less(t, b.Held(), 2*b.Limit())
+	}
+	require.Len(t, f.applied, written, "the refused one took no effect")
+	buf := make([]byte, 1<<20)
+	for read, want := 0, written*(len(line)+2); read < want; {
+		r, errno := h.Read(t.Context(), buf, int64(read))
+		require.Zero(t, errno)
+		got, _ := r.Bytes(buf)
+		require.NotEmpty(t, got)
+		read += len(got)
+	}
+	_, errno := h.Write(t.Context(), []byte(line), 1<<40)
+	require.Zero(t, errno)
+	require.Zero(t, h.Release(t.Context()))
+	require.Zero(t, b.Held())
+}
+
+// TestMutedHandleHoldsNothing: what is written in whole lines to a file that is not read costs nothing.
+func TestMutedHandleHoldsNothing(t *testing.T) {
+	b := budget.New(budget.Min)
+	h := newFake(b).open()
+	h.mute = true
+	for range 100 {
+		_, errno := h.Write(t.Context(), []byte("a line\n"), 0)
+		require.Zero(t, errno)
+		require.Zero(t, b.Held())
+	}
 }

@@ -24,25 +24,8 @@ const maxControlLine = writer.MaxLine
 // program was told that it did not. It waits for a lock only for a limited time.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// controller is what a control file does with the lines that are written to it.
-type controller interface {
-	// apply carries out lines in order and returns the results, which the writer can read back. At a bad line it stops
-	// and returns how many lines before it took effect, with the error.
-	apply(ctx context.Context, lines [][]byte) (results []string, done int, err error)
-	// unfinished reports whether a last line without a newline is incomplete: then it is not carried out when a
-	// descriptor is closed, since the rest may be written through another.
-	unfinished(line []byte) bool
-	// sync makes durable what was written.
-	sync(ctx context.Context) error
-	// refused records why a line was refused, in last-error and in the log, and returns the errno.
-	refused(err error) syscall.Errno
-	// errno returns the errno of an error without a record.
-	errno(err error) syscall.Errno
-	// accepted records that an open for writing ended without a refusal, which empties last-error.
-	accepted()
-}
-
-// applyLines carries out lines that were written to a control file; see controller.
+// applyLines carries out lines that were written to a control file, in order, and returns the results, which the writer can
+// read back. At a bad line it stops and returns how many lines before it took effect, with the error.
 type applyLines func(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 
 // ControlFile is a file that accepts commands, a line each: in a session's directory append, labels, fork, title and cwd, in
@@ -54,12 +37,13 @@ type ControlFile struct {
 	// stat returns the state of the file or directory whose owner and mode it has.
 	stat func(context.Context) (storage.Stat, error)
 	do   applyLines
-	// part reports whether a last line without a newline is incomplete; nil means never.
+	// part reports whether a last line without a newline is incomplete: then it is not carried out when a descriptor is
+	// closed, since the rest may be written through another. nil means never.
 	part func(line []byte) bool
 	// makeDurable is for fsync; nil where a line that took effect is on disk.
 	makeDurable func(context.Context) error
-	empty       bool // an empty line has a meaning
-	single      bool // each open file accepts one line
+	empty       bool // an empty line has a meaning; else it is ignored
+	single      bool // each open file accepts one line; if more are written, none of them takes effect
 }
 
 // control returns the node of a control file; r is nil for one of size 0.
@@ -119,9 +103,8 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		return nil, 0, f.denyWrite("open")
 	}
 	h := &controlHandle{
-		file: f, empty: f.empty, single: f.single,
+		file: f, hold: f.view.Memory.Hold(),
 		mute: flags&syscall.O_ACCMODE == syscall.O_WRONLY, writes: writes(flags), appends: flags&syscall.O_APPEND != 0,
-		memory: f.view.Memory, hold: f.view.Memory.Hold(),
 	}
 	if f.render == nil {
 		return h, fuse.FOPEN_DIRECT_IO, 0
@@ -139,35 +122,19 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	return h, fuse.FOPEN_DIRECT_IO, 0
 }
 
-func (f *ControlFile) apply(ctx context.Context, lines [][]byte) ([]string, int, error) {
-	return f.do(ctx, lines)
-}
-
-func (f *ControlFile) unfinished(line []byte) bool { return f.part != nil && f.part(line) }
-
-func (f *ControlFile) sync(ctx context.Context) error {
-	if f.makeDurable == nil {
-		return nil
-	}
-	return f.makeDurable(ctx)
-}
-
-// refused records a refusal. An id that does not exist is ENOENT, a session that no longer exists ESTALE
-// (docs/design.md section 7).
+// refused records why a line was refused, and returns the errno. An id that does not exist is ENOENT, a session that no
+// longer exists ESTALE (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
 	return f.view.refuse(f.of, f.name, f.path(), f.gone(err))
 }
 
-func (f *ControlFile) errno(err error) syscall.Errno { return errnoOf(f.gone(err)) }
-
+// gone is staleIfGone for a session, but for an id that it has not.
 func (f *ControlFile) gone(err error) error {
 	if f.of == outside || errors.Is(err, sessioncore.ErrNotFound) {
 		return err
 	}
 	return staleIfGone(err)
 }
-
-func (f *ControlFile) accepted() { f.view.accepted(f.of) }
 
 // oneByOne calls do for each line until it fails.
 func oneByOne(do func(ctx context.Context, line string) (result string, err error)) applyLines {

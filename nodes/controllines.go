@@ -19,16 +19,11 @@ import (
 // controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no meaning: a line
 // may be spread over several writes, and takes effect in the write that completes it.
 type controlHandle struct {
-	file controller
-	// empty says that an empty line has a meaning; else it is ignored.
-	empty bool
-	// single says that only one line is accepted; if more are written, none of them takes effect.
-	single bool
+	file *ControlFile
 	// appends says that it was opened with O_APPEND: the offset of a write does not say how far the program has read.
 	appends bool
 	// mute says that the handle cannot be read, so that results are not kept; writes, that it can be written to.
 	mute, writes bool
-	memory       *budget.Budget
 
 	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
@@ -91,7 +86,7 @@ func (h *controlHandle) writeAgain(ctx context.Context, data []byte) (int, sysca
 	}
 	r.again = 0
 	if _, err := h.run(ctx, [][]byte{r.line[:len(r.line)-1]}); err != nil {
-		r.errno = h.file.errno(err)
+		r.errno = errnoOf(h.file.gone(err))
 		return 0, r.errno
 	}
 	h.lines++
@@ -108,8 +103,8 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 				return 0, h.refuse(err, nil, 0)
 			}
 		}
-		lines, ends := cutLines(h.pending, data[:end], h.empty)
-		if h.single && (h.applied > 0 || len(lines) > 1 || end < len(data)) {
+		lines, ends := cutLines(h.pending, data[:end], h.file.empty)
+		if h.file.single && (h.applied > 0 || len(lines) > 1 || end < len(data)) {
 			if h.applied == 0 {
 				end = ends[0]
 			} else {
@@ -130,18 +125,19 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 		h.lines += bytes.Count(data[:end], newline)
 	}
 	rest := data[end:]
-	if h.single && h.applied > 0 && len(rest) > 0 {
+	if h.file.single && h.applied > 0 && len(rest) > 0 {
 		return end, h.refuse(errManyLines, nil, 0)
 	}
-	if err := h.keep(rest); err != nil {
+	if err := h.makeRoom(len(rest)); err != nil {
 		return end, h.refuse(err, nil, 0)
 	}
+	h.pending = append(h.pending, rest...)
 	return len(data), 0
 }
 
 // skipped returns how many lines of data are before its first one: empty ones, if these are ignored.
 func (h *controlHandle) skipped(data []byte) int {
-	if h.empty || len(h.pending) > 0 {
+	if h.file.empty || len(h.pending) > 0 {
 		return 0
 	}
 	return len(data) - len(bytes.TrimLeft(data, "\n"))
@@ -214,7 +210,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		return 0, err
 	}
 	defer free()
-	results, done, err := h.file.apply(uninterrupted(ctx), lines)
+	results, done, err := h.file.do(uninterrupted(ctx), lines)
 	h.applied += done
 	if !h.mute {
 		for _, r := range results {
@@ -249,7 +245,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		return 0 // the write has failed
 	}
 	if line := h.pending; len(line) > 0 {
-		if h.file.unfinished(line) {
+		if h.file.part != nil && h.file.part(line) {
 			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
 		}
 		h.pending = nil
@@ -259,7 +255,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		h.lines++
 	}
 	if h.writes {
-		h.file.accepted()
+		h.file.view.accepted(h.file.of)
 	}
 	return 0
 }
@@ -284,7 +280,10 @@ var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
 
 // Fsync makes durable what was written.
 func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
-	if err := h.file.sync(uninterrupted(ctx)); err != nil {
+	if h.file.makeDurable == nil {
+		return 0
+	}
+	if err := h.file.makeDurable(uninterrupted(ctx)); err != nil {
 		return h.file.refused(err)
 	}
 	return 0
@@ -314,7 +313,7 @@ func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 // Ids that the writer chose may be longer.
 const answerRoom = 128
 
-// makeRoom makes room for n more bytes of the line.
+// makeRoom finds the memory for n more bytes of the line, and for what it is copied from.
 func (h *controlHandle) makeRoom(n int) error {
 	need := len(h.pending) + n
 	switch {
@@ -324,33 +323,10 @@ func (h *controlHandle) makeRoom(n int) error {
 		return nil
 	}
 	room := min(max(need, 2*cap(h.pending)), maxControlLine)
-	err := h.reserve(room)
-	if err != nil {
-		room = min(max(need, cap(h.pending)/4*5), room)
-		err = h.reserve(room)
-	}
-	if err != nil {
+	if err := h.hold.Resize(int64(room + cap(h.pending) + h.results.held())); err != nil {
 		return err
 	}
 	h.pending = append(make([]byte, 0, room), h.pending...)
-	return nil
-}
-
-// reserve finds the memory for a line that grows to room bytes, and for what it is copied from.
-func (h *controlHandle) reserve(room int) error {
-	return h.hold.Resize(int64(room + cap(h.pending) + h.results.held()))
-}
-
-// keep keeps the beginning of a line. If there is no memory for it, or it is too long, it is dropped.
-func (h *controlHandle) keep(rest []byte) error {
-	if len(rest) == 0 {
-		return nil
-	}
-	if err := h.makeRoom(len(rest)); err != nil {
-		h.pending = nil
-		return err
-	}
-	h.pending = append(h.pending, rest...)
 	return nil
 }
 
@@ -371,7 +347,7 @@ func (h *controlHandle) forLines(ctx context.Context, lines [][]byte) (done func
 			return nil, err
 		}
 	}
-	return h.memory.Work(ctx, int64(size))
+	return h.file.view.Memory.Work(ctx, int64(size))
 }
 
 // answers are the results of writes to a control file that have not been read yet. Reads return them in order, whatever

@@ -48,13 +48,15 @@ func (d *directory) noted() string { return "" }
 
 // child is what a name in a directory stands for.
 type child struct {
-	kind kind
 	mode uint32 // file type bits
-	// content identifies the content of a node that stands for one only; else it is 0.
+	// content identifies the content of a node that stands for one only; else it is 0, or other.
 	content uint64
 	// make makes the node, if the kernel does not know it.
 	make func() fusefs.InodeEmbedder
 }
+
+// other is the content of what may have a name after something else of the same type had it.
+const other = 1
 
 var _ = (fusefs.NodeLookuper)((*directory)(nil))
 
@@ -117,7 +119,7 @@ var successors atomic.Uint64
 // follower show something else than the name does now, the name is given to a new node, which is another file to the
 // kernel. The handles may hold the only reference to the old node, so a new node never has the identity of an earlier one.
 func (d *directory) inodeOf(ctx context.Context, name string, c child) *fusefs.Inode {
-	id := stableAttr(d.StableAttr(), c.kind, name, c.mode)
+	id := stableAttr(d.StableAttr(), name, c.mode)
 	id.Gen ^= c.content
 	if known := d.GetChild(name); known != nil && known.StableAttr().Ino == id.Ino {
 		if f, ok := known.Operations().(follower); ok && f.follows() {
@@ -190,7 +192,7 @@ func (f fixedNames[D]) find(ctx context.Context, d D, it item) (child, error) {
 		if it.number == unnumbered && n.is(ctx, d) == Absent {
 			return child{}, cmp.Or(ctx.Err(), error(syscall.ENOENT))
 		}
-		return child{kind: kindStatic, mode: n.Mode, make: func() fusefs.InodeEmbedder { return n.Make(d) }}, nil
+		return child{mode: n.Mode, make: func() fusefs.InodeEmbedder { return n.Make(d) }}, nil
 	}
 	return child{}, syscall.ENOENT
 }
@@ -200,7 +202,7 @@ func (f fixedNames[D]) list(ctx context.Context, d D, in *node) []item {
 	items := make([]item, 0, len(f))
 	for i := range f {
 		if n := &f[i]; n.is(ctx, d) == Listed {
-			it := in.newItem(kindStatic, n.Name, n.Mode)
+			it := in.newItem(n.Name, n.Mode)
 			it.bare = slowFiles[n.Name]
 			items = append(items, it)
 		}
@@ -225,8 +227,8 @@ type item struct {
 const unnumbered = -1
 
 // newItem is a name in a listing of n, of the inode that a lookup finds.
-func (n *node) newItem(k kind, name string, mode uint32) item {
-	id := stableAttr(n.StableAttr(), k, name, mode)
+func (n *node) newItem(name string, mode uint32) item {
+	id := stableAttr(n.StableAttr(), name, mode)
 	return item{name: name, mode: id.Mode, ino: id.Ino}
 }
 

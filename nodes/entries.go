@@ -41,7 +41,7 @@ func (d *EntriesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item
 	fillEntry(snap, e, state, out)
 	// Another content has another identity for the kernel.
 	content := uint64(state.Size)<<32 ^ state.Sum
-	return child{kind: kindEntry, mode: syscall.S_IFREG, content: content, make: func() fusefs.InodeEmbedder {
+	return child{mode: syscall.S_IFREG, content: content, make: func() fusefs.InodeEmbedder {
 		return &EntryFile{node: node{view: d.view}, session: d.session, name: name, state: state}
 	}}, nil
 }
@@ -49,7 +49,7 @@ func (d *EntriesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item
 func (d *EntriesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
 	items := make([]item, snap.Len())
 	for e := range items {
-		items[e] = d.newItem(kindEntry, snap.Name(sessioncore.Entry(e))+layout.EntrySuffix, syscall.S_IFREG)
+		items[e] = d.newItem(snap.Name(sessioncore.Entry(e))+layout.EntrySuffix, syscall.S_IFREG)
 		items[e].number = int32(e)
 	}
 	return items, nil

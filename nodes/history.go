@@ -86,7 +86,7 @@ func (d *HistorySearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it i
 	if strings.HasPrefix(it.name, ".") {
 		return child{}, syscall.ENOENT
 	}
-	return child{kind: kindSearch, mode: syscall.S_IFREG, make: func() fusefs.InodeEmbedder {
+	return child{mode: syscall.S_IFREG, make: func() fusefs.InodeEmbedder {
 		return newPromptsFile(d.view, d.prompts, it.name)
 	}}, nil
 }

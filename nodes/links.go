@@ -91,8 +91,8 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (p
 }
 
 // link is the child that is such a link.
-func (n *node) link(k kind, rule *cacheRule, find findTarget) child {
-	return child{kind: k, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
+func (n *node) link(rule *cacheRule, find findTarget) child {
+	return child{mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
 		return &Link{node: node{view: n.view}, find: find, rule: rule}
 	}}
 }
@@ -100,10 +100,10 @@ func (n *node) link(k kind, rule *cacheRule, find findTarget) child {
 // fixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to the
 // entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/. After a rewrite of the
 // session, a link with another target or time is another node. It sets the attributes.
-func (n *node) fixedLink(session *sessioncore.Session, k kind, to target, out *fuse.Attr) child {
+func (n *node) fixedLink(session *sessioncore.Session, to target, out *fuse.Attr) child {
 	fillLink(out, to)
 	path, time := to.path, to.time
-	c := n.link(k, &cacheSecond, func(ctx context.Context) (target, error) {
+	c := n.link(&cacheSecond, func(ctx context.Context) (target, error) {
 		st, err := session.Probe(ctx)
 		if err != nil {
 			err = fmt.Errorf("the session of %s: %w", path, err)
@@ -156,12 +156,12 @@ func (d *LinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, o
 	}
 	if e.Sub != nil {
 		d.fillPrivate(out, e.Stat, syscall.S_IFDIR, 0)
-		return child{kind: kindCwdDir, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+		return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 			return NewLinksDir(d.view, e.Sub, d.called)
 		}}, nil
 	}
 	fillLink(out, d.linkTo(e))
-	return d.link(kindSessionLink, &cacheAttr, func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }), nil
+	return d.link(&cacheAttr, func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }), nil
 }
 
 // entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
@@ -207,10 +207,10 @@ func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, e
 	items := make([]item, len(entries))
 	for i, e := range entries {
 		if e.Sub != nil {
-			items[i] = d.newItem(kindCwdDir, e.Name, syscall.S_IFDIR)
+			items[i] = d.newItem(e.Name, syscall.S_IFDIR)
 		} else {
 			// The kernel may not remember the name of a link, so it looks it up before each use anyway.
-			items[i] = d.newItem(kindSessionLink, e.Name, syscall.S_IFLNK)
+			items[i] = d.newItem(e.Name, syscall.S_IFLNK)
 			items[i].bare = true
 		}
 	}
@@ -230,7 +230,7 @@ func (d *ChildrenDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }
 	to, err := find(ctx)
 	fillLink(out, to)
-	return d.link(kindSessionLink, &cacheAttr, find), err
+	return d.link(&cacheAttr, find), err
 }
 
 // target finds where the link to a child leads. It has the owner and the times of the child.
@@ -250,7 +250,7 @@ func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 	}
 	items := make([]item, 0, len(children))
 	for _, child := range children {
-		it := d.newItem(kindSessionLink, child.Name, syscall.S_IFLNK)
+		it := d.newItem(child.Name, syscall.S_IFLNK)
 		it.bare = true // as in LinksDir
 		items = append(items, it)
 	}
@@ -265,7 +265,7 @@ func makeByLabel(d *SessionDir) fusefs.InodeEmbedder { return &ByLabelDir{d.part
 
 // find finds a label.
 func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	return d.link(kindLabelLink, nil, inSession(d.session, labelledEntry(it.name))), nil
+	return d.link(nil, inSession(d.session, labelledEntry(it.name))), nil
 }
 
 // labelledEntry returns a function that finds the entry with a label.
@@ -283,7 +283,7 @@ func (d *ByLabelDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item
 	labels := snap.ByLabel()
 	items := make([]item, len(labels))
 	for i, l := range labels {
-		items[i] = d.newItem(kindLabelLink, l.Name, syscall.S_IFLNK)
+		items[i] = d.newItem(l.Name, syscall.S_IFLNK)
 	}
 	return items, nil
 }

@@ -38,7 +38,7 @@ func (d *SearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ 
 		return child{}, syscall.ENOENT
 	}
 	query, view, err := d.parse(it.name)
-	return child{kind: kindSearch, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		return &HitsDir{newHits(view, query, d.session, "../../..")}
 	}}, err
 }
@@ -213,7 +213,7 @@ func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item
 	if err != nil {
 		return child{}, err
 	}
-	return d.fixedLink(session, kindPathLink, target{d.target(hit), st, hit.Time}, out), nil
+	return d.fixedLink(session, target{d.target(hit), st, hit.Time}, out), nil
 }
 
 // at returns the hit of a number, from 0, if its link has that name, else nil.
@@ -235,7 +235,7 @@ func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 	of := d.kind.of(result)
 	items := make([]item, len(of))
 	for i, h := range of {
-		items[i] = d.newItem(kindPathLink, d.kind.name(i+1, h), syscall.S_IFLNK)
+		items[i] = d.newItem(d.kind.name(i+1, h), syscall.S_IFLNK)
 	}
 	return items, nil
 }
@@ -273,7 +273,7 @@ func (v *View) fileDir(dir, name string) (child, error) {
 	if err != nil {
 		return child{}, syscall.ENOENT
 	}
-	return child{kind: kindFile, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		up := strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(file, "/")), "/")
 		return &FileDir{HitsDir{newHits(v, touched, nil, path.Join("..", up))}, file}
 	}}, nil

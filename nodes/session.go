@@ -84,7 +84,7 @@ func (d *SessionDir) find(ctx context.Context, snap *sessioncore.Snapshot, it it
 		return sessionFiles.find(ctx, d, it)
 	}
 	if _, ok := d.pendingTarget(it.name); ok {
-		return child{kind: kindPendingLink, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
+		return child{content: other, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
 			return newPendingLink(d, it.name)
 		}}, nil
 	}

@@ -133,8 +133,8 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 // sourceChild is a file, link or directory of SOURCE.
 func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
 	path := join(d.dir, name)
-	var c child
-	switch c.kind, c.mode = sourceKind(st.Kind); st.Kind {
+	c := child{mode: sourceMode(st.Kind)}
+	switch st.Kind {
 	case storage.KindDir:
 		c.make = func() fusefs.InodeEmbedder {
 			sub := d.at(path)
@@ -142,7 +142,7 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
 			return sub
 		}
 	case storage.KindLink:
-		return d.link(c.kind, nil, d.sourceTarget(path))
+		return d.link(nil, d.sourceTarget(path))
 	default:
 		c.content = st.Device<<48 ^ st.Inode // a replaced file is another node
 		c.make = func() fusefs.InodeEmbedder {
@@ -155,18 +155,19 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
 	return c
 }
 
-func sourceKind(k storage.Kind) (kind, uint32) {
+// sourceMode returns the file type bits of what is in SOURCE.
+func sourceMode(k storage.Kind) uint32 {
 	switch k {
 	case storage.KindDir:
-		return kindSourceDir, syscall.S_IFDIR
+		return syscall.S_IFDIR
 	case storage.KindLink:
-		return kindSourceLink, syscall.S_IFLNK
+		return syscall.S_IFLNK
 	}
-	return kindSourceFile, syscall.S_IFREG
+	return syscall.S_IFREG
 }
 
 func (d *SourceDir) sessionChild(name string) child {
-	return child{kind: kindSession, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder { return newSessionDir(d, name) }}
+	return child{content: other, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder { return newSessionDir(d, name) }}
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
@@ -210,7 +211,7 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 		}
 		if isSession {
 			sessions[name] = true
-			it := d.newItem(kindSession, name, syscall.S_IFDIR)
+			it := d.newItem(name, syscall.S_IFDIR)
 			it.number = listedSession
 			items = append(items, it)
 		}
@@ -219,8 +220,7 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] {
 			continue
 		}
-		kind, mode := sourceKind(f.Kind)
-		items = append(items, d.newItem(kind, f.Name, mode))
+		items = append(items, d.newItem(f.Name, sourceMode(f.Kind)))
 	}
 	sortItems(items)
 	return items, nil

@@ -31,7 +31,7 @@ func (d *longDir) list(context.Context, *sessioncore.Snapshot) ([]item, error) {
 
 func (d *longDir) find(_ context.Context, _ *sessioncore.Snapshot, _ item, out *fuse.Attr) (child, error) {
 	out.Mode = syscall.S_IFLNK
-	return d.link(kindStatic, nil, nil), nil
+	return d.link(nil, nil), nil
 }
 
 // request answers one READDIRPLUS of n names and returns how many came with their attributes.

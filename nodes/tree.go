@@ -36,8 +36,8 @@ func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 func (d *TreeDir) isTree() bool { return d.name == "" && d.up == 1 }
 
 // below is the directory of an entry at a place of a stretch that begins so many levels below the session's directory.
-func (d *TreeDir) below(k kind, name string, at layout.Nesting, up int) child {
-	return child{kind: k, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
+func (d *TreeDir) below(name string, at layout.Nesting, up int) child {
+	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		return &TreeDir{d.part(), name, at, up}
 	}}
 }
@@ -45,7 +45,7 @@ func (d *TreeDir) below(k kind, name string, at layout.Nesting, up int) child {
 // find finds the directory of an entry, where a stretch ends a link to the next, or entry.json.
 func (d *TreeDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	if d.isTree() && it.name == layout.Deep {
-		return d.below(kindStatic, "", layout.Nesting{}, d.up+1), nil
+		return d.below("", layout.Nesting{}, d.up+1), nil
 	}
 	of, err := d.entry(snap)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *TreeDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, o
 	toSession := strings.Repeat("../", d.at.Levels+d.up)
 	if of != sessioncore.NoEntry && it.name == layout.EntryLink {
 		to := target{toSession + layout.EntryPath(snap, of), snap.Stat(), snap.Time(of)}
-		return d.fixedLink(d.session, kindTreeLink, to, out), nil
+		return d.fixedLink(d.session, to, out), nil
 	}
 	e, err := layout.FindTreeName(snap, it.name)
 	if err != nil {
@@ -66,10 +66,10 @@ func (d *TreeDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, o
 	at, ok := d.at.Below(it.name)
 	if !ok {
 		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.name, snap.Stat(), snap.Time(e)}
-		return d.fixedLink(d.session, kindTreeLink, to, out), nil
+		return d.fixedLink(d.session, to, out), nil
 	}
 	d.fillTreeDir(snap, e, out)
-	return d.below(kindTreeDir, it.name, at, d.up), nil
+	return d.below(it.name, at, d.up), nil
 }
 
 // fillTreeDir sets the attributes of an entry's directory. It changes when a child is added, so its time is that of the
@@ -112,19 +112,19 @@ func (d *TreeDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, e
 	switch {
 	case of != sessioncore.NoEntry:
 		entries = snap.Tree().Children(of)
-		items = append(items, d.newItem(kindTreeLink, layout.EntryLink, syscall.S_IFLNK))
+		items = append(items, d.newItem(layout.EntryLink, syscall.S_IFLNK))
 	case d.isTree():
 		entries = snap.Tree().Roots()
-		items = append(items, d.newItem(kindStatic, layout.Deep, syscall.S_IFDIR))
+		items = append(items, d.newItem(layout.Deep, syscall.S_IFDIR))
 	default:
 		entries = layout.Beginnings(snap)
 	}
 	for _, e := range entries {
 		name := layout.TreeName(snap, e)
 		if _, ok := d.at.Below(name); ok {
-			items = append(items, d.newItem(kindTreeDir, name, syscall.S_IFDIR))
+			items = append(items, d.newItem(name, syscall.S_IFDIR))
 		} else {
-			items = append(items, d.newItem(kindTreeLink, name, syscall.S_IFLNK))
+			items = append(items, d.newItem(name, syscall.S_IFLNK))
 		}
 	}
 	return items, nil
