@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -50,25 +48,14 @@ func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-const (
-	// leasePoll is how often an open that fails because of another process's lease is retried: short compared with
-	// the microseconds for which Writers holds its lease, long compared with the call.
-	leasePoll = time.Millisecond
-	// leaseLimit bounds that wait. It equals the limit for locks (storage.LockLimit): to the user both mean "busy".
-	// Without it a foreign lease would hold us for the kernel's 45 seconds.
-	leaseLimit = storage.LockLimit
-)
-
-// nameAt is a name in an open directory: a dirfd and a name without slashes, as openat(2) takes them. Calls on it
-// stay in that directory even if the directory is moved, and follow no link.
+// nameAt is a name in an open directory, as openat(2) takes it. Calls on it stay in that directory even if the directory is
+// moved, and follow no link.
 type nameAt struct {
-	dirfd   int          // descriptor of the directory
-	base    string       // the name in it
-	name    string       // path below the storage's root, for messages
-	storage *Storage     // the storage
-	parent  string       // path of the directory below the storage's root
-	held    *heldDir     // owner of dirfd; nil if the nameAt owns it
-	was     storage.Stat // of held, when it was opened
+	storage *Storage
+	dir     *heldDir
+	was     storage.Stat // of dir, when the path led to it
+	base    string       // the name in dir
+	name    string       // path below the storage's root
 }
 
 // openParent opens the directory that contains name. Callers must call close.
@@ -76,40 +63,30 @@ func (s *Storage) openParent(name string) (nameAt, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nameAt{}, err
 	}
-	dir, base := path.Split(name)
-	p := nameAt{base: base, name: name, storage: s, parent: strings.TrimSuffix(dir, "/")}
-	var err error
-	switch {
-	case p.parent == "":
-		p.held, p.was, err = s.root.get()
-	case canHold(p.parent):
-		p.held, p.was, err = s.hold(p.parent)
-	default:
-		p.dirfd, err = s.openat(p.parent, unix.O_RDONLY|unix.O_DIRECTORY)
-	}
+	dir, st, err := s.hold(storage.Dir(name))
+	return nameAt{storage: s, dir: dir, was: st, base: path.Base(name), name: name}, err
+}
+
+// openParentToWrite is openParent for a write. It fails with ErrStale if the lock of name is held in a directory that
+// the path no longer leads to.
+func (s *Storage) openParentToWrite(name string) (nameAt, error) {
+	p, err := s.openParent(name)
 	if err != nil {
 		return nameAt{}, err
 	}
-	if p.held != nil {
-		p.dirfd = p.held.fd
+	if locked, ok := s.locks.dir(name); ok && !p.dir.id.SameObject(locked) {
+		p.close()
+		return nameAt{}, fmt.Errorf("%w: the directory of %s was replaced while its lock was held", storage.ErrStale, name)
 	}
 	return p, nil
 }
 
-// dirStat returns the Stat of the directory.
-func (p nameAt) dirStat() (storage.Stat, error) {
-	if p.held != nil {
-		return p.was, nil
-	}
-	return fstat(p.dirfd)
-}
+func (p nameAt) close() { p.dir.release() }
 
-func (p nameAt) close() {
-	if p.held != nil {
-		p.held.release()
-		return
-	}
-	_ = unix.Close(p.dirfd)
+// beside returns another name in the same directory. It is closed with p.
+func (p nameAt) beside(base string) nameAt {
+	p.base = base
+	return p
 }
 
 // fail wraps an error of a call on the name.
@@ -117,52 +94,36 @@ func (p nameAt) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: p.name, Err: err}
 }
 
-// failed is fail for a call that may have succeeded.
-func (p nameAt) failed(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return p.fail(op, err)
-}
-
 // stat returns what the name currently refers to, without following a link.
 func (p nameAt) stat() (storage.Stat, error) {
-	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(p.dirfd, p.base, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	st, err := statAt(p.dir.fd, p.base)
 	if err != nil {
 		return storage.Stat{}, p.fail("stat", err)
 	}
-	return statOf(&st), nil
+	return st, nil
 }
 
-// open opens the name if it is a regular file. O_NONBLOCK prevents a hang on a FIFO, and makes a lease on the file
-// fail with EAGAIN instead of blocking in the kernel.
-func (p nameAt) open(flags int) (int, storage.Stat, error) {
-	flags |= unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
-	for start := time.Now(); ; time.Sleep(leasePoll) {
-		var fd int
-		err := retry(func() (err error) {
-			fd, err = unix.Openat(p.dirfd, p.base, flags, 0)
-			return err
-		})
-		switch err {
-		case nil:
-			return p.regular(fd)
-		case unix.EAGAIN:
-			if time.Since(start) > leaseLimit {
-				return -1, storage.Stat{}, fmt.Errorf("%w: %s: another process has a lease on it", storage.ErrLocked, p.name)
-			}
-		case unix.EISDIR, unix.ENXIO: // a directory; a FIFO or socket that nobody has open at the other end
-			return -1, storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
-		default:
-			return -1, storage.Stat{}, p.fail("open", notFoundBehindLink(err))
-		}
+// readlink returns where a link leads, as stored.
+func (p nameAt) readlink() (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(p.dir.fd, p.base, buf)
+	if err != nil {
+		return "", p.fail("readlink", err)
 	}
+	return string(buf[:n]), nil
 }
 
-// regular returns fd and its Stat if it is a regular file, and otherwise closes it.
-func (p nameAt) regular(fd int) (int, storage.Stat, error) {
-	st, err := fstat(fd)
+// open opens the name if it is a regular file. O_NONBLOCK also prevents a hang on a FIFO.
+func (p nameAt) open(flags int) (int, storage.Stat, error) {
+	fd, err := p.storage.openat(p.dir.fd, p.base, flags|unix.O_NONBLOCK|unix.O_NOCTTY)
+	var st storage.Stat
+	switch {
+	case err == unix.EISDIR || err == unix.ENXIO: // a directory; a FIFO or socket that nobody has open at the other end
+		return -1, st, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
+	case err != nil:
+		return -1, st, p.fail("open", err)
+	}
+	st, err = fstat(fd)
 	if err == nil && st.Kind != storage.KindFile {
 		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
 	}
@@ -173,10 +134,58 @@ func (p nameAt) regular(fd int) (int, storage.Stat, error) {
 	return fd, st, nil
 }
 
+// create creates the file, of mode 0600 and open for reading and writing. It fails with EEXIST if the name exists.
+func (p nameAt) create() (fd int, err error) {
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	err = retry(func() error {
+		fd, err = unix.Openat(p.dir.fd, p.base, flags, storage.FileMode)
+		return err
+	})
+	return fd, err
+}
+
+// unlink removes the name.
+func (p nameAt) unlink() error {
+	return retry(func() error { return unix.Unlinkat(p.dir.fd, p.base, 0) })
+}
+
+// renameNew gives a file another name and fails with EEXIST if that exists, also on file systems without RENAME_NOREPLACE.
+func (p nameAt) renameNew(sys calls, to nameAt) error {
+	err := retry(func() error { return sys.renameat2(p.dir.fd, p.base, to.dir.fd, to.base, renameNoReplace) })
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	if err := unix.Linkat(p.dir.fd, p.base, to.dir.fd, to.base, 0); err != nil {
+		return err
+	}
+	_ = p.unlink()
+	return nil
+}
+
+// exchange swaps two names. The error is ENOTSUP on file systems that cannot do that.
+func (p nameAt) exchange(with nameAt) error {
+	err := retry(func() error {
+		return p.storage.sys.renameat2(p.dir.fd, p.base, with.dir.fd, with.base, renameExchange)
+	})
+	if err == unix.EINVAL || err == unix.ENOSYS {
+		return unix.ENOTSUP
+	}
+	return err
+}
+
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return storage.Stat{}, &fs.PathError{Op: "fstat", Err: err}
+	}
+	return statOf(&st), nil
+}
+
+// statAt is fstatat(2) without following a link.
+func statAt(dir int, name string) (storage.Stat, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return storage.Stat{}, err
 	}
 	return statOf(&st), nil
 }
@@ -190,10 +199,6 @@ func fstat(fd int) (storage.Stat, error) {
 // beginning of data may be in the file. fs.ErrNotExist, ErrNotRegular and ErrBadName as for Open;
 // ErrLocked: another process's lease forbids writing.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
-	return s.appendWith(kernel, name, data)
-}
-
-func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
@@ -208,7 +213,7 @@ func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat,
 	defer unix.Close(fd)
 
 	var after storage.Stat
-	err = sys.appendOnce(fd, data)
+	err = s.sys.appendOnce(fd, data)
 	if err == nil && p.shared() {
 		err = p.arrived(fd, before, data)
 	}
@@ -216,7 +221,7 @@ func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat,
 		after, err = p.confirm(before.Token)
 	}
 	if err != nil {
-		return storage.Stat{}, p.fail("append", sys.takeBack(fd, before.Size, data, err))
+		return storage.Stat{}, p.fail("append", s.sys.takeBack(fd, before.Size, data, err))
 	}
 	return after, nil
 }
@@ -299,7 +304,7 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 
 // overwrite is Replace for a file that gets another beginning: one pwrite(2), and for what is added one write(2). So who
 // has the file open goes on with it. A title slot lies within one page, so that readers see the old bytes or the new ones.
-func (s *Storage) overwrite(sys calls, name string, r storage.Replacement) (storage.Stat, error) {
+func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
@@ -327,7 +332,7 @@ func (s *Storage) overwrite(sys calls, name string, r storage.Replacement) (stor
 	switch {
 	case err != nil:
 	case len(r.Tail) > 0:
-		st, err = s.appendWith(sys, name, r.Tail)
+		st, err = s.Append(name, r.Tail)
 	default:
 		st, err = fstat(fd)
 	}
@@ -342,9 +347,7 @@ func (s *Storage) overwrite(sys calls, name string, r storage.Replacement) (stor
 
 // Sync implements storage.Journal: it calls fsync on the file and on its directory. Both descriptors are read-only, so that
 // we are not taken for a live client.
-func (s *Storage) Sync(name string) error { return s.syncWith(kernel, name) }
-
-func (s *Storage) syncWith(sys calls, name string) error {
+func (s *Storage) Sync(name string) error {
 	p, err := s.openParent(name)
 	if err != nil {
 		return err
@@ -355,16 +358,16 @@ func (s *Storage) syncWith(sys calls, name string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := retry(func() error { return sys.fsync(fd) }); err != nil {
+	if err := retry(func() error { return s.sys.fsync(fd) }); err != nil {
 		return p.fail("fsync", err)
 	}
-	return p.syncDir(sys)
+	return p.syncDir()
 }
 
 // syncDir makes the names in the directory durable. Some file systems have no fsync for directories and fail with
 // EINVAL or ENOTSUP, which is ignored.
-func (p nameAt) syncDir(sys calls) error {
-	err := retry(func() error { return sys.fsync(p.dirfd) })
+func (p nameAt) syncDir() error {
+	err := retry(func() error { return p.storage.sys.fsync(p.dir.fd) })
 	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {
 		return p.fail("fsync of the directory of", err)
 	}

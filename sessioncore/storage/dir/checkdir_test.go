@@ -179,9 +179,8 @@ func TestSub(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(folder, "later")))
 	_, err = sub.Stat("x.jsonl")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	sub.root.away.since = time.Now().Add(-maxAbsence)
 	for name := range sub.held.away {
-		sub.held.away[name] = absence{time.Now().Add(-maxAbsence)}
+		sub.held.away[name] = time.Now().Add(-maxAbsence)
 	}
 	require.NoError(t, sub.MkdirAll("scope"), "it was removed for good")
 	assert.DirExists(t, filepath.Join(folder, "later/scope"))
@@ -367,37 +366,4 @@ func TestLockOfReplacedDirectory(t *testing.T) {
 		assert.NotContains(t, string(text), "two")
 		require.NoError(t, os.RemoveAll(old))
 	}
-}
-
-// TestCopyOfOurLock: a copy of a directory made while a lock was held contains the lock, which names a living
-// process: this one.
-func TestCopyOfOurLock(t *testing.T) {
-	s, folder := newReplaced(t)
-	for _, name := range replacedNames {
-		unlock := storagetest.Lock(t, s, name)
-		copied := folder + "-copy"
-		require.NoError(t, os.CopyFS(copied, os.DirFS(folder)))
-		require.NoError(t, unlock())
-		require.NoError(t, os.RemoveAll(folder))
-		require.NoError(t, os.Rename(copied, folder))
-		require.Len(t, storagetest.Leftovers(t, folder), 1)
-		unlock = storagetest.Lock(t, s, name)
-		_, err := s.Append(name, []byte("two\n"))
-		require.NoError(t, err)
-		require.NoError(t, unlock())
-		assert.Empty(t, storagetest.Leftovers(t, folder))
-	}
-	// A lock with our PID that this process did not make may be that of another one, in a container; but none is held
-	// for long.
-	theirs := filepath.Join(folder, ".x.jsonl.lock")
-	lockedAt := func(when time.Time) {
-		require.NoError(t, os.WriteFile(theirs, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), when.UnixMilli()+1), 0o600))
-		require.NoError(t, os.Chtimes(theirs, time.Time{}, when))
-	}
-	lockedAt(time.Now())
-	_, err := s.Lock(t.Context(), "x.jsonl")
-	require.ErrorIs(t, err, storage.ErrLocked)
-	require.FileExists(t, theirs)
-	lockedAt(time.Now().Add(-lockForeign))
-	require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 }

@@ -1,15 +1,13 @@
 package dir
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,14 +18,13 @@ import (
 // section 6). While there is no directory the storage is empty. No name leads out of the directory, and symbolic
 // links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
-	root  rootDir
-	held  heldDirs
-	locks heldLocks
-	swept sweeps
-	spare atomic.Pointer[func()] // see OnNoDescriptor
-	above *Storage               // the storage that Sub was called on; nil if none
-	links []string               // other paths of the directory, see AlsoAt
-
+	path    string // of the directory: absolute and without links
+	held    heldDirs
+	locks   heldLocks
+	spare   atomic.Pointer[func()] // see OnNoDescriptor
+	above   *Storage               // the storage that Sub was called on; nil if none
+	links   []string               // other paths of the directory, see AlsoAt
+	sys     calls
 	sharing Sharing
 	asked   asked
 }
@@ -41,7 +38,7 @@ func Open(path string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{root: rootDir{path: real}}
+	s := &Storage{path: real, sys: kernel}
 	if _, err := s.Stat(""); err != nil {
 		return nil, err
 	}
@@ -54,11 +51,11 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
-	real, err := resolvePath(filepath.Join(s.Path(), name))
+	real, err := resolvePath(filepath.Join(s.path, name))
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{root: rootDir{path: real}, above: s, sharing: s.sharing}, nil
+	return &Storage{path: real, sys: kernel, above: s, sharing: s.sharing}, nil
 }
 
 // OnNoDescriptor sets what is called when there is no descriptor left to open a file: it should close some that others
@@ -66,17 +63,17 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 func (s *Storage) OnNoDescriptor(spare func()) { s.spare.Store(&spare) }
 
 // Path returns the directory's absolute path with links resolved.
-func (s *Storage) Path() string { return s.root.path }
+func (s *Storage) Path() string { return s.path }
 
-// Close closes the directory. Later calls fail with fs.ErrClosed.
+// Close closes the directory. What is still under way keeps none open.
 func (s *Storage) Close() error {
 	s.held.close()
-	return s.root.close()
+	return nil
 }
 
 // Statfs calls fstatfs(2) on the directory.
 func (s *Storage) Statfs(out *unix.Statfs_t) error {
-	root, _, err := s.root.get()
+	root, _, err := s.hold("")
 	if err != nil {
 		return err
 	}
@@ -84,141 +81,39 @@ func (s *Storage) Statfs(out *unix.Statfs_t) error {
 	return unix.Fstatfs(root.fd, out)
 }
 
-// openat opens name below the root without following links.
-func (s *Storage) openat(name string, flags int) (int, error) {
-	if name == "" {
-		name = "."
-	} else if err := storage.CheckName(name); err != nil {
-		return -1, err
-	}
-	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
-	root, _, err := s.root.get()
-	if err != nil {
-		return -1, err
-	}
-	defer root.release()
-	for start, spared := time.Now(), false; ; {
-		fd, err := openBeneath(root.fd, name, flags)
-		switch {
-		case (err == unix.EMFILE || err == unix.ENFILE) && !spared:
-			s.held.close() // they are only kept to save calls
-			if spare := s.spare.Load(); spare != nil {
-				(*spare)()
-			}
-			spared = true
-			continue
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
-			time.Sleep(leasePoll) // another program's lease forbids the open (O_NONBLOCK)
-			continue
-		case err == unix.ENOSYS || err == unix.EPERM: // an old kernel, or a sandbox that forbids the call
-			fd, err = walkat(root.fd, name, flags)
-		}
-		if err != nil {
-			return -1, &fs.PathError{Op: "open", Path: name, Err: notFoundBehindLink(err)}
-		}
-		return fd, nil
-	}
-}
-
-// notFoundBehindLink makes the errors of a path that goes through a link or a file wrap fs.ErrNotExist.
-func notFoundBehindLink(err error) error {
-	if err == unix.ELOOP || err == unix.ENOTDIR {
-		return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
-	}
-	return err
-}
-
-// walkat is openat2 with RESOLVE_NO_SYMLINKS for kernels without it: it opens one part after the other.
-func walkat(root int, name string, flags int) (int, error) {
-	dir := root
-	for {
-		part, rest, more := strings.Cut(name, "/")
-		use := flags
-		if more {
-			use = oPath | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-		}
-		fd, err := unix.Openat(dir, part, use, 0)
-		if dir != root {
-			_ = unix.Close(dir)
-		}
-		if err != nil || !more {
-			return fd, err
-		}
-		dir, name = fd, rest
-	}
-}
-
 // Stat implements storage.Files.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	if name == "" {
 		return s.statRoot()
 	}
-	st, err := s.statBelow(name)
-	if err == nil && st.Kind == storage.KindLink {
-		st.Link, err = s.readlink(name)
-	}
-	return st, err
-}
-
-func (s *Storage) statBelow(name string) (storage.Stat, error) {
-	if err := storage.CheckName(name); err != nil {
-		return storage.Stat{}, err
-	}
-	if _, locked := s.locks.dir(name); locked {
-		// The path to the name had no link when the lock was taken, a moment ago, so that one call suffices. Opening
-		// the file or writing to it walks the path again.
-		if st, err := s.statPath(name); err == nil {
-			return st, nil
-		}
-	}
-	dir, base := path.Split(name)
-	if dir == "" {
-		root, _, err := s.root.get()
-		if err != nil {
-			return storage.Stat{}, err
-		}
-		defer root.release()
-		return nameAt{dirfd: root.fd, base: base, name: name, storage: s, held: root}.look()
-	}
-	if dir = dir[:len(dir)-1]; canHold(dir) {
-		d, _, err := s.hold(dir)
-		if err == nil {
-			defer d.release()
-			return nameAt{dirfd: d.fd, base: base, name: name, storage: s, held: d}.look()
-		}
-		if !errors.Is(err, fs.ErrPermission) { // the directory may be searchable but not readable
-			return storage.Stat{}, err
-		}
-	}
-	fd, err := s.openat(name, oPath)
+	p, err := s.openParent(name)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	defer unix.Close(fd)
-	return fstat(fd)
+	defer p.close()
+	st, err := p.look()
+	if err == nil && st.Kind == storage.KindLink {
+		st.Link, err = p.readlink()
+	}
+	return st, err
 }
 
 // statRoot returns the Stat of the storage's own directory. While the directory is missing it returns the Stat of the
 // one above, or else the last one it had.
 func (s *Storage) statRoot() (storage.Stat, error) {
-	root, st, err := s.root.get()
-	if err == nil {
+	root, st, err := s.hold("")
+	switch {
+	case err == nil:
 		root.release()
-		if s.above == nil {
-			s.root.remember(st)
-		}
+		s.held.remember(st)
 		return st, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case !storage.IsMissing(err):
 		return storage.Stat{}, err
-	}
-	if s.above != nil {
+	case s.above != nil:
 		return s.above.statRoot()
 	}
-	if looks, ok := s.root.remembered(); ok {
-		return looks, nil
+	if st, ok := s.held.remembered(); ok {
+		return st, nil
 	}
 	return storage.Stat{}, err
 }
@@ -248,60 +143,153 @@ func statOf(st *unix.Stat_t) storage.Stat {
 	}
 }
 
-// readlink returns where a link leads, as stored.
-func (s *Storage) readlink(name string) (string, error) {
-	fd, err := s.openat(name, oPath)
-	if err != nil {
-		return "", err
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(fd, "", buf)
-	if err != nil {
-		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
-	}
-	return string(buf[:n]), nil
-}
-
-// Open implements storage.Files. O_NONBLOCK prevents a hang on a FIFO that replaced the file.
+// Open implements storage.Files.
 func (s *Storage) Open(name string) (storage.Object, error) {
-	fd, err := s.openat(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	p, err := s.openParent(name)
 	if err != nil {
 		return nil, err
 	}
-	o := &file{f: os.NewFile(uintptr(fd), name)}
-	st, err := o.Stat()
-	if err == nil && st.Kind != storage.KindFile {
-		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
-	}
+	defer p.close()
+	fd, _, err := p.open(unix.O_RDONLY)
 	if err != nil {
-		_ = o.Close()
 		return nil, err
 	}
-	return o, nil
+	return &file{os.NewFile(uintptr(fd), name)}, nil
 }
 
-// file is an open regular file.
-type file struct{ f *os.File }
+// file is an open regular file. Its Fd is valid until Close.
+type file struct{ *os.File }
 
-var _ storage.Object = (*file)(nil)
-
-func (o *file) ReadAt(p []byte, off int64) (int, error) { return o.f.ReadAt(p, off) }
-func (o *file) Close() error                            { return o.f.Close() }
-
-// Fd returns the file descriptor, which is valid until Close.
-func (o *file) Fd() uintptr { return o.f.Fd() }
-
-func (o *file) Stat() (storage.Stat, error) {
-	var st unix.Stat_t
-	conn, err := o.f.SyscallConn()
+func (o *file) Stat() (st storage.Stat, err error) {
+	conn, err := o.SyscallConn()
 	if err != nil {
 		return storage.Stat{}, err
 	}
 	var statErr error
-	err = conn.Control(func(fd uintptr) { statErr = unix.Fstat(int(fd), &st) })
-	if err = errors.Join(err, statErr); err != nil {
-		return storage.Stat{}, err
+	err = conn.Control(func(fd uintptr) { st, statErr = fstat(int(fd)) })
+	return st, cmp.Or(err, statErr)
+}
+
+// listBatch is how many names are read at once: as many as one system call returns of names as long as those of sessions.
+const listBatch = 256
+
+// List implements storage.Files. It opens the directory once, and a state takes one system call.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	d, err := s.openDir(dir)
+	if d == nil || err != nil {
+		return err
 	}
-	return statOf(&st), nil
+	defer d.Close()
+	at := ""
+	state := func() (storage.Stat, error) {
+		st, err := statAt(int(d.Fd()), at)
+		if err != nil {
+			err = &fs.PathError{Op: "stat", Path: filepath.Join(d.Name(), at), Err: err}
+		}
+		return st, err
+	}
+	if only != nil {
+		return listOnly(&at, only, state, f)
+	}
+	for {
+		entries, err := d.ReadDir(listBatch)
+		for _, e := range entries {
+			at = e.Name()
+			if !f(storage.Item{Name: at, Kind: kindOf(e.Type()), State: state}) {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// listOnly is List for those names; state returns the state of at.
+func listOnly(at *string, only []string, state func() (storage.Stat, error), f func(storage.Item) bool) (err error) {
+	var st storage.Stat
+	told := func() (storage.Stat, error) { return st, nil }
+	for _, *at = range only {
+		if st, err = state(); storage.IsMissing(err) {
+			continue
+		}
+		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: told}) {
+			return err
+		}
+	}
+	return nil
+}
+
+func kindOf(mode fs.FileMode) storage.Kind {
+	switch mode.Type() {
+	case 0:
+		return storage.KindFile
+	case fs.ModeDir:
+		return storage.KindDir
+	case fs.ModeSymlink:
+		return storage.KindLink
+	}
+	return storage.KindOther
+}
+
+// openDir opens a directory for listing. It returns nil for the storage's own directory if that is missing, which
+// makes the storage empty.
+func (s *Storage) openDir(dir string) (*os.File, error) {
+	name := "."
+	if dir != "" {
+		if name = dir; storage.CheckName(dir) != nil {
+			return nil, storage.CheckName(dir)
+		}
+	}
+	root, _, err := s.hold("")
+	if err != nil {
+		if dir == "" && storage.IsMissing(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	defer root.release()
+	path := filepath.Join(s.path, dir)
+	fd, err := s.openat(root.fd, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// ReadAhead implements storage.Files: it does nothing.
+func (s *Storage) ReadAhead([]string) {}
+
+const maxLinks = 40 // in a path, as in the kernel
+
+// resolvePath returns an absolute path without links. Trailing parts need not exist; a dangling link is resolved to
+// its target.
+func resolvePath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for range maxLinks {
+		real, err := filepath.EvalSymlinks(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return real, err
+		}
+		dir, base := filepath.Split(path)
+		if dir, err = resolvePath(filepath.Clean(dir)); err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, base)
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		path = target
+	}
+	return "", &fs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
 }

@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/internal/filelock"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -33,14 +36,65 @@ const (
 	lockSize = 64
 )
 
-// mutexKey identifies a file regardless of the Storage: two Storages may have the same directory.
-type mutexKey struct {
-	device, inode uint64 // of the directory
-	base          string
+// heldLocks are the locks that a storage holds or waits for.
+type heldLocks struct {
+	queue storage.FIFOMutexes[string] // by name: there is never more than one lock of a name
+
+	mu   sync.Mutex // guards the fields below
+	in   map[string]storage.Token
+	seen map[string]seenLock // locks of others, by the name that is locked
 }
 
-// fileMutexes are the FIFO mutexes of this process, shared by all storages, as the lock files are.
-var fileMutexes storage.FIFOMutexes[mutexKey]
+// dir returns the directory in which the lock of name is held, to which writes under the lock must go, and false if it is
+// not held.
+func (h *heldLocks) dir(name string) (storage.Token, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	dir, ok := h.in[name]
+	return dir, ok
+}
+
+// add notes that a lock is held.
+func (h *heldLocks) add(name string, dir storage.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.in == nil {
+		h.in = map[string]storage.Token{}
+	}
+	h.in[name] = dir
+	delete(h.seen, name)
+}
+
+func (h *heldLocks) remove(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.in, name)
+}
+
+// maxSeenLocks bounds how many locks are watched at a time. One that is forgotten is watched anew.
+const maxSeenLocks = 1000
+
+// seenLock is the lock of another as it was when we first saw it like that.
+type seenLock struct {
+	text  string
+	state storage.Token
+	since time.Time
+}
+
+// seenSince returns since when the lock of a name has been as it is now, as far as was seen.
+func (h *heldLocks) seenSince(name, text string, state storage.Token) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := h.seen[name]
+	if seen.text != text || seen.state != state {
+		seen = seenLock{text, state, time.Now()}
+		if h.seen == nil || len(h.seen) >= maxSeenLocks {
+			h.seen = map[string]seenLock{}
+		}
+		h.seen[name] = seen
+	}
+	return seen.since
+}
 
 // Lock implements storage.Journal with the client's protocol (docs/format.md, The client's lock): the outer lock of newer
 // clients, and the file `.<name>.lock` beside name, which need not exist itself. Goroutines of this process get the
@@ -54,7 +108,7 @@ var fileMutexes storage.FIFOMutexes[mutexKey]
 func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	ctx, cancel := storage.WithLimit(ctx)
 	defer cancel()
-	turn, leave, err := s.locks.queue.Lock(ctx, name)
+	queue, leave, err := s.locks.queue.Lock(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
@@ -64,52 +118,42 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 			leave()
 		}
 	}()
-	l, err := s.lock(ctx, name, turn)
+	if time.Since(queue.Turn) > lockTurn {
+		storage.Sleep(ctx, lockYield)
+		queue.Turn = time.Now()
+	}
+	l, err := s.lock(ctx, name)
 	for errors.Is(err, storage.ErrStale) && storage.Sleep(ctx, lockPoll) { // the directory was replaced during the wait
-		l, err = s.lock(ctx, name, turn)
+		l, err = s.lock(ctx, name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	taken = true
-	s.locks.add(name, l.owner.Token)
+	s.locks.add(name, l.dir.id)
 	return sync.OnceValue(func() error {
 		defer leave()
+		defer l.done()
 		s.locks.remove(name)
-		return l.release()
+		return l.remove()
 	}), nil
 }
 
-// lock takes the lock in the directory that the path currently leads to; turn is the FIFO mutex that the caller holds
-// in s.locks.queue. It fails with ErrStale if the directory is replaced meanwhile.
-func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex) (*lockFile, error) {
+// lock takes the lock in the directory that the path currently leads to. It fails with ErrStale if the directory is replaced
+// meanwhile. The caller must hold the FIFO mutex of the name.
+func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 	p, err := s.openParent(name)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := p.dirStat()
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	in, leave, err := fileMutexes.Lock(ctx, mutexKey{dir.Device, dir.Inode, p.base})
-	if err != nil {
-		p.close()
-		return nil, fmt.Errorf("%w: %s", err, name)
-	}
-	if time.Since(in.Turn) > lockTurn || time.Since(turn.Turn) > lockTurn {
-		storage.Sleep(ctx, lockYield)
-		in.Turn, turn.Turn = time.Now(), time.Now()
-	}
-	p.base = "." + p.base + ".lock"
-	l := &lockFile{nameAt: p, owner: dir, leave: leave, root: s.Path(), of: name}
+	l := &lockFile{nameAt: p.beside("." + p.base + ".lock")}
 	taken := false
 	defer func() {
 		if !taken { // also after a panic: clients could write no more
 			l.done()
 		}
 	}()
-	if l.gate, err = s.takeGate(ctx, path.Join(p.parent, p.base)); err != nil {
+	if err := l.takeGate(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.take(ctx); err != nil {
@@ -117,38 +161,94 @@ func (s *Storage) lock(ctx context.Context, name string, turn *storage.FIFOMutex
 	}
 	taken = true
 	if l.shared() {
-		s.locks.forget(name)
-		file := p
-		file.base, file.name = path.Base(name), name
-		file.refresh()
+		p.refresh()
 	}
 	return l, nil
 }
 
-// lockFile is an attempt to take a lock and, once that succeeded, the lock.
+// lockFile is an attempt to take a lock and, once that succeeded, the lock. The name of its nameAt is that of the session.
 type lockFile struct {
-	nameAt               // the lock file
-	owner  storage.Stat  // of the directory
-	fd     int           // the open file, so that its inode number is not reused
-	made   storage.Token // of the new file; only device and inode are compared
-	text   string        // the content that we wrote
-	gate   gate          // the outer lock
-	leave  func()        // unlocks the FIFO mutex
-	root   string        // the path of the Storage
-	seen   seenLock      // the lock of another that was met last
-	of     string        // the name that is locked
+	nameAt
+	fd     int             // the open file, so that its inode number is not reused
+	made   storage.Token   // of the new file; only device and inode are compared
+	text   string          // the content that we wrote
+	gates  []filelock.Lock // the outer lock, for each path of the storage
+	nobody map[int]bool    // what isNobodys answered
 }
 
+// done gives the outer lock back.
 func (l *lockFile) done() {
-	l.gate.release()
-	l.leave()
+	l.releaseGates()
 	l.close()
 }
 
-// release removes the lock file, gives the outer lock back and unlocks the FIFO mutex.
-func (l *lockFile) release() error {
-	defer l.done()
-	return l.remove()
+// Newer clients append under an outer lock alone, which the operating system keeps (docs/format.md, The client's
+// lock). So writers here take both, in the client's order: first the outer one, then the lock file. Both waits together
+// end after storage.LockLimit, as long as a client waits for either.
+
+// gateEnding is what the path of the outer lock has behind that of the lock file.
+const gateEnding = ".os"
+
+// AlsoAt tells under which other paths clients may know the storage's directory. Clients that go through different
+// links have different outer locks, so writers take the one of each path. Paths that lead elsewhere are left out. It
+// is called before the storage is used.
+func (s *Storage) AlsoAt(paths ...string) {
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil || slices.Contains(s.Paths(), abs) {
+			continue
+		}
+		if real, err := resolvePath(abs); err == nil && real == s.path {
+			s.links = append(s.links, abs)
+		}
+	}
+}
+
+// Paths returns the absolute paths under which clients may know the directory. The first is Path.
+func (s *Storage) Paths() []string { return append([]string{s.path}, s.links...) }
+
+// takeGate waits for the outer lock.
+func (l *lockFile) takeGate(ctx context.Context) error {
+	for {
+		held, err := l.tryGate()
+		if err != nil || held == "" {
+			return err
+		}
+		if !storage.Sleep(ctx, lockPoll) {
+			who := "a process that cannot be seen from here"
+			if pid := filelock.Holder(held); pid != 0 {
+				who = fmt.Sprintf("process %d", pid)
+			}
+			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, who)
+		}
+	}
+}
+
+// tryGate takes the outer lock of all paths, or none: then held is the path of one that another has. A path whose lock the
+// system does not let us have is left out: the lock file remains, as everywhere before.
+func (l *lockFile) tryGate() (held string, err error) {
+	for _, dir := range l.storage.Paths() {
+		path := filepath.Join(dir, storage.Dir(l.name), l.base) + gateEnding
+		gate, err := filelock.TryAcquire(path)
+		switch {
+		case err == nil:
+			l.gates = append(l.gates, gate)
+		case errors.Is(err, filelock.ErrHeld):
+			l.releaseGates()
+			return path, nil
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+			l.releaseGates()
+			return "", err // in a moment there may be one again
+		}
+	}
+	return "", nil
+}
+
+func (l *lockFile) releaseGates() {
+	for _, gate := range l.gates {
+		gate.Release()
+	}
+	l.gates = nil
 }
 
 // take waits for the lock.
@@ -197,36 +297,27 @@ func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
 
 // create creates the lock file, or fails with fs.ErrExist.
 func (l *lockFile) create() error {
-	fd, err := l.nameAt.create(l.base)
+	fd, err := l.nameAt.create()
 	if err != nil {
 		return l.fail("lock", err)
 	}
-	l.fd = fd
-	now := time.Now().UnixMilli()
-	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), now)
 	made, err := fstat(fd)
 	if err != nil {
 		_ = unix.Close(fd)
 		return err
 	}
-	l.made = made.Token
-	ourLocks.add(l.base, lockMade{now, l.owner.Token})
-	if made.UID != l.owner.UID || made.GID != l.owner.GID {
-		// A lock that root keeps works as well; it exists for milliseconds.
-		_ = giveToOwner(fd, l.owner)
+	l.fd, l.made, l.text = fd, made.Token, fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+	_ = giveToOwner(fd, l.was) // a lock that root keeps works as well; it exists for milliseconds
+	n, err := kernel.writeOnce(fd, []byte(l.text))
+	if err == nil && n < len(l.text) {
+		err = unix.ENOSPC // the one reason for which a file system accepts a part of 20 bytes
 	}
-	if n, err := kernel.writeOnce(fd, []byte(l.text)); err != nil || n < len(l.text) {
-		if err == nil {
-			err = unix.ENOSPC // the one reason for which a file system accepts a part of 20 bytes
-		}
+	if err == nil && l.shared() {
+		err = flush(fd) // else others see a lock without content, which soon counts as stale
+	}
+	if err != nil {
 		_ = l.remove()
 		return l.fail("lock", err)
-	}
-	if l.shared() {
-		if err := flush(fd); err != nil { // else others see a lock without content, which soon counts as stale
-			_ = l.remove()
-			return l.fail("lock", err)
-		}
 	}
 	return nil
 }
@@ -251,7 +342,7 @@ func (l *lockFile) remove() error {
 	case err != nil:
 		return err
 	}
-	if err := unix.Unlinkat(l.dirfd, l.base, 0); err != nil {
+	if err := l.unlink(); err != nil {
 		return l.fail("unlock", err)
 	}
 	return nil
@@ -269,7 +360,7 @@ func (l *lockFile) look() (held string, stale bool) {
 	if err != nil {
 		return l.heldBy(""), false
 	}
-	return l.heldBy(text), l.isStale(fd, text, st)
+	return l.heldBy(text), l.isStale(text, st)
 }
 
 func readLock(fd int) (string, error) {
@@ -299,7 +390,7 @@ func (l *lockFile) breakStale() bool {
 		return false // another of our processes is breaking it
 	} // other errors: a file system without flock; the other measures must suffice
 	text, err := readLock(fd)
-	if err != nil || !l.isStale(fd, text, st) || l.checkSame(st.Token) != nil {
+	if err != nil || !l.isStale(text, st) || l.checkSame(st.Token) != nil {
 		return false
 	}
 	return l.moveAway(st.Token)
@@ -307,16 +398,40 @@ func (l *lockFile) breakStale() bool {
 
 // moveAway removes the lock file if it is the file judged, and puts it back if it is another.
 func (l *lockFile) moveAway(judged storage.Token) bool {
-	aside := storage.TemporaryName(path.Base(l.name)) // hidden like a temporary file, in case we die here
-	if err := unix.Renameat(l.dirfd, l.base, l.dirfd, aside); err != nil {
+	aside := l.beside(storage.TemporaryName(path.Base(l.name))) // hidden like a temporary file, in case we die here
+	if err := unix.Renameat(l.dir.fd, l.base, l.dir.fd, aside.base); err != nil {
 		return false
 	}
-	moved := nameAt{dirfd: l.dirfd, base: aside, name: l.name}
-	if moved.checkSame(judged) != nil {
-		if kernel.renameNew(l.dirfd, aside, l.dirfd, l.base) != unix.EEXIST {
+	if aside.checkSame(judged) != nil {
+		if aside.renameNew(kernel, l.nameAt) != unix.EEXIST {
 			return false
 		} // a third process took the lock meanwhile: the owner will notice when it unlocks
 	}
-	_ = unix.Unlinkat(l.dirfd, aside, 0)
+	_ = aside.unlink()
 	return true
+}
+
+// Writers reports whether a process has a file open for writing at this moment, as a live client does
+// (docs/design.md section 4). Callers must hold Lock(name), so that a writer that takes the lock is not found in the middle
+// of its work. It asks for a read lease, which the kernel refuses exactly when the file is open for
+// writing anywhere on this machine (docs/format.md, What a running client has open). Without leases, or without the
+// permission for one, the state is unknown.
+//
+// The lease is given up at once. A process that opens the file for writing within these microseconds waits as long
+// (with O_NONBLOCK it gets EAGAIN), and we receive SIGIO, which the Go runtime ignores. This process keeps no session
+// open for writing except within Append and Replace.
+//
+// The error is that of Open.
+func (s *Storage) Writers(name string) (storage.WriterState, error) {
+	p, err := s.openParent(name)
+	if err != nil {
+		return storage.WritersUnknown, err
+	}
+	defer p.close()
+	fd, _, err := p.open(unix.O_RDONLY)
+	if err != nil {
+		return storage.WritersUnknown, err
+	}
+	defer unix.Close(fd)
+	return lease(fd, p.dir.remote), nil
 }

@@ -37,15 +37,9 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 		for range waiters {
 			all.Go(func() {
 				<-start
-				p, err := s.openParent("x.jsonl")
-				if !assert.NoError(t, err) {
-					return
-				}
-				defer p.close()
-				p.base = ".x.jsonl.lock"
+				l := lockFileOf(t, s)
 				ctx, cancel := context.WithTimeout(context.Background(), storagetest.Generous)
 				defer cancel()
-				l := &lockFile{nameAt: p}
 				if !assert.NoError(t, l.take(ctx)) {
 					return
 				}
@@ -66,12 +60,7 @@ func TestOneOfManyBreaksTheLock(t *testing.T) {
 // TestBreakStaleLooksAgain: another process took the lock between the check and the removal.
 func TestBreakStaleLooksAgain(t *testing.T) {
 	s := openTemp(t)
-	p, err := s.openParent("x.jsonl")
-	require.NoError(t, err)
-	defer p.close()
-	p.base = ".x.jsonl.lock"
-	l := &lockFile{nameAt: p}
-
+	l := lockFileOf(t, s)
 	assert.False(t, l.breakStale(), "there is none any more")
 	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", os.Getppid()))
 	assert.False(t, l.breakStale(), "somebody has it now")
@@ -92,12 +81,7 @@ func TestBreakStaleLooksAgain(t *testing.T) {
 // TestBreakingPutsBackAnothersLock: a program that does not use flock broke the stale lock first and took the lock.
 func TestBreakingPutsBackAnothersLock(t *testing.T) {
 	s := openTemp(t)
-	p, err := s.openParent("x.jsonl")
-	require.NoError(t, err)
-	defer p.close()
-	p.base = ".x.jsonl.lock"
-	l := &lockFile{nameAt: p}
-
+	l := lockFileOf(t, s)
 	writeDisk(t, s, "judged", "1:1\n")
 	judged := storagetest.Stat(t, s, "judged").Token
 	writeDisk(t, s, ".x.jsonl.lock", "2:2\n")

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,65 +37,30 @@ const (
 	holderGone
 )
 
-// seenLock is a lock as it was when we first saw it like that.
-type seenLock struct {
-	text    string
-	state   storage.Token
-	since   time.Time
-	nobodys func(pid int) bool // what isNobodys answered the first time
-}
-
-func newSeenLock(text string, state storage.Token) seenLock {
-	return seenLock{text, state, time.Now(), onceFor(isNobodys)}
-}
-
-// onceFor returns f with its first answer for good: a lock names one process. Waiters look at a lock every few milliseconds,
-// and looking through all processes of a busy machine takes longer than that. A holder that is gone does not come back, and
-// one that ends later is judged by the age of its lock.
-func onceFor(f func(pid int) bool) func(pid int) bool {
-	var once sync.Once
-	var answer bool
-	return func(pid int) bool {
-		once.Do(func() { answer = f(pid) })
-		return answer
+// isStale reports whether the existing lock, with this content, is stale. In a shared directory the clocks of two machines may
+// differ, and two processes have one PID: there only time that passed here counts.
+func (l *lockFile) isStale(text string, st storage.Stat) bool {
+	watched := time.Since(l.storage.locks.seenSince(l.name, text, st.Token))
+	h := l.holderOf(text, st.ModTime())
+	switch {
+	case l.shared():
+		return h != holderLives && watched > lockForeign
+	case h == holderUnclear:
+		return watched > lockWatch
 	}
-}
-
-// isStale reports whether the existing lock, open as fd and with this content, is stale. In a shared directory the clocks
-// of two machines may differ, and two processes have one PID: there only time that passed here counts.
-func (l *lockFile) isStale(fd int, text string, st storage.Stat) bool {
-	shared := l.shared()
-	if !shared && ourLocks.isCopy(l.base, text, l.owner.Token) {
-		return true
-	}
-	if shared {
-		l.seen = l.storage.locks.sighting(l.of)
-	}
-	if l.seen.text != text || l.seen.state != st.Token {
-		l.seen = newSeenLock(text, st.Token)
-		if shared {
-			l.storage.locks.see(l.of, l.seen)
-		}
-	}
-	h := holderOf(text, st.ModTime(), fd, l.seen.nobodys)
-	if shared {
-		return h != holderLives && time.Since(l.seen.since) > lockForeign
-	}
-	switch h {
-	case holderGone:
-		return true
-	case holderUnclear:
-		return time.Since(l.seen.since) > lockWatch
-	}
-	return false
+	return h == holderGone
 }
 
 // holderOf judges the holder of a lock by its content (docs/format.md, The client's lock). A malformed lock may still
-// be being written, and so may one without its newline, whose number may be cut short. nobodys is isNobodys.
-func holderOf(text string, modified time.Time, fd int, nobodys func(pid int) bool) holder {
+// be being written, and so may one without its newline, whose number may be cut short.
+func (l *lockFile) holderOf(text string, modified time.Time) holder {
 	pid, millis, ok := lockContent(text)
 	if ok {
-		h := processHolds(pid, later(time.UnixMilli(millis), modified), fd, nobodys)
+		made := time.UnixMilli(millis)
+		if modified.After(made) {
+			made = modified
+		}
+		h := l.processHolds(pid, made)
 		if h == holderLives || strings.HasSuffix(text, "\n") {
 			return h
 		}
@@ -111,18 +74,11 @@ func holderOf(text string, modified time.Time, fd int, nobodys func(pid int) boo
 	return holderLives
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
 // the lock, so that the lock is not one of this process.
-func processHolds(pid int, made time.Time, fd int, nobodys func(pid int) bool) holder {
+func (l *lockFile) processHolds(pid int, made time.Time) holder {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-		if isRemote(fd) || !nobodys(pid) {
+		if l.dir.remote || !l.isNobodys(pid) {
 			return foreignHolds(made)
 		}
 		return holderGone
@@ -132,7 +88,7 @@ func processHolds(pid int, made time.Time, fd int, nobodys func(pid int) bool) h
 		return holderUnclear // the PID was given to another process
 	}
 	if pid == os.Getpid() {
-		return foreignHolds(made) // or this process could not remove it
+		return foreignHolds(made) // that of another container, a copy of one of ours, or one that could not be removed
 	}
 	return holderLives
 }
@@ -143,6 +99,18 @@ func foreignHolds(made time.Time) holder {
 		return holderLives
 	}
 	return holderUnclear
+}
+
+// isNobodys is isNobodys with its first answer for good: a lock names one process. Waiters look at a lock every few
+// milliseconds, and looking through all processes of a busy machine takes longer than that. A holder that is gone does not come
+// back, and one that ends later is judged by the age of its lock.
+func (l *lockFile) isNobodys(pid int) bool {
+	answer, known := l.nobody[pid]
+	if !known {
+		answer = isNobodys(pid)
+		l.nobody = map[int]bool{pid: answer}
+	}
+	return answer
 }
 
 // isNobodys reports whether no process of this machine, in whatever PID namespace, has a PID that none in ours has.
@@ -181,5 +149,5 @@ func (l *lockFile) heldBy(text string) string {
 		who = fmt.Sprintf("process %d", pid)
 	}
 	return fmt.Sprintf(" (held by %s; if no client or mount is writing to the session, remove %s)",
-		who, filepath.Join(l.root, filepath.FromSlash(path.Dir(l.name)), l.base))
+		who, filepath.Join(l.storage.path, storage.Dir(l.name), l.base))
 }

@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,10 +31,8 @@ import (
 //  4. unlink of the link.
 //
 // A move that is killed leaves the link of one of these steps. The next move of the file takes it away or goes on from
-// there; one that nothing is beside any more goes with the next replacement in its directory (sweep).
-func (s *Storage) Move(name, to, suffix string) error { return s.moveWith(kernel, name, to, suffix) }
-
-func (s *Storage) moveWith(sys calls, name, to, suffix string) error {
+// there; one that is left of the last step does no harm.
+func (s *Storage) Move(name, to, suffix string) error {
 	from, err := s.openParentToWrite(name)
 	if err != nil {
 		return err
@@ -44,26 +43,21 @@ func (s *Storage) moveWith(sys calls, name, to, suffix string) error {
 		return err
 	}
 	defer into.close()
-	m := &move{sys: sys, file: from, newFile: into, dir: from.named(strings.TrimSuffix(name, suffix)), newDir: into.named(strings.TrimSuffix(to, suffix))}
+	m := &move{file: from, newFile: into, dir: from.without(suffix), newDir: into.without(suffix)}
 	if err := m.check(suffix); err != nil {
 		return err
 	}
-	if err := m.run(); err != nil {
-		return err
-	}
-	into.sweepIfDue()
-	return nil
+	return m.run()
 }
 
-// named returns another name in the same directory. It is closed with p.
-func (p nameAt) named(name string) nameAt {
-	p.base, p.name = path.Base(name), name
+// without returns the name without its ending. It is closed with p.
+func (p nameAt) without(suffix string) nameAt {
+	p.base, p.name = strings.TrimSuffix(p.base, suffix), strings.TrimSuffix(p.name, suffix)
 	return p
 }
 
 // move is one call of Move.
 type move struct {
-	sys           calls
 	file, newFile nameAt
 	dir, newDir   nameAt
 	// takes says that there is a directory beside the file; gone that it has its new name, from a move that was killed.
@@ -128,7 +122,7 @@ func (m *move) bringBack(is string) error {
 		return err
 	}
 	defer at.close()
-	if err := m.exchange(at, m.dir); err != nil {
+	if err := exchange(at, m.dir); err != nil {
 		return err
 	}
 	return at.removeLink(m.dir.linkTo(is))
@@ -147,12 +141,11 @@ func (p nameAt) free() error {
 
 // removeLink removes the name if it is a link with one of these texts.
 func (p nameAt) removeLink(texts ...string) error {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(p.dirfd, p.base, buf)
-	if err != nil || !slices.Contains(texts, string(buf[:n])) {
+	text, err := p.readlink()
+	if err != nil || !slices.Contains(texts, text) {
 		return nil // another file, or none
 	}
-	if err := retry(func() error { return unix.Unlinkat(p.dirfd, p.base, 0) }); err != nil {
+	if err := p.unlink(); err != nil {
 		return p.fail("remove the link", err)
 	}
 	return nil
@@ -160,22 +153,20 @@ func (p nameAt) removeLink(texts ...string) error {
 
 // makeLink makes the name a link.
 func (p nameAt) makeLink(text string) error {
-	if err := retry(func() error { return unix.Symlinkat(text, p.dirfd, p.base) }); err != nil {
+	if err := retry(func() error { return unix.Symlinkat(text, p.dir.fd, p.base) }); err != nil {
 		return p.fail("link", err)
 	}
-	if dir, err := p.dirStat(); err == nil && os.Geteuid() == 0 {
-		_ = unix.Fchownat(p.dirfd, p.base, int(dir.UID), int(dir.GID), unix.AT_SYMLINK_NOFOLLOW) // it is there for a moment
+	if os.Geteuid() == 0 { // it is there for a moment
+		_ = unix.Fchownat(p.dir.fd, p.base, int(p.was.UID), int(p.was.GID), unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return nil
 }
 
-// linkMark ends the texts of Move's links. They lead to the same directory without it; by it they are known as Move's.
-const linkMark = "/."
-
-// linkTo returns the text of a link in p's directory that leads to a path below the storage's root.
+// linkTo returns the text of a link in p's directory that leads to a path below the storage's root. It ends in the directory
+// itself, which other programs do not write, so that no link of theirs is taken for ours.
 func (p nameAt) linkTo(target string) string {
-	text, _ := filepath.Rel("/"+p.parent, "/"+target) // both are absolute
-	return text + linkMark
+	text, _ := filepath.Rel("/"+storage.Dir(p.name), "/"+target) // both are absolute
+	return text + "/."
 }
 
 // run carries out the move.
@@ -207,7 +198,7 @@ func (m *move) takeDirectory() error {
 	if err := m.newDir.makeLink(m.link()); err != nil {
 		return err
 	}
-	if err := m.exchange(m.newDir, m.dir); err != nil {
+	if err := exchange(m.newDir, m.dir); err != nil {
 		return undone(err, m.newDir.removeLink(m.link()))
 	}
 	// Before the file gets its new name: a loss of power must not leave it without its directory.
@@ -222,7 +213,7 @@ func (m *move) giveBack(why error) error {
 	if !m.takes || m.gone {
 		return why
 	}
-	err := m.exchange(m.newDir, m.dir)
+	err := exchange(m.newDir, m.dir)
 	if err == nil {
 		err = m.newDir.removeLink(m.link())
 	}
@@ -238,40 +229,53 @@ func undone(why, err error) error {
 }
 
 // exchange swaps two names.
-func (m *move) exchange(a, b nameAt) error {
-	err := retry(func() error { return m.sys.renameat2(a.dirfd, a.base, b.dirfd, b.base, renameExchange) })
-	switch err {
+func exchange(a, b nameAt) error {
+	switch err := a.exchange(b); err {
 	case nil:
 		return nil
-	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP:
+	case unix.ENOTSUP:
 		return fmt.Errorf("%w: this file system cannot exchange two names, which it takes to move a session with its artifacts", unix.EOPNOTSUPP)
+	default:
+		return b.fail("move", err)
 	}
-	return b.fail("move", err)
 }
 
 // moveFile gives the file its new name. It takes that back if one of the directories was replaced meanwhile.
 func (m *move) moveFile() error {
-	if err := m.sys.renameTo(m.file, m.newFile); err != nil {
+	if err := m.file.renameTo(m.newFile); err != nil {
 		return err
 	}
 	if err := errors.Join(m.file.checkDir(), m.newFile.checkDir()); err != nil {
-		return undone(err, m.sys.renameTo(m.newFile, m.file))
+		return undone(err, m.newFile.renameTo(m.file))
 	}
 	return nil
 }
 
 // renameTo is renameNew for a file that moves.
-func (c calls) renameTo(from, to nameAt) error {
-	if err := c.renameNew(from.dirfd, from.base, to.dirfd, to.base); err != nil {
-		return from.fail("move", err)
+func (p nameAt) renameTo(to nameAt) error {
+	if err := p.renameNew(p.storage.sys, to); err != nil {
+		return p.fail("move", err)
 	}
 	return nil
 }
 
 // sync makes the names in both directories durable.
 func (m *move) sync() error {
-	if err := m.newFile.syncDir(m.sys); err != nil {
+	return cmp.Or(m.newFile.syncDir(), m.file.syncDir())
+}
+
+// HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken.
+func (s *Storage) HardLink(name, second string) error {
+	if storage.CheckName(second) != nil || path.Dir(second) != path.Dir(name) {
+		return fmt.Errorf("%w: %s is not beside %s", storage.ErrBadName, second, name)
+	}
+	p, err := s.openParent(name)
+	if err != nil {
 		return err
 	}
-	return m.file.syncDir(m.sys)
+	defer p.close()
+	if err := retry(func() error { return unix.Linkat(p.dir.fd, p.base, p.dir.fd, path.Base(second), 0) }); err != nil {
+		return p.fail("link", err)
+	}
+	return nil
 }

@@ -142,7 +142,9 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 				return err
 			}
 			sys.fsync = func(fd int) error { whole(); return unix.Fsync(fd) }
-			err := s.moveWith(sys, "a/x.jsonl", "b/x.jsonl", ".jsonl")
+			s.sys = sys
+			err := s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl")
+			s.sys = kernel
 			switch {
 			case fails == 0, fails == 2 && why == unix.EINVAL: // without RENAME_NOREPLACE
 				require.NoError(t, err)
@@ -172,7 +174,8 @@ func TestMoveFromReplacedDirectory(t *testing.T) {
 			}
 			return renameat2(fromDir, from, toDir, to, flags)
 		}
-		require.ErrorIs(t, s.moveWith(sys, "a/x.jsonl", "b/x.jsonl", ".jsonl"), storage.ErrStale)
+		s.sys = sys
+		require.ErrorIs(t, s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl"), storage.ErrStale)
 		at := "a"
 		if dir == "a" {
 			at = "away"

@@ -14,88 +14,75 @@ import (
 
 // moveIn gives the file its name, if the name still refers to the file expect (or to none if expect is zero) and the
 // path still leads to the directory. A new file never replaces another, even one created at this moment.
-func (t *temporary) moveIn(sys calls, expect storage.Token) error {
+func (t *temporary) moveIn(expect storage.Token) error {
 	if err := t.checkDir(); err != nil {
 		return err
 	}
 	if (expect == storage.Token{}) {
-		return t.moveInNew(sys)
+		return t.moveInNew()
 	}
-	if err := t.setAside(); err != nil {
-		return err
+	// From the exchange of the two names on, the name is that of the replaced file, in which somebody's lines may be that are
+	// nowhere else. So it is one by which sweep does not know it.
+	aside := t.beside(storage.AsideName(t.base))
+	if err := t.temp.renameNew(kernel, aside); err != nil {
+		return t.fail("rename the replacement of", err)
 	}
-	err := t.exchange(sys)
+	t.temp = aside
+	err := t.temp.exchange(t.nameAt)
 	switch err {
 	case nil:
-		return t.checkExchanged(sys, expect)
-	case unix.EINVAL, unix.ENOSYS, unix.ENOTSUP: // a file system without RENAME_EXCHANGE
-		if err = retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, 0) }); err == nil {
-			t.tempBase = ""
+		return t.checkExchanged(expect)
+	case unix.ENOTSUP:
+		err = retry(func() error { return t.storage.sys.renameat2(t.dir.fd, t.temp.base, t.dir.fd, t.base, 0) })
+		if err == nil {
+			t.temp.base = ""
 			return nil
 		}
 	}
 	return t.fail("rename into", err)
 }
 
-func (t *temporary) moveInNew(sys calls) error {
-	switch err := sys.renameNew(t.dirfd, t.tempBase, t.dirfd, t.base); {
+func (t *temporary) moveInNew() error {
+	switch err := t.temp.renameNew(t.storage.sys, t.nameAt); {
 	case err == unix.EEXIST:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, t.name, fs.ErrExist)
 	case err != nil:
 		return t.fail("rename into", err)
 	}
-	t.tempBase = ""
+	t.temp.base = ""
 	err := t.checkDir()
-	if err != nil && t.isAt(t.base) {
-		t.tempBase = t.base // so that discard removes it
+	if err != nil && t.isAt(t.nameAt) {
+		t.temp = t.nameAt // so that discard removes it
 	}
 	return err
 }
 
-// isAt reports whether base in the directory refers to this file.
-func (t *temporary) isAt(base string) bool {
+// isAt reports whether a name refers to this file.
+func (t *temporary) isAt(p nameAt) bool {
 	st, err := fstat(t.fd)
-	return err == nil && nameAt{dirfd: t.dirfd, base: base, name: t.name}.checkSame(st.Token) == nil
+	return err == nil && p.checkSame(st.Token) == nil
 }
 
-// exchange swaps the names of the temporary file and the old one, so that nothing is lost if the old one is not the
-// expected one.
-func (t *temporary) exchange(sys calls) error {
-	return retry(func() error { return sys.renameat2(t.dirfd, t.tempBase, t.dirfd, t.base, renameExchange) })
-}
-
-// checkExchanged undoes an exchange if the old file is not the expected one or the directory was replaced.
-func (t *temporary) checkExchanged(sys calls, expect storage.Token) error {
-	err := nameAt{dirfd: t.dirfd, base: t.tempBase, name: t.name}.checkSame(expect)
+// checkExchanged undoes an exchange, with which nothing is lost, if the old file is not the expected one or the directory
+// was replaced.
+func (t *temporary) checkExchanged(expect storage.Token) error {
+	err := t.temp.checkSame(expect)
 	if err == nil {
 		err = t.checkDir()
 	}
 	if err == nil {
-		_ = unix.Unlinkat(t.dirfd, t.tempBase, 0) // before the directory is synced
-		t.tempBase = ""
+		_ = t.temp.unlink() // before the directory is synced
+		t.temp.base = ""
 		return nil
 	}
-	if undo := t.exchange(sys); undo != nil {
-		t.tempBase = "" // what has that name now is not ours to remove
+	if undo := t.temp.exchange(t.nameAt); undo != nil {
+		t.temp.base = "" // what has that name now is not ours to remove
 		return fmt.Errorf("%w (and not taken back: %v)", err, undo)
 	}
-	if !t.isAt(t.tempBase) {
-		t.tempBase = ""
+	if !t.isAt(t.temp) {
+		t.temp.base = ""
 	}
 	return err
-}
-
-// renameNew renames a file and fails with EEXIST if to exists, also on file systems without RENAME_NOREPLACE.
-func (c calls) renameNew(fromDir int, from string, toDir int, to string) error {
-	err := retry(func() error { return c.renameat2(fromDir, from, toDir, to, renameNoReplace) })
-	if err != unix.EINVAL && err != unix.ENOSYS {
-		return err
-	}
-	if err := unix.Linkat(fromDir, from, toDir, to, 0); err != nil {
-		return err
-	}
-	_ = unix.Unlinkat(fromDir, from, 0)
-	return nil
 }
 
 // This file saves what programs without the lock append to a file while it is replaced: between the last stat and the
@@ -114,16 +101,16 @@ const (
 
 // carryOver appends to the new file what was appended to the replaced one beyond offset from, its size when it was
 // read. It waits for programs that have the replaced file open; no other can open it, since it has no name.
-func (t *temporary) carryOver(sys calls, from int64) {
+func (t *temporary) carryOver(from int64) {
 	if t.old < 0 {
 		return
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
 		// Ask for the lease before reading: a program that has closed the file by now has written all it will.
-		state := lease(t.old)
+		state := lease(t.old, t.dir.remote)
 		waited := time.Since(start)
 		last := state == storage.WritersNone || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
-		n, err := t.carry(sys, from, last)
+		n, err := t.carry(from, last)
 		if err != nil {
 			slog.Error("what another program wrote to a session while it was replaced is lost", "session", t.name, "err", err)
 			return
@@ -140,7 +127,7 @@ func (t *temporary) carryOver(sys calls, from int64) {
 
 // carry appends the replaced file's bytes from offset from on, only whole lines unless all is set. It returns how
 // many bytes it appended.
-func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err error) {
+func (t *temporary) carry(from int64, all bool) (done int64, err error) {
 	st, err := fstat(t.old)
 	if err != nil || st.Size <= from {
 		return 0, err
@@ -157,7 +144,7 @@ func (t *temporary) carry(sys calls, from int64, all bool) (done int64, err erro
 	if _, err := unix.FcntlInt(uintptr(t.fd), unix.F_SETFL, unix.O_APPEND); err != nil {
 		return 0, err
 	}
-	w := descriptorWriter{sys: sys, fd: t.fd}
+	w := descriptorWriter{t.storage.sys, t.fd}
 	written, err := w.Write(more)
 	return int64(written), err
 }

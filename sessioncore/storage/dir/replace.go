@@ -2,12 +2,12 @@ package dir
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+	"log/slog"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,10 +18,15 @@ import (
 const (
 	// replaceBuffer collects the lines of a rewrite into large writes.
 	replaceBuffer = 64 << 10
+	// sweepAge is how old a temporary file must be to be removed: far more than the moment between its creation and its
+	// lock.
+	sweepAge = time.Minute
+	// sweepEvery is how often a directory is looked through, as it may be large.
+	sweepEvery = time.Hour
 	// aclName is the extended attribute in which Linux keeps an access control list.
 	aclName = "system.posix_acl_access"
-	// attributeLimit is the maximum size of an extended attribute, and of the list of their names (XATTR_SIZE_MAX).
-	attributeLimit = 64 << 10
+	// aclLimit is the maximum size of an extended attribute (XATTR_SIZE_MAX).
+	aclLimit = 64 << 10
 )
 
 // Replace implements storage.Journal: it writes a temporary file in the same directory, calls fsync, renames it over name if
@@ -34,21 +39,8 @@ const (
 // error nothing has changed, with one exception: if only the directory's fsync fails, the file is replaced already, the Stat
 // returned is the new file's, and the rename may not survive a crash.
 func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	return s.replaceWith(kernel, name, r)
-}
-
-func (s *Storage) replaceWith(sys calls, name string, r storage.Replacement) (storage.Stat, error) {
 	if r.Write == nil {
-		st, err := s.overwrite(sys, name, r)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return st, err
-		}
-		obj, err := s.Open(name) // a file system that adds to files and writes nowhere else
-		if err != nil {
-			return storage.Stat{}, err
-		}
-		defer obj.Close()
-		r.Write = func(out io.Writer) error { return copyBetween(out, r.Head, obj, r.Tail) }
+		return s.overwrite(name, r)
 	}
 	p, err := s.openParentToWrite(name)
 	if storage.IsMissing(err) && r.Expect == (storage.Token{}) {
@@ -59,24 +51,13 @@ func (s *Storage) replaceWith(sys calls, name string, r storage.Replacement) (st
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	return p.replace(sys, r)
-}
-
-// copyBetween writes a head, what a file has behind as many bytes, and a tail.
-func copyBetween(out io.Writer, head []byte, obj storage.Object, tail []byte) error {
-	st, err := obj.Stat()
-	if err != nil {
-		return err
-	}
-	at := int64(len(head))
-	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(head), io.NewSectionReader(obj, at, st.Size-at), bytes.NewReader(tail)))
-	return err
-}
-
-// replace replaces the name by another file. It closes p.
-func (p nameAt) replace(sys calls, r storage.Replacement) (storage.Stat, error) {
-	expect := r.Expect
 	defer p.close()
+	return p.replace(r)
+}
+
+// replace replaces the name by another file.
+func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
+	expect := r.Expect
 	if err := p.expect(expect); err != nil { // before the work, and again after it
 		return storage.Stat{}, err
 	}
@@ -85,10 +66,8 @@ func (p nameAt) replace(sys calls, r storage.Replacement) (storage.Stat, error) 
 		return storage.Stat{}, err
 	}
 	defer t.discard() // also if write panics
-	if p.storage.swept.due(t.owner.Token) {
-		p.sweep()
-	}
-	if err := t.fill(sys, r.Write); err != nil {
+	p.sweep()
+	if err := t.fill(r.Write); err != nil {
 		return storage.Stat{}, err
 	}
 	if err := t.takeAttributes(expect); err != nil {
@@ -99,33 +78,33 @@ func (p nameAt) replace(sys calls, r storage.Replacement) (storage.Stat, error) 
 			return storage.Stat{}, err
 		}
 	}
-	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
-		return storage.Stat{}, p.fail("fsync the replacement of", err)
+	if err := t.sync(); err != nil {
+		return storage.Stat{}, err
 	}
 	if r.Ready != nil {
-		if expect, err = t.complete(sys, expect, r.Ready); err != nil {
+		if expect, err = t.complete(expect, r.Ready); err != nil {
 			return storage.Stat{}, err
 		}
 	}
 	if err := p.expect(expect); err != nil {
 		return storage.Stat{}, err
 	}
-	if err := t.moveIn(sys, expect); err != nil {
+	if err := t.moveIn(expect); err != nil {
 		return storage.Stat{}, err
 	}
 	if r.Ready != nil {
-		t.carryOver(sys, expect.Size)
+		t.carryOver(expect.Size)
 	}
 	st, err := fstat(t.fd)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	return st, p.syncDir(sys)
+	return st, p.syncDir()
 }
 
 // complete calls ready and makes durable what that adds. It returns the token that the old file must have now.
-func (t *temporary) complete(sys calls, expect storage.Token, ready storage.Ready) (now storage.Token, err error) {
-	err = t.fill(sys, func(more io.Writer) error {
+func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now storage.Token, err error) {
+	err = t.fill(func(more io.Writer) error {
 		now, err = ready(more)
 		return err
 	})
@@ -135,10 +114,7 @@ func (t *temporary) complete(sys calls, expect storage.Token, ready storage.Read
 	if err := t.takeAttributes(now); err != nil { // a change of them shows in the token too
 		return now, err
 	}
-	if err := retry(func() error { return sys.fsync(t.fd) }); err != nil {
-		return now, t.fail("fsync the replacement of", err)
-	}
-	return now, nil
+	return now, t.sync()
 }
 
 // expect fails with ErrStale unless the name's token is token.
@@ -165,20 +141,15 @@ func (p nameAt) expect(token storage.Token) error {
 // temporary is the new file of a replacement; its nameAt is the name to be replaced.
 type temporary struct {
 	nameAt
-	fd       int
-	old      int          // the file to be replaced, open for reading; -1 if none
-	tempBase string       // current name of the new file, removed by discard; "" if none
-	owner    storage.Stat // of the directory
+	fd   int
+	old  int    // the file to be replaced, open for reading; -1 if none
+	temp nameAt // current name of the new file, removed by discard; its base is "" if none
 }
 
 func (p nameAt) temporary() (*temporary, error) {
-	dir, err := fstat(p.dirfd)
-	if err != nil {
-		return nil, err
-	}
-	t := &temporary{nameAt: p, tempBase: storage.TemporaryName(p.base), owner: dir, old: -1}
-	t.fd, err = p.create(t.tempBase)
-	if err != nil {
+	t := &temporary{nameAt: p, temp: p.beside(storage.TemporaryName(p.base)), old: -1}
+	var err error
+	if t.fd, err = t.temp.create(); err != nil {
 		return nil, p.fail("create the replacement of", err)
 	}
 	// While we live, see sweep. A file system without such locks keeps what is left behind.
@@ -186,20 +157,10 @@ func (p nameAt) temporary() (*temporary, error) {
 	return t, nil
 }
 
-// create creates a file of mode 0600, open for reading and writing. It fails with EEXIST if base exists.
-func (p nameAt) create(base string) (fd int, err error) {
-	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	err = retry(func() error {
-		fd, err = unix.Openat(p.dirfd, base, flags, storage.FileMode)
-		return err
-	})
-	return fd, err
-}
-
 // discard closes the file, and removes it unless it was moved in.
 func (t *temporary) discard() {
-	if t.tempBase != "" {
-		_ = unix.Unlinkat(t.dirfd, t.tempBase, 0)
+	if t.temp.base != "" {
+		_ = t.temp.unlink()
 	}
 	_ = unix.Close(t.fd)
 	if t.old >= 0 {
@@ -208,13 +169,21 @@ func (t *temporary) discard() {
 }
 
 // fill writes the content. The buffer keeps an error even if write ignores it.
-func (t *temporary) fill(sys calls, write func(io.Writer) error) error {
-	w := bufio.NewWriterSize(&descriptorWriter{sys: sys, fd: t.fd}, replaceBuffer)
+func (t *temporary) fill(write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(&descriptorWriter{t.storage.sys, t.fd}, replaceBuffer)
 	if err := write(w); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
 		return t.fail("write the replacement of", err)
+	}
+	return nil
+}
+
+// sync makes the content durable.
+func (t *temporary) sync() error {
+	if err := retry(func() error { return t.storage.sys.fsync(t.fd) }); err != nil {
+		return t.fail("fsync the replacement of", err)
 	}
 	return nil
 }
@@ -242,7 +211,7 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 // owner comes first and the mode last, so that no more users can read the file meanwhile than in the end.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
-		if err := giveToOwner(t.fd, t.owner); err != nil {
+		if err := giveToOwner(t.fd, t.was); err != nil {
 			return t.fail("chown the replacement of", err)
 		}
 		return t.setMode(storage.FileMode)
@@ -264,9 +233,6 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err := keepACL(old, t.fd); err != nil {
 		return t.fail("keep the access control list of", err)
 	}
-	if err := keepUserAttributes(old, t.fd); err != nil {
-		return t.fail("keep the extended attributes of", err)
-	}
 	return t.setMode(was.Mode)
 }
 
@@ -282,7 +248,7 @@ func (t *temporary) setMode(mode uint32) error {
 func (t *temporary) setTime(modified time.Time) error {
 	at := unix.NsecToTimespec(modified.UnixNano())
 	err := retry(func() error {
-		return unix.UtimesNanoAt(t.dirfd, t.tempBase, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(t.dir.fd, t.temp.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 	})
 	if err != nil {
 		return t.fail("set the time of", err)
@@ -293,7 +259,7 @@ func (t *temporary) setTime(modified time.Time) error {
 // keepACL copies the access control list, or removes it if from has none: a default ACL of the directory may have
 // given the new file one, and without its list a file's group bits would grant more than they did.
 func keepACL(from, to int) error {
-	list := make([]byte, attributeLimit)
+	list := make([]byte, aclLimit)
 	n, err := unix.Fgetxattr(from, aclName, list)
 	switch err {
 	case nil:
@@ -307,27 +273,38 @@ func keepACL(from, to int) error {
 	return err
 }
 
-// keepUserAttributes copies the extended attributes that users set. A file system without them has none to lose.
-func keepUserAttributes(from, to int) error {
-	list, value := make([]byte, attributeLimit), make([]byte, attributeLimit)
-	n, err := unix.Flistxattr(from, list)
-	if err == unix.ENOTSUP || err == unix.ENOSYS {
-		return nil
+// A process that is killed leaves the temporary file behind that it was writing. A later replacement in the directory
+// removes it: a temporary file is locked (flock) as long as its process lives, wherever that is.
+
+// sweep removes the temporary files of dead processes from the directory, now and then. An error leaves them there.
+func (p nameAt) sweep() {
+	last, now := p.dir.swept.Load(), time.Now().Unix()
+	if now-last < int64(sweepEvery/time.Second) || !p.dir.swept.CompareAndSwap(last, now) {
+		return
 	}
+	fd, err := p.storage.openat(p.dir.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return err
+		return
 	}
-	for name := range strings.SplitSeq(string(list[:n]), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
-			continue
-		}
-		n, err := unix.Fgetxattr(from, name, value)
-		if err == nil {
-			err = unix.Fsetxattr(to, name, value[:n], 0)
-		}
-		if err != nil {
-			return err
+	dir := os.NewFile(uintptr(fd), p.name)
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, base := range names {
+		if storage.IsTemporaryName(base) && p.beside(base).removeStale() {
+			slog.Info("a temporary file of a killed process was removed", "file", base, "beside", p.name)
 		}
 	}
-	return nil
+}
+
+// removeStale removes a temporary file if its process is dead.
+func (p nameAt) removeStale() bool {
+	fd, st, err := p.open(unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if time.Since(st.ModTime()) < sweepAge || unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	return p.checkSame(st.Token) == nil && p.unlink() == nil
 }

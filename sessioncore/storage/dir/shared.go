@@ -33,24 +33,18 @@ func (s *Storage) SetSharing(how Sharing) { s.sharing = how }
 
 // Shared reports whether the directory that is there now counts as shared. A missing one does not.
 func (s *Storage) Shared() bool {
-	d, _, err := s.root.get()
+	d, _, err := s.hold("")
 	if err != nil {
 		return false
 	}
 	defer d.release()
-	return s.shares(d)
-}
-
-func (s *Storage) shares(d *heldDir) bool {
-	return s.sharing == SharingAlways || s.sharing == SharingDetected && d.remote
+	return nameAt{storage: s, dir: d}.shared()
 }
 
 // shared reports whether the directory of the name counts as shared.
 func (p nameAt) shared() bool {
-	if p.held != nil {
-		return p.storage.shares(p.held)
-	}
-	return p.storage.shares(&heldDir{remote: isShared(p.dirfd)})
+	how := p.storage.sharing
+	return how == SharingAlways || how == SharingDetected && p.dir.remote
 }
 
 // askAgain is for how long the state of a file in a shared directory is known: a crawler asks for it thousands of times a
@@ -78,7 +72,7 @@ func (a *asked) due(name string) bool {
 // look is stat, of a server that was not asked for this name a moment ago: what it says.
 func (p nameAt) look() (storage.Stat, error) {
 	if p.shared() && p.storage.asked.due(p.name) {
-		if st, err := statNow(p.dirfd, p.base); err != unix.ENOSYS {
+		if st, err := statNow(p.dir.fd, p.base); err != unix.ENOSYS {
 			if err != nil {
 				return storage.Stat{}, p.fail("stat", err)
 			}

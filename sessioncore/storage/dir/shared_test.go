@@ -178,9 +178,9 @@ func TestSharedLocks(t *testing.T) {
 				_, err := s.Lock(t.Context(), "x.jsonl")
 				require.ErrorIs(t, err, storage.ErrLocked)
 			}
-			seen := s.locks.sighting("x.jsonl")
+			seen := s.locks.seen["x.jsonl"]
 			seen.since = time.Now().Add(-lockForeign)
-			s.locks.see("x.jsonl", seen)
+			s.locks.seen["x.jsonl"] = seen
 			unlock := storagetest.Lock(t, s, "x.jsonl")
 			assert.Empty(t, s.locks.seen)
 			require.NoError(t, unlock())

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,31 +55,6 @@ func TestSweep(t *testing.T) {
 	require.FileExists(t, again, "a directory is not looked through for each replacement")
 }
 
-// TestSweepLinks: the links of killed moves go with the next replacement in their directory, or the next move into it,
-// unless they are young or in use. Those of others stay.
-func TestSweepLinks(t *testing.T) {
-	others := []string{"a/elsewhere -> ../b/another/.", "a/users -> ../b/users", "a/x -> ../b/x/.", "a/young -> ../b/young/."}
-	left := []string{"a/gone -> ../b/gone/.", "a/self -> ../a/self/."}
-	for name, sweep := range map[string]func(t *testing.T, s *Storage){
-		"replacement": func(t *testing.T, s *Storage) {
-			_, err := s.Replace("a/x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "a/x.jsonl").Token, Write: storagetest.Content("two\n")})
-			require.NoError(t, err)
-		},
-		"move": func(t *testing.T, s *Storage) { require.NoError(t, s.Move("c/y.jsonl", "a/y.jsonl", ".jsonl")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := movable(t, slices.Concat(others, left, []string{"a/x.jsonl", "b/users/1.log", "b/gone/1.log", "b/x/1.log", "c/y.jsonl"})...)
-			then := unix.NsecToTimeval(time.Now().Add(-2 * sweepAge).UnixNano())
-			for _, link := range []string{"elsewhere", "users", "x", "gone", "self"} {
-				require.NoError(t, unix.Lutimes(pathOf(s, "a/"+link), []unix.Timeval{then, then}))
-			}
-			sweep(t, s)
-			is := slices.DeleteFunc(s.tree(t), func(name string) bool { return !strings.Contains(name, "->") })
-			require.Equal(t, others, is)
-		})
-	}
-}
-
 // TestTemporaryIsLocked: while a replacement is written, nobody takes its file for one of a dead process.
 func TestTemporaryIsLocked(t *testing.T) {
 	s := openTemp(t)
@@ -91,13 +64,12 @@ func TestTemporaryIsLocked(t *testing.T) {
 	defer p.close()
 	tmp, err := p.temporary()
 	require.NoError(t, err)
-	path := filepath.Join(s.Path(), tmp.tempBase)
+	path := filepath.Join(s.Path(), tmp.temp.base)
 	then := time.Now().Add(-2 * sweepAge)
 	require.NoError(t, os.Chtimes(path, then, then))
-	require.False(t, p.removeStale(tmp.tempBase))
+	require.False(t, tmp.temp.removeStale())
 	require.FileExists(t, path)
-	base := tmp.tempBase
 	require.NoError(t, unix.Close(tmp.fd)) // as the end of its process does
-	require.True(t, p.removeStale(base))
+	require.True(t, tmp.temp.removeStale())
 	require.NoFileExists(t, path)
 }

@@ -19,7 +19,6 @@ const (
 	renameExchange  = unix.RENAME_EXCHANGE
 	renameNoReplace = unix.RENAME_NOREPLACE
 	errNoAttribute  = unix.ENODATA
-	resolveNoLinks  = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 )
 
 // renameat2 is renameat2(2).
@@ -27,55 +26,33 @@ func renameat2(fromDir int, from string, toDir int, to string, flags uint) error
 	return unix.Renameat2(fromDir, from, toDir, to, flags)
 }
 
-// openBeneath opens a name below a directory without following links.
-func openBeneath(dir int, name string, flags int) (int, error) {
-	return unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | resolveNoLinks})
-}
-
-// openNoLinks opens an absolute path without following links.
-func openNoLinks(path string, flags int) (int, error) {
-	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: uint64(flags), Resolve: resolveNoLinks})
+// openNoLinks opens a name below a directory, or an absolute path, without following links.
+func openNoLinks(from int, path string, flags int) (int, error) {
+	const resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+	return unix.Openat2(from, path, &unix.OpenHow{Flags: uint64(flags), Resolve: resolve})
 }
 
 // lease finds out whether fd, which must be open for reading, is open for writing elsewhere, by taking a read lease.
 // EACCES means that it is not our file, EINVAL and others that there are no leases. Callers close fd at once, which also
-// gives up a lease that could not be returned.
-func lease(fd int) storage.WriterState {
+// gives up a lease that could not be returned. The refusal of a remote file system says nothing about the processes of this
+// machine.
+func lease(fd int, remote bool) storage.WriterState {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	switch {
 	case err == nil:
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 		return storage.WritersNone
-	case err == unix.EAGAIN && !isRemote(fd):
+	case err == unix.EAGAIN && !remote:
 		return storage.WritersPresent
 	}
 	return storage.WritersUnknown
 }
 
-// isRemote reports whether a file is on a file system whose refusal of a lease says nothing about the processes of
-// this machine.
-func isRemote(fd int) bool {
-	kind, ok := fileSystem(fd)
-	return ok && slices.Contains(remoteFileSystems, kind)
-}
-
-// fileSystem returns the type of the file system that a file or directory is on (statfs(2)).
-func fileSystem(fd int) (kind uint32, ok bool) {
-	var st unix.Statfs_t
-	err := retry(func() error { return unix.Fstatfs(fd, &st) })
-	return uint32(st.Type), err == nil
-}
-
-// remoteFileSystems get their leases from a server, or have none, and refuse them whether or not the file is open
-// (statfs(2)).
-var remoteFileSystems = []uint32{
-	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
-	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
-}
-
-// sharedFileSystems are those, besides remoteFileSystems, whose files several machines may use at a time.
+// sharedFileSystems are those whose files several machines may use at a time (statfs(2)). They get their leases from a
+// server, or have none. A FUSE file system counts as one, as the kernel does not tell what is behind it.
 var sharedFileSystems = []uint32{
-	unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC,
+	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC,
 	0x01161970, // GFS2
 	0x0bd00bd0, // Lustre
 	0x47504653, // GPFS
@@ -85,11 +62,11 @@ var sharedFileSystems = []uint32{
 	0x786f4256, // VirtualBox's shared folders
 }
 
-// isShared reports whether a file or directory is on a file system that other machines may use too. A FUSE file system
-// counts as one, as the kernel does not tell what is behind it.
+// isShared reports whether a file or directory is on one of sharedFileSystems.
 func isShared(fd int) bool {
-	kind, ok := fileSystem(fd)
-	return ok && (slices.Contains(remoteFileSystems, kind) || slices.Contains(sharedFileSystems, kind))
+	var st unix.Statfs_t
+	err := retry(func() error { return unix.Fstatfs(fd, &st) })
+	return err == nil && slices.Contains(sharedFileSystems, uint32(st.Type))
 }
 
 // statNow is fstatat(2) without following a link, of what a server says now and not of what the kernel remembers. An empty

@@ -22,13 +22,9 @@ const (
 
 func renameat2(fromDir int, from string, toDir int, to string, flags uint) error { return unix.ENOSYS }
 
-func openBeneath(dir int, name string, flags int) (int, error) { return -1, unix.ENOSYS }
+func openNoLinks(from int, path string, flags int) (int, error) { return -1, unix.ENOSYS }
 
-func openNoLinks(path string, flags int) (int, error) { return -1, unix.ENOSYS }
-
-func lease(fd int) storage.WriterState { return storage.WritersUnknown }
-
-func isRemote(fd int) bool { return false }
+func lease(fd int, remote bool) storage.WriterState { return storage.WritersUnknown }
 
 func isShared(fd int) bool { return false }
 

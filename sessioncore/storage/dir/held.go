@@ -1,0 +1,411 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// maxHeldDirs is how many directories stay open. There is one directory of session files for each working directory;
+	// a crawler visits one after the other, and descriptors are scarce.
+	maxHeldDirs = 32
+	// maxAbsence is how long a directory that disappeared is not created again. Users who replace or restore a directory
+	// move or remove it first, and what they then put there would end up inside one that we created: `mv backup
+	// sessions`, `cp -r backup sessions`.
+	maxAbsence = time.Minute
+)
+
+// heldDirs caches open directories in which names were looked up, so that a stat, which every request of the
+// kernel needs, does not open and close one each time: the storage's own, "", and those directly below it, where the
+// session files are.
+//
+// A cached directory may be moved, replaced, mounted over or removed at any time. So before each use its name is compared
+// with it: fstatat, which follows no link, instead of openat2, fstat and close. That is as exact as walking the path, which
+// takes several steps too. While a directory is open its inode number is not reused.
+type heldDirs struct {
+	mu     sync.Mutex // guards the fields below
+	dirs   map[string]*heldDir
+	away   map[string]time.Time // when cached directories disappeared, of the last maxAbsence
+	last   storage.Stat         // of the storage's own, without its identity: what comes back is another object
+	closed bool
+}
+
+// heldDir is an open directory with a reference count.
+type heldDir struct {
+	fd     int
+	id     storage.Token // only device and inode are compared
+	remote bool          // isShared
+	refs   atomic.Int32  // users, plus one while in heldDirs
+	swept  atomic.Int64  // when it was looked through last, see sweep; seconds since the epoch
+}
+
+func (d *heldDir) release() {
+	if d.refs.Add(-1) == 0 {
+		_ = unix.Close(d.fd)
+	}
+}
+
+// find returns the cached directory name with a reference added, or nil if there is none.
+func (h *heldDirs) find(name string) *heldDir {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := h.dirs[name]
+	if d != nil {
+		d.refs.Add(1)
+	}
+	return d
+}
+
+// put caches a directory and, if there are too many, drops any other one.
+func (h *heldDirs) put(name string, d *heldDir) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	if h.dirs == nil {
+		h.dirs, h.away = map[string]*heldDir{}, map[string]time.Time{}
+	}
+	delete(h.away, name)
+	h.dropLocked(name, h.dirs[name])
+	for other, its := range h.dirs {
+		if len(h.dirs) <= maxHeldDirs {
+			break
+		}
+		if other != "" {
+			h.dropLocked(other, its)
+		}
+	}
+	d.refs.Add(1)
+	h.dirs[name] = d
+}
+
+// drop removes d from the cache if it is still what name stands for there: an open directory would keep its file system
+// from being unmounted. gone says that there is none of that name any more.
+func (h *heldDirs) drop(name string, d *heldDir, gone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dropLocked(name, d)
+	if gone {
+		maps.DeleteFunc(h.away, func(_ string, since time.Time) bool { return time.Since(since) >= maxAbsence })
+		h.away[name] = time.Now()
+	}
+}
+
+func (h *heldDirs) dropLocked(name string, d *heldDir) {
+	if d != nil && h.dirs[name] == d {
+		delete(h.dirs, name)
+		d.release()
+	}
+}
+
+// isAway reports whether the directory name was cached and disappeared less than maxAbsence ago, so that it must not be
+// created.
+func (h *heldDirs) isAway(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	since, ok := h.away[name]
+	return ok && time.Since(since) < maxAbsence
+}
+
+// spare drops all directories, which are only kept to save calls.
+func (h *heldDirs) spare() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, d := range h.dirs {
+		h.dropLocked(name, d)
+	}
+}
+
+// close drops all directories for good.
+func (h *heldDirs) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.spare()
+}
+
+// remember stores the Stat that the storage's own directory shows while it is missing.
+func (h *heldDirs) remember(st storage.Stat) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = st
+	h.last.Device, h.last.Inode = 0, 0
+}
+
+// remembered returns what remember stored, and false if the directory has never existed.
+func (h *heldDirs) remembered() (storage.Stat, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last, h.last != storage.Stat{}
+}
+
+// hold returns the open directory currently at name, "" for the storage's own, and its Stat. The error wraps fs.ErrNotExist
+// if there is no directory: a link that replaces it, or a directory above it, is not followed. Callers must call release.
+func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
+	from, path := unix.AT_FDCWD, s.path
+	if name != "" {
+		root, _, err := s.hold("")
+		if err != nil {
+			return nil, storage.Stat{}, err
+		}
+		defer root.release()
+		from, path = root.fd, name
+	}
+	known := s.held.find(name)
+	if known != nil {
+		defer func(d *heldDir) { d.release() }(known)
+		if st, err := statAt(from, path); err == nil && st.SameObject(known.id) {
+			known.refs.Add(1)
+			return known, st, nil
+		}
+		s.held.drop(name, known, false)
+	}
+	fd, err := s.openat(from, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		if known != nil && storage.IsMissing(err) {
+			s.held.drop(name, known, true)
+		}
+		return nil, storage.Stat{}, &fs.PathError{Op: "open", Path: filepath.Join(s.path, name), Err: err}
+	}
+	st, err := fstat(fd)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, storage.Stat{}, err
+	}
+	d := &heldDir{fd: fd, id: st.Token, remote: isShared(fd)}
+	d.refs.Store(1)
+	if !strings.Contains(name, "/") { // each further level would be one more name to compare
+		s.held.put(name, d)
+	}
+	return d, st, nil
+}
+
+const (
+	// leasePoll is how often an open that fails because of another process's lease is retried: short compared with
+	// the microseconds for which Writers holds its lease, long compared with the call.
+	leasePoll = time.Millisecond
+	// leaseLimit bounds that wait. It equals the limit for locks (storage.LockLimit): to the user both mean "busy".
+	// Without it a foreign lease would hold us for the kernel's 45 seconds.
+	leaseLimit = storage.LockLimit
+)
+
+// openat opens a name below an open directory, or an absolute path, without following links. O_NONBLOCK in flags makes another
+// process's lease on a file fail with EAGAIN instead of blocking in the kernel.
+func (s *Storage) openat(from int, path string, flags int) (int, error) {
+	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
+	for start, spared := time.Now(), false; ; {
+		fd, err := openNoLinks(from, path, flags)
+		if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a sandbox that forbids the call
+			fd, err = walkat(from, path, flags)
+		}
+		switch {
+		case err == unix.EINTR:
+		case (err == unix.EMFILE || err == unix.ENFILE) && !spared:
+			spared = true
+			s.held.spare()
+			if spare := s.spare.Load(); spare != nil {
+				(*spare)()
+			}
+		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
+			time.Sleep(leasePoll)
+		case err == unix.EAGAIN:
+			return -1, fmt.Errorf("%w: another process has a lease on it", storage.ErrLocked)
+		case err == unix.ELOOP, err == unix.ENOTDIR: // behind a link or a file
+			return -1, fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
+		default:
+			return fd, err
+		}
+	}
+}
+
+// walkat is openat2 with RESOLVE_NO_SYMLINKS for kernels without it: it opens one part after the other.
+func walkat(from int, path string, flags int) (int, error) {
+	dir := from
+	for more := true; more; {
+		var part string
+		part, path, more = strings.Cut(path, "/")
+		use := flags
+		if more {
+			use = oPath | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		}
+		switch {
+		case part == "" && more: // an absolute path
+			part = "/"
+		case part == "":
+			part = "."
+		}
+		fd, err := unix.Openat(dir, part, use, 0)
+		if dir != from {
+			_ = unix.Close(dir)
+		}
+		if err != nil || !more {
+			return fd, err
+		}
+		dir = fd
+	}
+	return dir, nil
+}
+
+// Writes go through an open directory, which may be moved away and replaced at any moment. So each write checks
+// before and after that the path still leads to its directory, and is undone if not: what was acknowledged is in the
+// directory that had the name at that time.
+
+// checkDir fails with ErrStale unless the path still leads to the directory.
+func (p nameAt) checkDir() error {
+	now, _, err := p.storage.hold(storage.Dir(p.name))
+	if err == nil {
+		defer now.release()
+	}
+	if storage.IsMissing(err) || err == nil && !now.id.SameObject(p.dir.id) {
+		return fmt.Errorf("%w: the directory of %s was moved away or replaced", storage.ErrStale, p.name)
+	}
+	return err
+}
+
+// confirm returns the Stat of the name after a write to the file was. It fails with ErrStale if the name or the path
+// to its directory now leads elsewhere. If the whole path leads to the file, which takes one call to see, both are
+// right.
+func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
+	st, err := statAt(unix.AT_FDCWD, p.storage.path+"/"+p.name)
+	if err == nil && st.SameObject(was) {
+		return st, nil
+	}
+	if st, err = p.statSame(was); err == nil {
+		err = p.checkDir()
+	}
+	return st, err
+}
+
+// MkdirAll makes a directory ("" for the root) and its missing parents. New directories have mode 0700 and, if we are root,
+// the owner of the directory above. ENOTDIR: a file or a link, which is not followed, is in the way. ErrStale: the storage's
+// directory, or one below it that was written to, existed and disappeared a moment ago, or is replaced meanwhile.
+func (s *Storage) MkdirAll(dir string) error {
+	if err := s.mkdirRoot(); dir == "" || err != nil {
+		return err
+	}
+	if err := storage.CheckName(dir); err != nil {
+		return err
+	}
+	for at := range len(dir) + 1 {
+		if at < len(dir) && dir[at] != '/' {
+			continue
+		}
+		p, err := s.openParent(dir[:at])
+		if err != nil {
+			return err
+		}
+		err = p.mkdir()
+		p.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mkdirRoot creates the storage's own directory if it has never existed.
+func (s *Storage) mkdirRoot() error {
+	root, _, err := s.hold("")
+	switch {
+	case err == nil:
+		root.release()
+		return nil
+	case !storage.IsMissing(err) || s.above == nil:
+		return err
+	case s.held.isAway(""):
+		return errAway(s.path)
+	}
+	dir, base := filepath.Split(s.path)
+	if filepath.Clean(dir) != s.above.path { // behind a link: the target may be on a disk that is not mounted
+		return err
+	}
+	return s.above.MkdirAll(base)
+}
+
+// errAway returns the error for a directory that is not created because of maxAbsence.
+func errAway(dir string) error {
+	return fmt.Errorf("%w: the directory %s went away a moment ago and may be about to be put back, so it is not made anew yet",
+		storage.ErrStale, dir)
+}
+
+// mkdir makes the directory p if it does not exist.
+func (p nameAt) mkdir() error {
+	d, _, err := p.storage.hold(p.name)
+	switch {
+	case err == nil:
+		d.release()
+		return nil
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return p.fail("mkdir", unix.ENOTDIR)
+	case !storage.IsMissing(err):
+		return err
+	case p.storage.held.isAway(p.name):
+		return errAway(p.name)
+	}
+	if err := unix.Mkdirat(p.dir.fd, p.base, storage.DirMode); err != nil {
+		if err == unix.EEXIST { // another process created it just now
+			return nil
+		}
+		return p.fail("mkdir", err)
+	}
+	fd, err := p.storage.openat(p.dir.fd, p.base, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return p.fail("open", err)
+	}
+	defer unix.Close(fd)
+	if err := giveToOwner(fd, p.was); err != nil {
+		return p.fail("mkdir", err)
+	}
+	if err := p.syncDir(); err != nil { // otherwise a durable file could be in a directory that a crash forgets
+		return err
+	}
+	return p.checkDir() // what was made stays, empty: others may be using it by now
+}
+
+// chown changes the owner of fd unless it is right already.
+func chown(fd int, uid, gid uint32) error {
+	now, err := fstat(fd)
+	if err != nil || now.UID == uid && now.GID == gid {
+		return err
+	}
+	return retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
+}
+
+// giveToOwner changes the owner of a file that root made to the owner of its directory: a user's files stay the
+// user's even if the daemon runs as root (docs/design.md section 8).
+func giveToOwner(fd int, dir storage.Stat) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return chown(fd, dir.UID, dir.GID)
+}
+
+// CheckWritable asks access(2) whether a file can be made in an existing directory ("" for the root), for our effective
+// ids. For a missing root it asks for the directory above, in which MkdirAll would create it.
+func (s *Storage) CheckWritable(dir string) error {
+	d, _, err := s.hold(dir)
+	if dir == "" && s.above != nil && storage.IsMissing(err) {
+		return s.above.CheckWritable("")
+	}
+	if err != nil {
+		return err
+	}
+	defer d.release()
+	if err := unix.Faccessat(d.fd, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
+}
