@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sys/cpu"
+
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -239,6 +241,18 @@ func (p *pair) at(b []byte, i int) bool {
 func (p *pair) next(b []byte, i int) int {
 	i = p.nextInBlocks(b, i)
 	for ; i < len(b) && !p.at(b, i); i++ {
+	}
+	return i
+}
+
+// nextInBlocks is nextInWords, 32 offsets at once where the processor has AVX2. In a search of gigabytes this is nearly
+// all that is done.
+func (p *pair) nextInBlocks(b []byte, i int) int {
+	if !cpu.X86.HasAVX2 {
+		return p.nextInWords(b, i)
+	}
+	if n := (len(b) - i - 1) &^ 31; n > 0 {
+		i += nextAVX2(&b[i], n, p.vectors)
 	}
 	return i
 }

@@ -1,25 +1,5 @@
 package rawjson
 
-import "golang.org/x/sys/cpu"
-
-// useVectors reports whether this machine can run skipVectors. Tests set it to false, to compare.
-var useVectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
-
-// skipBlocks is skipBlocksInWords with vector instructions where the processor has them.
-func (s *Scanner) skipBlocks(b []byte, i int) (int, Status) {
-	if !useVectors {
-		return s.skipBlocksInWords(b, i)
-	}
-	if n := len(b) - i; n >= blockSize {
-		skipped, high := skipVectors(&b[i], n)
-		if high {
-			s.Flags |= HasHighBytes
-		}
-		i += skipped
-	}
-	return i, inside
-}
-
 // skipVectors skips blocks of blockSize bytes of a string that continues at p with n bytes. It returns the number of
 // bytes before the first one that it leaves to its caller: a quote that is not escaped, a control character, or the
 // backslash of an escape that is wrong or longer than two bytes. If there is none in the whole blocks, it returns their

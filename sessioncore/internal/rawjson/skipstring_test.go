@@ -29,6 +29,16 @@ func skipStringByBytes(s *Scanner, b []byte, i int) (int, Status) {
 	return i, Short
 }
 
+// eachVariant calls f for each way to skip blocks: the one that all machines have, and vectors if this one can.
+func eachVariant(f func(variant string)) {
+	defer func(use bool) { useVectors = use }(useVectors)
+	if useVectors {
+		f("vectors")
+	}
+	useVectors = false
+	f("words")
+}
+
 // checkSkipString compares SkipString in all its variants with skipStringByBytes, both before and after bytes above 0x7f
 // were seen.
 func checkSkipString(t *testing.T, text []byte, from int) {

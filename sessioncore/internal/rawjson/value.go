@@ -2,7 +2,11 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/json"
+	"math"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Value is the text of one validated JSON value without white space around it, or nil if the value is absent. Its
@@ -157,4 +161,243 @@ func (v Value) AsKey() string {
 		return "[object Object]"
 	}
 	return string(v)
+}
+
+// Kinds is a set of the kinds of JSON values.
+type Kinds uint8
+
+// The kinds.
+const (
+	String Kinds = 1 << iota
+	Number
+	Bool
+	Object
+	Array
+	Null
+)
+
+var kindNames = [...]string{"a string", "a number", "true or false", "an object", "an array", "null"}
+
+// String returns the kinds for people to read, as in "a string or null".
+func (k Kinds) String() string {
+	var names []string
+	for i, name := range kindNames {
+		if k&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// Kind returns the kind of a value, 0 for nil.
+func (v Value) Kind() Kinds {
+	switch {
+	case len(v) == 0:
+		return 0
+	case v.IsString():
+		return String
+	case v.IsObject():
+		return Object
+	case v.IsArray():
+		return Array
+	case v[0] == 'n':
+		return Null
+	case v[0] == 't' || v[0] == 'f':
+		return Bool
+	}
+	return Number
+}
+
+// Keys, roles and types are written in camelCase or in snake_case (docs/design.md section 9). Code that shows them
+// to people accepts both, whatever the header says.
+
+// Name returns the member's key in camelCase.
+func (m Member) Name() string {
+	text, _ := m.Key.Bytes()
+	return CamelCase(string(text))
+}
+
+// longestName is longer than any name in the format, in bytes.
+const longestName = 64
+
+// CamelCase converts snake_case to camelCase. The dialects differ in nothing else.
+func CamelCase(name string) string {
+	for len(name) <= longestName {
+		i := strings.IndexByte(name, '_')
+		if i < 1 || i+1 == len(name) {
+			break
+		}
+		name = name[:i] + strings.ToUpper(name[i+1:i+2]) + name[i+2:]
+	}
+	return name
+}
+
+// AnyOf returns the value of the first of the keys that the object has, nil if it has none of them.
+func (v Value) AnyOf(keys ...string) Value {
+	for _, key := range keys {
+		if found := v.Member(key); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// AppendNumber appends a double as JavaScript's JSON.stringify writes it: the shortest text that reads
+// back as the same double, never -0, and null if it is not finite.
+func AppendNumber(dst []byte, f float64) []byte {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return append(dst, "null"...)
+	}
+	text, _ := json.Marshal(f + 0) // -0 + 0 is 0; a finite double cannot fail
+	return append(dst, text...)
+}
+
+// maxTime is the maximum distance of a JavaScript Date from the epoch, in milliseconds.
+const maxTime = 8.64e15
+
+// timeOf parses an entry's timestamp, in milliseconds since the epoch. It is a number of milliseconds, an RFC 3339
+// time with or without fraction and zone, or a date alone. A time without a zone is local, a date alone is UTC, as
+// the client reads them. ok is false for anything else. Source: docs/format.md, Loading.
+func timeOf(v Value) (ms int64, ok bool) {
+	switch {
+	case v.IsString():
+		// As clients write times. This does not allocate, since it is done for each entry of a session.
+		var t time.Time
+		if b := v[1 : len(v)-1]; len(b) == len(TimestampLayout) && b[len(layoutLocal)] == '.' && t.UnmarshalText(b) == nil {
+			return t.UnixMilli(), true
+		}
+		text, _ := v.Bytes()
+		return parseTime(text)
+	case v.IsNumber():
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil || math.Abs(f) > maxTime {
+			return 0, false
+		}
+		return int64(f), true
+	}
+	return 0, false
+}
+
+// Layouts of the times that parseTime parses. Fractions of a second need no layouts of their own.
+const (
+	layoutZone  = "2006-01-02T15:04:05Z07:00"
+	layoutLocal = "2006-01-02T15:04:05"
+	layoutDate  = "2006-01-02"
+)
+
+// maxTimeText is longer than any time that a program writes: RFC 3339 with nanoseconds has 35 bytes.
+const maxTimeText = 64
+
+func parseTime(text []byte) (ms int64, ok bool) {
+	if len(text) > maxTimeText || len(text) < len(layoutDate) {
+		return 0, false
+	}
+	s := string(text)
+	if len(s) == len(layoutDate) {
+		t, err := time.Parse(layoutDate, s)
+		if err != nil {
+			return 0, false
+		}
+		return t.UnixMilli(), true
+	}
+	switch s[len(layoutDate)] {
+	case 'T', 't', ' ': // RFC 3339 allows all three
+	default:
+		return 0, false
+	}
+	if strings.IndexByte(s, ',') >= 0 { // time.Parse would accept a fraction after a comma
+		return 0, false
+	}
+	s = strings.ToUpper(s[:len(layoutDate)] + "T" + s[len(layoutDate)+1:])
+	t, err := time.Parse(layoutZone, s)
+	if err != nil {
+		t, err = time.ParseInLocation(layoutLocal, s, time.Local)
+	}
+	if err != nil {
+		return 0, false
+	}
+	return t.UnixMilli(), true
+}
+
+// TimeForm is the form in which a file writes times. Times that are added to the file have the same form, so that
+// readers of only one form can still read it.
+type TimeForm uint8
+
+// The forms.
+const (
+	TimeZulu     TimeForm = iota // "2026-02-16T10:20:30.000Z"
+	TimeOffset                   // "2026-02-16T10:20:30.000+00:00", as Python writes UTC
+	timeLocal                    // "2026-02-16T10:20:30.000": local time, as Python writes a time without a zone
+	timeSeconds                  // 1771237230
+	timeFraction                 // 1771237230.123
+	timeMillis                   // 1771237230123
+)
+
+// TimestampLayout is the time.Format layout of times written by omp: ISO 8601, UTC, milliseconds.
+const TimestampLayout = "2006-01-02T15:04:05.000Z"
+
+// Append appends t as JSON in the form f, truncated to milliseconds or, in a form without fractions, to seconds.
+func (f TimeForm) Append(dst []byte, t time.Time) []byte {
+	switch f {
+	case TimeOffset:
+		return AppendQuoted(dst, t.UTC().Format("2006-01-02T15:04:05.000-07:00"))
+	case timeLocal:
+		return AppendQuoted(dst, t.Local().Format("2006-01-02T15:04:05.000"))
+	case timeSeconds:
+		return strconv.AppendInt(dst, t.Unix(), 10)
+	case timeFraction:
+		return strconv.AppendFloat(dst, float64(t.UnixMilli())/1000, 'f', 3, 64)
+	case timeMillis:
+		return strconv.AppendInt(dst, t.UnixMilli(), 10)
+	}
+	return AppendQuoted(dst, t.UTC().Format(TimestampLayout))
+}
+
+// ReadTimestamp parses a timestamp as the client does. ms is in milliseconds since the epoch.
+func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
+	ms, ok = timeOf(v)
+	return ms, TimeZulu, ok
+}
+
+// maxSeconds is the limit below which a number means seconds since the epoch, as returned by Python's time.time().
+// As seconds it is in the year 5138; as milliseconds it is in 1973, before there were sessions.
+const maxSeconds = 1e11
+
+// ReadOperatorTimestamp parses a timestamp of the operator dialect: a number of seconds or milliseconds since the
+// epoch, possibly with a fraction, or a string.
+func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
+	switch {
+	case v.IsString():
+		ms, ok = timeOf(v)
+		return ms, textForm(string(v[1 : len(v)-1])), ok
+	case !v.IsNumber():
+		return 0, 0, false
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	form = timeMillis
+	if math.Abs(f) < maxSeconds {
+		f *= 1000
+		form = timeSeconds
+		if strings.ContainsAny(string(v), ".eE") {
+			form = timeFraction
+		}
+	}
+	if f = math.Round(f); math.Abs(f) > maxTime {
+		return 0, 0, false
+	}
+	return int64(f), form, true
+}
+
+// textForm returns the form of a time in a string, which depends on what follows the time of day.
+func textForm(text string) TimeForm {
+	switch at := strings.IndexByte(text, 'T'); {
+	case strings.HasSuffix(text, "Z"):
+		return TimeZulu
+	case at >= 0 && !strings.ContainsAny(text[at:], "+-"):
+		return timeLocal
+	}
+	return TimeOffset
 }

@@ -1,5 +1,0 @@
-//go:build !amd64
-
-package rawjson
-
-func eachVariant(f func(variant string)) { f("words") }
