@@ -1,14 +1,18 @@
 package clients
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/filelock"
 	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
@@ -54,8 +58,8 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	if c.databases() == storage.WritersNone {
 		return nil
 	}
-	named := c.crumbs.naming(familyOf(sessions, name))
-	if len(named) == 0 || c.scan.holds(named) && c.pick(name, named) == nil {
+	named := c.crumbs.of(familyOf(sessions, name))
+	if len(named) == 0 || c.scan.holds(named) && c.clientOf(name, named) == nil {
 		return nil
 	}
 	if live := c.scanFor(name, named); live != nil {
@@ -74,7 +78,7 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 func (c *Clients) Seen(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	named := c.crumbs.naming(familyOf(sessions, name))
+	named := c.crumbs.of(familyOf(sessions, name))
 	if len(named) == 0 {
 		return nil
 	}
@@ -100,13 +104,13 @@ func (c *Clients) databases() storage.WriterState {
 // scanFor scans for client processes and returns the one that wrote one of the breadcrumbs, or nil.
 func (c *Clients) scanFor(session string, named []breadcrumb) *LiveError {
 	c.scan = clientScan{at: time.Now(), found: c.findClients()}
-	return c.pick(session, named)
+	return c.clientOf(session, named)
 }
 
-// pick returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a
+// clientOf returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a
 // breadcrumb of a kind of terminal that we cannot detect, are taken to belong together unless the process has a
 // breadcrumb of its own.
-func (c *Clients) pick(session string, named []breadcrumb) *LiveError {
+func (c *Clients) clientOf(session string, named []breadcrumb) *LiveError {
 	var live *LiveError
 	for _, crumb := range named {
 		for _, p := range c.scan.found {
@@ -195,3 +199,193 @@ func familyOf(files storage.Files, name string) string {
 	}
 	return family
 }
+
+// Newer clients hold a lease on the session that they write to, from their first write until they exit: a lock of
+// package filelock (docs/format.md, omp after 18.2.3), so there are no stale leases. A client in a container with its
+// own network is not seen.
+
+// Leases finds clients that hold the lease of a session. It is safe for concurrent use.
+//
+// A query costs a socket and a connect(2) for each directory in which the lease may be. It sends nothing; the kernel answers.
+type Leases struct{ dirs, roots []string }
+
+// NewLeases returns a Leases for the given directories of leases. They need not exist: on Linux a lease is not a
+// file.
+func NewLeases(dirs ...string) *Leases { return &Leases{dirs: dirs} }
+
+// Beside makes l look beside the session files too, where 18.4.9 to 18.4.12 had their leases. The roots are the paths
+// under which clients may know the storage of the sessions. It is called before l is used.
+func (l *Leases) Beside(roots ...string) *Leases {
+	l.roots = roots
+	return l
+}
+
+// AgentDirs returns the absolute paths of agent directories: those given that are not empty, and those that a client
+// would use with our environment.
+func AgentDirs(getenv func(string) string, given ...string) (dirs []string) {
+	add := func(dir string) {
+		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(dirs, path) {
+			dirs = append(dirs, path)
+		}
+	}
+	for _, dir := range given {
+		add(dir)
+	}
+	add(getenv("PI_CODING_AGENT_DIR"))
+	if root := configRoot(getenv); root != "" {
+		add(filepath.Join(root, agentName))
+	}
+	if data := getenv("XDG_DATA_HOME"); data != "" {
+		add(filepath.Join(data, xdgName))
+	}
+	return dirs
+}
+
+// agentName is the agent directory in the client's configuration, xdgName the client's directory in those of XDG.
+const agentName, xdgName = "agent", "omp"
+
+// configRoot returns the client's configuration directory, "" if there is no home.
+func configRoot(getenv func(string) string) string {
+	home := getenv("HOME")
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
+}
+
+// LeaseDirs returns the directories of leases that clients of an agent directory may use, as absolute paths without
+// duplicates: the one beside each of the directory's paths in sources, and those that a client derives from its
+// environment, which is assumed to be like ours.
+func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
+	add := func(dir string) {
+		path, err := filepath.Abs(filepath.Join(dir, "run", "session-owners"))
+		if err == nil && !slices.Contains(dirs, path) {
+			dirs = append(dirs, path)
+		}
+	}
+	for _, source := range sources {
+		if filepath.Base(source) == agentName {
+			add(filepath.Dir(source))
+		}
+	}
+	if root := configRoot(getenv); root != "" {
+		add(root)
+	}
+	if state := getenv("XDG_STATE_HOME"); state != "" {
+		add(filepath.Join(state, xdgName))
+	}
+	return dirs
+}
+
+// On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease.
+func (l *Leases) On(file, name string) *LiveError {
+	path := l.heldOf(file, name)
+	if path == "" {
+		return nil
+	}
+	find := sync.OnceValue(func() int { return filelock.Holder(path) })
+	return &LiveError{Session: file, Sign: SignLease, find: find}
+}
+
+// heldOf returns the path of a lease of the session that is held, "" if there is none.
+func (l *Leases) heldOf(file, name string) string {
+	for _, dir := range l.dirs {
+		if path := filepath.Join(dir, name+".lock"); filelock.Held(path) {
+			return path
+		}
+	}
+	dir, base := storage.Dir(file), filepath.Base(file)
+	for _, root := range l.roots {
+		if path := filepath.Join(root, dir, "."+base+".owner.lock"); filelock.Held(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// Sign says how a live client was detected (docs/design.md section 4).
+type Sign uint8
+
+const (
+	// SignDescriptor: a process has the session file open for writing.
+	SignDescriptor Sign = iota + 1
+	// SignTerminal: the breadcrumb of a client's terminal names the session.
+	SignTerminal
+	// SignLease: a client holds the session's lease.
+	SignLease
+)
+
+// String returns the sign's name in the file owner.
+func (s Sign) String() string {
+	switch s {
+	case SignDescriptor:
+		return "descriptor"
+	case SignTerminal:
+		return "breadcrumb"
+	case SignLease:
+		return "lease"
+	}
+	return "none"
+}
+
+// LiveError reports that a live client has a session open, and what is known of the client. It wraps ErrBusy.
+type LiveError struct {
+	Session  string // file name of the session
+	Sign     Sign
+	Terminal string // file name of the breadcrumb; only with SignTerminal
+
+	find func() (pid int) // finds the process; nil if it is unknown
+}
+
+// Writing is the error for a process other than this one that has a session file open for writing.
+func Writing(files storage.Files, name string) *LiveError {
+	return &LiveError{Session: name, Sign: SignDescriptor, find: sync.OnceValue(func() int {
+		st, err := files.Stat(name)
+		if err != nil {
+			return 0
+		}
+		_, pid := procfs.Find("/proc", st, os.Getpid())
+		return pid
+	})}
+}
+
+// Process returns the client's process and its name, 0 and "" if unknown. The first call may take milliseconds.
+func (e *LiveError) Process() (pid int, command string) {
+	if e.find != nil {
+		pid = e.find()
+	}
+	if pid != 0 {
+		command = procfs.Of(pid).Command()
+	}
+	return pid, command
+}
+
+// Error names the client and says what the user can do. The first call may take as long as Process.
+func (e *LiveError) Error() string {
+	const waysOut = "end it there first, or write to a fork (-o live=allow turns this check off)"
+	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.who(), e.does(), waysOut)
+}
+
+func (e *LiveError) who() string {
+	switch pid, command := e.Process(); {
+	case pid == 0:
+		return "a process that cannot be seen from here"
+	case command == "":
+		return fmt.Sprintf("process %d", pid)
+	default:
+		return fmt.Sprintf("process %d (%q)", pid, command)
+	}
+}
+
+func (e *LiveError) does() string {
+	switch e.Sign {
+	case SignTerminal:
+		return fmt.Sprintf("has it open in the terminal %q", e.Terminal)
+	case SignLease:
+		return "holds its lease"
+	}
+	return "has its file open for writing"
+}
+
+// Unwrap returns ErrBusy.
+func (e *LiveError) Unwrap() error { return sessioncore.ErrBusy }
