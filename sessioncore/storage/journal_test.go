@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/every"
@@ -212,26 +213,27 @@ func TestJournalReplaceWhenReady(t *testing.T) {
 	})
 }
 
-// TestJournalReplaceHead: a file that gets another beginning stays the same file, and whoever has it open sees it.
+// TestJournalReplaceHead: a file that gets another title slot stays the same file, and whoever has it open sees it.
 func TestJournalReplaceHead(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
-		s.WriteFile(t, "x.jsonl", "one\ntwo\n")
+		slot := func(title string) string { return string(names.TitleSlot(title, "user", "2026-02-16T10:20:30.000Z")) }
+		s.WriteFile(t, "x.jsonl", slot("one")+"two\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
 		pinned, err := s.Open("x.jsonl")
 		require.NoError(t, err)
 		defer pinned.Close()
 		for _, tail := range []string{"", "three\n"} {
-			after, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte("ONE"), Tail: []byte(tail)})
+			after, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte(slot("ONE")), Tail: []byte(tail)})
 			require.NoError(t, err)
 			assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), after)
 			assert.NotEqual(t, before.Token, after.Token)
 			assert.True(t, before.SameObject(after.Token))
-			assert.Equal(t, "ONE\ntwo\n"+tail, storagetest.Read(t, s, "x.jsonl"))
-			assert.Equal(t, "ONE\ntwo\n"+tail, storagetest.ReadObject(t, pinned), "it is the file that was opened before")
+			assert.Equal(t, slot("ONE")+"two\n"+tail, storagetest.Read(t, s, "x.jsonl"))
+			assert.Equal(t, slot("ONE")+"two\n"+tail, storagetest.ReadObject(t, pinned), "it is the file that was opened before")
 
 			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte("lost")})
 			assert.ErrorIs(t, err, storage.ErrStale)
-			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: after.Token, Head: []byte("longer than the file is")})
+			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: after.Token, Head: []byte(strings.Repeat("longer than the file is", 20))})
 			assert.ErrorIs(t, err, storage.ErrStale)
 			assert.Equal(t, after, storagetest.Stat(t, s, "x.jsonl"))
 			before = after

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/jackc/pgx/v5"
@@ -24,15 +23,7 @@ const BlobsTable = "sessionfs_blobs"
 
 // Blobs implements storage.Storage with blobs as rows of a table of ours. A row is only read when the server says that its
 // content has the hash that is its name, and only as long as it stays that row.
-type Blobs struct {
-	*Storage
-
-	mu    sync.Mutex        // guards the fields below
-	whole map[string]string // the version of a blob in which its hash was found to be its name
-}
-
-// maxWhole bounds Blobs.whole: what is forgotten is asked again.
-const maxWhole = 10_000
+type Blobs struct{ *Storage }
 
 // OpenBlobs opens the table of blobs that belongs to s, and makes it if mayMake and it is not there. Callers must close it,
 // before s.
@@ -65,14 +56,14 @@ func (s *Storage) OpenBlobs(ctx context.Context, mayMake bool) (*Blobs, error) {
 	case has != "path text, content bytea, mtime_ms bigint":
 		return nil, fmt.Errorf("the table %s is not one of blobs: it has %s", quoted, has)
 	}
-	b := &Blobs{whole: map[string]string{}, Storage: newStorage(s.opts)}
+	b := &Blobs{newStorage(s.opts)}
 	b.pool, b.shared = s.pool, true
 	b.table, b.quoted = schema+"."+BlobsTable, quoted
 	b.device = xxhash.Sum64String(fmt.Sprintf("sessionfs blobs %d", s.device))
 	b.ours = s.ours
 	b.sql = makeQueries(quoted, ofBlobs)
-	b.listener.on = true // nobody waits for a blob
 	if err := b.lookNow(ctx); err != nil {
+		b.Close()
 		return nil, fmt.Errorf("the table %s cannot be read: %w", quoted, err)
 	}
 	return b, nil
@@ -95,16 +86,27 @@ func (s *Storage) makeBlobs(ctx context.Context, quoted string) error {
 	return nil
 }
 
-// Close ends what belongs to the blobs alone.
-func (b *Blobs) Close() { b.Storage.Close() }
-
-// isWhole asks the server whether a blob is what its name says. version is the state of the row in which it is.
-func (b *Blobs) isWhole(path string) (version string, whole bool, err error) {
+// isWhole reports whether a blob is what its name says, which the server is asked if it is not known. version is the state of
+// the row in which it is.
+func (b *Blobs) isWhole(r *row) (version string, whole bool, err error) {
+	c := &r.content
+	f, _ := c.facts()
+	c.mu.Lock()
+	known := c.verified == f.version
+	c.mu.Unlock()
+	if known {
+		return f.version, true, nil
+	}
 	err = b.try(readLimit, func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, `SELECT xmin::text, encode(sha256(content), 'hex') = path FROM `+b.quoted+` WHERE path = $1`, path).Scan(&version, &whole)
+		return c.QueryRow(ctx, `SELECT xmin::text, encode(sha256(content), 'hex') = path FROM `+b.quoted+` WHERE path = $1`, f.path).Scan(&version, &whole)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing("open", path)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		err = missing("open", f.path)
+	case err == nil && whole:
+		c.mu.Lock()
+		c.verified = version
+		c.mu.Unlock()
 	}
 	return version, whole, err
 }
@@ -115,20 +117,8 @@ func (b *Blobs) IsWhole(name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	version, whole, err := b.isWhole(r.path)
-	if err == nil && whole {
-		b.noteWhole(r.path, version)
-	}
+	_, whole, err := b.isWhole(r)
 	return whole, err
-}
-
-func (b *Blobs) noteWhole(path, version string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.whole) >= maxWhole {
-		clear(b.whole)
-	}
-	b.whole[path] = version
 }
 
 // Open implements storage.Storage.
@@ -142,24 +132,16 @@ func (b *Blobs) Open(name string) (storage.Object, error) {
 			return nil, err
 		}
 		f, _ := r.content.facts()
-		b.mu.Lock()
-		known := b.whole[f.path] == f.version
-		b.mu.Unlock()
-		if !known {
-			version, whole, err := b.isWhole(f.path)
-			switch {
-			case err != nil:
-				return nil, err
-			case !whole:
-				return nil, fmt.Errorf("%w: the content of this blob in the database is not what its name says", unix.EIO)
-			}
-			b.noteWhole(f.path, version)
-			if version != f.version {
-				b.lookAgain()
-				continue
-			}
+		version, whole, err := b.isWhole(r)
+		switch {
+		case err != nil:
+			return nil, err
+		case !whole:
+			return nil, fmt.Errorf("%w: the content of this blob in the database is not what its name says", unix.EIO)
+		case version == f.version:
+			return &blob{object{row: r}, version}, nil
 		}
-		return &blob{object{row: r}, f.version}, nil
+		b.lookAgain()
 	}
 	return nil, fmt.Errorf("%w: %s changes all the time", storage.ErrStale, name)
 }

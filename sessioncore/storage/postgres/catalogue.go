@@ -157,11 +157,14 @@ func (s *Storage) now() int64 {
 	return s.clock
 }
 
-// add adds a row. One whose path is no usable name is counted, not shown. Callers must hold s.mu.
+// add adds a row. One whose path is no usable name is not shown; the first one is logged. Callers must hold s.mu.
 func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
 	if storage.CheckName(r.name) != nil {
-		s.unnamed(r.path)
+		if !s.odd {
+			s.odd = true
+			s.opts.Log.Warn("a row is not shown, as what follows the prefix in its path is no usable name", "path", r.path, "prefix", s.prefix)
+		}
 		return
 	}
 	n := s.enter(r.name)

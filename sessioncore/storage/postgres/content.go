@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,13 +42,10 @@ type content struct {
 	version string // the last state of the row that was found to begin with text
 	whole   bool   // text was all of the row in that state
 	dropped string // the last state of a text that was taken away; "" if none was
-	slot    slotOf
-}
+	// verified is the state in which the content of a blob had the hash that is its name.
+	verified string
 
-// slotOf is the title slot that is laid over the content of one state of the row, nil if none is.
-type slotOf struct {
-	version string
-	line    []byte
+	keeping
 }
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
@@ -145,37 +143,23 @@ func (c *content) readAt(p []byte, off int64) (int, error) {
 	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.row.name)
 }
 
-// copy reads what is kept.
+// copy reads what is kept, the title of the columns in place of that in the slot.
 func (c *content) copy(p []byte, off int64) (int, error) {
 	f, _ := c.facts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, err := c.text.readAt(p, off)
-	if n > 0 && off < slotSize {
-		if line := c.slotLine(f); line != nil {
+	line := f.title.line()
+	if line == nil || off >= slotSize {
+		return n, err
+	}
+	var begin [slotSize]byte
+	if all, err := c.text.readAt(begin[:], 0); all == slotSize && err == nil {
+		if _, has := parseSlot(begin[:]); has {
 			copy(p[:n], line[off:])
 		}
 	}
 	return n, err
-}
-
-// slotLine returns the title slot that is laid over the content. Callers must hold c.mu.
-func (c *content) slotLine(f facts) []byte {
-	if c.slot.version == f.version && c.slot.version != "" {
-		return c.slot.line
-	}
-	var begin [slotSize]byte
-	if n, err := c.text.readAt(begin[:], 0); n < slotSize || err != nil {
-		return nil
-	}
-	c.slot = slotOf{version: f.version}
-	line := f.title.line()
-	if _, has := parseSlot(begin[:]); has {
-		c.slot.line = line
-	} else if line != nil {
-		c.s.opts.Log.Warn("a row has a title and its content no place for it: a client would damage the session when it reads it", "path", f.path)
-	}
-	return c.slot.line
 }
 
 // renew makes what is kept of the row what it is now.
@@ -212,7 +196,7 @@ func (c *content) fetch(want int64) error {
 		return c.fetchHead()
 	}
 	next := text{n: known.n, file: known.file}
-	if !s.kept.reserve(c, known, f.size) {
+	if known.file != nil || !s.kept.reserve(c, f.size) {
 		if err := next.toFile(s.opts.Temporary, known); err != nil {
 			return err
 		}
@@ -343,9 +327,98 @@ func (c *content) wrote(before facts, data []byte, after facts) {
 	if c.version != before.version || c.text.n != before.size || after.size != before.size+int64(len(data)) {
 		return
 	}
-	if c.text.file == nil && !c.s.kept.reserve(c, c.text, after.size) || c.text.add(data) != nil {
+	if c.text.file == nil && !c.s.kept.reserve(c, after.size) || c.text.add(data) != nil {
 		return
 	}
 	c.version = after.version
 	c.length.Store(c.text.n)
+}
+
+// fetchHead is fetch for the beginning of a row of which no more is kept. Callers must hold c.fetching.
+func (c *content) fetchHead() error {
+	asked := c.s.now()
+	known, _ := c.facts()
+	found, heads, err := c.s.heads([]string{known.path})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return c.isGone()
+	}
+	return c.begins(found[0], heads[0], asked)
+}
+
+// begins keeps the beginning of the row, which was asked for when the clock was asked. Callers must hold c.fetching.
+func (c *content) begins(now facts, head []byte, asked int64) error {
+	c.mu.Lock()
+	same := bytes.HasPrefix(head, c.text.data)
+	c.mu.Unlock()
+	if !same || c.cannotTell(now) {
+		return c.isAnother(now)
+	}
+	n := int64(len(head))
+	c.s.kept.reserve(c, n) // what is so short is kept also where there is no room
+	c.keep(text{n: n, data: head}, now, n == now.size)
+	c.s.kept.set(c, n, false)
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.put(now, asked)
+	return nil
+}
+
+// heads reads the beginnings of rows.
+func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
+	err = s.try(readLimit, func(ctx context.Context, c conn) error {
+		found, heads = found[:0], heads[:0]
+		rows, err := c.Query(ctx, s.sql.heads, paths, headSize)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var f maybeFacts
+			var head []byte
+			if err := rows.Scan(append(f.targets(), &head)...); err != nil {
+				return err
+			}
+			found, heads = append(found, f.facts()), append(heads, head)
+		}
+		return rows.Err()
+	})
+	return found, heads, err
+}
+
+// aheadRows is how many rows' beginnings are read at once at most.
+const aheadRows = 1024
+
+// ReadAhead implements storage.Storage: it reads the beginnings of those rows that have never been read.
+func (s *Storage) ReadAhead(names []string) {
+	if len(names) < 2 || s.refresh() != nil { // who opens them is told
+		return
+	}
+	var paths []string
+	of := map[string]*row{}
+	s.mu.RLock()
+	for _, name := range names {
+		path := s.pathOf(name)
+		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
+			paths, of[path] = append(paths, path), r
+		}
+	}
+	s.mu.RUnlock()
+	for some := range slices.Chunk(paths, aheadRows) {
+		asked := s.now()
+		found, heads, err := s.heads(some)
+		if err != nil {
+			return
+		}
+		for i, f := range found {
+			if c := &of[f.path].content; c.fetching.TryLock() {
+				if c.length.Load() == 0 {
+					_ = c.begins(f, heads[i], asked)
+				}
+				c.fetching.Unlock()
+			}
+		}
+	}
 }

@@ -99,7 +99,6 @@ func TestTitleColumns(t *testing.T) {
 	table.Write(t, prefix+"b.jsonl", lines(9))
 	table.Do(t, `UPDATE `+table.Name+` SET title = 'new', title_source = 'user', title_updated_at = $1, mtime_ms = mtime_ms + 1`, at)
 	require.Equal(t, lines(9), storagetest.Read(t, s, "b.jsonl"), "a body without a slot is not damaged")
-	require.Contains(t, s.log.String(), "no place for it")
 }
 
 // TestContentIsBounded: what is kept is a part of the budget, what was taken away is read again, and what is long is kept in a

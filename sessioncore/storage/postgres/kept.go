@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"container/list"
+	"crypto/sha256"
+	"io"
 	"sync"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/unnamed"
 )
 
 const (
@@ -16,83 +19,67 @@ const (
 
 // kept is the contents that are kept, and how much they take. What was used least recently is taken away first.
 type kept struct {
-	mu           sync.Mutex // guards the fields below
+	mu           sync.Mutex // guards the fields below, and the keeping of each content
 	hold         budget.Hold
 	memory, disk int64     // bytes
 	order        list.List // of *content; the first was used last
-	of           map[*content]*keptContent
 }
 
-type keptContent struct {
-	at     *list.Element
-	inFile bool
-	bytes  int64
-}
-
-// entry returns what is noted of a content, as the last one that was used. Callers must hold k.mu.
-func (k *kept) entry(c *content) *keptContent {
-	e := k.of[c]
-	if e == nil {
-		if k.of == nil {
-			k.of = map[*content]*keptContent{}
-		}
-		e = &keptContent{at: k.order.PushFront(c)}
-		k.of[c] = e
-	}
-	k.order.MoveToFront(e.at)
-	return e
+// keeping is what a content takes. It is guarded by kept.mu.
+type keeping struct {
+	at           *list.Element // in kept.order; nil if nothing is kept
+	memory, disk int64
 }
 
 // use notes that a content was read.
 func (k *kept) use(c *content) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.of[c] != nil {
-		k.entry(c)
+	if c.at != nil {
+		k.order.MoveToFront(c.at)
 	}
 }
 
 // reserve makes room in memory for a content of n bytes in all, and takes others away for it. It returns false if the content
 // belongs into a file.
-func (k *kept) reserve(c *content, known text, n int64) bool {
-	if known.file != nil || n > maxInMemory {
+func (k *kept) reserve(c *content, n int64) bool {
+	if n > maxInMemory {
 		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e := k.entry(c)
-	for k.hold.Resize(k.memory+n-e.bytes) != nil {
+	for k.hold.Resize(k.memory+n-c.memory) != nil {
 		if !k.evict(c, false) {
 			return false
 		}
 	}
-	k.count(e, n, false)
+	k.count(c, n, 0)
 	return true
-}
-
-// count notes how large a content is. Callers must hold k.mu.
-func (k *kept) count(e *keptContent, n int64, inFile bool) {
-	of := func(inFile bool) *int64 {
-		if inFile {
-			return &k.disk
-		}
-		return &k.memory
-	}
-	*of(e.inFile) -= e.bytes
-	if e.inFile, e.bytes = inFile, n; inFile {
-		e.bytes = max(n, maxInMemory)
-	}
-	*of(inFile) += e.bytes
-	k.hold.Set(k.memory)
 }
 
 // set notes how large a content is, and takes others away for it.
 func (k *kept) set(c *content, n int64, inFile bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.count(k.entry(c), n, inFile)
+	if inFile {
+		k.count(c, 0, max(n, maxInMemory))
+	} else {
+		k.count(c, n, 0)
+	}
 	for k.disk > maxDisk && k.evict(c, true) {
 	}
+}
+
+// count notes what a content takes, as the last one that was used. Callers must hold k.mu.
+func (k *kept) count(c *content, memory, disk int64) {
+	if c.at == nil {
+		c.at = k.order.PushFront(c)
+	}
+	k.order.MoveToFront(c.at)
+	k.memory += memory - c.memory
+	k.disk += disk - c.disk
+	c.memory, c.disk = memory, disk
+	k.hold.Set(k.memory)
 }
 
 // evict takes away the content that was used least recently, of those in files or in memory, and that nobody works with.
@@ -100,10 +87,10 @@ func (k *kept) set(c *content, n int64, inFile bool) {
 func (k *kept) evict(but *content, inFile bool) bool {
 	for at := k.order.Back(); at != nil; at = at.Prev() {
 		c := at.Value.(*content)
-		if c != but && k.of[c].inFile == inFile && c.drop() {
-			k.count(k.of[c], 0, false)
-			k.order.Remove(at)
-			delete(k.of, c)
+		if c != but && (c.disk > 0) == inFile && c.drop() {
+			k.count(c, 0, 0)
+			k.order.Remove(c.at)
+			c.at = nil
 			return true
 		}
 	}
@@ -126,7 +113,7 @@ func (c *content) drop() bool {
 	if c.text.file != nil {
 		_ = c.text.file.Close()
 	}
-	c.text, c.version, c.whole, c.slot = text{}, "", false, slotOf{}
+	c.text, c.version, c.whole = text{}, "", false
 	c.length.Store(0)
 	return true
 }
@@ -138,4 +125,55 @@ func (k *kept) close() {
 	for k.evict(nil, true) {
 	}
 	k.hold.Close()
+}
+
+// text is the first n bytes of a content: in memory, or in a file that has no name.
+type text struct {
+	n    int64
+	data []byte
+	file *unnamed.File
+}
+
+// readAt reads what there is at off.
+func (t *text) readAt(p []byte, off int64) (int, error) {
+	if off >= t.n {
+		return 0, nil
+	}
+	p = p[:min(int64(len(p)), t.n-off)]
+	if t.file != nil {
+		return t.file.ReadAt(p, off)
+	}
+	return copy(p, t.data[off:]), nil
+}
+
+// add adds to the end.
+func (t *text) add(b []byte) (err error) {
+	if t.file != nil {
+		_, err = t.file.Write(b)
+	} else {
+		t.data = append(t.data, b...)
+	}
+	t.n += int64(len(b))
+	return err
+}
+
+// sum returns the hash of the text.
+func (t *text) sum() ([]byte, error) {
+	hash := sha256.New()
+	if t.file == nil {
+		hash.Write(t.data)
+	} else if _, err := io.Copy(hash, io.NewSectionReader(t.file, 0, t.n)); err != nil {
+		return nil, err
+	}
+	return hash.Sum(nil), nil
+}
+
+// toFile makes a text one in a file, with what is known.
+func (t *text) toFile(dir string, known text) (err error) {
+	if t.file == nil {
+		if t.file, err = unnamed.New(dir); err == nil {
+			_, err = t.file.Write(known.data)
+		}
+	}
+	return err
 }

@@ -96,7 +96,7 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 	}
 	var f maybeFacts
 	var batch pgx.Batch
-	batch.Queue(s.sql.lockPath, s.keyOf(path))
+	batch.Queue(`SELECT pg_advisory_lock($1)`, s.keyOf(path))
 	batch.Queue(`BEGIN`)
 	batch.Queue(s.sql.lockRow, path)
 	asked := s.now()
@@ -146,7 +146,7 @@ func (s *Storage) unlock(l *lock, path string) {
 	if c.PgConn().TxStatus() != 'I' {
 		batch.Queue(`ROLLBACK`)
 	}
-	batch.Queue(s.sql.unlockPath, s.keyOf(path))
+	batch.Queue(`SELECT pg_advisory_unlock($1)`, s.keyOf(path))
 	if err := c.SendBatch(ctx, &batch).Close(); err != nil {
 		s.hangUp(c)
 	}

@@ -31,9 +31,6 @@ func (s *Storage) refresh() error {
 		return nil
 	}
 	err := s.noted(s.lookLocked(context.Background()))
-	if err == nil {
-		s.listenIfTold(context.Background())
-	}
 	if errors.Is(err, ErrUnreachable) {
 		return nil
 	}
@@ -72,7 +69,7 @@ func (s *Storage) lookLocked(ctx context.Context) error {
 }
 
 // readChanged reads the rows that transactions changed which since has not seen, or all rows if it is "". complete says
-// that the catalogue has as many rows as the table then: none was removed.
+// that the catalogue has as many rows as the table then: none was removed. Callers must hold look.mu.
 func (s *Storage) readChanged(ctx context.Context, since string) (complete bool, err error) {
 	var after *string // NULL for all
 	if since != "" {
@@ -80,18 +77,18 @@ func (s *Storage) readChanged(ctx context.Context, since string) (complete bool,
 	}
 	var found []facts
 	var count int
-	var seen string
+	var seen, channel string
 	asked := s.now()
 	err = s.read(ctx, func(ctx context.Context, c conn) error {
 		found = found[:0]
-		rows, err := c.Query(ctx, s.sql.changed, s.prefix, after)
+		rows, err := c.Query(ctx, s.sql.changed, s.prefix, after, s.quoted)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var f maybeFacts
-			if err := rows.Scan(append([]any{&count, &seen}, f.targets()...)...); err != nil {
+			if err := rows.Scan(append([]any{&count, &seen, &channel}, f.targets()...)...); err != nil {
 				return err
 			}
 			if f.path != nil {
@@ -102,6 +99,10 @@ func (s *Storage) readChanged(ctx context.Context, since string) (complete bool,
 	})
 	if err != nil {
 		return false, err
+	}
+	if channel != "" && !s.listener.on {
+		s.listener.on = true
+		s.work(func() { s.listen(channel) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,13 +132,6 @@ func xid(text string) string {
 		return ""
 	}
 	return strconv.FormatUint(uint64(uint32(n)), 10)
-}
-
-// unnamed counts a row that cannot be shown. Callers must hold s.mu.
-func (s *Storage) unnamed(path string) {
-	if s.odd++; s.odd == 1 && s.look.seen != "" {
-		s.opts.Log.Warn("a row is not shown, as what follows the prefix in its path is no usable name", "path", path, "prefix", s.prefix)
-	}
 }
 
 // maybeFacts are the columns of a row, NULL where there is none.

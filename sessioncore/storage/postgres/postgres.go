@@ -66,7 +66,7 @@ type Storage struct {
 	rows   map[string]*row // by path
 	inodes uint64
 	clock  int64            // counts what was stored in rows
-	odd    int              // rows whose paths are no names
+	odd    bool             // that the path of a row is no name was logged
 	held   map[string]*lock // by name
 }
 
@@ -86,7 +86,7 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 		return nil, unreachable(err)
 	}
 	if err = s.begin(ctx, src); err != nil {
-		s.pool.Close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -123,12 +123,6 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	}
 	if err = s.lookNow(ctx); err != nil {
 		return fmt.Errorf("the table %s cannot be read: %w", src.Table, err)
-	}
-	s.look.mu.Lock()
-	s.listenIfTold(ctx)
-	s.look.mu.Unlock()
-	if s.odd > 0 {
-		s.opts.Log.Warn("rows are not shown, as what follows the prefix in their paths is no usable name", "rows", s.odd, "prefix", s.prefix)
 	}
 	return nil
 }

@@ -14,9 +14,8 @@ type queries struct {
 
 	changed, lockRow            string
 	heads, rest                 string
-	append, overwrite, setTitle string
+	append, setTitle            string
 	update, insert, whatIsThere string
-	lockPath, unlockPath        string
 }
 
 // tableOf is what a table holds.
@@ -42,10 +41,12 @@ func makeQueries(table string, of tableOf) queries {
 		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
 	}
 
-	// One statement sees one state of the table: its rows, how many there are, and from which transaction on changes are
-	// not in it. xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT s.n, s.x, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) AS n,
-		pg_snapshot_xmin(pg_current_snapshot())::text AS x) s
+	// One statement sees one state of the table: its rows, how many there are, from which transaction on changes are not in
+	// it, and the channel on which changes are told. xmin has no order, but age does: a transaction that was not seen is not older than that one.
+	q.changed = `SELECT s.n, s.x, s.channel, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) AS n,
+		pg_snapshot_xmin(pg_current_snapshot())::text AS x,
+		coalesce((SELECT '` + channelOf + `' || tgrelid::text FROM pg_trigger
+			WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled <> 'D'), '') AS channel) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text IS NULL OR age(xmin) <= age($2::text::xid))) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
@@ -71,8 +72,6 @@ func makeQueries(table string, of tableOf) queries {
 		later  = `mtime_ms = greatest(mtime_ms + 1, $3)`
 	)
 	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead + ` AND octet_length(content) = $5 RETURNING ` + columns
-	q.overwrite = `UPDATE ` + table + ` SET content = $5::text || convert_from(substring(` + utf8 + ` FROM octet_length($5::text) + 1), 'UTF8') || $4::text, ` +
-		later + asRead + ` RETURNING ` + columns
 	set, names, values := "", "", ""
 	if titles {
 		set, names, values = `, title = $5, title_source = $6, title_updated_at = $7`, `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
@@ -84,9 +83,6 @@ func makeQueries(table string, of tableOf) queries {
 	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
 	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`
-
-	q.lockPath = `SELECT pg_advisory_lock($1)`
-	q.unlockPath = `SELECT pg_advisory_unlock($1)`
 	return q
 }
 

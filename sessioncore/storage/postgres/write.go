@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 	"unicode/utf8"
@@ -66,61 +67,39 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return s.written(r, after, asked), nil
 }
 
-// overwrite is Replace for a row that gets another beginning. A title slot is written as the client does it: into the
-// columns alone.
-func (s *Storage) overwrite(name string, o storage.Replacement) (storage.Stat, error) {
-	r, err := s.fileNow("overwrite", name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
+// setTitle is Replace for a row that gets another title slot, and more at its end. As the client does it, the title goes into
+// the columns alone.
+func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) (storage.Stat, error) {
 	before, err := s.expected(name, o.Expect)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	if before.size < int64(len(o.Head)) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
-	}
-	if err := errors.Join(checkText(o.Head, before.size), checkText(o.Tail, before.size)); err != nil {
+	if err := checkText(o.Tail, before.size); err != nil {
 		return storage.Stat{}, err
 	}
-	c := change{
-		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.overwrite,
-		args: []any{nowMs(), string(o.Tail), string(o.Head)}, at: before.size, data: o.Tail,
-	}
-	t, isSlot := parseSlot(o.Head)
-	if isSlot = isSlot && s.sql.titles && bytes.Equal(t.line(), o.Head); isSlot {
-		c.sql, c.args = s.sql.setTitle, append(c.args[:2], t.text, t.source, t.updated)
-		c.also = func(f facts) bool { return f.title.is(t) }
-	} else if len(o.Tail) == 0 {
-		c.at, c.data = 0, o.Head
-	}
-	after, asked, err := s.write(name, c)
+	after, asked, err := s.write(name, change{
+		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.setTitle,
+		args: []any{nowMs(), string(o.Tail), t.text, t.source, t.updated}, at: before.size, data: o.Tail,
+		also: func(f facts) bool { return f.title.is(t) },
+	})
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	r.content.overwrote(before, o.Head, after, isSlot)
 	return s.written(r, after, asked), nil
 }
 
-// overwrote does to what is kept what was done to the row.
-func (c *content) overwrote(before facts, head []byte, after facts, inColumns bool) {
-	if !c.fetching.TryLock() {
-		return
-	}
-	defer c.fetching.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.version != before.version || c.text.n < int64(len(head)) {
-		return
-	}
-	if !inColumns {
-		if c.text.file == nil {
-			copy(c.text.data, head)
-		} else if _, err := c.text.file.WriteAt(head, 0); err != nil {
-			return
+// withHead returns what writes a row anew with another beginning, and more at its end.
+func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) error {
+	return func(w io.Writer) error {
+		obj, err := s.Open(name)
+		if err != nil {
+			return err
 		}
+		defer obj.Close()
+		n := int64(len(o.Head))
+		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(o.Head), io.NewSectionReader(obj, n, o.Expect.Size-n), bytes.NewReader(o.Tail)))
+		return err
 	}
-	c.version = after.version
 }
 
 // is reports whether two titles are the same in every column.
@@ -132,7 +111,17 @@ func (t title) is(u title) bool {
 // Replace implements storage.Journal.
 func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, error) {
 	if o.Write == nil {
-		return s.overwrite(name, o)
+		r, err := s.fileNow("overwrite", name)
+		if err != nil {
+			return storage.Stat{}, err
+		}
+		if o.Expect.Size < int64(len(o.Head)) {
+			return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+		}
+		if t, ok := parseSlot(o.Head); ok && s.sql.titles && bytes.Equal(t.line(), o.Head) {
+			return s.setTitle(name, r, o, t)
+		}
+		o.Write = s.withHead(name, o)
 	}
 	return s.replaceBy(name, o, func(text []byte) (args []any, err error) {
 		args = []any{string(text)}
