@@ -29,7 +29,12 @@ type agent struct {
 
 // newAgent makes an agent directory with an empty folder sessions/p.
 func newAgent(t testing.TB) agent {
-	a := agent{t, t.TempDir()}
+	return agentIn(t, t.TempDir())
+}
+
+// agentIn makes the agent directory of a home directory.
+func agentIn(t testing.TB, home string) agent {
+	a := agent{t, filepath.Join(home, ".omp/agent")}
 	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
 	return a
 }

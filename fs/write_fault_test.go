@@ -32,10 +32,9 @@ func tmpfs(t testing.TB, options string) string {
 
 // writtenIn makes a source of a directory, with the session s as newWriting does, and mounts it.
 func writtenIn(t testing.TB, dir string, content string) *writing {
-	a := agent{t, dir}
-	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
+	a := agentIn(t, dir)
 	a.write("s", content)
-	return &writing{a, mountForTest(t, dir)}
+	return &writing{a, mountForTest(t, a.dir)}
 }
 
 // bigImage is an image whose blob takes n bytes.
@@ -46,9 +45,9 @@ func bigImage(n int) string {
 // TestFullDisk: on a full tmpfs of 1 MB every write that needs room is ENOSPC, the file is as it was and
 // nothing is left behind; when there is room again, they work.
 func TestFullDisk(t *testing.T) {
-	dir := tmpfs(t, "size=1m,mode=0755")
 	content := header("s") + strings.Join(writtenEntries, "") + entry(4, "e4", "e3", strings.Repeat("x", 200_000))
-	w := writtenIn(t, dir, content)
+	w := writtenIn(t, tmpfs(t, "size=1m,mode=0755"), content)
+	dir := w.dir
 	pending := ask(t, w.m.path("new-session"), "/somewhere/else")
 	ask(t, w.m.path(pending, "append"), message("in memory"))
 	for _, made := range []string{"blobs", "sessions/--somewhere-else--"} { // directories stay, if empty
@@ -173,7 +172,7 @@ func TestReadOnlySource(t *testing.T) {
 		w := writtenIn(t, dir, header("s")+strings.Join(writtenEntries, ""))
 		w.m.stop()
 		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-		w.m = mountForTest(t, dir)
+		w.m = mountForTest(t, w.dir)
 		w.refusesEveryWrite("Read-only file system")
 		w.refusesFork("Read-only file system")
 		require.ErrorIs(t, put(w.m.path("new-session"), "/in/memory\n"), syscall.EROFS, "it could not be kept")

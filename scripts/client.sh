@@ -252,6 +252,8 @@ check_version() {
 	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown
 	if [[ $version == pi-* ]]; then
 		checks=$root/$pi_checks agent=$dir/home/.pi/agent # which is also how it is known
+	else
+		mkdir -p "$agent/terminal-sessions" # what tells that it is omp's, which the client makes when it starts
 	fi
 	mkdir -p "$agent/sessions" "$dir"/{mnt,home,project,tmp}
 	"$tmp/sessionfs" "$agent" "$dir/mnt"

@@ -157,10 +157,11 @@ func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 type Format struct {
 	Dialect *Dialect
 	Slot    bool // the file begins with a title slot, as those of omp 18 do
+	Blobs   bool // large images go into blobs; else they stay in the line
 }
 
 // Format returns the format of the session.
-func (s *Snapshot) Format() Format { return Format{s.dialect, s.header.slot > 0} }
+func (s *Snapshot) Format() Format { return Format{s.dialect, s.header.slot > 0, s.toBlobs} }
 
 // Format acquires a snapshot and returns its format. Errors are those of Acquire.
 func (s *Session) Format(ctx context.Context) (Format, error) {

@@ -30,7 +30,8 @@ type Snapshot struct {
 	stat storage.Stat
 
 	contents
-	move *leafMove // position of the leaf that is kept in memory; nil if there is none
+	move    *leafMove // position of the leaf that is kept in memory; nil if there is none
+	toBlobs bool      // see Format
 
 	readAt       int64     // when the state of the file was taken, ns since the epoch
 	headSum      uint64    // hash of the file's first bytes
@@ -76,6 +77,7 @@ var serials atomic.Int64
 func (x *index) view(p *pin, st storage.Stat, root program.Program) *Snapshot {
 	s := &Snapshot{pin: p, stat: st, contents: x.contents, serial: serials.Add(1)}
 	s.dialect = x.dialect.OfProgram(program.OfSession(root, x.marks))
+	s.toBlobs = !x.dialect.IsOMP() || program.KeepsBlobs(root, x.marks)
 	s.refs.Store(1)
 	return s
 }

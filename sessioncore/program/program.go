@@ -107,6 +107,12 @@ func MarksOf(v rawjson.Value) Marks {
 	return 0
 }
 
+// KeepsBlobs reports whether large images of a session go into blobs: if it is certainly one of omp. pi, which has no blobs,
+// would send a reference to one to the model's provider as if it were the image, while omp reads images in lines as well.
+func KeepsBlobs(root Program, marks Marks) bool {
+	return root == OMP || root == Unknown && marks&MarkOMP != 0
+}
+
 // OfSession returns the program whose rules hold for a session: OMP or Pi. omp's own marks decide, then the agent
 // directory, then pi's marks. In doubt it is OMP: pi ignores what is written by omp's rules, and a file of omp must not
 // get what omp ignores.

@@ -31,7 +31,7 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 				return nil, err
 			}
 		}
-		if drafts, bad := w.drafts(s, f, lines); bad == nil || !recent {
+		if drafts, bad := w.drafts(f, lines); bad == nil || !recent {
 			if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
 				return ids, err
 			}
@@ -107,20 +107,12 @@ func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*dra
 	return ids
 }
 
-// drafts parses lines up to the first bad one. In sessions of pi, images stay in the lines.
-func (w *Writer) drafts(s *sessioncore.Session, f sessioncore.Format, lines [][]byte) ([]*draft, error) {
+// drafts parses lines up to the first bad one.
+func (w *Writer) drafts(f sessioncore.Format, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
-	rules := persist.Rules{Blobs: w.opts.Blobs != nil && f.Dialect != sessioncore.Pi, Newer: f.Slot}
-	asked := f.Dialect != sessioncore.OMP
+	rules := persist.Rules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
-		if err == nil && len(draft.blobs) > 0 && !asked {
-			asked = true
-			if w.keepsImages(s.Name()) {
-				rules.Blobs = false
-				draft, err = parseDraft(line, f.Dialect, rules)
-			}
-		}
 		if err != nil {
 			return drafts, err
 		}

@@ -96,6 +96,31 @@ func TestPiEdits(t *testing.T) {
 	}
 }
 
+// TestPiImages: in a session that may be one of pi images stay in the line, whole: pi has no blobs.
+func TestPiImages(t *testing.T) {
+	sessiontest.NotUnderRace(t)
+	const omps = plainFile + `{"type":"model_change","id":"m","parentId":"b","timestamp":"2026-02-16T10:20:30.000Z","model":"openai/gpt"}` + "\n"
+	huge := strings.Repeat("QUJD", 500_000/3)
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge + `"}],"image_url":"data:image/png;base64,` + huge + `"}}`
+	for _, test := range []struct {
+		content string
+		root    program.Program
+		inline  bool
+	}{
+		{plainFile, program.Pi, true}, {plainFile, program.Unknown, true}, {omps, program.LikelyPi, true},
+		{plainFile, program.OMP, false}, {omps, program.Unknown, false},
+	} {
+		w := startMemory(t, test.content, Options{})
+		w.store.SetProgram(func() program.Program { return test.root })
+		_, err := w.append(line, line)
+		require.NoError(t, err)
+		added := w.content()[len(test.content):]
+		require.Equal(t, test.inline, strings.Count(added, `"data":"`+huge+`"`) == 2)
+		require.Equal(t, test.inline, strings.Count(added, `base64,`+huge+`"`) == 2)
+		require.Equal(t, test.inline, len(w.blobs.blobs) == 0)
+	}
+}
+
 // TestPiTypesElsewhere: what omp passes over is not written into its sessions, nor into one that may be omp's.
 func TestPiTypesElsewhere(t *testing.T) {
 	for _, root := range []program.Program{program.Unknown, program.OMP, program.LikelyPi} {

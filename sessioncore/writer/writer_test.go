@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
@@ -80,6 +81,7 @@ func startWriting(t testing.TB, files storage.Storage, content string, opts Opti
 	}
 	store := sessioncore.NewStore(w.storage)
 	t.Cleanup(store.Close)
+	store.SetProgram(func() program.Program { return program.OMP })
 	w.Writer = New(store, opts)
 	w.session = store.Session(plainName)
 	return w
