@@ -11,6 +11,7 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/report"
 )
 
 // BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
@@ -30,7 +31,7 @@ func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it ite
 	case layout.CurrentBranch:
 		return d.link(nil, inSession(d.session, currentBranch)), nil
 	}
-	e, err := snap.FindBranchName(it.name)
+	e, err := snap.FindBranch(it.name, layout.CurrentBranch)
 	if err != nil {
 		return child{}, err
 	}
@@ -52,14 +53,14 @@ func (d *BranchesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]ite
 	if err != nil {
 		return nil, err
 	}
-	tips := snap.Tips()
+	tips := report.Tips(snap)
 	items := make([]item, 0, len(tips)+2)
 	items = append(items, d.newItem(layout.BranchIDs, syscall.S_IFDIR))
 	if leaf != sessioncore.NoEntry {
 		items = append(items, d.newItem(layout.CurrentBranch, syscall.S_IFLNK))
 	}
 	for _, e := range tips {
-		items = append(items, d.newItem(snap.BranchName(e), syscall.S_IFLNK))
+		items = append(items, d.newItem(snap.Name(e, layout.CurrentBranch), syscall.S_IFLNK))
 	}
 	return items, nil
 }

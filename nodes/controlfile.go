@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
@@ -176,7 +177,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("labels", oneByOne(d.setLabel), atOnce(renderLabels))
+	f := d.control("labels", oneByOne(d.setLabel), atOnce(report.Labels))
 	f.follow = &following{}
 	return f
 }
@@ -190,17 +191,21 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
 }
 
-// renderLabels renders labels: the labels in effect.
-func renderLabels(snap *sessioncore.Snapshot) (*document.Document, error) {
-	return snap.LabelsDocument(), nil
-}
-
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
 // one line only.
 func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("title", oneByOne(d.setTitle), atOnce((*sessioncore.Snapshot).TitleDocument))
+	f := d.control("title", oneByOne(d.setTitle), atOnce(renderTitle))
 	f.empty, f.single = true, true
 	return f
+}
+
+// renderTitle renders title: the title and a newline, or nothing if there is none.
+func renderTitle(snap *sessioncore.Snapshot) (*document.Document, error) {
+	title, err := snap.Title()
+	if err != nil {
+		return nil, err
+	}
+	return lineOf(snap, title), nil
 }
 
 // setTitle sets the title to a line; an empty line clears it.
@@ -222,11 +227,17 @@ func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
 		return nil, err
 	}
 	cwd, _ := header.Member("cwd").Text()
-	line := names.TitleLine(cwd)
+	return lineOf(snap, cwd), nil
+}
+
+// lineOf returns a document of a text and a newline, of nothing if there is no text. Control characters and lone
+// surrogates are escaped as in the file labels.
+func lineOf(snap *sessioncore.Snapshot, text string) *document.Document {
+	line := names.TitleLine(text)
 	if len(line) > 0 {
 		line = append(line, '\n')
 	}
-	return document.OfText(snap, line), nil
+	return document.OfText(snap, line)
 }
 
 // setCWD moves the session to a working directory.

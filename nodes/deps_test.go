@@ -13,7 +13,7 @@ import (
 // the mount are computed without FUSE. The model has a table of its own.
 var imports = map[string][]string{
 	"nodes/layout": {
-		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
+		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
 	},
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",

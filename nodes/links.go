@@ -16,6 +16,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -271,7 +272,7 @@ func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _
 // labelledEntry returns a function that finds the entry with a label.
 func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, error) {
 	return func(snap *sessioncore.Snapshot) (string, time.Time, error) {
-		l, err := snap.FindLabelName(name)
+		l, err := report.FindByLabel(snap, name)
 		if err != nil {
 			return "", time.Time{}, err
 		}
@@ -280,7 +281,7 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 }
 
 func (d *ByLabelDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
-	labels := snap.ByLabel()
+	labels := report.ByLabel(snap)
 	items := make([]item, len(labels))
 	for i, l := range labels {
 		items[i] = d.newItem(l.Name, syscall.S_IFLNK)

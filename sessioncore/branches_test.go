@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/names"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,39 +30,20 @@ func moveAt(n int, id, parent, target string) string {
 	return at(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
 }
 
-func TestByLabel(t *testing.T) {
-	s := snapshotOf(t, sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
-		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+
-		labelAt(7, "l4", "b", "nobody", "first")+labelAt(8, "l5", "b", "nobody", "ghost")+labelAt(9, "l6", "b", "l1", "")+
-		labelAt(10, "l7", "b", "l2", "../x")+labelAt(11, "l8", "b", "l3", strings.Repeat("é", 300)))
-	var got []string
-	for _, l := range s.ByLabel() {
-		got = append(got, fmt.Sprintf("%s %s %d", l.Name, s.Name(l.Entry), l.Time.Second()))
-		found, err := s.FindLabelName(l.Name)
-		require.NoError(t, err)
-		require.Equal(t, l, found)
-	}
-	require.Equal(t, []string{"with%2Fslash b 5", "first a%2Fb 6", "%2E.%2Fx l2 10", names.FileName(strings.Repeat("é", 300)) + " l3 11"}, got)
-	for _, name := range []string{"ghost", "", "with/slash", "second", "first "} {
-		_, err := s.FindLabelName(name)
-		require.ErrorIs(t, err, ErrNotFound, name)
-	}
-}
-
 // TestBranchNames: what branches/ has, and what it does not have.
 func TestBranchNames(t *testing.T) {
 	s := snapshotOf(t, sessiontest.Header+at(1, "current", "", "")+at(2, "a", "", "")+`{"type":"custom"}`+"\n"+at(3, "a", "", ""))
 	for name, want := range map[string]Entry{"%63urrent": 0, "a~3": 1, "a": 3} {
-		e, err := s.FindBranchName(name)
+		e, err := s.FindBranch(name, "current")
 		require.NoError(t, err, name)
 		require.Equal(t, want, e, name)
-		require.Equal(t, name, s.BranchName(e))
+		require.Equal(t, name, s.Name(e, "current"))
 	}
 	e, err := s.FindBranch("current")
 	require.NoError(t, err)
 	require.Equal(t, Entry(0), e)
 	for _, name := range []string{"current", "~4", "a~2", "b", "%61", ".by-id", ""} {
-		_, err := s.FindBranchName(name)
+		_, err := s.FindBranch(name, "current")
 		require.ErrorIs(t, err, ErrNotFound, name)
 	}
 	_, err = s.FindBranch("%63urrent")

@@ -18,8 +18,7 @@ func (s *Snapshot) EndsBranch(e Entry) bool {
 	if leaf, err := s.Leaf(); err == nil && leaf == e {
 		return true
 	}
-	tree := s.Tree()
-	return tree.Has(e) && len(tree.Children(e)) == 0
+	return s.Tree().IsTip(e)
 }
 
 // BranchBelow returns the end of the branch that ended in e in an earlier snapshot: the leaf if that is below e,

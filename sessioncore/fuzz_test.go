@@ -103,15 +103,15 @@ func describe(t *testing.T, s *Snapshot) []string {
 	}
 	leaf, err := s.Leaf()
 	require.NoError(t, err)
-	out = append(out, fmt.Sprint(tree.Roots(), leaf), fmt.Sprintf("%q", s.Labels()))
+	out = append(out, fmt.Sprint(tree.Roots(), leaf), fmt.Sprintf("%+v", s.Labels()))
 	header, err := s.HeaderDocument()
 	require.NoError(t, err)
-	title, err := s.TitleDocument()
+	title, err := s.Title()
 	require.NoError(t, err)
 	ctx, err := s.Context(context.Background(), leaf, nil)
 	require.NoError(t, err)
-	out = append(out, fmt.Sprint(s.ByLabel()))
-	for _, doc := range []*document.Document{header, title, ctx, s.LabelsDocument(), s.ProblemsDocument(context.Background(), noBlobs)} {
+	out = append(out, title)
+	for _, doc := range []*document.Document{header, ctx, s.ProblemsDocument(context.Background(), noBlobs)} {
 		out = append(out, string(wholeDocument(t, doc)))
 	}
 	return out
@@ -220,12 +220,12 @@ func checkNames(t *testing.T, s *Snapshot) {
 		if !s.Tree().Has(e) {
 			continue
 		}
-		name = s.IDName(e, "a", "entry.json")
+		name = s.Name(e, "a", "entry.json")
 		require.False(t, trees[name], "two directories are called %q", name)
 		trees[name] = true
 		checkFileName(t, name)
 		require.NotContains(t, []string{"a", "entry.json", ".deep"}, name)
-		got, err = s.FindIDName(name, "a", "entry.json")
+		got, err = s.FindName(name, "a", "entry.json")
 		require.NoError(t, err, name)
 		require.Equal(t, e, got, "what is called %q where names are taken", name)
 	}

@@ -157,20 +157,6 @@ func (s *Snapshot) name() (string, error) {
 	return name, err
 }
 
-// TitleDocument returns the file title: the title and a newline, or nothing if there is no title. Control
-// characters and lone surrogates are escaped as in the file labels.
-func (s *Snapshot) TitleDocument() (*document.Document, error) {
-	title, err := s.Title()
-	if err != nil {
-		return nil, err
-	}
-	line := names.TitleLine(title)
-	if len(line) > 0 {
-		line = append(line, '\n')
-	}
-	return document.OfText(s, line), nil
-}
-
 // HeaderDocument returns header.json: the header as loaded, that is with the title slot merged into it and of
 // version 3 if it was older, and a newline (docs/design.md, context.json).
 func (s *Snapshot) HeaderDocument() (*document.Document, error) {

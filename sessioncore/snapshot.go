@@ -41,12 +41,9 @@ type Snapshot struct {
 	serial   int64       // unique among all snapshots of the process
 	settled  atomic.Bool // the head was compared when the file's times no longer hid changes
 
-	treeOnce  sync.Once
-	tree      *Tree
-	labelOnce sync.Once
-	labels    []Label
-	labelOf   map[symbol]string
-	byLabel   labelNames
+	treeOnce sync.Once
+	tree     *Tree
+	labels   labels
 
 	branchMu sync.Mutex // guards branches
 	branches []*Branch  // least recently used first
@@ -260,22 +257,22 @@ func (s *Snapshot) Verify(id string) (Entry, error) {
 // parent.
 func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
 
-// Name returns the name of an entry's file in entries/, without the suffix (docs/design.md section 1, Names).
-func (s *Snapshot) Name(e Entry) string {
+// Name returns the name of an entry's file in entries/, without the suffix (docs/design.md section 1, Names). In a
+// directory where some names have another meaning, taken, an id that looks like one of them has its first byte encoded.
+func (s *Snapshot) Name(e Entry, taken ...string) string {
 	rec := &s.records[e]
-	if rec.id == 0 {
+	switch {
+	case rec.id == 0:
 		return fmt.Sprintf("~%d", rec.line)
+	case s.newest(rec.id) != e:
+		return fmt.Sprintf("%s~%d", names.FileName(s.idText(rec.id)), rec.line)
 	}
-	name := names.FileName(s.idText(rec.id))
-	if s.newest(rec.id) != e {
-		return fmt.Sprintf("%s~%d", name, rec.line)
-	}
-	return name
+	return names.FileNameAmong(s.idText(rec.id), taken)
 }
 
-// FindName returns the entry whose file in entries/ has that name, without the suffix. The error wraps ErrNotFound.
-func (s *Snapshot) FindName(name string) (Entry, error) {
-	if e, err := s.FindIDName(name); err == nil {
+// FindName returns the entry that Name gives that name. The error wraps ErrNotFound.
+func (s *Snapshot) FindName(name string, taken ...string) (Entry, error) {
+	if e := s.newest(s.findID(name, taken)); e != NoEntry {
 		return e, nil
 	}
 	if base, line, ok := names.LineSuffix(name); ok {
@@ -286,19 +283,13 @@ func (s *Snapshot) FindName(name string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
-// IDName returns the file name of an entry's id in a directory where the names taken have another meaning: an id
-// that looks like one of them has its first byte encoded.
-func (s *Snapshot) IDName(e Entry, taken ...string) string {
-	return names.FileNameAmong(s.idText(s.records[e].id), taken)
-}
-
-// FindIDName returns the entry that IDName gives that name, the last one if the file repeats its id. The error is
-// ErrNotFound.
-func (s *Snapshot) FindIDName(name string, taken ...string) (Entry, error) {
-	if e := s.newest(s.findID(name, taken)); e != NoEntry {
-		return e, nil
+// FindBranch is FindName for an entry to which there is a branch, as to each that has an id (docs/format.md, Loading).
+func (s *Snapshot) FindBranch(name string, taken ...string) (Entry, error) {
+	e, err := s.FindName(name, taken...)
+	if err == nil && s.records[e].id == 0 {
+		return NoEntry, fmt.Errorf("%w: %q has no id", ErrNotFound, name)
 	}
-	return NoEntry, ErrNotFound
+	return e, err
 }
 
 // findID returns the id that is shown as name in a directory with those fixed names, or 0.

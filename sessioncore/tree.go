@@ -38,6 +38,10 @@ func (t *Tree) Parent(e Entry) Entry {
 // Has reports whether e is a node of the tree.
 func (t *Tree) Has(e Entry) bool { return t.parent[e] != notInTree }
 
+// IsTip reports whether e is a node without children, the end of a branch. A recorded move of the leaf without children
+// is none (docs/design.md, leaf).
+func (t *Tree) IsTip(e Entry) bool { return t.Has(e) && len(t.Children(e)) == 0 }
+
 // Tree returns the snapshot's tree. It is built on first use.
 func (s *Snapshot) Tree() *Tree {
 	s.treeOnce.Do(func() { s.tree = s.buildTree() })

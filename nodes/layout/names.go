@@ -9,6 +9,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 )
@@ -208,11 +209,15 @@ func (n Nesting) Below(name string) (below Nesting, ok bool) {
 }
 
 // TreeName returns the name of an entry's directory in tree/.
-func TreeName(s *sessioncore.Snapshot, e sessioncore.Entry) string { return s.IDName(e, EntryLink) }
+func TreeName(s *sessioncore.Snapshot, e sessioncore.Entry) string { return s.Name(e, EntryLink) }
 
 // FindTreeName returns the entry whose directory in tree/ has that name, or sessioncore.ErrNotFound.
 func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
-	return s.FindIDName(name, EntryLink)
+	e, err := s.FindName(name, EntryLink)
+	if err == nil && !s.Tree().Has(e) {
+		return sessioncore.NoEntry, sessioncore.ErrNotFound
+	}
+	return e, err
 }
 
 // Beginnings returns the entries at which a stretch begins when one walks down from the roots: those
@@ -287,7 +292,7 @@ func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, err
 		if len(parts) != 2 {
 			return sessioncore.NoEntry, ErrNoReference
 		}
-		l, err := snap.FindLabelName(last)
+		l, err := report.FindByLabel(snap, last)
 		if err != nil {
 			return sessioncore.NoEntry, err
 		}
@@ -312,17 +317,20 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 // branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the one of a name in
 // the branch's path/. There is no current branch before the first entry.
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
-	find := snap.FindBranchName
+	taken := []string{CurrentBranch}
 	if len(parts) > 1 && parts[0] == BranchIDs {
-		find, parts = snap.FindBranch, parts[1:]
-	} else if len(parts) > 0 && parts[0] == CurrentBranch {
-		find = func(string) (sessioncore.Entry, error) { return CurrentLeaf(snap) }
+		taken, parts = nil, parts[1:]
 	}
 	inPath := len(parts) == 3 && parts[1] == BranchPath
 	if len(parts) != 1 && !inPath || parts[0] == BranchIDs {
 		return sessioncore.NoEntry, ErrNoReference
 	}
-	if e, err = find(parts[0]); err != nil || !inPath {
+	if taken != nil && parts[0] == CurrentBranch {
+		e, err = CurrentLeaf(snap)
+	} else {
+		e, err = snap.FindBranch(parts[0], taken...)
+	}
+	if err != nil || !inPath {
 		return e, err
 	}
 	return FindPathName(snap, snap.Branch(e), parts[2])

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -19,6 +20,39 @@ const (
 	branchArchived  = "archived" // nor does a client show it in the tree, as somebody archived it
 )
 
+// currentBranch is the name in branches/ that is no entry's.
+const currentBranch = "current"
+
+// Tips returns the ends of all branches, newest first.
+func Tips(s *sessioncore.Snapshot) []sessioncore.Entry {
+	var tips []sessioncore.Entry
+	for e := range sessioncore.Entry(s.Len()) {
+		if s.Tree().IsTip(e) {
+			tips = append(tips, e)
+		}
+	}
+	slices.SortFunc(tips, newestFirst(s))
+	return tips
+}
+
+// newestFirst compares entries by time. Of equal times, the later entry in the file is the newer.
+func newestFirst(s *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
+	return func(a, b sessioncore.Entry) int { return cmp.Or(s.Time(b).Compare(s.Time(a)), cmp.Compare(b, a)) }
+}
+
+// branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, otherwise that of
+// its nearest labelled ancestor that no other branch goes through, or "".
+func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
+	tree := s.Tree()
+	for e := tip; e != sessioncore.NoEntry && len(tree.Children(e)) <= 1 && len(s.Labels()) > 0; e = tree.Parent(e) {
+		id, _ := s.ID(e)
+		if label := s.LabelOf(id); label != "" {
+			return label
+		}
+	}
+	return ""
+}
+
 // Branches returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
 // branches/). The leaf has a row too if it is not a tip. The columns are the entry's name in branches/, the number of
 // entries in its path, its time (ISO 8601, UTC, milliseconds), the label of its branch escaped as in the file labels
@@ -32,10 +66,10 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		return nil, err
 	}
 	current, resumed := shownNode(s, leaf), shownNode(s, s.Resumed())
-	rows := s.Tips()
+	rows := Tips(s)
 	if current != sessioncore.NoEntry && !slices.Contains(rows, current) {
 		rows = append(rows, current)
-		slices.SortFunc(rows, s.NewestFirst)
+		slices.SortFunc(rows, newestFirst(s))
 	}
 	archived, err := archivedIn(ctx, s)
 	if err != nil {
@@ -48,10 +82,10 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out = append(append(out, s.BranchName(e)...), '\t')
+		out = append(append(out, s.Name(e, currentBranch)...), '\t')
 		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
 		out = append(s.Time(e).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
-		out = append(appendField(out, s.BranchLabel(e)), '\t')
+		out = append(appendField(out, branchLabel(s, e)), '\t')
 		switch e {
 		case current:
 			out = append(out, branchCurrent...)

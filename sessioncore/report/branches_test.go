@@ -101,7 +101,7 @@ func TestBranchesDocument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := snapshotOf(t, sessiontest.Header+c.entries)
 			require.Equal(t, c.want, rows(t, s))
-			checkRows(t, s, s.Tips())
+			checkRows(t, s, Tips(s))
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestBranchLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := snapshotOf(t, sessiontest.Header+tree+c.labels)
 			require.Equal(t, c.want, rows(t, s))
-			checkRows(t, s, s.Tips())
+			checkRows(t, s, Tips(s))
 		})
 	}
 }
@@ -178,18 +178,19 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 	current := shownNode(s, leaf)
 	if current != sessioncore.NoEntry && !slices.Contains(tips, current) {
 		tips = append(slices.Clone(tips), current)
-		slices.SortFunc(tips, s.NewestFirst)
+		slices.SortFunc(tips, newestFirst(s))
 	}
 	require.Len(t, lines, len(tips)+2)
 	for i, e := range tips {
 		f := strings.Split(lines[i+1], "\t")
 		require.Len(t, f, 6, lines[i+1])
 		require.True(t, utf8.ValidString(lines[i+1]))
-		require.Equal(t, s.BranchName(e), f[0])
+		require.Equal(t, s.Name(e, currentBranch), f[0])
 		require.Equal(t, fmt.Sprint(len(s.Path(e))), f[1])
 		want := "-"
 		for at := e; at != sessioncore.NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
-			if label := s.LabelOf(at); label != "" {
+			id, _ := s.ID(at)
+			if label := s.LabelOf(id); label != "" {
 				want = string(names.AppendLabelField(nil, label))
 				break
 			}
@@ -280,9 +281,57 @@ func FuzzBranches(f *testing.F) {
 			return
 		}
 		defer snap.Release()
-		checkRows(t, snap, snap.Tips())
-		for _, e := range snap.Tips() {
+		checkByLabel(t, snap)
+		tips := Tips(snap)
+		checkRows(t, snap, tips)
+		for i, e := range tips {
+			if i > 0 {
+				require.False(t, snap.Time(e).After(snap.Time(tips[i-1])) || snap.Time(e).Equal(snap.Time(tips[i-1])) && e > tips[i-1], "newest first")
+			}
 			require.EqualValues(t, len(snap.Path(e)), pathLengths(snap, []sessioncore.Entry{e})[e])
 		}
 	})
+}
+
+func TestByLabel(t *testing.T) {
+	s := snapshotOf(t, sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
+		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+
+		labelAt(7, "l4", "b", "nobody", "first")+labelAt(8, "l5", "b", "nobody", "ghost")+labelAt(9, "l6", "b", "l1", "")+
+		labelAt(10, "l7", "b", "l2", "../x")+labelAt(11, "l8", "b", "l3", strings.Repeat("é", 300)))
+	var got []string
+	for _, l := range ByLabel(s) {
+		got = append(got, fmt.Sprintf("%s %s %d", l.Name, s.Name(l.Entry), l.Time.Second()))
+		found, err := FindByLabel(s, l.Name)
+		require.NoError(t, err)
+		require.Equal(t, l, found)
+	}
+	require.Equal(t, []string{"with%2Fslash b 5", "first a%2Fb 6", "%2E.%2Fx l2 10", names.FileName(strings.Repeat("é", 300)) + " l3 11"}, got)
+	for _, name := range []string{"ghost", "", "with/slash", "second", "first "} {
+		_, err := FindByLabel(s, name)
+		require.ErrorIs(t, err, sessioncore.ErrNotFound, name)
+	}
+}
+
+// checkByLabel: a name leads to an entry that has the label.
+func checkByLabel(t *testing.T, s *sessioncore.Snapshot) {
+	all := map[string]bool{}
+	for _, l := range ByLabel(s) {
+		require.False(t, all[l.Name])
+		all[l.Name] = true
+		id, _ := s.ID(l.Entry)
+		require.Equal(t, l.Name, names.FileName(s.LabelOf(id)))
+		found, err := FindByLabel(s, l.Name)
+		require.NoError(t, err)
+		require.Equal(t, l, found)
+	}
+	for _, l := range slices.Backward(s.Labels()) {
+		e, err := s.Find(l.Target)
+		if name := names.FileName(l.Label); err == nil && all[name] {
+			found, err := FindByLabel(s, name)
+			require.NoError(t, err)
+			require.Equal(t, e, found.Entry, "the last one that got it")
+			delete(all, name)
+		}
+	}
+	require.Empty(t, all)
 }

@@ -12,6 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/report"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,7 +39,9 @@ func openVersions(t *testing.T, s *testSession) versionsOf {
 	snap, err := s.session.Acquire(context.Background())
 	require.NoError(t, err)
 	leaf := sessiontest.Leaf(t, snap)
-	v := versionsOf{snap: snap, lists: []*document.Document{snap.LabelsDocument(), snap.ProblemsDocument(context.Background(), nil)}}
+	labels, err := report.Labels(snap)
+	require.NoError(t, err)
+	v := versionsOf{snap: snap, lists: []*document.Document{labels, snap.ProblemsDocument(context.Background(), nil)}}
 	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {

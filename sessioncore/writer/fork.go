@@ -1,12 +1,14 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,7 +106,8 @@ func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
 		onPath[id] = true
 		last = &id
 	}
-	for _, l := range b.snap.LabelsInOrderSet() {
+	asInTable := slices.SortedFunc(slices.Values(b.snap.Labels()), func(a, b sessioncore.Label) int { return cmp.Compare(a.Place, b.Place) })
+	for _, l := range asInTable {
 		if onPath[l.Target] {
 			id := b.newID()
 			b.ids[id] = batchLine{}

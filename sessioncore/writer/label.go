@@ -32,7 +32,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 
 // changesLabel reports whether id has a label other than label.
 func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
-	old := s.LabelOfID(id)
+	old := s.LabelOf(id)
 	if old == label && old != "" {
 		return false, nil
 	}
@@ -67,7 +67,7 @@ func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 }
 
 // ParseLabelLine parses a line written to the file labels. It splits it at the first tab, or else at the first blank,
-// into an id and a label, and undoes the escapes of LabelsDocument. Lines of LabelsDocument yield what they show.
+// into an id and a label, and undoes the escapes of the file labels. Lines of that file yield what they show.
 func ParseLabelLine(line string) (id, label string, err error) {
 	id, label, found := strings.Cut(line, "\t")
 	if !found {

@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/report"
 )
 
 func TestSetLabel(t *testing.T) {
@@ -23,7 +24,7 @@ func TestSetLabel(t *testing.T) {
 		`{"type":"label","id":"00000001","parentId":"b","timestamp":"` + plainNow + `","targetId":"a","label":"L\tx` + "\ud7ff" + `"}`,
 	}, w.added(plainFile))
 	require.Equal(t, "00000001", w.leaf())
-	require.Equal(t, "L\tx\ud7ff", w.snapshot().LabelOf(0))
+	require.Equal(t, "L\tx\ud7ff", w.snapshot().LabelOf("a"))
 
 	before := w.content()
 	require.NoError(t, w.SetLabel(ctx, w.session, "a", ""))
@@ -91,7 +92,8 @@ func TestLabelsRoundTrip(t *testing.T) {
 }
 
 func labelsOf(t *testing.T, s *sessioncore.Snapshot) string {
-	d := s.LabelsDocument()
+	d, err := report.Labels(s)
+	require.NoError(t, err)
 	defer d.Close()
 	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
 	require.NoError(t, err)

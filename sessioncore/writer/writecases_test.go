@@ -109,7 +109,7 @@ func (w *writing) checkFork(name string, source *sessioncore.Snapshot, id string
 	}
 	for _, l := range source.Labels() {
 		if onPath[l.Target] {
-			require.Contains(w.t, snap.Labels(), l, name)
+			require.Equal(w.t, l.Label, snap.LabelOf(l.Target), name)
 		}
 	}
 }

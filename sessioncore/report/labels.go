@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/names"
+)
+
+// Labels returns the file labels: a line "<id>\t<label>" for each label in effect (docs/design.md section
+// 2).
+func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
+	var out []byte
+	for _, l := range s.Labels() {
+		out = append(names.AppendLabelField(out, l.Target), '\t')
+		out = append(names.AppendLabelField(out, l.Label), '\n')
+	}
+	return document.OfText(s, out), nil
+}
+
+// Labelled is a name in by-label/: a label that is in effect on an entry of the session.
+type Labelled struct {
+	Name  string
+	Entry sessioncore.Entry
+	Time  time.Time // when the label was set
+}
+
+// ByLabel returns the content of by-label/, in the order in which the labels were set. If entries have the same
+// label, the name belongs to the one labelled last. Labels whose target is not in the file are left out.
+func ByLabel(s *sessioncore.Snapshot) []Labelled {
+	var list []Labelled
+	seen := map[string]bool{}
+	for _, l := range slices.Backward(s.Labels()) {
+		if e, err := s.Find(l.Target); err == nil && !seen[l.Label] {
+			seen[l.Label] = true
+			list = append(list, Labelled{names.FileName(l.Label), e, s.Time(l.Set)})
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// FindByLabel returns the element of ByLabel with that name. The error wraps sessioncore.ErrNotFound.
+func FindByLabel(s *sessioncore.Snapshot, name string) (Labelled, error) {
+	for _, l := range slices.Backward(s.Labels()) {
+		if names.FileName(l.Label) != name {
+			continue
+		}
+		if e, err := s.Find(l.Target); err == nil {
+			return Labelled{name, e, s.Time(l.Set)}, nil
+		}
+	}
+	return Labelled{}, fmt.Errorf("%w: no entry has the label %q", sessioncore.ErrNotFound, name)
+}
