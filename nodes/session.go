@@ -140,7 +140,7 @@ func (d *SessionDir) makeArtifacts() fusefs.InodeEmbedder { return d.artifacts()
 // makeProblems makes problems.jsonl: what could not be read or joined or is missing.
 func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
 	return generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
-		return snap.ProblemsDocument(ctx, d.view.Blobs), nil
+		return report.Problems(ctx, snap, d.view.Blobs)
 	}, &following{})(d)
 }
 

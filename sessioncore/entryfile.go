@@ -25,6 +25,9 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
 }
 
+// RefersToBlobs reports whether an entry may refer to blobs.
+func (s *Snapshot) RefersToBlobs(e Entry) bool { return s.records[e].flags&recBlob != 0 }
+
 // TextOffset returns the offset of an entry's text in the backing file.
 func (s *Snapshot) TextOffset(e Entry) int64 { return s.records[e].off }
 

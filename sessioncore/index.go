@@ -87,9 +87,6 @@ type contents struct {
 	title   uint32           // 1 + the number of the entry that holds the title, 0 for none
 	form    rawjson.TimeForm // of the last timestamp
 
-	blobUses     []blobUse
-	blobUsesMore bool // there are more references than maxBlobUses
-
 	shared *sharedFacts
 }
 
@@ -189,9 +186,6 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	}
 	if mayMark(&rec) && x.marks&program.MarkOMP == 0 {
 		x.marks |= program.MarksOf(u.Text)
-	}
-	if rec.flags&recBlob != 0 {
-		x.addBlobUses(u.Text, n)
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)

@@ -2,13 +2,9 @@ package sessioncore
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"slices"
 
-	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/names"
 )
 
 // ProblemKind is the kind of a problem in a session file, as problems.jsonl names it.
@@ -37,15 +33,6 @@ type Problem struct {
 	ID     rawjson.Text `json:"id,omitempty"` // of the entry, if it has one
 	Why    rawjson.Text `json:"why"`          // for a person
 }
-
-// problemNote is a line of problems.jsonl that is not about one piece of the file.
-type problemNote struct {
-	What ProblemKind  `json:"problem"`
-	Why  rawjson.Text `json:"why"`
-}
-
-// problemMore is the kind of a note that more problems exist than are listed.
-const problemMore ProblemKind = "more"
 
 // maxProblems is the maximum number of problems of a file that are kept. It bounds the memory for a file of
 // garbage; further problems are only counted.
@@ -78,48 +65,8 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 	return list, s.problemCount + int64(len(tree.problems))
 }
 
-// ProblemsDocument returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
-// blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
-func (s *Snapshot) ProblemsDocument(ctx context.Context, blobs document.Blobs) *document.Document {
-	list, count := s.Problems()
-	missing, large, blobErr := s.missingProblems(ctx, blobs)
-	if len(missing) > 0 {
-		list, count = append(list, missing...), count+int64(len(missing))
-		slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
-	}
-	var out []byte
-	for _, p := range list {
-		p.ID = rawjson.Text(shortID(string(p.ID)))
-		out = rawjson.AppendLine(out, p)
-	}
-	if more := count - int64(len(list)); more > 0 {
-		out = rawjson.AppendLine(out, problemNote{problemMore, rawjson.Text(fmt.Sprintf("%d further problems are not listed", more))})
-	}
-	if blobErr != nil {
-		why := rawjson.AppendUTF8(nil, []byte("it cannot be told which blobs are missing: "+blobErr.Error()))
-		out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
-	}
-	if s.blobUsesMore && blobs != nil {
-		why := fmt.Sprintf("whether there are blobs was looked at for the first %d references alone", maxBlobUses)
-		out = rawjson.AppendLine(out, problemNote{problemMore, rawjson.Text(why)})
-	}
-	if large {
-		if left, err := s.unresolved(ctx, blobs); err == nil && left > 0 {
-			why := fmt.Sprintf("context.json has %d MiB of blobs at most: %d references stay references", document.MaxResolved>>20, left)
-			out = rawjson.AppendLine(out, problemNote{ProblemBlob, rawjson.Text(why)})
-		}
-	}
-	doc := document.OfText(s, out)
-	if len(s.blobUses) > 0 && blobs != nil {
-		doc.SetHasBlobs()
-	}
-	return doc
-}
-
-// shortID cuts an id to names.MaxName bytes, so that a hostile id does not make the line long.
-func shortID(id string) string {
-	if len(id) <= names.MaxName {
-		return id
-	}
-	return string(rawjson.AppendUTF8(nil, []byte(id[:names.MaxName])))
+// ProblemOf returns a problem of an entry.
+func (s *Snapshot) ProblemOf(e Entry, what ProblemKind, why string) Problem {
+	rec := &s.records[e]
+	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}
 }

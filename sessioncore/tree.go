@@ -3,8 +3,6 @@ package sessioncore
 import (
 	"cmp"
 	"slices"
-
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Tree is the tree of a snapshot's entries, with one node per id: its last entry (docs/format.md, Loading). Moves
@@ -74,20 +72,14 @@ func (s *Snapshot) joinParents(t *Tree) {
 			t.parent[e] = NoEntry
 		case rec.parent == rec.id:
 			t.parent[e] = NoEntry
-			t.problems = append(t.problems, s.problemOf(Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root"))
+			t.problems = append(t.problems, s.ProblemOf(Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root"))
 		case parent == NoEntry:
 			t.parent[e] = NoEntry
-			t.problems = append(t.problems, s.problemOf(Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root"))
+			t.problems = append(t.problems, s.ProblemOf(Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root"))
 		default:
 			t.parent[e] = parent
 		}
 	}
-}
-
-// problemOf returns a problem of an entry.
-func (s *Snapshot) problemOf(e Entry, what ProblemKind, why string) Problem {
-	rec := &s.records[e]
-	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}
 }
 
 // cutCycles makes the first entry in file order of each cycle of parents a root (docs/design.md, tree/).
@@ -107,7 +99,7 @@ func (s *Snapshot) cutCycles(t *Tree) {
 			circle := walk[slices.Index(walk, e):]
 			first := slices.Min(circle)
 			t.parent[first] = NoEntry
-			t.problems = append(t.problems, s.problemOf(first, ProblemCycle, "parents lead in a circle: it is cut here, and the entry counts as a root"))
+			t.problems = append(t.problems, s.ProblemOf(first, ProblemCycle, "parents lead in a circle: it is cut here, and the entry counts as a root"))
 		}
 		for _, e := range walk {
 			state[e] = done

@@ -41,7 +41,9 @@ func openVersions(t *testing.T, s *testSession) versionsOf {
 	leaf := sessiontest.Leaf(t, snap)
 	labels, err := report.Labels(snap)
 	require.NoError(t, err)
-	v := versionsOf{snap: snap, lists: []*document.Document{labels, snap.ProblemsDocument(context.Background(), nil)}}
+	problems, err := report.Problems(context.Background(), snap, nil)
+	require.NoError(t, err)
+	v := versionsOf{snap: snap, lists: []*document.Document{labels, problems}}
 	v.transcript, err = Render(context.Background(), snap, leaf, testLinks)
 	require.NoError(t, err)
 	if leaf != sessioncore.NoEntry {

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+)
+
+// note is a line of problems.jsonl that is not about one piece of the file.
+type note struct {
+	What sessioncore.ProblemKind `json:"problem"`
+	Why  rawjson.Text            `json:"why"`
+}
+
+// more is the kind of a note that more problems exist than are listed.
+const more sessioncore.ProblemKind = "more"
+
+// Problems returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
+// blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
+func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (*document.Document, error) {
+	list, count := s.Problems()
+	found, err := lookForBlobs(ctx, s, blobs)
+	if err != nil {
+		return nil, err
+	}
+	list, count = append(list, found.missing...), count+int64(len(found.missing))
+	slices.SortStableFunc(list, func(a, b sessioncore.Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+	var out []byte
+	for _, p := range list {
+		if len(p.ID) > names.MaxName { // so that a hostile id does not make the line long
+			p.ID = rawjson.Text(rawjson.AppendUTF8(nil, []byte(p.ID[:names.MaxName])))
+		}
+		out = rawjson.AppendLine(out, p)
+	}
+	if further := count - int64(len(list)); further > 0 {
+		found.note(more, "%d further problems are not listed", further)
+	}
+	for _, n := range found.notes {
+		out = rawjson.AppendLine(out, n)
+	}
+	doc := document.OfText(s, out)
+	if found.any {
+		doc.SetHasBlobs()
+	}
+	return doc, nil
+}
+
+// maxReferences is how many references to blobs are looked after in a session, roughly. Each costs a stat whenever
+// problems.jsonl is made.
+const maxReferences = 20_000
+
+// blobsFound is what looking for the blobs of a session told.
+type blobsFound struct {
+	any     bool // an entry may refer to blobs
+	missing []sessioncore.Problem
+	notes   []note
+}
+
+func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...any) {
+	f.notes = append(f.notes, note{kind, rawjson.Text(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
+}
+
+// lookForBlobs looks for the blobs that entries refer to. It finds nothing if blobs is nil. The error is one of reading the
+// entries.
+func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (found blobsFound, err error) {
+	const missing = -1
+	var taken int64 // what the blobs take in a context
+	references := 0
+	sizes := map[string]int64{}
+	reader := sessioncore.NewEntryReader(s)
+	for e := range sessioncore.Entry(s.Len()) {
+		if blobs == nil || !s.RefersToBlobs(e) {
+			continue
+		}
+		found.any = true
+		if references >= maxReferences {
+			found.note(more, "whether there are blobs was looked at for the first %d references alone", references)
+			taken = document.MaxResolved + 1
+			break
+		}
+		text, err := reader.Read(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return found, err
+		}
+		var hashes []string
+		document.EachReference(text, func(hash string) { hashes = append(hashes, hash) })
+		references += len(hashes)
+		told := map[string]bool{}
+		for _, hash := range hashes {
+			size, known := sizes[hash]
+			if !known {
+				if size, err = blobs.Size(hash); errors.Is(err, fs.ErrNotExist) {
+					size = missing
+				} else if err != nil {
+					found.note(sessioncore.ProblemBlob, "it cannot be told which blobs are missing: %v", err)
+					return found, nil
+				}
+				sizes[hash] = size
+			}
+			switch {
+			case size != missing:
+				blob := rawjson.Blob{Base64: true, Bytes: size}
+				taken += blob.Size()
+			case !told[hash]:
+				told[hash] = true
+				found.missing = append(found.missing, s.ProblemOf(e, sessioncore.ProblemBlob, "the blob "+hash+" is not in blobs/"))
+			}
+		}
+	}
+	if taken > document.MaxResolved {
+		if left, err := unresolved(ctx, s, blobs); err == nil && left > 0 {
+			found.note(sessioncore.ProblemBlob, "context.json has %d MiB of blobs at most: %d references stay references", document.MaxResolved>>20, left)
+		}
+	}
+	return found, nil
+}
+
+// unresolved returns the number of references that the context at the leaf has no room for.
+func unresolved(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (int, error) {
+	leaf, err := s.Leaf()
+	if err != nil {
+		return 0, err
+	}
+	doc, err := s.Context(ctx, leaf, blobs)
+	if err != nil {
+		return 0, err
+	}
+	defer doc.Close()
+	return doc.Unresolved(), nil
+}
