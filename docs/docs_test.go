@@ -179,27 +179,6 @@ func TestComments(t *testing.T) {
 	require.Greater(t, cited, 50)
 }
 
-// TestCitations: the test above can tell.
-func TestCitations(t *testing.T) {
-	docs := map[string]document{"design": {[]string{"1", "2"}, []string{"names", "context.json", "the mount"}}}
-	for comment, good := range map[string]bool{
-		"As it says (docs/design.md).":                     true,
-		"(docs/design.md section 2)":                       true,
-		"(docs/design.md sections 1 and 2)":                true,
-		"(docs/design.md section 1, Names)":                true,
-		"(docs/design.md, context.json; and more)":         true,
-		"The rule of docs/design.md, names: and its text.": true,
-		"(docs/design.md section 3)":                       false,
-		"(docs/design.md sections 1 and 7)":                false,
-		"(docs/design.md, name)":                           false,
-		"(docs/design.md, namesake)":                       false,
-		"(docs/format.md)":                                 false,
-	} {
-		require.Equal(t, good, len(cites(docs, comment)) == 0, comment)
-	}
-	require.Equal(t, []string{"one two", "three", "four"}, comments("// one\n// two\nx := 1 // three\n\n  # four\n"))
-}
-
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // anchor returns what a link to a heading says behind #: its words in lower case, joined by hyphens.

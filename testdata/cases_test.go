@@ -209,32 +209,3 @@ func TestCaseBlobsAreNamedAfterTheirContent(t *testing.T) {
 		assert.Equal(t, hex.EncodeToString(sum[:]), d.Name())
 	}
 }
-
-// TestInconsistencyIsSeen proves that the check of the wants can fail.
-func TestInconsistencyIsSeen(t *testing.T) {
-	whole := `{"leafId":"b","labels":{"b":"x"},"branch":["a","b"],
-		"entries":[{"id":"a","parentId":null},{"id":"b","parentId":"a"},{"id":"c","parentId":"a"}],
-		"tree":[{"id":"a","children":[{"id":"b","label":"x","children":[]},{"id":"c","children":[]}]}]}`
-	for _, c := range []struct{ name, old, new, want string }{
-		{"whole", "", "", ""},
-		{"leaf", `"leafId":"b"`, `"leafId":"c"`, "does not end at the leaf"},
-		{"null leaf", `"leafId":"b"`, `"leafId":null`, "does not end at the leaf"},
-		{"short branch", `["a","b"]`, `["b"]`, `"b" is no root`},
-		{"wrong branch", `["a","b"]`, `["c","b"]`, `"c" is not the parent of "b"`},
-		{"strange branch", `["a","b"]`, `["a","d"]`, `"d" is no entry`},
-		{"label", `"label":"x"`, `"label":"y"`, `the label of "b"`},
-		{"lost node", `,{"id":"c","children":[]}`, ``, `"c" is missing`},
-		{"double node", `{"id":"c","children"`, `{"id":"b","children"`, `"b" is there twice`},
-		{"wrong place", `"label":"x","children":[]},{"id":"c","children":[]}`, `"label":"x","children":[{"id":"c"}]}`, `"b" is not the parent of "c"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var w want
-			require.NoError(t, json.Unmarshal([]byte(strings.Replace(whole, c.old, c.new, 1)), &w))
-			got := strings.Join(inconsistent(&w, nil), "\n")
-			if c.want == "" {
-				assert.Empty(t, got)
-			}
-			assert.Contains(t, got, c.want)
-		})
-	}
-}

@@ -88,26 +88,6 @@ func TestMountHelper(t *testing.T) {
 	})
 }
 
-// mount(8) finds a /sbin/mount.sessionfs: -t sessionfs and -t fuse.sessionfs need no PATH then.
-func TestMountHelperInSbin(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("puts a helper into /sbin, in a mount namespace, so root")
-	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
-	sbin := s.mkdir("sbin")
-	require.NoError(t, os.Symlink(program, filepath.Join(sbin, "mount.sessionfs")))
-	require.NoError(t, os.Symlink(program, filepath.Join(sbin, "mount.fuse.sessionfs")))
-	for _, fsType := range []string{"sessionfs", "fuse.sessionfs"} {
-		r := s.inNamespace(`cp "$(command -v mount)" "$(command -v umount)" "$5"; mount --bind "$5" "$(readlink -f /sbin)"
-			PATH=$5:$PATH; hash -r
-			"$5/mount" -t "$4" -o rw,noauto,x-systemd.automount "$2" "$3"; grep -F " $3 " /proc/self/mountinfo; "$5/umount" "$3"`,
-			s.source, s.mountpoint, fsType, sbin)
-		require.Zero(t, r.code, r)
-		require.Contains(t, r.stdout, " fuse.sessionfs "+s.source+" ")
-	}
-}
-
 // Under x-systemd.automount, autofs lets only systemd's process group reach the mount point until the mount
 // is there; whoever else touches it waits. Mounting from a session of one's own would wait for itself.
 func TestAutomount(t *testing.T) {

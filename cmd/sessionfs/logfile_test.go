@@ -89,27 +89,6 @@ func TestLogFileInFront(t *testing.T) {
 	require.NotContains(t, s.awaitText(log, "msg=unmounted"), "anew")
 }
 
-// What is logged depends on the level; counters are written at any.
-func TestLogLevel(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
-	for level, want := range map[string][]string{"error": {}, "warn": {"refused"}, "info": {"refused", "mounted"}, "debug": {"refused", "mounted", "LOOKUP"}} {
-		log := filepath.Join(s.dir, level)
-		pid := s.mount("-o", "loglevel="+level, "--log-file", log)
-		require.NotZero(t, s.exec("sh", "-c", "echo {} >"+s.mountpoint+"/new-session").code)
-		require.NoError(t, unix.Kill(pid, unix.SIGUSR1))
-		s.awaitText(log, "msg=counters")
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
-		text, err := os.ReadFile(log)
-		require.NoError(t, err)
-		for _, word := range []string{"refused", "mounted", "LOOKUP"} {
-			has := strings.Contains(string(text), word)
-			require.Equal(t, has, strings.Contains(strings.Join(want, " "), word), "%s: %s\n%s", level, word, text)
-		}
-	}
-}
-
 // A log file is never one that is shown, nor a pipe that somebody would have to read.
 func TestLogFileRefused(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {

@@ -45,27 +45,20 @@ func lookAt(e mountEntry) (state string) {
 		return stateHangs
 	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitFailure && !(e.isSessionfs() && livesOn(e)) {
+	if errors.As(err, &exit) && exit.ExitCode() == exitFailure && !answers(e) {
 		return stateDead
 	}
 	return stateSilent
 }
 
-// A server whose connection was cut ends within endLimit, unless it has much to save.
-const (
-	endLimit = time.Second
-	endPoll  = endLimit / 10
-)
-
-// livesOn reports whether the server of a mount that looks dead lives: then it is SOURCE that is not connected, of whose
+// answers reports whether the daemon of a mount that looks dead answers: then it is SOURCE that is not connected, of whose
 // directory the kernel asks for the attributes.
-func livesOn(e mountEntry) bool {
-	for start := time.Now(); time.Since(start) < endLimit; time.Sleep(endPoll) {
-		if _, _, err := askDaemon(e, "", lookLimit); err != nil {
-			return false
-		}
+func answers(e mountEntry) bool {
+	if !e.isSessionfs() {
+		return false
 	}
-	return true
+	_, _, err := askDaemon(e, "", socketLimit)
+	return err == nil
 }
 
 // absentName is a name that no mount has, so that the kernel has to ask the server, and the server need not ask SOURCE for

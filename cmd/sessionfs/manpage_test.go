@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	iofs "io/fs"
 	"os"
@@ -110,42 +109,6 @@ func TestManualIsComplete(t *testing.T) {
 	}
 	said := slices.DeleteFunc(m.headings, func(h string) bool { return !strings.HasPrefix(h, "sessionfs ") })
 	require.ElementsMatch(t, commands, said)
-}
-
-// Each option of the manual does what is said there: it is taken or refused.
-func TestManualIsTrue(t *testing.T) {
-	m := readManual(t)
-	parse := func(word string) error {
-		_, err := mountopts.ParseOptions([]string{word})
-		return err
-	}
-	plain, err := mountopts.ParseOptions(nil)
-	require.NoError(t, err)
-	values := map[string]string{"memory=": "64m", "idle=": "10m"} // of others any word will do
-	defaults := []string{"rw", "async", "live=refuse", "leaf=durable", "context=stored", "context-blobs=base64", "exec", "loglevel=info"}
-	for _, word := range m.terms["With an effect"] {
-		if strings.HasSuffix(word, "=") {
-			word += cmp.Or(values[word], "/x")
-		}
-		o, err := mountopts.ParseOptions([]string{word})
-		require.NoError(t, err, word)
-		require.Equal(t, slices.Contains(defaults, word), o == plain, word)
-	}
-	for _, word := range m.terms["Without an effect"] {
-		if word == "subtype" {
-			word = "subtype=sessionfs"
-		}
-		o, err := mountopts.ParseOptions([]string{word})
-		require.NoError(t, err, word)
-		require.Equal(t, plain, o, word)
-	}
-	for _, word := range m.terms["Refused"] {
-		require.ErrorContains(t, parse(word), "not possible", word)
-		require.ErrorContains(t, parse(word+"=1000"), "not possible", word)
-	}
-	for _, word := range []string{"entry_timeout=5", "max_read=131072", "user=me", "x-systemd.automount", "X-mount.mkdir=0700"} {
-		require.NoError(t, parse(word), word)
-	}
 }
 
 // Its line of /etc/fstab is one that mount(8) would have the program mount by.

@@ -89,14 +89,18 @@ func unmountCommand(arg string, lazy bool) error {
 	}
 }
 
-// stuckAfter is how long requests may take before it is taken that SOURCE does not answer.
-const stuckAfter = 2 * time.Second
+const (
+	// stuckAfter is how long requests may take before it is taken that SOURCE does not answer.
+	stuckAfter = 2 * time.Second
+	// stuckPoll is how often it is looked whether there are any.
+	stuckPoll = 100 * time.Millisecond
+)
 
 // detach detaches a mount. If requests are under way that do not end, it ends its connection too: whoever waits would wait
 // as long as SOURCE hangs, and the server, which has a thread in each, could not end either. Where the kernel does not tell
 // whether there are any, it does so only if the server is ending.
 func detach(e mountEntry, ending bool) error {
-	for start := time.Now(); ; time.Sleep(endPoll) {
+	for start := time.Now(); ; time.Sleep(stuckPoll) {
 		waiting, err := e.hasRequests()
 		switch {
 		case err == nil && !waiting, err != nil && !ending:

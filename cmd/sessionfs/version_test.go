@@ -4,8 +4,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"testing"
 
@@ -36,18 +34,4 @@ func TestVersion(t *testing.T) {
 	// The tests build it without its commit.
 	require.Regexp(t, `^sessionfs unknown \(built without its commit, go1\.\d+.*, go-fuse v2\.\d+\.\d+\)\n$`, r.stdout)
 	require.Equal(t, r, s.run("version"))
-
-	if testing.Short() {
-		t.Skip("the rest compiles the program, for a user who has nothing compiled yet all of it")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the rest builds the program: ", err)
-	}
-	packaged := filepath.Join(s.dir, "packaged")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.release=v1.2.3-4", "-o", packaged, ".")
-	text, err := build.CombinedOutput()
-	require.NoError(t, err, string(text))
-	r = s.exec(packaged, "--version")
-	require.Zero(t, r.code)
-	require.Regexp(t, `^sessionfs v1\.2\.3-4 \(go1\.`, r.stdout)
 }
