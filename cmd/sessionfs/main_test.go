@@ -10,22 +10,21 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
 )
 
-// The tests here build the program and run it as child processes. As root they do so in a mount
-// namespace of their own: whatever goes wrong, no mount is left on the machine, and /dev/fuse can be
-// given its usual mode, 0666, where a container leaves it to root alone.
+// The tests here run this test program as the program under test, under its name, in child processes. As root they do so in a
+// mount namespace of their own: whatever goes wrong, no mount is left on the machine, and /dev/fuse can be given its usual
+// mode, 0666, where a container leaves it to root alone.
 
 const (
 	// namespaceEnv marks the copy of the tests that runs in the namespace.
 	namespaceEnv = "SESSIONFS_TEST_NAMESPACE"
-	// binaryEnv names a program built beforehand, for a user who has no Go tool chain.
-	binaryEnv = "SESSIONFS_TEST_BINARY"
 	// requireEnv makes a test fail that would be skipped for want of FUSE.
 	requireEnv = "SESSIONFS_REQUIRE_FUSE"
 )
@@ -34,6 +33,9 @@ const (
 var program, testRoot string
 
 func TestMain(m *testing.M) {
+	if mountopts.IsHelper(os.Args[0]) || filepath.Base(os.Args[0]) == "sessionfs" {
+		main()
+	}
 	if os.Geteuid() == 0 && os.Getenv(namespaceEnv) == "" {
 		if code, err := runInNamespace(); err == nil {
 			os.Exit(code)
@@ -98,8 +100,16 @@ func runTests(m *testing.M) int {
 	os.Setenv("TMPDIR", testRoot) // t.TempDir and the sample store: all in one place
 	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(testRoot, "race"))
 	program = filepath.Join(testRoot, "sessionfs")
-	if prebuilt := os.Getenv(binaryEnv); prebuilt != "" {
-		program = prebuilt
+	self, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(program, self, 0o755)
+	}
+	if err == nil {
+		err = os.Chmod(program, 0o755) // whatever the umask: ordinary users run it as well
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	// Under nohup this process ignores SIGHUP, and what it starts would, too; caught, it is as usual again for those.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
@@ -141,35 +151,6 @@ func prepareNamespace() error {
 		return err
 	}
 	return unix.Mount(node, fuseDevice, "", unix.MS_BIND, "")
-}
-
-// build builds the program, when the first test needs it, with the race detector where that works.
-var build = sync.OnceValue(func() error {
-	if os.Getenv(binaryEnv) != "" {
-		return nil
-	}
-	args := []string{"build", "-buildvcs=false", "-o", program}
-	if haveRace() {
-		args = append(args, "-race")
-	}
-	if text, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
-		return fmt.Errorf("building sessionfs: %w\n%s", err, text)
-	}
-	return os.Chmod(program, 0o755) // whatever the umask: ordinary users run it as well
-})
-
-// haveRace says whether cgo, which the race detector needs, can work.
-func haveRace() bool {
-	enabled, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
-	if err != nil {
-		return false
-	}
-	words := strings.Fields(string(enabled))
-	if len(words) < 2 || words[0] != "1" {
-		return false
-	}
-	_, err = exec.LookPath(words[1])
-	return err == nil
 }
 
 // leftovers lists what the tests should have removed: mounts, processes, reports of data races.

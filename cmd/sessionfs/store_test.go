@@ -34,7 +34,6 @@ const sessionText = `{"type":"session","version":3,"id":"1f9d2a6b9c0d1234","time
 // newStore makes a store that belongs to the user. Mounts and processes on it are gone after the test.
 func newStore(t *testing.T, u user) *store {
 	t.Helper()
-	require.NoError(t, build())
 	// Not t.TempDir: its parent is closed to other users.
 	dir, err := os.MkdirTemp(testRoot, "store-")
 	require.NoError(t, err)
