@@ -15,14 +15,19 @@ import (
 // nothing that can be seen: what the kernel may remember is part of what the mount promises (docs/design.md section 6), and
 // the sizes are the largest. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the next mount at
 // the same place cleans up.
-var accepted = strings.Fields(`
-	defaults default_permissions nosuid suid nodev dev
-	atime noatime relatime norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
-	auto noauto nofail _netdev user nouser users nousers owner noowner group nogroup comment
-	silent loud mand nomand dirsync iversion noiversion subtype
-	auto_unmount entry_timeout attr_timeout negative_timeout ac_attr_timeout kernel_cache auto_cache noauto_cache direct_io
-	max_read max_write max_readahead max_background congestion_threshold async_read sync_read big_writes large_read
-	hard_remove use_ino readdir_ino intr`)
+var accepted = strings.Fields(acceptedText)
+
+// acceptedText is how the help shows them.
+const acceptedText = `
+  defaults default_permissions nosuid suid nodev dev atime noatime relatime
+  norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
+  auto noauto nofail _netdev user nouser users nousers owner noowner group
+  nogroup comment silent loud mand nomand dirsync iversion noiversion subtype
+  auto_unmount entry_timeout attr_timeout negative_timeout ac_attr_timeout
+  kernel_cache auto_cache noauto_cache direct_io max_read max_write
+  max_readahead max_background congestion_threshold async_read sync_read
+  big_writes large_read hard_remove use_ino readdir_ino intr
+`
 
 // refused are options that users may try, with the reason why they are not supported. Ignoring them silently
 // would suggest that they have an effect.

@@ -115,7 +115,7 @@ func Parse(args []string) (Command, error) {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
 	var err error
-	if c.Options, err = parseLists(v.options, v.sloppy && c.Helper); err != nil {
+	if c.Options, err = ParseOptions(v.options, v.sloppy && c.Helper); err != nil {
 		return c, err
 	}
 	c.Fake = v.helperFaked
@@ -185,10 +185,8 @@ func (c *Command) mountArgs(args []string) error {
 	return o.CheckSource()
 }
 
-// ParseOptions parses the arguments of -o alone, for what reads SOURCE without a mount.
-func ParseOptions(lists []string) (Options, error) { return parseLists(lists, false) }
-
-func parseLists(lists []string, sloppy bool) (o Options, err error) {
+// ParseOptions parses the arguments of -o. With sloppy, which is mount(8)'s -s, unknown options are ignored.
+func ParseOptions(lists []string, sloppy bool) (o Options, err error) {
 	for _, list := range lists {
 		if err = parseList(&o, list, sloppy); err != nil {
 			break

@@ -58,8 +58,7 @@ var options = []option{
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
-// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one wins. With sloppy,
-// which is mount(8)'s -s, unknown options are ignored.
+// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one wins.
 func parseList(o *Options, list string, sloppy bool) error {
 	for _, word := range splitList(list) {
 		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {

@@ -55,8 +55,8 @@ Flags:
 	for _, k := range options {
 		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
 	}
-	b.WriteString("Accepted as mount(8), fstab, systemd and FUSE have them, without effect:\n")
-	b.WriteString(wrap(strings.Join(accepted, ", ") + ", x-*"))
+	b.WriteString("Accepted without effect, as mount(8), systemd and FUSE have them, and x-*:")
+	b.WriteString(acceptedText)
 	b.WriteString(`
 With mount(8) and in /etc/fstab:
   mount -t fuse.sessionfs SOURCE MOUNTPOINT
@@ -64,23 +64,5 @@ With mount(8) and in /etc/fstab:
 A link /sbin/mount.sessionfs to this program makes "-t sessionfs" work as well.
 The flags that mount(8) gives its helpers are accepted: -n -s -v -t TYPE.
 `)
-	return b.String()
-}
-
-// helpWidth makes the help fit a terminal of 80 columns.
-const helpWidth = 78
-
-// wrap breaks text into lines at spaces and indents them by two.
-func wrap(text string) string {
-	var b strings.Builder
-	line := " "
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+1+len(word) > helpWidth {
-			b.WriteString(line + "\n")
-			line = " "
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
 	return b.String()
 }

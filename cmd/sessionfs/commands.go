@@ -53,12 +53,6 @@ func newRoot(s streams) *cobra.Command {
 // completionWord is the command that cobra makes: it prints the completions of a shell.
 const completionWord = "completion"
 
-// mayBeCommand reports whether isCommand has to look: not for an option or a path with a slash, nor in a child or in the
-// background, which saves making all commands.
-func mayBeCommand(args []string) bool {
-	return len(args) >= 2 && !strings.HasPrefix(args[1], "-") && !strings.Contains(args[1], "/")
-}
-
 // isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
 // one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
 func isCommand(root *cobra.Command, args []string) bool {

@@ -21,10 +21,8 @@ type streams struct {
 // run is the command; it returns the exit status. A command that needs no mount is known by its name, which must be the
 // first argument: everything else is [mount], whose arguments may be any directories.
 func run(args []string, s streams) int {
-	if mayBeCommand(args) {
-		if root := newRoot(s); isCommand(root, args) {
-			return runCommand(root, args[1:], s)
-		}
+	if root := newRoot(s); isCommand(root, args) {
+		return runCommand(root, args[1:], s)
 	}
 	return mount(args, s)
 }

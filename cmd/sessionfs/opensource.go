@@ -67,7 +67,7 @@ func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() 
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
-	o, err := mountopts.ParseOptions(f.options)
+	o, err := mountopts.ParseOptions(f.options, false)
 	if err != nil {
 		return nil, nil, refuse(exitUsage, "%s", err)
 	}
