@@ -123,11 +123,10 @@ func sayError(cmd *cobra.Command, err error) {
 
 // reasonOf words an error as people know it from ls and cat: the path, then the reason.
 func reasonOf(err error) string {
-	var at *iofs.PathError
-	if !errors.As(err, &at) {
-		return strings.TrimSpace(err.Error())
+	if at, ok := err.(*iofs.PathError); ok { // not one within an error that says more
+		return at.Path + ": " + at.Err.Error()
 	}
-	return at.Path + ": " + at.Err.Error()
+	return strings.TrimSpace(err.Error())
 }
 
 // eachPath calls do for each path that arguments stand for.
