@@ -10,7 +10,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/report"
 )
 
@@ -77,19 +76,37 @@ func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it it
 	}
 	d.fillBranchDir(snap, e, out)
 	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &BranchDir{d.part(), it.name}
+		return &BranchDir{d.part(), branch(it.name)}
 	}}, nil
+}
+
+// branch is the name in .by-id/ of a branch: that of its last entry's file in entries/, without the suffix.
+type branch string
+
+// end returns the last entry of the branch; further, of what readers of its files continue with, and whether that is beyond.
+func (b branch) end(snap *sessioncore.Snapshot, further bool) (end sessioncore.Entry, beyond bool, err error) {
+	e, err := snap.FindBranch(string(b))
+	if end = e; err == nil && further {
+		end = snap.BranchBelow(e)
+	}
+	return end, end != e, err
+}
+
+// grows reports whether handles of the branch's files that are opened in a snapshot continue.
+func (b branch) grows(snap *sessioncore.Snapshot) bool {
+	e, _, err := b.end(snap, false)
+	return err == nil && snap.EndsBranch(e)
 }
 
 // BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
 type BranchDir struct {
 	snapshotDir
-	name string // of the entry's file in entries/, without its suffix
+	branch branch
 }
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
-	{"context.json", syscall.S_IFREG, branchContext, nil},
+	{"context.json", syscall.S_IFREG, makeBranchContext, nil},
 	{entriesName, syscall.S_IFREG, nil, nil}, // see find
 	{layout.BranchPath, syscall.S_IFDIR, makeBranchPath, nil},
 	{"transcript.md", syscall.S_IFREG, makeBranchTranscript, nil},
@@ -100,19 +117,13 @@ const entriesName = "entries.jsonl"
 
 // generated returns the node of a generated file that is rendered at the entry where the branch ends.
 func (d *BranchDir) generated(r renderAt) *GeneratedFile {
-	name := d.name
-	render := func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
-		e, err := snap.FindBranch(name)
-		if err != nil {
-			return nil, err
-		}
-		return r(ctx, snap, e)
-	}
-	return &GeneratedFile{node: node{view: d.view}, session: d.session, render: render}
+	f := &GeneratedFile{branch: d.branch, atEnd: r}
+	f.init(d.view, d.session, nil)
+	return f
 }
 
-// branchContext makes the context.json of a branch.
-func branchContext(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }
+// makeBranchContext makes the context.json of a branch.
+func makeBranchContext(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }
 
 // belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
 const belowSession = 3
@@ -120,38 +131,9 @@ const belowSession = 3
 // makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
 // continue as long as the session continues after the entry.
 func makeBranchTranscript(d *BranchDir) fusefs.InodeEmbedder {
-	name, render := d.name, renderTranscript(&d.node, belowSession)
-	f := d.generated(render)
-	f.follow = &following{
-		further: func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, bool, error) {
-			e, err := snap.FindBranch(name)
-			if err != nil {
-				return nil, false, err
-			}
-			end := snap.BranchBelow(e)
-			doc, err := render(ctx, snap, end)
-			return doc, end != e, err
-		},
-		goesOn: func(snap *sessioncore.Snapshot) bool {
-			e, err := snap.FindBranch(name)
-			return err == nil && snap.EndsBranch(e)
-		},
-	}
+	f := d.generated(renderTranscript(&d.node, belowSession))
+	f.grows = d.branch.grows
 	return f
-}
-
-// findBranch acquires a session and finds the branch with a name in .by-id/. Callers must release the snapshot.
-func findBranch(ctx context.Context, session *sessioncore.Session, name string) (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, err := session.Acquire(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	e, err := snap.FindBranch(name)
-	if err != nil {
-		snap.Release()
-		return nil, 0, err
-	}
-	return snap, e, nil
 }
 
 // fillBranchDir sets the attributes of a branch's directory. The content of a branch does not change, so its time
@@ -163,13 +145,16 @@ func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, ou
 }
 
 func (d *BranchDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	snap, e, err := findBranch(ctx, d.session, d.name)
+	snap, err := d.session.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	d.fillBranchDir(snap, e, out)
-	return nil
+	e, _, err := d.branch.end(snap, false)
+	if err == nil {
+		d.fillBranchDir(snap, e, out)
+	}
+	return err
 }
 
 func (d *BranchDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
@@ -177,13 +162,11 @@ func (d *BranchDir) find(ctx context.Context, snap *sessioncore.Snapshot, it ite
 	if err != nil {
 		return child{}, err
 	}
-	e, err := snap.FindBranch(d.name)
+	e, _, err := d.branch.end(snap, false)
 	if err == nil && it.name == entriesName {
 		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
-		c.content, c.make = state.Sum, func() fusefs.InodeEmbedder {
-			return &EntriesFile{node: node{view: d.view}, session: d.session, name: d.name, state: state}
-		}
+		c.content, c.make = state.Sum, func() fusefs.InodeEmbedder { return newEntriesFile(d, state) }
 	}
 	return c, err
 }
@@ -200,12 +183,12 @@ const pathToSession = "../../../../"
 type BranchPathDir struct{ BranchDir }
 
 func makeBranchPath(d *BranchDir) fusefs.InodeEmbedder {
-	return &BranchPathDir{BranchDir{d.part(), d.name}}
+	return &BranchPathDir{BranchDir{d.part(), d.branch}}
 }
 
 // find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
 func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	end, err := snap.FindBranch(d.name)
+	end, _, err := d.branch.end(snap, false)
 	if err != nil {
 		return child{}, err
 	}
@@ -218,7 +201,7 @@ func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it i
 }
 
 func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
-	end, err := snap.FindBranch(d.name)
+	end, _, err := d.branch.end(snap, false)
 	if err != nil {
 		return nil, err
 	}
@@ -236,28 +219,15 @@ func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]i
 // at the end of a branch, it continues with the entries that are added after that.
 type EntriesFile struct {
 	node
-	session *sessioncore.Session
-	name    string // of the branch in .by-id/
-	state   sessioncore.EntryState
-	line    line
+	line
+	branch branch
+	state  sessioncore.EntryState
 }
 
-// find acquires the session and finds the branch in it. The error is errReplaced if its content is no longer that of the
-// node. Callers must release the snapshot.
-func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, e, err := findBranch(ctx, f.session, f.name)
-	if err != nil {
-		return nil, 0, err
-	}
-	state, err := snap.Branch(e).EntriesState(ctx)
-	if err == nil && state != f.state {
-		err = errReplaced
-	}
-	if err != nil {
-		snap.Release()
-		return nil, 0, err
-	}
-	return snap, e, nil
+func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
+	f := &EntriesFile{node: node{view: d.view}, branch: d.branch, state: state}
+	f.session, f.show, f.grows, f.content = d.session, f.shown, d.branch.grows, state.Sum
+	return f
 }
 
 // cache saves the kernel a question for the attributes before each read(2), which are two of three requests of a
@@ -265,58 +235,43 @@ func (f *EntriesFile) find(ctx context.Context) (*sessioncore.Snapshot, sessionc
 func (f *EntriesFile) cache() cacheRule { return cacheMoment }
 
 func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	ctx = f.line.context(ctx)
-	snap, e, err := f.find(ctx)
-	if err == nil {
-		defer snap.Release()
-		f.update(ctx, snap, e)
-	}
-	if f.line.openAttr(out) {
-		return nil // open handles keep their version
-	}
-	if err != nil {
-		return err
-	}
-	fillEntry(snap, e, f.state, out)
-	return nil
-}
-
-// shown returns the version of the file for a branch that ends at an entry.
-func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (s shown, err error) {
-	var state sessioncore.EntryState
-	if s.version, state, err = snap.Branch(e).EntriesDocument(ctx); err == nil {
-		fillEntry(snap, e, state, &s.attr)
-	}
-	return s, err
-}
-
-// update makes open handles continue with entries that were added after theirs. e is the last entry of the branch that
-// the file's name stands for.
-func (f *EntriesFile) update(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) {
-	f.line.update(ctx, snap, func(goesOn bool) (shown, error) {
-		end := e
-		if goesOn {
-			end = snap.BranchBelow(e)
+	return f.stat(ctx, out, func(ctx context.Context, snap *sessioncore.Snapshot) error {
+		e, err := f.find(ctx, snap)
+		if err == nil {
+			fillEntry(snap, e, f.state, out)
 		}
-		s, err := f.shown(ctx, snap, end)
-		s.beyond = end != e
-		return s, err
+		return err
 	})
 }
 
-func (f *EntriesFile) follows() bool { return true }
-
-func (f *EntriesFile) standsFor(ctx context.Context, content uint64) bool {
-	if f.state.Sum != content {
-		return false
-	}
-	snap, e, err := f.find(ctx)
+// find returns the last entry of the branch. The error is errReplaced if its content is no longer that of the node.
+func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
+	e, _, err := f.branch.end(snap, false)
 	if err != nil {
-		return true // the next operation returns the error
+		return e, err
 	}
-	defer snap.Release()
-	f.update(ctx, snap, e)
-	return f.line.isCurrent(snap, func() bool { return snap.EndsBranch(e) })
+	state, err := snap.Branch(e).EntriesState(ctx)
+	if err == nil && state != f.state {
+		err = errReplaced
+	}
+	return e, err
+}
+
+// shown returns a version of the file.
+func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, further bool) (s shown, err error) {
+	if _, err := f.find(ctx, snap); err != nil {
+		return s, err
+	}
+	end, beyond, err := f.branch.end(snap, further)
+	if err != nil {
+		return s, err
+	}
+	var state sessioncore.EntryState
+	if s.version, state, err = snap.Branch(end).EntriesDocument(ctx); err == nil {
+		fillEntry(snap, end, state, &s.attr)
+	}
+	s.beyond = beyond
+	return s, err
 }
 
 var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
@@ -327,20 +282,12 @@ func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if writes(flags) {
 		return nil, 0, f.denyWrite("open")
 	}
-	snap, e, err := f.find(ctx)
+	joined, err := f.open(ctx)
 	if err != nil {
 		return nil, 0, f.fail("open", staleIfGone(err))
-	}
-	defer snap.Release()
-	f.update(ctx, snap, e)
-	joined, err := f.line.open(ctx, snap, snap.EndsBranch(e), func() (shown, error) {
-		return f.shown(ctx, snap, e)
-	})
-	if err != nil {
-		return nil, 0, f.fail("open", err)
 	}
 	if !joined {
 		return nil, 0, syscall.ESTALE
 	}
-	return &documentHandle{&f.node, &f.line, nil}, forReading | fuse.FOPEN_KEEP_CACHE, 0
+	return &documentHandle{&f.node, &f.line, false}, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }

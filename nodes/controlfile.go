@@ -35,9 +35,9 @@ type applyLines func(ctx context.Context, lines [][]byte) (results []string, don
 type ControlFile struct {
 	GeneratedFile // what reads return; its render is nil if that is nothing
 	of, name      string
-	// stat returns the state of the file or directory whose owner and mode it has.
-	stat func(context.Context) (storage.Stat, error)
-	do   applyLines
+	// probe returns the state of the file or directory whose owner and mode it has.
+	probe func(context.Context) (storage.Stat, error)
+	do    applyLines
 	// part reports whether a last line without a newline is incomplete: then it is not carried out when a descriptor is
 	// closed, since the rest may be written through another. nil means never.
 	part func(line []byte) bool
@@ -49,18 +49,20 @@ type ControlFile struct {
 
 // control returns the node of a control file; r is nil for one of size 0.
 func (d *SessionDir) control(name string, do applyLines, r render) *ControlFile {
-	return &ControlFile{
-		GeneratedFile: GeneratedFile{node: node{view: d.view}, session: d.session, render: r, writable: true},
-		of:            d.session.Name(), name: name, stat: d.session.Probe, do: do,
+	f := &ControlFile{
+		of: d.session.Name(), name: name, probe: d.session.Probe, do: do,
 		makeDurable: func(ctx context.Context) error { return d.view.Writer.Sync(ctx, d.session) },
 	}
+	f.init(d.view, d.session, r)
+	f.writable = true
+	return f
 }
 
 func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 	if f.render != nil {
 		return f.GeneratedFile.fillAttr(ctx, out)
 	}
-	st, err := f.stat(ctx)
+	st, err := f.probe(ctx)
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 // makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
 	f := d.control("labels", oneByOne(d.setLabel), atOnce(report.Labels))
-	f.follow = &following{}
+	f.growing()
 	return f
 }
 
@@ -271,7 +273,7 @@ func NewNewSessionFile(view *View, sessions, source storage.Files) *ControlFile 
 	return &ControlFile{
 		GeneratedFile: GeneratedFile{node: node{view: view}},
 		of:            outside, name: NewSessionName,
-		stat: func(context.Context) (storage.Stat, error) {
+		probe: func(context.Context) (storage.Stat, error) {
 			st, err := sessions.Stat("")
 			if storage.IsMissing(err) {
 				st, err = source.Stat("")

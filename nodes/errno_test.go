@@ -32,7 +32,6 @@ import (
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -178,10 +177,9 @@ func TestWriteErrors(t *testing.T) {
 	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## 7. ")
 	section, _, _ = strings.Cut(section, "\n## ")
-	store := sessioncore.NewStore(memory.New())
-	defer store.Close()
 	view := &View{Log: slog.New(slog.DiscardHandler)}
-	file := &ControlFile{GeneratedFile: GeneratedFile{node: node{view: view}, session: store.Session("p/s.jsonl")}, of: "p/s.jsonl", name: "append"}
+	file := &ControlFile{of: "p/s.jsonl", name: "append"}
+	file.view = view
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)

@@ -41,15 +41,16 @@ func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
 // one handle see one version; so the kernel keeps no pages of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node
-	session *sessioncore.Session
-	render  render
+	line
+	render render
+	// branch is the branch at whose end atEnd renders, instead of render.
+	branch branch
+	atEnd  renderAt
 	// besides returns the state of another file that the content depends on, the zero Token if that is not there; nil if
 	// it depends on the session and on blobs alone.
 	besides func(context.Context) (storage.Token, error)
 	// writable says that it is a control file too.
 	writable bool
-	follow   *following // nil if open handles keep their version
-	line     line
 	// size caches the size for a snapshot, so that a stat does not render the file again.
 	size atomic.Pointer[renderedSize]
 }
@@ -61,45 +62,42 @@ type renderedSize struct {
 	besides       storage.Token
 }
 
-// following makes the open handles of a generated file continue with newer versions, as tail -f needs it.
-type following struct {
-	// further renders the version that readers continue with, and reports whether it goes beyond what the file's name
-	// shows; nil means what the name shows.
-	further func(context.Context, *sessioncore.Snapshot) (doc *document.Document, beyond bool, err error)
-	// goesOn reports whether handles that are opened now will continue; nil means yes.
-	goesOn func(*sessioncore.Snapshot) bool
+// init prepares a file of a session.
+func (f *GeneratedFile) init(view *View, session *sessioncore.Session, r render) {
+	f.view, f.session, f.render, f.show = view, session, r, f.shown
 }
 
-// generated returns a function that makes the node of a generated file. f is nil if open handles keep their version.
-func generated(r render, f *following) func(*SessionDir) fusefs.InodeEmbedder {
-	return func(d *SessionDir) fusefs.InodeEmbedder {
-		return &GeneratedFile{node: node{view: d.view}, session: d.session, render: r, follow: f}
-	}
+// generated returns a function that makes the node of a generated file whose open handles keep their version.
+func generated(r render) func(*SessionDir) fusefs.InodeEmbedder {
+	return func(d *SessionDir) fusefs.InodeEmbedder { return d.generated(r) }
+}
+
+func (d *SessionDir) generated(r render) *GeneratedFile {
+	f := &GeneratedFile{}
+	f.init(d.view, d.session, r)
+	return f
+}
+
+// growing makes the open handles continue with newer versions, as tail -f needs it.
+func (f *GeneratedFile) growing() *GeneratedFile {
+	f.grows = func(*sessioncore.Snapshot) bool { return true }
+	return f
 }
 
 func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	ctx = f.line.context(ctx)
-	snap, err := f.session.Acquire(ctx)
-	if err == nil {
-		defer snap.Release()
-		f.update(ctx, snap)
-	}
-	if f.line.openAttr(out) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	size := f.size.Load()
-	if !f.isExact(ctx, size, snap) {
-		var doc *document.Document
-		if doc, size, err = f.measured(ctx, snap); err != nil {
-			return err
+	return f.stat(ctx, out, func(ctx context.Context, snap *sessioncore.Snapshot) error {
+		size := f.size.Load()
+		if !f.isExact(ctx, size, snap) {
+			doc, measured, err := f.measured(ctx, snap)
+			if err != nil {
+				return err
+			}
+			doc.Close()
+			size = measured
 		}
-		doc.Close()
-	}
-	f.fill(out, snap, size.bytes)
-	return nil
+		f.fill(out, snap, size.bytes)
+		return nil
+	})
 }
 
 func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size int64) {
@@ -117,7 +115,7 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 	if err != nil {
 		return nil, nil, err
 	}
-	doc, err := f.render(ctx, snap)
+	doc, _, err := f.document(ctx, snap, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,6 +128,19 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 		f.size.Store(size)
 	}
 	return doc, size, nil
+}
+
+// document renders what the file's name shows, or further, what its readers continue with.
+func (f *GeneratedFile) document(ctx context.Context, snap *sessioncore.Snapshot, further bool) (doc *document.Document, beyond bool, err error) {
+	if f.atEnd == nil {
+		doc, err = f.render(ctx, snap)
+		return doc, false, err
+	}
+	end, beyond, err := f.branch.end(snap, further)
+	if err == nil {
+		doc, err = f.atEnd(ctx, snap, end)
+	}
+	return doc, beyond, err
 }
 
 func (f *GeneratedFile) stateBesides(ctx context.Context) (storage.Token, error) {
@@ -155,63 +166,23 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 	return now != nil && *now == *size.blobs
 }
 
-// shown returns the version that the file's name shows in a snapshot.
-func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot) (s shown, err error) {
-	var size *renderedSize
-	if s.version, size, err = f.measured(ctx, snap); err != nil {
+// shown makes a version of the file, and counts what it takes until it is closed.
+func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot, further bool) (s shown, err error) {
+	if further {
+		s.version, s.beyond, err = f.document(ctx, snap, true)
+	} else {
+		s.version, _, err = f.measured(ctx, snap)
+	}
+	if err != nil {
 		return s, err
 	}
-	f.fill(&s.attr, snap, size.bytes)
-	return s, f.hold(s.version)
-}
-
-// hold counts what a document takes until it is closed. If there is no room, it is closed at once.
-func (f *GeneratedFile) hold(doc *document.Document) error {
+	f.fill(&s.attr, snap, s.version.Size())
 	hold := f.view.Memory.Hold()
-	err := hold.ResizeShown(doc.Memory())
-	doc.OnClose(hold.Close)
-	if err != nil {
-		doc.Close()
+	s.version.OnClose(hold.Close)
+	if err = hold.ResizeShown(s.version.Memory()); err != nil {
+		s.version.Close()
 	}
-	return err
-}
-
-// update makes open handles continue with a newer version.
-func (f *GeneratedFile) update(ctx context.Context, snap *sessioncore.Snapshot) {
-	f.line.update(ctx, snap, func(goesOn bool) (s shown, err error) {
-		if f.follow.further == nil || !goesOn {
-			return f.shown(ctx, snap)
-		}
-		if s.version, s.beyond, err = f.follow.further(ctx, snap); err != nil {
-			return s, err
-		}
-		f.fill(&s.attr, snap, s.version.Size())
-		return s, f.hold(s.version)
-	})
-}
-
-// goOn is update to the newest version.
-func (f *GeneratedFile) goOn(ctx context.Context) {
-	if snap, err := f.session.Acquire(ctx); err == nil {
-		f.update(ctx, snap)
-		snap.Release()
-	}
-}
-
-func (f *GeneratedFile) goesOn(snap *sessioncore.Snapshot) bool {
-	return f.follow.goesOn == nil || f.follow.goesOn(snap)
-}
-
-func (f *GeneratedFile) follows() bool { return f.follow != nil }
-
-func (f *GeneratedFile) standsFor(ctx context.Context, _ uint64) bool {
-	snap, err := f.session.Acquire(ctx)
-	if err != nil {
-		return true // the next operation returns the error
-	}
-	defer snap.Release()
-	f.update(ctx, snap)
-	return f.line.isCurrent(snap, func() bool { return f.goesOn(snap) })
+	return s, err
 }
 
 var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
@@ -229,26 +200,19 @@ func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHand
 }
 
 func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Errno) {
-	snap, err := f.session.Acquire(ctx)
+	joined, err := false, error(nil)
+	if f.follows() {
+		if joined, err = f.open(ctx); joined {
+			return &documentHandle{&f.node, &f.line, true}, 0
+		}
+	}
+	// A file that follows has changed otherwise since its name was looked up.
+	h := &documentHandle{&f.node, &line{session: f.session, show: f.show}, false}
+	if err == nil {
+		_, err = h.line.open(ctx)
+	}
 	if err != nil {
 		return nil, f.fail("open", staleIfGone(err))
-	}
-	defer snap.Release()
-	first := func() (shown, error) { return f.shown(ctx, snap) }
-	if f.follow != nil {
-		f.update(ctx, snap)
-		joined, err := f.line.open(ctx, snap, f.goesOn(snap), first)
-		if err != nil {
-			return nil, f.fail("open", err)
-		}
-		if joined {
-			return &documentHandle{&f.node, &f.line, f.goOn}, 0
-		}
-		// The session has changed otherwise since the name was looked up.
-	}
-	h := &documentHandle{node: &f.node, line: &line{}}
-	if _, err := h.line.open(ctx, snap, false, first); err != nil {
-		return nil, f.fail("open", err)
 	}
 	return h, 0
 }
@@ -257,17 +221,17 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Er
 type documentHandle struct {
 	node *node
 	line *line // the file's, or one of its own
-	// atEnd is called when a reader comes to the end. It is nil where the kernel reads whole pages and knows the size: it
-	// reads beyond the end only after a stat has returned a larger one.
-	atEnd func(context.Context)
+	// goesOn says that a reader who comes to the end makes the line go on. Where the kernel reads whole pages and knows the
+	// size, he reads beyond the end only after a stat has returned a larger one.
+	goesOn bool
 }
 
 var _ = (fusefs.FileReader)((*documentHandle)(nil))
 
 // Read reads a part of the document.
 func (h *documentHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if h.atEnd != nil && h.line.endsBefore(off+int64(len(dest))) {
-		h.atEnd(ctx)
+	if h.goesOn {
+		h.line.goOn(ctx, off+int64(len(dest)))
 	}
 	return h.line.read(dest, off, h.node)
 }

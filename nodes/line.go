@@ -17,6 +17,14 @@ import (
 // handles keep their version, and the name is given to another node: so the size that a handle's fstat
 // returns never shrinks, and no reader takes the file for truncated.
 type line struct {
+	session *sessioncore.Session
+	// show makes the version that the file's name shows in a snapshot; further, the one that its readers continue with.
+	show func(ctx context.Context, snap *sessioncore.Snapshot, further bool) (shown, error)
+	// grows reports whether handles that are opened in a snapshot continue with newer versions; nil if handles never do.
+	grows func(*sessioncore.Snapshot) bool
+	// content is that of the child whose node has the line.
+	content uint64
+
 	making sync.Mutex // held while a version is made; taken before mu
 
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
@@ -38,17 +46,43 @@ type shown struct {
 	beyond bool
 }
 
-// open adds a handle; the first one gets the version that first returns. It returns false if the existing handles
-// show something else than the name does now. Callers must have called update with the same snapshot.
-func (l *line) open(ctx context.Context, snap *sessioncore.Snapshot, goesOn bool, first func() (shown, error)) (bool, error) {
+// follows reports whether the handles of the file share a version.
+func (l *line) follows() bool { return l.grows != nil }
+
+// standsFor reports whether new handles may share the version of the existing ones, as these show what the name does;
+// content is that of the child that the name stands for.
+func (l *line) standsFor(ctx context.Context, content uint64) bool {
+	if l.content != content {
+		return false
+	}
+	snap, err := l.session.Acquire(ctx)
+	if err != nil {
+		return true // the next operation returns the error
+	}
+	defer snap.Release()
+	l.update(ctx, snap)
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == l.grows(snap)
+}
+
+// open adds a handle. It returns false if the existing handles show something else than the name does now.
+func (l *line) open(ctx context.Context) (bool, error) {
+	snap, err := l.session.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer snap.Release()
+	l.update(ctx, snap)
 	if err := storage.LockUntil(ctx, &l.making); err != nil {
 		return false, err
 	}
 	defer l.making.Unlock()
+	goesOn := l.follows() && l.grows(snap)
 	if joined, handles := l.join(snap, goesOn); handles {
 		return joined, nil
 	}
-	s, err := first()
+	s, err := l.show(ctx, snap, false)
 	if err != nil {
 		return false, err
 	}
@@ -73,8 +107,8 @@ func (l *line) join(snap *sessioncore.Snapshot, goesOn bool) (joined, handles bo
 	return true, true
 }
 
-// update replaces the version by the one that next returns for a newer snapshot, if that continues it.
-func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func(goesOn bool) (shown, error)) {
+// update makes the handles continue with the version of a newer snapshot, if that continues theirs.
+func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 	if old, _ := l.isOld(snap); !old || storage.LockUntil(ctx, &l.making) != nil {
 		return
 	}
@@ -83,7 +117,7 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot, next func
 	if !old {
 		return
 	}
-	s, err := next(goesOn)
+	s, err := l.show(ctx, snap, goesOn)
 	if err != nil && ctx.Err() != nil {
 		return // the next caller tries again
 	}
@@ -108,23 +142,24 @@ func (l *line) isOld(snap *sessioncore.Snapshot) (old, goesOn bool) {
 	return l.handles > 0 && l.serial != snap.Serial(), l.goesOn
 }
 
-// isCurrent reports whether new handles may share the version of the existing ones, as these show what the name does.
-// Callers must have called update with the same snapshot.
-func (l *line) isCurrent(snap *sessioncore.Snapshot, goesOn func() bool) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == goesOn()
-}
-
-// context returns the context of a stat. While there are handles, no signal ends it: the answer would be an old size, which
-// a reader at the end takes for the end of what there is.
-func (l *line) context(ctx context.Context) context.Context {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.handles > 0 {
-		return context.WithoutCancel(ctx)
+// stat sets the attributes of what the handles show; if there are none, those that measure sets. While there are handles,
+// no signal ends it: the answer would be an old size, which a reader at the end takes for the end of what there is.
+func (l *line) stat(ctx context.Context, out *fuse.Attr, measure func(context.Context, *sessioncore.Snapshot) error) error {
+	if l.openAttr(out) {
+		ctx = context.WithoutCancel(ctx)
 	}
-	return ctx
+	snap, err := l.session.Acquire(ctx)
+	if err == nil {
+		defer snap.Release()
+		l.update(ctx, snap)
+	}
+	switch {
+	case l.openAttr(out):
+		return nil
+	case err != nil:
+		return err
+	}
+	return measure(ctx, snap)
 }
 
 // openAttr sets the attributes of what the handles show. It returns false if there are no handles.
@@ -137,11 +172,18 @@ func (l *line) openAttr(out *fuse.Attr) bool {
 	return l.handles > 0
 }
 
-// endsBefore reports whether the version ends before an offset.
-func (l *line) endsBefore(off int64) bool {
+// goOn is update to the newest version, if a read up to an offset would come to the end.
+func (l *line) goOn(ctx context.Context, off int64) {
 	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return off > l.version.Size()
+	atEnd := off > l.version.Size()
+	l.mu.RUnlock()
+	if !atEnd {
+		return
+	}
+	if snap, err := l.session.Acquire(ctx); err == nil {
+		l.update(ctx, snap)
+		snap.Release()
+	}
 }
 
 // read reads a part of the version.

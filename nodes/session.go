@@ -50,14 +50,14 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"append", syscall.S_IFREG, makeAppend, nil},
 	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).makeArtifacts, (*SessionDir).hasArtifacts},
 	{layout.Branches, syscall.S_IFDIR, makeBranches, nil},
-	{"branches.tsv", syscall.S_IFREG, generated(report.Branches, nil), nil},
+	{"branches.tsv", syscall.S_IFREG, generated(report.Branches), nil},
 	{layout.ByLabel, syscall.S_IFDIR, makeByLabel, nil},
 	{"children", syscall.S_IFDIR, makeChildren, nil},
 	{"context.json", syscall.S_IFREG, makeContext, nil},
 	{"cwd", syscall.S_IFREG, makeCWD, nil},
 	{layout.Entries, syscall.S_IFDIR, makeEntries, nil},
 	{"fork", syscall.S_IFREG, makeFork, nil},
-	{"header.json", syscall.S_IFREG, generated(atOnce((*sessioncore.Snapshot).HeaderDocument), nil), nil},
+	{"header.json", syscall.S_IFREG, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
 	{"labels", syscall.S_IFREG, makeLabels, nil},
 	{"last-error", syscall.S_IFREG, makeLastError, nil},
 	{leafName, syscall.S_IFLNK, makeLeaf, (*SessionDir).hasLeaf},
@@ -65,7 +65,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"parent", syscall.S_IFLNK, makeParent, (*SessionDir).hasParent},
 	{"problems.jsonl", syscall.S_IFREG, makeProblems, nil},
 	{layout.Search, syscall.S_IFDIR, makeSearch, nil},
-	{"secrets.jsonl", syscall.S_IFREG, generated(report.Secrets, nil), (*SessionDir).hasSecrets},
+	{"secrets.jsonl", syscall.S_IFREG, generated(report.Secrets), (*SessionDir).hasSecrets},
 	{"title", syscall.S_IFREG, makeTitle, nil},
 	{"transcript.md", syscall.S_IFREG, makeTranscript, nil},
 	{layout.Tree, syscall.S_IFDIR, makeTree, nil},
@@ -139,9 +139,9 @@ func (d *SessionDir) makeArtifacts() fusefs.InodeEmbedder { return d.artifacts()
 
 // makeProblems makes problems.jsonl: what could not be read or joined or is missing.
 func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
-	return generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
+	return d.generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
 		return report.Problems(ctx, snap, d.view.Blobs)
-	}, &following{})(d)
+	}).growing()
 }
 
 // hasSecrets reports whether there is a secrets.jsonl, unlisted. Where secrets are masked it could only say that there are
@@ -205,12 +205,12 @@ func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sess
 
 // makeContext makes context.json: what the model would be sent from the leaf.
 func makeContext(d *SessionDir) fusefs.InodeEmbedder {
-	return generated(atLeaf(d.view.contextAt), nil)(d)
+	return d.generated(atLeaf(d.view.contextAt))
 }
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
 func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
-	return generated(atLeaf(renderTranscript(&d.node, 0)), &following{})(d)
+	return d.generated(atLeaf(renderTranscript(&d.node, 0))).growing()
 }
 
 // renderTranscript renders a transcript whose directory is that many levels below a session's directory: its links begin
@@ -227,7 +227,7 @@ func renderTranscript(dir *node, below int) renderAt {
 // makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
 // session that this one was forked from, as far as the caller may read that.
 func makeUsage(d *SessionDir) fusefs.InodeEmbedder {
-	f := generated(atLeaf(d.renderUsage), nil)(d).(*GeneratedFile)
+	f := d.generated(atLeaf(d.renderUsage))
 	f.besides = func(ctx context.Context) (storage.Token, error) {
 		parent, err := d.parent(ctx)
 		if err != nil {
