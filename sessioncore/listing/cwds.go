@@ -9,10 +9,8 @@ import (
 	"sort"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
@@ -23,16 +21,14 @@ import (
 const (
 	// latestName is the link to the most recently modified session. The name is reserved.
 	latestName = "latest"
-	// maxCwdLevels bounds the depth of a working directory. Links lead up through all levels, three bytes each, and a
-	// link's target has at most 4,095 bytes.
-	maxCwdLevels = 1000
-	// maxListedLevels and maxListedPath bound what is listed below by-cwd/, as for tree/: 64 levels and 2,000 bytes.
-	// Deeper directories can be looked up.
+	// maxCwd bounds a working directory that is shown, in bytes. Links lead up through all levels, at most half as many, three
+	// bytes each, and a link's target has at most 4,095 bytes.
+	maxCwd = 2000
+	// maxListedLevels bounds what is listed below by-cwd/, as for tree/. Deeper directories can be looked up.
 	maxListedLevels = 64
-	maxListedPath   = 2000
+	// maxElement is the longest name of a directory on Linux.
+	maxElement = 255
 )
-
-var cwdFixed = []string{latestName}
 
 // cwdKeys has all sessions, sorted by working directory.
 type cwdKeys []cwdKey
@@ -57,14 +53,15 @@ type CwdEntry struct {
 	file *sessionFile // the target of a link; nil for the link latest
 }
 
-// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is not an absolute path or is
-// too deep.
+// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is no absolute path that a directory can
+// have, or is too long.
 func cleanCwd(cwd string) (dir string, ok bool) {
 	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
 		return "", false
 	}
 	dir = path.Clean(cwd)
-	return dir, strings.Count(dir, "/") <= maxCwdLevels
+	tooLong := func(name string) bool { return len(name) > maxElement }
+	return dir, len(dir) <= maxCwd && !slices.ContainsFunc(strings.Split(dir, "/"), tooLong)
 }
 
 // keyOfCwd returns the key of a clean path, "" for the root.
@@ -97,8 +94,8 @@ func (x cwdKeys) has(key string) bool {
 	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
 }
 
-// children calls f with the name of each subdirectory, in order, until f returns false.
-func (x cwdKeys) children(key string, f func(child string) bool) {
+// children calls f with the name of each subdirectory, in order.
+func (x cwdKeys) children(key string, f func(child string)) {
 	prefix := key + "\x00"
 	for at := prefix; ; {
 		keys := x.from(at)
@@ -106,43 +103,26 @@ func (x cwdKeys) children(key string, f func(child string) bool) {
 			return
 		}
 		child, _, _ := strings.Cut(keys[0].key[len(prefix):], "\x00")
-		if child != "" && !f(child) {
-			return
-		}
+		f(child)
 		at = prefix + child + "\x01" // after everything below the child
 	}
 }
 
-// child returns the subdirectory that a name in by-cwd/ stands for. One that is really called name takes precedence
-// over one that is listed as name.
-func (x cwdKeys) child(key, name string) (child string, ok bool) {
-	is := func(child string) bool { return child != "" && x.has(key+"\x00"+child) }
-	if is(name) {
-		return name, true
-	}
-	if text := string(rawjson.AppendUTF8(nil, []byte(name))); is(text) { // as the client reads a name that is not UTF-8
-		return text, true
-	}
-	if text, plain := names.DecodeNameAmong(name, cwdFixed); plain && is(text) {
-		return text, true
-	}
-	if _, cut := names.CutName(name); cut {
-		x.children(key, func(c string) bool {
-			child, ok = c, names.FileName(c) == name
-			return !ok
-		})
-	}
-	return child, ok
-}
-
-// cwdName returns the name that a subdirectory is listed under: its own if that is harmless, so that a path known
-// from the shell can be typed as it is.
+// cwdName returns the name that a subdirectory is listed under: its own, so that a path known from the shell can be typed as
+// it is, but for the name of the link.
 func cwdName(child string) string {
-	if len(child) > names.MaxName || !utf8.ValidString(child) || child == latestName ||
-		strings.ContainsFunc(child, unicode.IsControl) {
-		return names.FileNameAmong(child, cwdFixed)
+	if child == latestName {
+		return names.EscapeFirst(child)
 	}
 	return child
+}
+
+// child returns the subdirectory that a name in by-cwd/ stands for.
+func (x cwdKeys) child(key, name string) (child string, ok bool) {
+	if x.has(key + "\x00" + name) {
+		return name, true
+	}
+	return latestName, name == cwdName(latestName) && x.has(key+"\x00"+latestName)
 }
 
 // list returns the entries of a directory of by-cwd/, unsorted.
@@ -160,31 +140,17 @@ func (x cwdKeys) list(dir string) []CwdEntry {
 	if len(own) > 0 {
 		add(CwdEntry{Name: latestName})
 	}
-	if listsBelow(key) {
-		x.children(key, func(child string) bool {
-			// If another directory is really called name, it keeps the name.
-			if name := cwdName(child); name == child || !x.has(key+"\x00"+name) {
-				add(CwdEntry{Name: name, Dir: path.Join(dir, child)})
+	if strings.Count(key, "\x00") < maxListedLevels {
+		x.children(key, func(child string) {
+			if !strings.ContainsFunc(child, unicode.IsControl) { // which a terminal might obey; it is found by name
+				add(CwdEntry{Name: cwdName(child), Dir: path.Join(dir, child)})
 			}
-			return true
 		})
 	}
 	for i := range own {
 		add(CwdEntry{Name: x.linkName(key, own, i), file: own[i].file})
 	}
 	return entries
-}
-
-// listsBelow reports whether a directory lists its subdirectories.
-func listsBelow(key string) bool {
-	if strings.Count(key, "\x00") >= maxListedLevels {
-		return false
-	}
-	length := 0
-	for part := range strings.SplitSeq(key, "\x00") {
-		length += len(cwdName(part)) + 1
-	}
-	return length <= maxListedPath
 }
 
 // linkName returns the name of the link to the session own[i]: the base name of its file, followed by a hash of the
@@ -275,20 +241,21 @@ func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (Cw
 	}
 	defer l.mu.Unlock()
 	known = known && name != latestName
-	if !known {
-		if err := l.refresh(ctx, false); err != nil {
-			return CwdEntry{}, err
+	for _, all := range [...]bool{false, true} {
+		if !known {
+			if err := l.refresh(ctx, all); err != nil {
+				return CwdEntry{}, err
+			}
+		}
+		if e, ok := l.collectKeys().cwds.find(dir, name); ok {
+			var err error
+			if e.Stat = l.newest; e.Dir == "" {
+				e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
+			}
+			return e, err
 		}
 	}
-	e, ok := l.collectKeys().cwds.find(dir, name)
-	if !ok {
-		return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
-	}
-	var err error
-	if e.Stat = l.newest; e.Dir == "" {
-		e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
-	}
-	return e, err
+	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }
 
 // Scope returns the directory with the latest session of a working directory, by the names of files, which begin with

@@ -5,12 +5,14 @@ import (
 	"io"
 	"math"
 	"path"
+	"sort"
 	"strings"
 	"time"
 	"unicode"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -44,7 +46,7 @@ type Info struct {
 	shownIn  string // see Listing
 	first    string // the first message
 	lineSize int    // size of the line in index.jsonl, in bytes
-	created  int64  // milliseconds since the epoch
+	created  int64  // milliseconds since the epoch; 0 if the header's timestamp cannot be read
 	activity int64  // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
 	flags    infoFlags
 }
@@ -52,10 +54,7 @@ type Info struct {
 type infoFlags uint16
 
 const (
-	infoTitle    infoFlags = 1 << iota // there is a title, which may be empty
-	infoParent                         // there is a parent, which may be empty
-	infoCreated                        // the header's timestamp is valid
-	infoSlot                           // a title slot sets the title, possibly to none
+	infoSlot     infoFlags = 1 << iota // a title slot sets the title, possibly to none
 	infoSearched                       // the header was found by a text search and may not be one
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
 	infoPi                             // of pi
@@ -66,7 +65,7 @@ const (
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.FileEnding) }
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
-func (i *Info) Created() (ms int64, ok bool) { return i.created, i.flags&infoCreated != 0 }
+func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }
 
 // BaseName returns the file's name without its directory and suffix.
 func (i *Info) BaseName() string { return path.Base(i.DirName()) }
@@ -169,4 +168,93 @@ func displayed(text string) string {
 		b = b[n:]
 	}
 	return rawjson.TrimSpace(string(out))
+}
+
+// sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
+// from the first line find them; a missing value is null.
+type sessionLine struct {
+	ID            string  `json:"id"`
+	Path          string  `json:"path"`
+	CWD           string  `json:"cwd"`
+	Title         *string `json:"title"`
+	Created       *string `json:"created"`
+	Modified      string  `json:"modified"`
+	MessageCount  int     `json:"messageCount"`
+	FirstMessage  string  `json:"firstMessage"`
+	ParentSession *string `json:"parentSession"`
+	Size          int64   `json:"size"`
+}
+
+// appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
+// become U+FFFD, since jq stops at the escape of one and would lose the following lines.
+func (i *Info) appendLine(dst []byte) []byte {
+	created := ""
+	if ms, ok := i.Created(); ok {
+		created = isoTime(ms)
+	}
+	return rawjson.AppendLine(dst, sessionLine{
+		ID:            names.TextUTF8(i.ID),
+		Path:          string(rawjson.AppendUTF8([]byte(i.shownIn+"/"), []byte(i.DirName()))),
+		CWD:           names.TextUTF8(i.CWD),
+		Title:         orNull(names.TextUTF8(i.Title)),
+		Created:       orNull(created),
+		Modified:      isoTime(time.Unix(0, i.modified()).UnixMilli()),
+		MessageCount:  int(i.MessageCount),
+		FirstMessage:  names.TextUTF8(i.first),
+		ParentSession: orNull(names.TextUTF8(i.Parent)),
+		Size:          i.Stat.Size,
+	})
+}
+
+// orNull returns a pointer to text, or nil, which is marshaled as null, if there is none.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// isoTime formats milliseconds since the epoch.
+func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(rawjson.TimestampLayout) }
+
+// IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
+// rendered when they are read. Its methods are safe for concurrent use.
+type IndexDocument struct {
+	infos []*Info
+	ends  []int64 // offset of the end of each line
+}
+
+// Index returns index.jsonl with a line for each of the sessions.
+func (s *Sessions) Index() *IndexDocument {
+	d := &IndexDocument{infos: s.infos, ends: make([]int64, len(s.infos))}
+	end := int64(0)
+	for i, info := range s.infos {
+		end += int64(info.lineSize)
+		d.ends[i] = end
+	}
+	return d
+}
+
+// Size returns the document's size in bytes.
+func (d *IndexDocument) Size() int64 {
+	if len(d.ends) == 0 {
+		return 0
+	}
+	return d.ends[len(d.ends)-1]
+}
+
+// ReadAt implements io.ReaderAt.
+func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
+	var line []byte
+	at := sort.Search(len(d.ends), func(i int) bool { return d.ends[i] > off })
+	for ; at < len(d.ends) && n < len(p); at++ {
+		info := d.infos[at]
+		line = info.appendLine(line[:0])
+		start := d.ends[at] - int64(info.lineSize)
+		n += copy(p[n:], line[off+int64(n)-start:])
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
 }

@@ -2,10 +2,15 @@ package listing
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 )
+
+// The client lists a session by the first 4 KB of its file. What it makes of a prefix that is cut is part of the format: other
+// tools' lists must agree with it (docs/format.md, Listing and resuming).
 
 // parseInfo parses a file's prefix as the client's list does; it returns nil if the client does not list the file. It
 // follows client 14.9.9; for files with a title slot, which that version does not know, 18.2.3. It also knows the
@@ -13,9 +18,11 @@ import (
 func parseInfo(prefix []byte) *Info {
 	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
 	p := infoParser{content: content, values: prefixValues(content)}
-	if !p.header() || !p.entries() {
+	isNull := func(v rawjson.Value) bool { return string(v) == "null" }
+	if !p.header() || slices.ContainsFunc(p.values, isNull) { // on which the client fails
 		return nil
 	}
+	p.entries()
 	if p.first == "" {
 		p.first = firstMessageText(content, p.flags&infoSlot != 0)
 	}
@@ -23,8 +30,8 @@ func parseInfo(prefix []byte) *Info {
 		p.first = noMessages
 	}
 	p.MessageCount = max(p.MessageCount, countMessageMarkers(content))
-	if p.flags&infoTitle == 0 && p.summary != nil {
-		p.setTitle(*p.summary)
+	if p.Title == "" {
+		p.Title = p.summary
 	}
 	info := p.Info // a copy, since p holds the prefix
 	return &info
@@ -35,44 +42,32 @@ type infoParser struct {
 	Info
 	content []byte
 	values  []rawjson.Value
-	summary *string // replaces the title if the header has none
-}
-
-func (p *infoParser) setTitle(title string) {
-	p.Title = title
-	p.flags |= infoTitle
+	summary string // replaces the title if the header has none
 }
 
 // header finds the header: the first value, or the one after a title slot. If that is not a header, it searches the
 // text of its line, which may be longer than the prefix.
 func (p *infoParser) header() bool {
-	if !p.hasSlot() {
-		if len(p.values) > 0 && p.parseHeader(p.values[0]) {
-			return true
+	values, text := p.values, p.content
+	if p.hasSlot() {
+		p.flags |= infoSlot // whose title overrides the header's; a blank one means that there is none
+		if title, _ := values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
+			p.Title = title
 		}
-		line, _, _ := bytes.Cut(p.content, []byte("\n"))
-		return p.searchHeader(line)
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+		values, text = values[1:], text[rawjson.SkipSpace(text, 0):]
 	}
-	p.flags |= infoSlot // whose title overrides the header's; a blank one means that there is none
-	if title, _ := p.values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
-		p.setTitle(title)
-	}
-	if len(p.values) > 1 && p.parseHeader(p.values[1]) {
+	if len(values) > 0 && p.parseHeader(values[0]) {
 		return true
 	}
-	_, rest, _ := bytes.Cut(p.content, []byte("\n"))
-	for line := range bytes.Lines(rest) {
-		if text := rawjson.TrimSpace(string(line)); text != "" {
-			return p.searchHeader([]byte(text))
-		}
-	}
-	return false
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return p.searchHeader(line)
 }
 
 // hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a slot too, but
 // no client loads them.
 func (p *infoParser) hasSlot() bool {
-	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.IndexByte(p.content[:p.values[0].OffsetIn(p.content)], '\n') < 0
+	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.HasPrefix(p.content, p.values[0])
 }
 
 // parseHeader parses v and reports whether it is a header.
@@ -111,97 +106,171 @@ func (p *infoParser) fields(d *sessioncore.Dialect, timestamp rawjson.Value, tex
 	if d == sessioncore.Operator {
 		p.flags |= infoOperator
 	}
-	var ok bool
-	if p.created, _, ok = d.Time(timestamp); ok {
-		p.flags |= infoCreated
+	if ms, _, ok := d.Time(timestamp); ok {
+		p.created = ms
 	}
 	p.ID, _ = text("id")
 	p.CWD, _ = text("cwd")
-	if parent, ok := text(d.ParentSessionKey); ok {
-		p.Parent = parent
-		p.flags |= infoParent
-	}
-	if title, ok := text("title"); ok && p.flags&(infoSlot|infoOperator) == 0 {
-		p.setTitle(title)
+	p.Parent, _ = text(d.ParentSessionKey)
+	if p.flags&(infoSlot|infoOperator) == 0 {
+		p.Title, _ = text("title")
 	}
 }
 
-// entries parses all values but the first, which is the header or the title slot. It returns false if the client
-// fails on one of them and so does not list the file.
-func (p *infoParser) entries() bool {
-	for i, v := range p.values {
-		if i == 0 {
+// entries parses all values; the header and the title slot are none of these entries.
+func (p *infoParser) entries() {
+	for _, v := range p.values {
+		typ := v.Member("type")
+		switch {
+		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one sets or removes the name
+			p.summary, _ = v.Member("name").Text()
+		case p.flags&infoOperator == 0 && typ.Is("compaction"):
+			if text, ok := v.Member("shortSummary").Text(); ok {
+				p.summary = text
+			}
+		case typ.Is("message"):
+			message := v.Member("message")
+			p.MessageCount++
+			if p.first == "" && message.Member("role").Is("user") {
+				p.first = contentText(message.Member("content"))
+			}
+		}
+	}
+}
+
+// contentText returns the texts of a message's content, separated by blanks.
+func contentText(content rawjson.Value) string {
+	if !content.IsArray() {
+		text, _ := content.Text()
+		return text
+	}
+	var texts []string
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if block.Member("type").Is("text") {
+			text, _ := block.Member("text").Text()
+			texts = append(texts, text)
+		}
+		return true
+	})
+	return strings.Join(texts, " ")
+}
+
+// prefixValues returns the JSON values in the lines of a decoded prefix. A line that is torn has none.
+func prefixValues(content []byte) []rawjson.Value {
+	var values []rawjson.Value
+	var s rawjson.Scanner
+	for line := range bytes.Lines(content) {
+		at := rawjson.SkipSpace(line, 0)
+		end, st := s.SkipValue(line, at)
+		if st == rawjson.OK && rawjson.SkipSpace(line, end) == len(line) {
+			values = append(values, rawjson.Value(line[at:end]))
+		}
+	}
+	return values
+}
+
+// textProperty searches text from an offset on for `"name"`, and returns what is between the quotes of the string
+// after the next colon, up to the end of the text if it is cut. It ignores nesting. ok is false if there is no such
+// name or string.
+func textProperty(text []byte, name string, from int) (raw []byte, ok bool) {
+	at := indexFrom(text, `"`+name+`"`, from)
+	if at < 0 {
+		return nil, false
+	}
+	colon := indexFrom(text, ":", at+len(name)+2)
+	if colon < 0 {
+		return nil, false
+	}
+	start := rawjson.SkipSpace(text, colon+1)
+	if start >= len(text) || text[start] != '"' {
+		return nil, false
+	}
+	start++
+	for i := start; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[start:i], true
+		}
+	}
+	return text[start:], true
+}
+
+func indexFrom(text []byte, what string, from int) int {
+	if from > len(text) {
+		return -1
+	}
+	if at := bytes.Index(text[from:], []byte(what)); at >= 0 {
+		return from + at
+	}
+	return -1
+}
+
+// unescapeFragment decodes the inside of a JSON string that may be cut or malformed.
+func unescapeFragment(raw []byte) string {
+	raw = bytes.TrimSuffix(raw, []byte(`\`))
+	var s rawjson.Scanner
+	quoted := append(bytes.Clone(raw), '"')
+	if end, st := s.SkipString(quoted, 0); st == rawjson.OK && end == len(quoted) {
+		return string(rawjson.AppendDecoded(nil, raw))
+	}
+	text := string(raw)
+	for _, escape := range [...][2]string{{`\n`, "\n"}, {`\r`, "\r"}, {`\t`, "\t"}, {`\"`, `"`}, {`\\`, `\`}} {
+		text = strings.ReplaceAll(text, escape[0], escape[1])
+	}
+	return text
+}
+
+// textString is textProperty with the string decoded.
+func textString(text []byte, name string, from int) (string, bool) {
+	raw, ok := textProperty(text, name, from)
+	if !ok {
+		return "", false
+	}
+	return unescapeFragment(raw), true
+}
+
+// countMessageMarkers counts what looks like the type member of a message, at any depth.
+func countMessageMarkers(text []byte) int {
+	count := 0
+	for at := 0; ; {
+		at = indexFrom(text, `"type"`, at)
+		if at < 0 {
+			return count
+		}
+		colon := indexFrom(text, ":", at+len(`"type"`))
+		if colon < 0 {
+			return count
+		}
+		raw, ok := textProperty(text, "type", at)
+		if ok && (string(raw) == "message" || bytes.IndexByte(raw, '\\') >= 0 && unescapeFragment(raw) == "message") {
+			count++
+		}
+		at = colon + 1
+	}
+}
+
+// firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,
+// whose files have a title slot, skips empty messages and falls back to those of other roles.
+func firstMessageText(text []byte, newer bool) string {
+	const role = `"role"`
+	fallback := ""
+	for at := indexFrom(text, role, 0); at >= 0; at = indexFrom(text, role, at+len(role)) {
+		who, _ := textString(text, "role", at)
+		if who != "user" && (!newer || who != "developer" && who != "assistant" || fallback != "") {
 			continue
 		}
-		var typ, message, summary, name rawjson.Value
-		v.EachMember(func(m rawjson.Member) bool {
-			for _, f := range [...]struct {
-				key string
-				to  *rawjson.Value
-			}{{"type", &typ}, {"message", &message}, {"shortSummary", &summary}, {"name", &name}} {
-				if m.KeyIs(f.key) {
-					*f.to = m.Value
-				}
-			}
-			return true
-		})
+		content, ok := textString(text, "content", at)
+		if !ok {
+			content, _ = textString(text, "text", at)
+		}
 		switch {
-		case string(v) == "null":
-			return false
-		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one sets or removes the name
-			p.summary = nil
-			if text, _ := name.Text(); text != "" {
-				p.summary = &text
-			}
-		case p.flags&infoOperator == 0 && typ.Is("compaction"):
-			if text, ok := summary.Text(); ok {
-				p.summary = &text
-			}
-		case typ.Is("message") && message.Truthy():
-			if !p.message(message) {
-				return false
-			}
+		case who == "user" && (content != "" || !newer):
+			return content
+		case who != "user":
+			fallback = content
 		}
 	}
-	return true
-}
-
-// message counts a message and keeps its text if it is the first one of a user. It returns false if the client fails
-// on it.
-func (p *infoParser) message(v rawjson.Value) bool {
-	p.MessageCount++
-	role := v.Member("role")
-	user := role.Is("user")
-	if !user && !role.Is("assistant") {
-		return true
-	}
-	text, ok := contentText(v.Member("content"))
-	if ok && user && p.first == "" {
-		p.first = string(text)
-	}
-	return ok
-}
-
-// contentText returns the texts of a message's content, separated by blanks. ok is false if the client throws on it.
-func contentText(content rawjson.Value) (text []byte, ok bool) {
-	if !content.IsArray() {
-		s, ok := content.Text()
-		return []byte(s), ok
-	}
-	ok, first := true, true
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if string(block) == "null" {
-			ok = false
-		}
-		if block.Member("type").Is("text") {
-			if !first {
-				text = append(text, ' ')
-			}
-			first = false
-			one, _ := block.Member("text").Text()
-			text = append(text, one...)
-		}
-		return ok
-	})
-	return text, ok
+	return fallback
 }

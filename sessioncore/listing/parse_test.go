@@ -19,44 +19,43 @@ var listCases = map[string]struct {
 	prefix string
 	id     string // "-": not listed
 	cwd    string
-	title  string // "-": none
+	title  string
 	count  int
 	first  string
 }{
 	"empty":             {"", "-", "", "", 0, ""},
-	"header alone":      {headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
-	"empty id":          {`{"type":"session","id":""}`, "", "", "-", 0, noMessages},
+	"header alone":      {headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
+	"empty id":          {`{"type":"session","id":""}`, "", "", "", 0, noMessages},
 	"id is a number":    {`{"type":"session","id":5}`, "-", "", "", 0, ""},
-	"no strings":        {`{"type":"session","id":"a","cwd":5,"title":null,"timestamp":7}`, "a", "", "-", 0, noMessages},
-	"empty title":       {`{"type":"session","id":"a","title":""}` + "\n" + `{"type":"compaction","shortSummary":"s"}`, "a", "", "", 0, noMessages},
+	"no strings":        {`{"type":"session","id":"a","cwd":5,"title":null,"timestamp":7}`, "a", "", "", 0, noMessages},
+	"empty title":       {`{"type":"session","id":"a","title":""}` + "\n" + `{"type":"compaction","shortSummary":"s"}`, "a", "", "s", 0, noMessages},
 	"summaries":         {`{"type":"session","id":"a"}` + "\n" + `{"type":"compaction","shortSummary":"s"}` + "\n" + `{"type":"compaction","shortSummary":"t"}`, "a", "", "t", 0, noMessages},
-	"byte order mark":   {"\xEF\xBB\xBF" + headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
+	"byte order mark":   {"\xEF\xBB\xBF" + headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
 	"cut header":        {`{"type":"session","id":"a\u0062","title":"x\ny","cwd":"/w`, "ab", "/w", "x\ny", 0, noMessages},
 	"cut empty id":      {`{"type":"session","id":"`, "-", "", "", 0, ""},
-	"cut escape":        {`{"type":"session","id":"a","cwd":"/w\`, "a", "/w", "-", 0, noMessages},
-	"bad escape":        {`{"type":"session","id":"a","cwd":"\x\n\\`, "a", "\\x\n\\", "-", 0, noMessages},
-	"garbage first":     {"garbage\n" + headerLine("a", "/w"), "a", "/w", "-", 0, noMessages},
+	"cut escape":        {`{"type":"session","id":"a","cwd":"/w\`, "a", "/w", "", 0, noMessages},
+	"bad escape":        {`{"type":"session","id":"a","cwd":"\x\n\\`, "a", "\\x\n\\", "", 0, noMessages},
+	"garbage first":     {"garbage\n" + headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
 	"value first":       {"7\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"message":           {headerLine("a", "/w") + message(`"hi"`), "a", "/w", "-", 1, "hi"},
-	"blocks":            {headerLine("a", "/w") + message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "-", 1, "x  "},
-	"no user":           {headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "-", 1, noMessages},
-	"content missing":   {headerLine("a", "/w") + `{"type":"message","message":{"role":"user"}}`, "-", "", "", 0, ""},
-	"null block":        {headerLine("a", "/w") + message(`[null]`), "-", "", "", 0, ""},
+	"message":           {headerLine("a", "/w") + message(`"hi"`), "a", "/w", "", 1, "hi"},
+	"blocks":            {headerLine("a", "/w") + message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "", 1, "x  "},
+	"no user":           {headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "", 1, noMessages},
+	"content missing":   {headerLine("a", "/w") + `{"type":"message","message":{"role":"user"}}`, "a", "/w", "", 1, noMessages},
 	"null value":        {headerLine("a", "/w") + "null\n", "-", "", "", 0, ""},
-	"other role":        {headerLine("a", "/w") + strings.Replace(message(`{}`), "user", "tool", 1), "a", "/w", "-", 1, noMessages},
-	"no message":        {headerLine("a", "/w") + `{"type":"message","message":0}`, "a", "/w", "-", 1, noMessages},
-	"types anywhere":    {headerLine("a", "/w") + `{"type":"custom","data":[{"type":"message"},{"type" : "message"}]}`, "a", "/w", "-", 2, noMessages},
-	"cut message":       {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"the beginning of`, "a", "/w", "-", 1, "the beginning of"},
-	"cut block":         {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"be\tg`, "a", "/w", "-", 1, "be\tg"},
-	"cut in a rune":     {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"é` + "\xF0\x9F", "a", "/w", "-", 1, "é\uFFFD"},
-	"torn line":         {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
-	"torn, then two":    {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`) + message(`"ho"`), "a", "/w", "-", 2, "hi"},
-	"two on a line":     {headerLine("a", "/w") + `{}{"type":"x"}` + "\n" + message(`"hi"`), "a", "/w", "-", 1, "hi"},
+	"other role":        {headerLine("a", "/w") + strings.Replace(message(`{}`), "user", "tool", 1), "a", "/w", "", 1, noMessages},
+	"no message":        {headerLine("a", "/w") + `{"type":"message","message":0}`, "a", "/w", "", 1, noMessages},
+	"types anywhere":    {headerLine("a", "/w") + `{"type":"custom","data":[{"type":"message"},{"type" : "message"}]}`, "a", "/w", "", 2, noMessages},
+	"cut message":       {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"the beginning of`, "a", "/w", "", 1, "the beginning of"},
+	"cut block":         {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"be\tg`, "a", "/w", "", 1, "be\tg"},
+	"cut in a rune":     {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"é` + "\xF0\x9F", "a", "/w", "", 1, "é\uFFFD"},
+	"torn line":         {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`), "a", "/w", "", 1, "hi"},
+	"torn, then two":    {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`) + message(`"ho"`), "a", "/w", "", 2, "hi"},
+	"two on a line":     {headerLine("a", "/w") + `{}{"type":"x"}` + "\n" + message(`"hi"`), "a", "/w", "", 1, "hi"},
 	"operator":          {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + message(`"hi"`), "o", "/w", "N", 1, "hi"},
-	"operator, no name": {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + `{"type":"session_info","name":null}`, "o", "/w", "-", 0, noMessages},
-	"operator, cut":     {`{"type": "session_header", "id": "o", "title": "T", "cwd": "/w`, "o", "/w", "-", 0, noMessages},
+	"operator, no name": {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + `{"type":"session_info","name":null}`, "o", "/w", "", 0, noMessages},
+	"operator, cut":     {`{"type": "session_header", "id": "o", "title": "T", "cwd": "/w`, "o", "/w", "", 0, noMessages},
 	"slot":              {titleSlot("T") + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
-	"empty slot":        {titleSlot(" ") + `{"type":"session","id":"a","title":"H"}`, "a", "", "-", 0, noMessages},
+	"empty slot":        {titleSlot(" ") + `{"type":"session","id":"a","title":"H"}`, "a", "", "", 0, noMessages},
 	"no slot":           {`{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}` + "\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
 	"slot, second line": {"\n" + titleSlot("T") + headerLine("a", "/w"), "-", "", "", 0, ""},
 	"slot, cut header":  {titleSlot("T") + "\n \n" + `{"type":"session","id":"a","title":"H","cwd":"/w`, "a", "/w", "T", 0, noMessages},
@@ -79,12 +78,7 @@ func TestListCases(t *testing.T) {
 				return
 			}
 			require.NotNil(t, info)
-			title := info.Title
-			if info.flags&infoTitle == 0 {
-				require.Empty(t, title)
-				title = "-"
-			}
-			require.Equal(t, []any{c.id, c.cwd, c.title, c.count, c.first}, []any{info.ID, info.CWD, title, info.MessageCount, info.first})
+			require.Equal(t, []any{c.id, c.cwd, c.title, c.count, c.first}, []any{info.ID, info.CWD, info.Title, info.MessageCount, info.first})
 		})
 	}
 }
@@ -125,12 +119,12 @@ func TestCreated(t *testing.T) {
 	} {
 		info := parseInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
 		created := "-"
-		if info.flags&infoCreated != 0 {
+		if info.created != 0 {
 			created = isoTime(info.created)
 		}
 		require.Equal(t, want, created, timestamp)
 	}
-	require.Zero(t, parseInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).flags&infoCreated, "omp's is a string")
+	require.Zero(t, parseInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).created, "omp's is a string")
 }
 
 // FuzzListPrefix: no prefix makes the list panic, or break a line of the index or a name.

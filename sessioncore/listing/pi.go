@@ -47,7 +47,7 @@ func isSystem(line []byte) bool {
 
 // piParser reads entries of a session as pi's list does.
 type piParser struct {
-	name     *string // of the last session_info; nil if there was none
+	name     string // of the last session_info
 	first    string
 	count    int
 	activity int64 // the latest time of a message, ms since the epoch
@@ -67,8 +67,7 @@ func (p *piParser) entry(v rawjson.Value) {
 	switch typ := v.Member("type"); {
 	case typ.Is("session_info"):
 		name, _ := v.Member("name").Text()
-		name = rawjson.TrimSpace(name)
-		p.name = &name
+		p.name = rawjson.TrimSpace(name)
 	case typ.Is("message"):
 		p.count++
 		message := v.Member("message")
@@ -84,8 +83,7 @@ func (p *piParser) entry(v rawjson.Value) {
 			p.activity = max(p.activity, ms)
 		}
 		if p.first == "" && role.Is("user") {
-			text, _ := contentText(content)
-			p.first = string(text)
+			p.first = contentText(content)
 		}
 	}
 }
@@ -112,7 +110,7 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 		from := st.Size - piPart
 		if known && st.Size-old.Stat.Size <= piGrowth {
 			from = min(from, max(old.Stat.Size-piPart, head))
-			exact, p.name = true, &old.Title
+			exact, p.name = true, old.Title
 		}
 		if text, err = readPart(obj, from, st.Size-from); err != nil {
 			return err
@@ -140,7 +138,7 @@ func (l *Listing) indexed(file string, st storage.Stat, p *piParser) bool {
 	if err != nil {
 		return false
 	}
-	p.name, p.count = &name, 0
+	p.name, p.count = name, 0
 	for e := range sessioncore.Entry(snap.Len()) {
 		if snap.Kind(e) == sessioncore.TypeMessage {
 			p.count++
@@ -151,22 +149,18 @@ func (l *Listing) indexed(file string, st storage.Stat, p *piParser) bool {
 
 // fill sets what was read. exact reports whether the name is certainly the session's.
 func (p *piParser) fill(info *Info, exact bool) {
-	info.flags = info.flags&^infoTitle | infoPi
-	info.Title = ""
+	info.flags |= infoPi
 	if exact {
 		info.flags |= infoNamed
 	}
-	if p.name != nil && *p.name != "" {
-		info.Title = *p.name
-		info.flags |= infoTitle
-	}
+	info.Title = p.name
 	info.MessageCount = p.count
 	info.first = p.first
 	if p.first == "" {
 		info.first = noMessages
 	}
 	info.activity = p.activity
-	if info.activity == 0 && info.flags&infoCreated != 0 {
+	if info.activity == 0 {
 		info.activity = info.created
 	}
 }
