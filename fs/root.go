@@ -283,7 +283,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	a.store.Keep(keepArchived)
 	a.store.SetProgram(func() program.Program { return program.OMP }) // pi archives nothing
 	onDisk.OnNoDescriptor(a.store.Close)
-	t.archive, t.closers = a, append(t.closers, a.unpacked.Close, a.store.Close)
+	t.archive, t.closers = a, append(t.closers, a.store.Close)
 	view := &nodes.View{
 		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, Statfs: live.Statfs, ReadOnly: live.ReadOnly,
 		ContextSent: live.ContextSent,

@@ -53,7 +53,6 @@ func Open(temporary string) (*Sources, error) {
 
 // Close closes everything.
 func (s *Sources) Close() {
-	s.Storage.Close()
 	_ = s.disk.Close()
 	for _, dir := range s.unpacked {
 		_ = os.RemoveAll(dir)

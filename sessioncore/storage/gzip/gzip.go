@@ -22,11 +22,16 @@ const (
 // Storage shows the files of another storage. A session file that is there only with Ending after its name is shown
 // unpacked. The compressed file itself is not shown.
 type Storage struct {
-	files storage.Files
-	cache *cache
+	files     storage.Files
+	temporary string            // directory of temporary files
+	limitOf   func(int64) int64 // limitOf, but in tests
+	inMemory  int64             // maxInMemory, but in tests
+	turns     chan struct{}     // holds a value for each file that is being unpacked
 
-	mu    sync.Mutex // guards sizes
-	sizes map[string]measured
+	mu     sync.Mutex // guards the fields below
+	sizes  map[string]measured
+	hold   budget.Hold // memory
+	memory int64       // bytes
 }
 
 var _ storage.Files = (*Storage)(nil)
@@ -39,18 +44,25 @@ type measured struct {
 	err   error         // why it cannot be unpacked to its end
 }
 
-// maxMeasured is the maximum number of files of which the size is kept. Beyond that all are forgotten: it is read again
-// from the end of each file.
-const maxMeasured = 1 << 14
+const (
+	// maxMeasured is the maximum number of files of which the size is kept. Beyond that all are forgotten: it is read again
+	// from the end of each file.
+	maxMeasured = 1 << 14
+	// atOnce is how many files are unpacked at once: each may take maxInMemory.
+	atOnce = 2
+)
 
-// New returns a Storage that shows files. What it keeps in memory is a part of limit, which may be nil; what is too large
-// for that goes to files without a name in the directory temporary.
+// New returns a Storage that shows files. An open file is kept unpacked: in memory within limit, nil for one of its own, else
+// in a file without a name in the directory temporary.
 func New(files storage.Files, limit *budget.Budget, temporary string) *Storage {
-	return &Storage{files: files, cache: newCache(limit, temporary), sizes: map[string]measured{}}
+	if limit == nil {
+		limit = budget.New(budget.Default)
+	}
+	return &Storage{
+		files: files, temporary: temporary, limitOf: limitOf, inMemory: maxInMemory,
+		turns: make(chan struct{}, atOnce), sizes: map[string]measured{}, hold: limit.Kept(),
+	}
 }
-
-// Close gives back what was unpacked.
-func (s *Storage) Close() { s.cache.forgetUnused(0) }
 
 // find returns the state of what a name stands for, the name of the file behind it, and whether that is compressed.
 func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, err error) {
@@ -145,9 +157,10 @@ func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, err
 	}
 	o := &object{storage: s, obj: obj, file: file, known: s.measure(file, st, obj)}
 	// Text becomes smaller when it is compressed.
-	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.cache.limitOf(st.Size)) {
-		s.cache.with(st.Token, obj, func(c *content) { o.known, err = s.learn(file, c) })
-		if err != nil && o.known.err == nil {
+	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.limitOf(st.Size)) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.known, err = o.unpack(); err != nil && o.known.err == nil {
 			_ = obj.Close()
 			return nil, err
 		}
@@ -155,18 +168,18 @@ func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, err
 	return o, nil
 }
 
-// learn notes what is known of a file since it was unpacked, unless that failed for a reason that can pass, and returns
-// that with the error. What is damaged has a byte more than can be read, which is the error.
-func (s *Storage) learn(file string, c *content) (measured, error) {
-	m := measured{token: c.token, size: c.size, exact: c.err == nil}
+// learn returns what is known of a file in a state since it was unpacked, and notes it unless that failed for a reason that
+// can pass. What is damaged has a byte more than can be read, which is the error.
+func (s *Storage) learn(file string, token storage.Token, size int64, err error) measured {
+	m := measured{token: token, size: size, exact: err == nil}
 	var broken *brokenError
-	if errors.As(c.err, &broken) {
-		m.size, m.err = m.size+1, c.err
+	if errors.As(err, &broken) {
+		m.size, m.err = m.size+1, err
 	}
 	if m.exact || m.err != nil {
 		s.note(file, m)
 	}
-	return m, c.err
+	return m
 }
 
 // List implements storage.Files. It reads the directory twice, first for the sessions that are not compressed.

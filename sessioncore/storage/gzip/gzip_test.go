@@ -42,11 +42,9 @@ func newArchive(t *testing.T, limit *budget.Budget) *archive {
 	files, err := dir.Open(a.dir)
 	require.NoError(t, err)
 	a.Storage = New(files, limit, a.temporary)
-	a.cache.inMemory = large
+	a.inMemory = large
 	t.Cleanup(func() {
-		a.Close()
-		require.Zero(t, a.cache.memory)
-		require.Zero(t, a.cache.disk)
+		require.Zero(t, a.memory, "all is given back")
 		require.Zero(t, limit.Held())
 		left, err := os.ReadDir(a.temporary)
 		require.NoError(t, err)
@@ -142,8 +140,8 @@ func TestBeginning(t *testing.T) {
 	p := make([]byte, beginning-100)
 	require.NoError(t, storage.ReadFull(obj, p, 100))
 	require.Equal(t, text[100:beginning], string(p))
+	require.Nil(t, obj.(*object).content)
 	require.NoError(t, obj.Close())
-	require.Empty(t, a.cache.contents)
 }
 
 // TestNames: a plain session file is shown before a compressed one, and neither links nor other files are unpacked.
@@ -223,7 +221,7 @@ func TestLies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, nil)
-			a.cache.limitOf = func(int64) int64 { return 1 << 20 }
+			a.limitOf = func(int64) int64 { return 1 << 20 }
 			a.write(t, "x.jsonl.gz", c.data)
 			for range 3 {
 				got, err := read(a, "x.jsonl")
@@ -258,7 +256,7 @@ func TestDamage(t *testing.T) {
 	st, err := obj.Stat()
 	require.NoError(t, err)
 	require.ErrorIs(t, storage.ReadFull(obj, p, st.Size-int64(len(p))), syscall.EIO)
-	require.Empty(t, a.cache.contents, "nothing was unpacked for the error")
+	require.Nil(t, obj.(*object).content, "nothing was unpacked for the error")
 }
 
 // TestChanges: an open file shows what it showed, or says that it cannot.
@@ -297,26 +295,30 @@ func TestChanges(t *testing.T) {
 	require.NoError(t, unknown.Close())
 }
 
-// TestBounds opens more than may be kept, and reads all of it twice.
+// TestBounds: what there is no room for in memory goes to files.
 func TestBounds(t *testing.T) {
 	limit := budget.New(budget.Min)
 	a := newArchive(t, limit)
-	text := lines(step)
-	a.cache.maxMemory = 2 * (step + besides)
-	const files = 6
-	for i := range files {
-		a.write(t, fmt.Sprintf("%d.jsonl.gz", i), pack(text[i:]))
+	a.inMemory = maxInMemory
+	text := lines(maxInMemory - 1<<10)
+	var open []storage.Object
+	for i := range 6 {
+		name := fmt.Sprint(i, ".jsonl")
+		a.write(t, name+Ending, pack(text[i:]))
+		obj, err := a.Open(name)
+		require.NoError(t, err)
+		require.True(t, text[i:] == storagetest.ReadObject(t, obj))
+		open = append(open, obj)
 	}
-	for range 2 {
-		for i := range files {
-			got, err := read(a, fmt.Sprintf("%d.jsonl", i))
-			require.NoError(t, err)
-			require.True(t, text[i:] == got)
-			require.LessOrEqual(t, a.cache.memory, a.cache.maxMemory)
-			require.LessOrEqual(t, len(a.cache.contents), 2)
-			require.LessOrEqual(t, limit.Held(), limit.Limit()/8)
+	require.LessOrEqual(t, limit.Held(), limit.Limit()/4)
+	inFiles := 0
+	for _, obj := range open {
+		if obj.(*object).content.file != nil {
+			inFiles++
 		}
+		require.NoError(t, obj.Close())
 	}
+	require.Positive(t, inFiles)
 }
 
 // TestNoDisk: without room for a temporary file there is an error that says what to do, small files are read nevertheless,
@@ -344,31 +346,24 @@ func TestManyReaders(t *testing.T) {
 	a := newArchive(t, nil)
 	text := lines(large + step)
 	a.write(t, "x.jsonl.gz", pack(text))
+	obj, err := a.Open("x.jsonl")
+	require.NoError(t, err)
 	var readers sync.WaitGroup
 	for r := range 4 {
 		readers.Go(func() {
 			rng := rand.New(rand.NewPCG(9, uint64(r)))
-			for range 5 {
-				obj, err := a.Open("x.jsonl")
-				if err != nil {
-					t.Error(err)
-					return
+			for range 25 {
+				off, p := rng.IntN(len(text)), make([]byte, 1000)
+				n, err := obj.ReadAt(p, int64(off))
+				if err != nil && err != io.EOF || string(p[:n]) != text[off:min(off+len(p), len(text))] {
+					t.Error(off, n, err)
 				}
-				for range 5 {
-					off, p := rng.IntN(len(text)), make([]byte, 1000)
-					n, err := obj.ReadAt(p, int64(off))
-					if err != nil && err != io.EOF || string(p[:n]) != text[off:min(off+len(p), len(text))] {
-						t.Error(off, n, err)
-					}
-					a.cache.forgetUnused(0)
-				}
-				if err := obj.Close(); err != nil {
-					t.Error(err)
-				}
+				obj.(*object).drop()
 			}
 		})
 	}
 	readers.Wait()
+	require.NoError(t, obj.Close())
 }
 
 // TestLimit: no session is refused that a client could have archived.
@@ -395,7 +390,6 @@ func FuzzUnpack(f *testing.F) {
 		require.NoError(t, os.WriteFile(filepath.Join(d, "x.jsonl.gz"), data, 0o600))
 		want, wantErr := unpackOther(data)
 		s := New(files, nil, temporary) // nothing known of the file before
-		defer s.Close()
 		got, err := read(s, "x.jsonl")
 		require.Equal(t, wantErr == nil, err == nil, "%v: %v", wantErr, err)
 		if err == nil {

@@ -1,12 +1,26 @@
 package gzip
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"sessionfs/sessioncore/internal/unnamed"
 	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// beginning is what is unpacked of a file for who reads no further, in bytes: a listing reads so much of each.
+	beginning = 4 << 10
+	// maxInMemory is how much of one file is kept in memory; more goes to a temporary file, and so does what there is no room
+	// for. Most sessions are smaller.
+	maxInMemory = 4 << 20
+	// keepFor is how long what was unpacked is kept after it was read last.
+	keepFor = 5 * time.Minute
 )
 
 // object is an open compressed file that reads as what is in it.
@@ -16,9 +30,20 @@ type object struct {
 	file    string
 	known   measured // when it was opened
 	closed  atomic.Bool
+
+	mu      sync.Mutex // guards the fields below; held while the file is unpacked
+	content *content   // nil if it is not unpacked
+	idle    *time.Timer
 }
 
 var _ storage.Object = (*object)(nil)
+
+// content is what is in a compressed file: in memory, or in a temporary file that has no name.
+type content struct {
+	io.ReaderAt
+	file *unnamed.File // nil if it is in memory
+	size int64
+}
 
 // Stat implements storage.Object. The size stays what it was said to be when the file was opened.
 func (o *object) Stat() (storage.Stat, error) {
@@ -29,9 +54,6 @@ func (o *object) Stat() (storage.Stat, error) {
 	st.Size = o.known.size
 	return st, err
 }
-
-// beginning is what is unpacked of a file for who reads no further, in bytes: a listing reads so much of each.
-const beginning = 4 << 10
 
 // ReadAt implements storage.Object. What lies after the beginning is read only once everything was unpacked and the
 // checksum was right. If the file has another size than it said, the error is storage.ErrStale, and who opens the file
@@ -61,18 +83,56 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	case o.known.err != nil:
 		return 0, o.known.err
 	}
-	o.storage.cache.with(o.known.token, o.obj, func(c *content) {
-		var now measured
-		if now, err = o.storage.learn(o.file, c); err != nil {
-			return
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed.Load() { // meanwhile
+		return 0, fs.ErrClosed
+	}
+	if o.content == nil {
+		now, err := o.unpack()
+		if err != nil {
+			return 0, err
 		}
 		if now.size != o.known.size {
-			err = fmt.Errorf("%w: %s has %d bytes unpacked and not %d, as it says", storage.ErrStale, o.file, now.size, o.known.size)
-			return
+			o.forget()
+			return 0, fmt.Errorf("%w: %s has %d bytes unpacked and not %d, as it says", storage.ErrStale, o.file, now.size, o.known.size)
 		}
-		n, err = c.ReadAt(p, off)
-	})
-	return n, err
+	}
+	o.idle.Reset(keepFor)
+	return o.content.ReadAt(p, off)
+}
+
+// unpack unpacks the file, and returns what is known of it then. Callers must hold o.mu.
+func (o *object) unpack() (measured, error) {
+	o.storage.turns <- struct{}{}
+	defer func() { <-o.storage.turns }()
+	c, err := o.storage.unpack(o.obj, o.known.token)
+	if err == nil {
+		o.content, o.idle = c, time.AfterFunc(keepFor, storage.Guarded(o.drop))
+	}
+	return o.storage.learn(o.file, o.known.token, c.size, err), err
+}
+
+// drop gives back what was unpacked. The next reader unpacks it again.
+func (o *object) drop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forget()
+}
+
+// forget is drop for callers that hold o.mu.
+func (o *object) forget() {
+	c := o.content
+	if c == nil {
+		return
+	}
+	o.content = nil
+	o.idle.Stop()
+	if c.file != nil {
+		_ = c.file.Close()
+	} else {
+		o.storage.reserve(-c.size)
+	}
 }
 
 // Close implements storage.Object.
@@ -80,5 +140,53 @@ func (o *object) Close() error {
 	if o.closed.Swap(true) {
 		return fs.ErrClosed
 	}
+	o.drop()
 	return o.obj.Close()
+}
+
+// unpack unpacks a file to its end. The size is also that of what was unpacked before an error.
+func (s *Storage) unpack(obj storage.Object, token storage.Token) (*content, error) {
+	limit := s.limitOf(token.Size)
+	c := &content{}
+	err := unpacking(obj, token, func(in io.Reader) (err error) {
+		var small bytes.Buffer
+		in = io.LimitReader(in, limit+1)
+		c.size, err = io.CopyN(&small, in, min(limit, s.inMemory)+1)
+		switch {
+		case err == io.EOF && s.reserve(c.size):
+			c.ReaderAt = bytes.NewReader(bytes.Clone(small.Bytes()))
+			return nil
+		case err != nil && err != io.EOF:
+			return err
+		case c.size <= limit:
+			if c.file, err = unnamed.New(s.temporary); err != nil {
+				return err
+			}
+			c.ReaderAt = c.file
+			c.size, err = io.Copy(c.file, io.MultiReader(&small, in))
+		}
+		if err == nil && c.size > limit {
+			err = tooLarge(token.Size, limit)
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+	case c.file != nil:
+		_ = c.file.Close()
+	case c.ReaderAt != nil: // it was overwritten meanwhile
+		s.reserve(-c.size)
+	}
+	return c, err
+}
+
+// reserve counts bytes that are kept in memory. It returns false if there is no room for them.
+func (s *Storage) reserve(n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hold.Resize(s.memory+n) != nil {
+		return false
+	}
+	s.memory += n
+	return true
 }

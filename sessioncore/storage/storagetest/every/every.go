@@ -38,7 +38,6 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 		disk := dirtest.New(t)
 		s := onDisk(disk)
 		packed := archive.New(disk, nil, t.TempDir())
-		t.Cleanup(packed.Close)
 		plain := s.WriteFile
 		s.WriteFile = func(t *testing.T, name, data string) {
 			var b bytes.Buffer
