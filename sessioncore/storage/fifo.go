@@ -20,13 +20,6 @@ type FIFOMutexes[K comparable] struct {
 	of map[K]*FIFOMutex
 }
 
-// Len returns the number of keys that are locked or waited for.
-func (g *FIFOMutexes[K]) Len() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.of)
-}
-
 // FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while it is locked or waited
 // for.
 type FIFOMutex struct {

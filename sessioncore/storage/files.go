@@ -2,6 +2,8 @@ package storage
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Files is a store of files that are read: a directory, a table of a database, an archive, or what another program keeps
@@ -143,3 +146,165 @@ func Guarded(f func()) func() {
 
 // IsMissing reports whether err means that the file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// CheckName returns ErrBadName for names that could lead out of the root or that cannot name a file.
+func CheckName(name string) error {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." || strings.IndexByte(part, 0) >= 0 {
+			return fmt.Errorf("%w: %q", ErrBadName, name)
+		}
+	}
+	return nil
+}
+
+// Dir returns the directory of a name, "" for the root.
+func Dir(name string) string {
+	dir, _ := path.Split(name)
+	return strings.TrimSuffix(dir, "/")
+}
+
+// TemporaryName returns a random name for a temporary file beside base. Readers of the directory recognize it as a
+// temporary of the client (docs/format.md, Files), and IsTemporaryName as one of ours.
+func TemporaryName(base string) string { return temporaryName(base, temporaryMark) }
+
+// AsideName returns a random name for a file that must not be taken for a temporary one of ours.
+func AsideName(base string) string { return temporaryName(base, asideMark) }
+
+// temporaryMark begins the digits of our temporary files. The client's are at random.
+const temporaryMark, asideMark = "5e5510", "a51de0"
+
+func temporaryName(base, mark string) string {
+	var random [5]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return "." + base + "." + mark + hex.EncodeToString(random[:]) + ".tmp"
+}
+
+// IsTemporaryName reports whether base is a name that TemporaryName made.
+func IsTemporaryName(base string) bool { return isTemporary(base, temporaryMark) }
+
+// IsOwnName reports whether base is a name that TemporaryName or AsideName made.
+func IsOwnName(base string) bool { return IsTemporaryName(base) || isTemporary(base, asideMark) }
+
+func isTemporary(base, mark string) bool {
+	base, ok := strings.CutSuffix(base, ".tmp")
+	at := strings.LastIndexByte(base, '.')
+	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(mark)+10 && strings.HasPrefix(base[at+1:], mark)
+}
+
+// BesideOf returns the path of the directory beside a file, which is called like the file without suffix. It need not
+// exist.
+//
+// While a file is moved, and if the process is killed in the middle of that, the directory is at the file's new place
+// already and a link leads there (Move). Such a link is the only one that is ever followed: it leads to a directory of
+// the same name, below the storage's root, beside which there is no such file.
+func BesideOf(files Files, name, suffix string) string {
+	dir := strings.TrimSuffix(name, suffix)
+	st, err := files.Stat(dir)
+	if err != nil || st.Kind != KindLink {
+		return dir
+	}
+	to := path.Join(Dir(dir), st.Link)
+	if path.IsAbs(st.Link) || to == dir || path.Base(to) != path.Base(dir) || CheckName(to) != nil {
+		return dir
+	}
+	if st, err := files.Stat(to); err != nil || st.Kind != KindDir {
+		return dir
+	}
+	if _, err := files.Stat(to + suffix); !IsMissing(err) {
+		return dir
+	}
+	return to
+}
+
+// Kind is the kind of file that a name stands for.
+type Kind uint8
+
+// The kinds of files.
+const (
+	KindOther Kind = iota // device, socket, pipe: never shown and never opened
+	KindFile
+	KindDir
+	KindLink
+)
+
+// Stat is the state of a name.
+type Stat struct {
+	Token
+	Kind     Kind
+	Mode     uint32 // permission bits
+	UID, GID uint32
+	Link     string // where a link leads, as stored; only Stat of Files knows it
+}
+
+// Token identifies one state of a file: equal tokens mean an unchanged file. A storage without inodes numbers its
+// objects in any way and counts versions in Changed.
+type Token struct {
+	Device, Inode uint64
+	Size          int64 // bytes
+	Modified      int64 // nanoseconds since the epoch
+	Changed       int64 // nanoseconds since the epoch
+}
+
+// SameObject reports whether two tokens are of the same object, in any states.
+func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
+
+// ModTime returns the time of the last change of the content.
+func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
+
+// DirMode is the mode of a new directory for a session. Like the session, it is accessible only to its owner.
+const DirMode = 0o700
+
+// FileMode is the mode of a new file. Sessions are accessible only to their owner.
+const FileMode = 0o600
+
+// WriterState says whether a process has a file open for writing.
+type WriterState uint8
+
+// The values of WriterState.
+const (
+	WritersUnknown WriterState = iota // the system does not let us find out
+	WritersNone
+	WritersPresent
+)
+
+const (
+	// clockTick is the longest tick of the clocks that kernels take file times from. Before Linux 6.13, a file's
+	// time is that of the last timer interrupt, of which there are 100 to 1,000 per second.
+	clockTick = 20 * time.Millisecond
+	// coarseTick is the same for file systems that store whole or even seconds (old ext4, FAT).
+	coarseTick = 2 * time.Second
+)
+
+// Settling returns for how long after at a change to the file may leave the token unchanged, because the file's
+// clock has not ticked. It returns 0 if the token shows every change after at. A token taken within that time does
+// not prove that the content read then is still there.
+//
+// Settling uses the time of the last change of the inode, which programs cannot set.
+func (t Token) Settling(at time.Time) time.Duration {
+	tick := clockTick
+	if t.Changed%int64(time.Second) == 0 {
+		tick = coarseTick
+	}
+	age := time.Duration(at.UnixNano() - t.Changed)
+	return max(0, min(tick, tick-age))
+}
+
+// Racy reports whether content read at readAt, in ns since the epoch, may have changed without a change of the
+// token.
+func (t Token) Racy(readAt int64) bool { return t.Settling(time.Unix(0, readAt)) > 0 }
+
+// The errors of storages, in addition to those of package io/fs and of the backing system.
+var (
+	// ErrStale means that the backing file changed or disappeared while a reader had it open.
+	ErrStale = errors.New("the backing file changed or is gone")
+	// ErrNotRegular means that a name expected to be a file is a directory, link, device or the like.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrBadName means that a name leads out of the root or cannot name a file.
+	ErrBadName = errors.New("not a usable name")
+	// ErrLocked means that another writer held a file's lock, or a lease on it, for longer than LockLimit, 500 ms,
+	// which is also the client's limit (docs/format.md, The client's lock).
+	ErrLocked = errors.New("locked by another writer")
+	// ErrUnsupported means that a store cannot do something for any name, and did nothing. Errors of the backing system,
+	// which are about one file, never match it.
+	ErrUnsupported = fmt.Errorf("the storage cannot do that: %w", errors.ErrUnsupported)
+)

@@ -2,11 +2,19 @@
 
 package filelock
 
+import "errors"
+
+// ErrHeld means that another holds the lock: nobody does.
+var ErrHeld = errors.New("held by another")
+
+// Socket returns no name.
+func Socket(string) string { return "" }
+
 // Lock is a lock that this process holds. There are none.
 type Lock struct{}
 
-// TryAcquire fails with ErrUnsupported.
-func TryAcquire(string) (Lock, error) { return Lock{}, ErrUnsupported }
+// TryAcquire fails.
+func TryAcquire(string) (Lock, error) { return Lock{}, errors.ErrUnsupported }
 
 // Release does nothing.
 func (Lock) Release() {}
