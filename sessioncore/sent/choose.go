@@ -208,11 +208,192 @@ func notesOf(text rawjson.Value) (string, bool) {
 	if len(text) > maxNotesEntry || !text.Member("customType").Is(contextNotes) || string(data.Member("version")) != "1" {
 		return "", false
 	}
-	others := false
-	data.EachMember(func(m rawjson.Member) bool {
-		others = others || !m.KeyIs("version") && !m.KeyIs("text")
-		return true
-	})
+	for m := range data.EachMember {
+		if !m.KeyIs("version") && !m.KeyIs("text") {
+			return "", false
+		}
+	}
 	notes, ok := data.Member("text").Text()
-	return notes, ok && !others && len(notes) <= maxNotes
+	return notes, ok && len(notes) <= maxNotes
+}
+
+// takeCompacted adds the messages of a path whose entry at is the last compaction.
+func (b *builder) takeCompacted(at, reset int) error {
+	text, _, _, err := b.s.LoadedText(b.path[at])
+	if err != nil {
+		return err
+	}
+	b.messages = append(b.messages, message{entry: b.path[at], role: "compactionSummary"})
+	kept := text.Member("firstKeptEntryId")
+	first, through := b.find(kept), b.find(text.Member("providerReplayThroughEntryId"))
+	if text.Member("details").Member("kind").Is(rollover) {
+		if err := b.takeRequest(first, at, reset); err != nil {
+			return err
+		}
+	}
+	provider, kind := providerPayload(text)
+	if kind == remotePayload || provider != nil && kept.Is("") && through >= 0 {
+		first = -1
+		if through >= 0 {
+			first = through + 1
+		}
+	}
+	if first >= 0 && first < at {
+		if err := b.takeAll(b.path[first:at]); err != nil {
+			return err
+		}
+	}
+	return b.takeAll(b.path[at+1:])
+}
+
+// takeRequest adds the last request of the user before a compaction if the compaction, whose first kept entry is first,
+// drops it.
+func (b *builder) takeRequest(first, at, reset int) error {
+	for i := at - 1; i > reset; i-- {
+		e := b.path[i]
+		if kind := b.s.Kind(e); kind != sessioncore.TypeMessage && kind != sessioncore.TypeCustomMessage {
+			continue
+		}
+		text, _, _, err := b.s.LoadedText(e)
+		if err != nil {
+			return err
+		}
+		if b.isRequest(e, text) {
+			if i < first {
+				b.take(e, text)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// isRequest reports whether an entry is what a user asked.
+func (b *builder) isRequest(e sessioncore.Entry, text rawjson.Value) bool {
+	if b.s.Kind(e) == sessioncore.TypeMessage {
+		text = messageOf(text)
+		if role := text.Member("role"); !role.Is("custom") {
+			return role.Is("user")
+		}
+	} else if !isContent(text.Member("content")) {
+		return false
+	}
+	custom := text.Member("customType")
+	return (custom.Is(skillPrompt) || custom.Is(collabPrompt)) && text.Member("attribution").Is("user")
+}
+
+// Kinds of history that a provider keeps.
+const (
+	remotePayload    = "openaiResponsesHistory"
+	anthropicPayload = "anthropicCompaction"
+)
+
+// providerPayload returns the history that a provider keeps for a compaction, and its kind; nil if there is none.
+func providerPayload(text rawjson.Value) (rawjson.Value, string) {
+	preserved := text.Member("preserveData")
+	remote := preserved.Member("openaiRemoteCompaction")
+	provider, items := remote.Member("provider"), remote.Member("replacementHistory")
+	isOther := func(item rawjson.Value) bool { return !item.IsObject() }
+	if provider.IsString() && provider.Truthy() && items.IsArray() && !slices.ContainsFunc(elements(items), isOther) {
+		return object("type", remotePayload, "provider", provider, "items", items), remotePayload
+	}
+	kept := preserved.Member(anthropicPayload)
+	filled := func(key string) rawjson.Value {
+		if v := kept.Member(key); v.IsString() && v.Truthy() {
+			return v
+		}
+		return nil
+	}
+	if filled("provider") == nil || filled("content") == nil {
+		return nil, ""
+	}
+	return object("type", anthropicPayload, "provider", filled("provider"), "content", filled("content"),
+		"encryptedContent", filled("encryptedContent"), "filesText", filled("filesText")), anthropicPayload
+}
+
+// repair decides what of the messages is left out. Tool calls without a result on the branch are, as a provider would
+// take them for calls that failed, and so is an answer of which nothing is left. So are answers that were aborted or
+// ended in an error, with the results of their tool calls. One that the note on its interrupted thinking follows stays,
+// without that thinking.
+func (b *builder) repair() {
+	b.paired = map[string]bool{}
+	for i := range b.messages {
+		if m := &b.messages[i]; m.role == "toolResult" {
+			b.paired[m.result] = true
+		}
+	}
+	isPaired := func(call string) bool { return b.paired[call] }
+	results := map[string][]*message{} // the results after the message looked at that are not dropped, by their call
+	next := len(b.messages)            // the first message after it that is not dropped
+	for i := len(b.messages) - 1; i >= 0; i-- {
+		m := &b.messages[i]
+		m.strips = slices.ContainsFunc(m.calls, func(call string) bool { return !b.paired[call] })
+		if m.strips && !m.says && !slices.ContainsFunc(m.calls, isPaired) {
+			m.dropped = true
+			continue
+		}
+		m.demotes = m.role == "assistant" && next < len(b.messages) && b.messages[next].interrupted
+		if m.failed && !m.demotes {
+			m.dropped = true
+			for _, call := range m.calls {
+				for _, result := range results[call] {
+					result.dropped = true
+				}
+				delete(results, call)
+			}
+			for next < len(b.messages) && b.messages[next].dropped {
+				next++
+			}
+			continue
+		}
+		if m.role == "toolResult" {
+			results[m.result] = append(results[m.result], m)
+		}
+		next = i
+	}
+}
+
+// repaired returns an answer without the tool calls that have no result, and without the thinking that was
+// interrupted. In an answer that loses a call, thinking is not bound to it any more.
+func (b *builder) repaired(m *message, text rawjson.Value) rawjson.Value {
+	blocks := elements(text.Member("content"))
+	if m.strips {
+		kept := blocks[:0]
+		for _, block := range blocks {
+			kind := block.Member("type")
+			switch {
+			case kind.Is("toolCall") && !b.paired[callKey(block.Member("id"))], kind.Is("redactedThinking"):
+				continue
+			case kind.Is("thinking") && block.Member("thinkingSignature").Truthy():
+				var edits rawjson.Edits
+				block = edits.Object(block, 0, "", named("thinkingSignature")).Apply(block)
+			}
+			kept = append(kept, block)
+		}
+		blocks = kept
+	}
+	if m.demotes {
+		blocks = withoutInterrupted(blocks)
+	}
+	return replaced(text, "content", list(blocks...))
+}
+
+// withoutInterrupted returns the blocks of an answer before the thinking at its end that is not signed.
+func withoutInterrupted(blocks []rawjson.Value) []rawjson.Value {
+	end := len(blocks)
+	for end > 0 && blocks[end-1].Member("type").Is("text") && isBlank(blocks[end-1].Member("text")) {
+		end--
+	}
+	start := end
+	for start > 0 {
+		block := blocks[start-1]
+		if !block.Member("type").Is("thinking") || isBlank(block.Member("thinking")) || block.Member("thinkingSignature").Truthy() {
+			break
+		}
+		start--
+	}
+	if start == end {
+		return blocks
+	}
+	return blocks[:start]
 }

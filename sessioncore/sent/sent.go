@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,4 +161,181 @@ func (b *builder) addMarked(composed []byte) {
 		}
 		b.doc.AddText(part)
 	}
+}
+
+// maxDepth is how deep references are looked for. The deepest that a client writes, those in the history that a provider
+// keeps, are 7 deep.
+const maxDepth = 32
+
+// refEdits returns the edits that resolve the references to blobs in a text: image blocks below the key content, anything
+// with the data of an image below images, the result of image_generation_call, and image_url.
+func (b *builder) refEdits(text rawjson.Value) (edits rawjson.Edits, err error) {
+	// find looks at a value below a key; the elements of an array are below the key of the array.
+	var find func(v rawjson.Value, key string, depth int) error
+	find = func(v rawjson.Value, key string, depth int) error {
+		if depth > maxDepth {
+			return nil
+		}
+		for element := range v.EachElement {
+			if err := find(element, key, depth+1); err != nil {
+				return err
+			}
+		}
+		before := len(edits)
+		var kind, mime, data, result rawjson.Value
+		for m := range v.EachMember {
+			name, _ := m.Key.Bytes()
+			switch string(name) {
+			case "type":
+				kind = m.Value
+			case "mimeType":
+				mime = m.Value
+			case "data":
+				data = m.Value
+			case "result":
+				result = m.Value
+			case "image_url":
+				if edits, err = b.resolver.URL(edits, m.Value, m.Value.OffsetIn(text)); err != nil {
+					return err
+				}
+			}
+			if m.Value.IsObject() || m.Value.IsArray() {
+				if err := find(m.Value, string(name), depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		media, _ := mime.Text()
+		isImage := kind.Is("image") || key == "images" && strings.HasPrefix(strings.ToLower(media), "image/")
+		switch {
+		case isImage && (key == "content" || key == "images") && data.IsString():
+			if e, ok := b.resolver.Image(data, data.OffsetIn(text)); ok {
+				edits = append(edits[:before], e)
+			}
+		case kind.Is("image_generation_call"):
+			if e, ok := b.resolver.Image(result, result.OffsetIn(text)); ok {
+				edits = append(edits, e)
+			}
+		}
+		return nil
+	}
+	if err = find(text, "", 0); err == nil {
+		err = b.ctx.Err()
+	}
+	return edits, err
+}
+
+// settings is what the settings entries of a path come to.
+type settings struct {
+	level, configured, tier, mode, modeData rawjson.Value
+	models                                  []any // roles and their models in turn
+	explicit                                bool  // a model change has named the model of the role default
+	rules                                   []rawjson.Value
+	seen                                    map[string]bool // the rules
+}
+
+// settings returns the members after the messages: the state that results from the settings of the path.
+func (b *builder) settings() ([]byte, error) {
+	s := settings{level: quoted("off"), mode: quoted("none"), seen: map[string]bool{}}
+	for _, e := range b.path {
+		if err := b.ctx.Err(); err != nil {
+			return nil, err
+		}
+		kind := b.s.Kind(e)
+		answer := kind == sessioncore.TypeMessage && b.s.Role(e) == sessioncore.RoleAssistant && !s.explicit
+		switch kind {
+		case sessioncore.TypeThinkingLevelChange, sessioncore.TypeModelChange, sessioncore.TypeServiceTierChange,
+			sessioncore.TypeTTSRInjection, sessioncore.TypeModeChange:
+		default:
+			if !answer {
+				continue
+			}
+		}
+		text, _, _, err := b.s.LoadedText(e)
+		if err != nil {
+			return nil, err
+		}
+		if answer {
+			message := messageOf(text)
+			s.setModel("default", quoted(message.Member("provider").AsKey()+"/"+message.Member("model").AsKey()))
+			continue
+		}
+		s.take(kind, text)
+	}
+	all := object("thinkingLevel", s.level, "configuredThinkingLevel", s.configured, "serviceTier", s.tier, "models", object(s.models...),
+		"injectedTtsrRules", list(s.rules...), "mode", s.mode, "modeData", s.modeData)
+	all[0] = ',' // the object has begun with the messages
+	return all[:len(all)-1], nil
+}
+
+func (s *settings) take(kind sessioncore.EntryType, text rawjson.Value) {
+	switch kind {
+	case sessioncore.TypeThinkingLevelChange:
+		level := text.Member("thinkingLevel")
+		s.level, s.configured = quoted("off"), nil
+		if !level.Missing() {
+			s.level, s.configured = level, level
+		}
+		if configured := text.Member("configured"); !configured.Missing() {
+			s.configured = configured
+		}
+	case sessioncore.TypeModelChange:
+		model, role := text.Member("model"), "default"
+		if r := text.Member("role"); !r.Missing() {
+			role = r.AsKey()
+		}
+		if model.Truthy() {
+			s.setModel(role, model)
+			s.explicit = s.explicit || role == "default"
+		}
+	case sessioncore.TypeServiceTierChange:
+		s.tier = tiers(text.Member("serviceTier"))
+	case sessioncore.TypeTTSRInjection:
+		sessioncore.EachName(text.Member("injectedRules"), func(name rawjson.Value) {
+			if key := callKey(name); !s.seen[key] || name.IsObject() || name.IsArray() {
+				s.seen[key] = true
+				s.rules = append(s.rules, name)
+			}
+		})
+	case sessioncore.TypeModeChange:
+		s.mode, s.modeData = text.Member("mode"), text.Member("data")
+	}
+}
+
+func (s *settings) setModel(role string, model rawjson.Value) {
+	for i := 0; i < len(s.models); i += 2 {
+		if s.models[i] == role {
+			s.models[i+1] = model
+			return
+		}
+	}
+	s.models = append(s.models, role, model)
+}
+
+// familyTiers are the names of tiers that stand for those of some families of providers.
+var familyTiers = map[string]string{
+	"priority":    `{"openai":"priority","anthropic":"priority","google":"priority"}`,
+	"openai-only": `{"openai":"priority"}`,
+	"claude-only": `{"anthropic":"priority"}`,
+	"auto":        `{"openai":"auto"}`,
+	"default":     `{"openai":"default"}`,
+	"flex":        `{"openai":"flex"}`,
+	"scale":       `{"openai":"scale"}`,
+}
+
+// tiers returns service tiers by the family of the provider, nil if there is none.
+func tiers(v rawjson.Value) rawjson.Value {
+	if text, ok := v.Text(); ok {
+		return rawjson.Value(familyTiers[text])
+	}
+	var found []any
+	for _, family := range []string{"openai", "anthropic", "google"} {
+		if text, _ := v.Member(family).Text(); slices.Contains([]string{"auto", "default", "flex", "scale", "priority"}, text) {
+			found = append(found, family, text)
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return object(found...)
 }

@@ -76,9 +76,14 @@ func (x *excerpter) show(body []byte) (squeezed bool) {
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
 func shownLine(v rawjson.Value, characters int) []byte {
+	return markdown.AppendLine(nil, shownText(v, characters), characters)
+}
+
+// shownText returns the visible text of the beginning of a string, at least that many characters if it has them.
+func shownText(v rawjson.Value, characters int) []byte {
 	var x excerpter
 	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
-	return markdown.AppendLine(nil, e.head, characters)
+	return e.head
 }
 
 const (
