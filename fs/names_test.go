@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -78,53 +78,59 @@ func randomIDs(seed uint64, n int) []string {
 // withPairs joins the halves of surrogate pairs that came together: such text is one code point.
 func withPairs(id string) string { return strings.ReplaceAll(id, "\xED\xA0\xBC\xED\xBF\xBF", "🏿") }
 
-// TestNames: names are made as the design says, and no two ids share one.
+// oddIDs are ids that could lead somewhere, or that names cannot have.
+var oddIDs = []string{
+	"a/b", "..", ".", "../../../etc/passwd", "a\x00b", "a\nb", strings.Repeat("h", 300), "100%", "%2E%2E", "~", "a~2", ".hidden", "-rf", "a\u0080b\u009f",
+	"\xED\xA0\xBC", "", "entry.json", ".deep", " ", `"\`, "\x1b[2J", strings.Repeat("é", 150), strings.Repeat("q", 1<<20), strings.Repeat("q", 1<<20) + "r",
+}
+
+// TestNames: names are made as the design says, and no two ids share one. In the mount every id is found under its name in
+// entries/ and in tree/, and under no other.
 func TestNames(t *testing.T) {
 	onceIsEnough(t)
 	seen := map[string]string{}
-	for _, id := range append(randomIDs(1, sized(20_000, 4_000)), strings.Repeat("q", sized(10<<20, 1<<20)), strings.Repeat("q", sized(10<<20, 1<<20))+"r") {
+	for _, id := range append(randomIDs(1, sized(20_000, 4_000)), oddIDs...) {
 		name := filenames.FileName(id)
 		require.Equal(t, nameOf(id), name, "%.300q", id)
 		require.LessOrEqual(t, len(name), 217)
 		other, taken := seen[name]
-		require.False(t, taken, "%.300q and %.300q are both called %s", id, other, name)
+		require.False(t, taken && other != id, "%.300q and %.300q are both called %s", id, other, name)
 		seen[name] = id
 	}
-}
 
-// TestNamesInMount: every id is found under its name in entries/ and in tree/, and under no other.
-func TestNamesInMount(t *testing.T) {
-	ids := randomIDs(2, 400)
+	ids := slices.Compact(slices.Sorted(slices.Values(append(randomIDs(2, 400), oddIDs...))))
 	a := newAgent(t)
 	lines := []string{header("names")}
 	for n, id := range ids {
 		lines = append(lines, strings.Replace(entry(n, "ID", "", "x"), `"ID"`, quoted(id), 1))
+	}
+	for _, id := range oddIDs {
+		lines = append(lines, strings.Replace(entry(1, "child of "+sum256(id), "ID", "x"), `"ID"`, quoted(id), 1))
 	}
 	a.write("names", lines...)
 	m := mountForTest(t, a.dir)
 	entries, tree := names(t, m.session("names", "entries")), names(t, m.session("names", "tree"))
 	require.Equal(t, ".deep", tree[0])
 	for n, id := range ids {
-		require.Equal(t, nameOf(id)+".json", entries[n], "%q", id)
-		require.Equal(t, treeNameOf(id), tree[n+1], "%q", id)
-		text, err := os.ReadFile(m.session("names", "tree", tree[n+1], "entry.json"))
-		require.NoError(t, err, "%q", id)
-		require.Contains(t, string(text), `"id":`+quoted(id)+",")
-	}
-	for _, other := range []string{"%61", "%2f", "%", "x~1", "~", "~1", "~2", "%2E.", "a%", "%ZZ", strings.Repeat("x", 201), nameOf(strings.Repeat("x", 300))} {
-		if !contains(entries, other+".json") {
-			_, err := os.Lstat(m.session("names", "entries", other+".json"))
-			require.ErrorIs(t, err, os.ErrNotExist, "%q", other)
-		}
-		if !contains(tree, other) {
-			_, err := os.Lstat(m.session("names", "tree", other))
-			require.ErrorIs(t, err, os.ErrNotExist, "%q", other)
+		require.Equal(t, nameOf(id)+".json", entries[n], "%.300q", id)
+		require.Equal(t, treeNameOf(id), tree[n+1], "%.300q", id)
+		for _, way := range []string{"entries/" + entries[n], "tree/" + tree[n+1] + "/entry.json"} {
+			require.True(t, lines[n+1] == string(read(t, m.session("names", way))), "%s of %.300q", way, id)
 		}
 	}
-	_, err := os.Lstat(filepath.Join(m.session("names", "entries"), strings.Repeat("n", 256)))
+	for _, id := range oddIDs {
+		if id != "" { // an empty parentId means none
+			require.Equal(t, []string{"entry.json", "child of " + sum256(id)}, names(t, m.session("names", "tree", treeNameOf(id))))
+		}
+	}
+	require.Empty(t, run(t, "find", m.session("names"), "-name", "passwd"))
+	run(t, "tar", "-C", m.path("sessions/p"), "-cf", "/dev/null", "names")
+	for _, other := range []string{"%61", "%2f", "x~1", "~1", "~2", "a%", "%ZZ", strings.Repeat("x", 201), nameOf(strings.Repeat("x", 300))} {
+		for _, way := range []string{"entries/" + other + ".json", "tree/" + other} {
+			_, err := os.Lstat(m.session("names", way))
+			require.ErrorIs(t, err, os.ErrNotExist, "%q", way)
+		}
+	}
+	_, err := os.Lstat(m.session("names", "entries", strings.Repeat("n", 256)))
 	require.Error(t, err)
-}
-
-func contains(list []string, name string) bool {
-	return strings.Contains("\x00"+strings.Join(list, "\x00")+"\x00", "\x00"+name+"\x00")
 }

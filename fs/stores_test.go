@@ -3,6 +3,7 @@ package fs_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"io/fs"
@@ -286,4 +287,49 @@ func treeSum(t testing.TB, dir string) string { return sum256(statListing(t, dir
 // targets.
 func statListing(t testing.TB, dir string) string {
 	return shell(t, `cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum && find . -printf '%P %y %m %T@ %C@ %s %l\n' | sort`, dir)
+}
+
+// read is what a file has.
+func read(t testing.TB, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
+}
+
+// names lists a directory in the order of readdir.
+func names(t testing.TB, dir string) []string {
+	t.Helper()
+	f, err := os.Open(dir)
+	require.NoError(t, err)
+	defer f.Close()
+	list, err := f.Readdirnames(-1)
+	require.NoError(t, err)
+	return list
+}
+
+// abs is a file of the project for programs that run elsewhere.
+func abs(t testing.TB, file string) string {
+	file, err := filepath.Abs(file)
+	require.NoError(t, err)
+	return file
+}
+
+func sum256(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// quoted is a text as JSON. It may have lone surrogates, as UTF-8 would write them.
+func quoted(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || c < 0x20:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		case c == 0xED && i+2 < len(text) && text[i+1] >= 0xA0:
+			fmt.Fprintf(&b, `\u%04x`, 0xD000|int(text[i+1]&0x3F)<<6|int(text[i+2]&0x3F))
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return `"` + b.String() + `"`
 }

@@ -43,9 +43,3 @@ func TestCosts(t *testing.T) {
 	}
 	require.Empty(t, all())
 }
-
-func read(t *testing.T, file string) []byte {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return text
-}
