@@ -32,7 +32,7 @@ var backings = map[string]func(t *testing.T, dir string) (shown, behind string){
 		return mountPoint(t, "bindfs", dir), dir
 	},
 	"a FUSE loopback": func(t *testing.T, dir string) (string, string) {
-		return newLoopback(t, dir).dir, dir
+		return newLoopback(t, dir, plainly).dir, dir
 	},
 }
 

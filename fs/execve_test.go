@@ -68,7 +68,7 @@ func TestLooksAtExecve(t *testing.T) {
 	other := t.TempDir()
 	file := filepath.Join(other, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	l := newLoopback(t, other)
+	l := newLoopback(t, other, plainly)
 	c := accompany(t, becoming, filepath.Join(l.dir, "file"), "")
 	pid := c.cmd.Process.Pid
 	l.hangs()

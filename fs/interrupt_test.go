@@ -1,10 +1,8 @@
 package fs_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -12,80 +10,8 @@ import (
 	"testing"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
-
-// loopbackEnv holds two directories, separated by a newline, of which the test binary shows the first at the second. A third
-// line may say how (sharedLoopback).
-const loopbackEnv = "SESSIONFS_TEST_LOOPBACK"
-
-// runLoopback serves a loopback file system, without any caching if nothing else is said, until its stdin is closed.
-func runLoopback(dirs string) int {
-	from, to, _ := strings.Cut(dirs, "\n")
-	to, how, _ := strings.Cut(to, "\n")
-	options := &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}
-	root, err := sharedLoopback(from, how, options)
-	if err == nil {
-		var server *fuse.Server
-		if server, err = fusefs.Mount(to, root, options); err == nil {
-			fmt.Println("ready")
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			if err := server.Unmount(); err != nil {
-				_ = unix.Unmount(to, unix.MNT_DETACH)
-				_ = exec.Command("fusermount3", "-u", "-z", to).Run()
-			}
-			return 0
-		}
-	}
-	fmt.Println(err)
-	return 1
-}
-
-// loopback is a file system that hangs on request, as one does whose server cannot be reached: its server is stopped.
-type loopback struct {
-	t   *testing.T
-	dir string
-	cmd *exec.Cmd
-}
-
-func newLoopback(t *testing.T, from string) *loopback { return newLoopbackAt(t, from, t.TempDir()) }
-
-func newLoopbackAt(t *testing.T, from, dir string) *loopback { return newLoopbackAs(t, from, dir, "") }
-
-func newLoopbackAs(t *testing.T, from, dir, how string) *loopback {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	l := &loopback{t, dir, exec.Command(self)}
-	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+from+"\n"+l.dir+"\n"+how)
-	l.cmd.Dir, l.cmd.Stderr = "/", os.Stderr
-	stdin, err := l.cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := l.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, l.cmd.Start())
-	t.Cleanup(func() {
-		l.answers()
-		_ = stdin.Close()
-		_ = l.cmd.Wait()
-	})
-	said, _ := bufio.NewReader(stdout).ReadString('\n')
-	if said != "ready\n" {
-		missing(t, "FUSE is not usable: %s", said)
-	}
-	return l
-}
-
-func (l *loopback) hangs() {
-	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGSTOP))
-	// On a busy machine some of its threads may go on for a moment.
-	require.NoError(l.t, unix.Waitid(unix.P_PID, l.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil))
-}
-
-func (l *loopback) answers() { _ = l.cmd.Process.Signal(syscall.SIGCONT) }
 
 // waiter is a process that waits for a file system.
 type waiter struct {
@@ -175,7 +101,7 @@ func TestKilledReaders(t *testing.T) {
 		require.Less(t, time.Since(at), soon, w.what)
 	}
 	for _, indexed := range []bool{false, true} {
-		m := mountForTest(t, newLoopbackAs(t, a.dir, t.TempDir(), slow).dir)
+		m := mountForTest(t, newLoopback(t, a.dir, slow).dir)
 		commands := [][]string{{"cat", m.path("index.jsonl")}, {"ls", m.path("recent")}, {"cat", m.path("usage.jsonl")}, {"cat", m.path("search/x/results.tsv")}}
 		if indexed {
 			run(t, "cat", m.session("x", "header.json"))
@@ -232,7 +158,7 @@ func TestHostileReadersAreKilled(t *testing.T) {
 func TestSourceComesBack(t *testing.T) {
 	a := newAgent(t)
 	a.write("x", header("x"), entry(0, "e0", "", "hello"))
-	l := newLoopback(t, a.dir)
+	l := newLoopback(t, a.dir, plainly)
 	m := mountForTest(t, l.dir)
 	want := run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
 	for range 3 {
@@ -242,7 +168,7 @@ func TestSourceComesBack(t *testing.T) {
 			_, _, _ = tool(t, "ls", "-L", m.path(path)) // fails, or shows what the kernel knows
 		}
 		detach(t, l.dir)
-		l = newLoopbackAt(t, a.dir, l.dir)
+		l = loopbackConfig{From: a.dir, To: l.dir}.mount(t)
 		var got string
 		require.Eventually(t, func() bool {
 			got, _, _ = tool(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
@@ -250,13 +176,5 @@ func TestSourceComesBack(t *testing.T) {
 		}, patience, 50*time.Millisecond, "%s", &got)
 		run(t, "sh", "-c", `echo '{"type":"custom","customType":"x"}' > "$0"`, m.session("x", "append"))
 		want = run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
-	}
-}
-
-// detach unmounts what is at a path, as root or as an ordinary user.
-func detach(t *testing.T, dir string) {
-	t.Helper()
-	if unix.Unmount(dir, unix.MNT_DETACH) != nil {
-		run(t, "fusermount3", "-u", "-z", dir)
 	}
 }

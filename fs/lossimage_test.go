@@ -177,97 +177,82 @@ func (n *inode) entries(changes int) map[string]int {
 	return names
 }
 
-// choice is what of the cache has reached the disk: how many changes of an inode, and of the next one a part.
-type choice struct {
-	changes func(n *inode) int
-	last    func(n *inode) *diskOp
-}
+// choice is how many changes of each inode have reached the disk. One that is not in it has none there.
+type choice map[*inode]int
 
-// image is the disk with a choice.
-func (d *disk) image(c choice) diskImage {
+// image is the disk with a choice, and of one inode a part of its next write.
+func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	image := diskImage{}
-	c.changes = d.together(c.changes)
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
-		for name, number := range n.entries(c.changes(n)) {
-			child := d.nodes[number]
-			if child.isDir {
+		for name, number := range n.entries(c[n]) {
+			switch child := d.nodes[number]; {
+			case child.isDir:
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
-				continue
-			}
-			if child.isLink {
+			case child.isLink:
 				image[at+name+"@"] = string(child.data)
-				continue
+			case child == torn:
+				image[at+name] = string(child.content(c[child], part))
+			default:
+				image[at+name] = string(child.content(c[child], nil))
 			}
-			var last *diskOp
-			if c.last != nil {
-				last = c.last(child)
-			}
-			image[at+name] = string(child.content(c.changes(child), last))
 		}
 	}
 	walk(d.nodes[0], "")
 	return image
 }
 
-// together makes a choice take each rename between directories in both or in neither.
-func (d *disk) together(changes func(n *inode) int) func(n *inode) int {
-	chosen := map[*inode]int{}
-	for _, n := range d.nodes {
-		chosen[n] = changes(n)
-	}
+// together takes of each rename between directories, which is in one of them only, what is in neither.
+func (d *disk) together(c choice) choice {
 	for again := true; again; {
 		again = false
-		for n := range chosen {
-			for i, op := range n.changes[:chosen[n]] {
-				if other, j := d.otherOf(op, n); other != nil && chosen[other] <= j {
-					chosen[n], again = i, true
+		for n := range c {
+			for i, op := range n.changes[:c[n]] {
+				if other, j := d.otherOf(op, n); other != nil && c[other] <= j {
+					c[n], again = i, true
 					break
 				}
 			}
 		}
 	}
-	return func(n *inode) int { return chosen[n] }
+	return c
+}
+
+// killed is the state that a kill leaves at this moment: all that was done.
+func (d *disk) killed() diskImage {
+	return d.image(d.chosen(func(*inode) bool { return true }), nil, nil)
+}
+
+// chosen has all changes of some inodes.
+func (d *disk) chosen(of func(n *inode) bool) choice {
+	c := choice{}
+	for _, n := range d.nodes {
+		if of(n) {
+			c[n] = len(n.changes)
+		}
+	}
+	return c
 }
 
 // images are the states that a loss of power at this moment could leave. They are not all that are possible, but for
 // each file and each directory every number of changes that may have reached it, with all and with nothing of the
 // rest.
-func (d *disk) images() []diskImage {
-	all := func(n *inode) int { return len(n.changes) }
-	none := func(*inode) int { return 0 }
-	kind := func(dirs, files func(*inode) int) func(*inode) int {
-		return func(n *inode) int {
-			if n.isDir {
-				return dirs(n)
-			}
-			return files(n)
-		}
-	}
-	images := []diskImage{
-		d.image(choice{changes: none}), d.image(choice{changes: all}),
-		d.image(choice{changes: kind(all, none)}), d.image(choice{changes: kind(none, all)}),
-	}
-	for _, one := range d.nodes {
-		for i := range one.changes {
-			for _, rest := range []func(*inode) int{all, none} {
-				upTo := func(n *inode) int {
-					if n == one {
-						return i
-					}
-					return rest(n)
+func (d *disk) images() (images []diskImage) {
+	add := func(torn *inode, part *diskOp, c choice) { images = append(images, d.image(d.together(c), torn, part)) }
+	for _, rest := range []bool{false, true} {
+		add(nil, nil, d.chosen(func(*inode) bool { return rest }))
+		add(nil, nil, d.chosen(func(n *inode) bool { return n.isDir == rest }))
+		for _, one := range d.nodes {
+			for i, op := range one.changes {
+				upTo := func() choice {
+					c := d.chosen(func(*inode) bool { return rest })
+					c[one] = i
+					return c
 				}
-				images = append(images, d.image(choice{changes: upTo}))
-				if op := one.changes[i]; op.Kind == "write" {
-					for _, part := range parts(op) {
-						images = append(images, d.image(choice{changes: upTo, last: func(n *inode) *diskOp {
-							if n == one {
-								return &part
-							}
-							return nil
-						}}))
-					}
+				add(nil, nil, upTo())
+				for _, part := range parts(op) {
+					add(one, &part, upTo())
 				}
 			}
 		}
@@ -281,7 +266,7 @@ const sector = 512
 // parts are what may be there of a write: nothing of it but the size, and its first half. What lies in one sector that
 // was there before is written as a whole.
 func parts(op diskOp) []diskOp {
-	if len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
+	if op.Kind != "write" || len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
 		return nil
 	}
 	zeros, half := op, op
@@ -290,9 +275,9 @@ func parts(op diskOp) []diskOp {
 	return []diskOp{zeros, half}
 }
 
-// eachLoss calls f for the states that a loss of power after each change of a record could leave, with the marks before
-// it. A state with the same marks comes once.
-func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
+// eachLoss calls f for the states that a loss of power after each change of a record could leave, and for those that a kill
+// leaves, with the marks before it. A state with the same marks comes once.
+func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage, killed bool)) {
 	d := newDisk()
 	var marks []string
 	seen := map[string]bool{}
@@ -300,15 +285,17 @@ func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
 		d.add(op)
 		if op.Kind == "mark" {
 			marks = append(marks, op.Name)
-			seen = map[string]bool{}
+			clear(seen)
 		}
 		if len(marks) == 0 {
 			continue // what was there before
 		}
-		for _, image := range d.images() {
-			if key := image.key(); !seen[key] {
+		images := append(d.images(), d.killed())
+		for i, image := range images {
+			killed := i == len(images)-1
+			if key := fmt.Sprint(image.key(), killed); !seen[key] {
 				seen[key] = true
-				f(step, marks, image)
+				f(step, marks, image, killed)
 			}
 		}
 	}

@@ -3,8 +3,6 @@ package fs_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,85 +53,15 @@ func markLoss(at, text string) error {
 // lossRecord is the record of a mounted file system.
 type lossRecord struct {
 	mu    sync.Mutex // held during each change, so that the record has them in their order
-	kill  killing
 	out   *json.Encoder
 	nodes map[uint64]int // by the number that the file system below has for them now
 	next  int
 }
 
-// killing is what is to be killed, and when.
-type killing struct{ pid, changes int }
-
-// killPrefix begins a mark that makes the next changes but so many, and all after them, kill a process instead.
-const killPrefix = "kill "
-
-// killAfter kills a process when it has made so many changes to the file system that is mounted at a path: the next one
-// does not happen. Process 0 ends that.
-func killAfter(at string, pid, changes int) error {
-	return markLoss(at, fmt.Sprint(killPrefix, pid, " ", changes))
-}
-
-// fatal is called before each change; it returns an error if that kills the process. Callers must hold r.mu.
-func (r *lossRecord) fatal() syscall.Errno {
-	if r.kill.pid == 0 {
-		return 0
-	}
-	if r.kill.changes--; r.kill.changes >= 0 {
-		return 0
-	}
-	_ = syscall.Kill(r.kill.pid, syscall.SIGKILL)
-	return syscall.EIO
-}
-
-// serveLossy serves the directory dir at a mount point, and writes the record to out. What is in dir counts as durable.
-func serveLossy(dir, at string, out io.Writer) (*fuse.Server, error) {
-	r := &lossRecord{out: json.NewEncoder(out), nodes: map[uint64]int{}}
-	var st syscall.Stat_t
-	if err := syscall.Stat(dir, &st); err != nil {
-		return nil, err
-	}
-	if err := r.existing(dir, 0); err != nil {
-		return nil, err
-	}
-	data := &fusefs.LoopbackRoot{Path: dir, Dev: uint64(st.Dev)}
-	root := &node{fusefs.LoopbackNode{RootData: data}, r}
-	data.RootNode = root
-	return fusefs.Mount(at, root, &fusefs.Options{
-		MountOptions:    fuse.MountOptions{DirectMount: true, FsName: dir, Name: "losstest", Options: []string{"default_permissions"}},
-		NullPermissions: true,
-	})
-}
-
-// existing records what is in a directory from the start.
-func (r *lossRecord) existing(dir string, node int) error {
-	items, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
-		info, err := item.Info()
-		if err != nil {
-			return err
-		}
-		path, kind := filepath.Join(dir, item.Name()), "create"
-		if item.IsDir() {
-			kind = "mkdir"
-		}
-		child := r.made(kind, node, item.Name(), info.Sys().(*syscall.Stat_t).Ino)
-		if item.IsDir() {
-			err = r.existing(path, child)
-		} else {
-			var data []byte
-			data, err = os.ReadFile(path)
-			r.add(diskOp{Kind: "write", Node: child, Data: data})
-			r.add(diskOp{Kind: "sync", Node: child})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	r.add(diskOp{Kind: "sync", Node: node})
-	return nil
+// newRecorded returns a root whose changes are written to a file. The directory must be empty.
+func newRecorded(root *fusefs.LoopbackNode, record string) (fusefs.InodeEmbedder, error) {
+	out, err := os.Create(record)
+	return &node{root, &lossRecord{out: json.NewEncoder(out), nodes: map[uint64]int{}}}, err
 }
 
 func (r *lossRecord) add(op diskOp) {
@@ -142,36 +70,23 @@ func (r *lossRecord) add(op diskOp) {
 	}
 }
 
-// made records a new file or directory and returns its number.
-func (r *lossRecord) made(kind string, dir int, name string, ino uint64) int {
+// made records a new file, link or directory.
+func (r *lossRecord) made(op diskOp, ino uint64) diskOp {
 	r.next++
 	r.nodes[ino] = r.next
-	r.add(diskOp{Kind: kind, Dir: dir, Name: name, Node: r.next})
-	return r.next
-}
-
-// readRecord reads a record.
-func readRecord(in io.Reader) (ops []diskOp, err error) {
-	for lines := json.NewDecoder(in); ; {
-		var op diskOp
-		if err := lines.Decode(&op); err == io.EOF {
-			return ops, nil
-		} else if err != nil {
-			return nil, err
-		}
-		ops = append(ops, op)
-	}
+	op.Node = r.next
+	return op
 }
 
 // node is a file or directory; its changes are recorded.
 type node struct {
-	fusefs.LoopbackNode
+	*fusefs.LoopbackNode
 	record *lossRecord
 }
 
 // WrapChild makes the nodes of the loopback below this one ours.
-func (n *node) WrapChild(context.Context, fusefs.InodeEmbedder) fusefs.InodeEmbedder {
-	return &node{fusefs.LoopbackNode{RootData: n.RootData}, n.record}
+func (n *node) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
+	return &node{ops.(*fusefs.LoopbackNode), n.record}
 }
 
 func (n *node) number() int {
@@ -184,10 +99,7 @@ func (n *node) number() int {
 func (n *node) change(call func() syscall.Errno, op func() diskOp) syscall.Errno {
 	n.record.mu.Lock()
 	defer n.record.mu.Unlock()
-	errno := n.record.fatal()
-	if errno == 0 {
-		errno = call()
-	}
+	errno := call()
 	if errno == 0 {
 		n.record.add(op())
 	}
@@ -195,36 +107,27 @@ func (n *node) change(call func() syscall.Errno, op func() diskOp) syscall.Errno
 }
 
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
-	n.record.mu.Lock()
-	defer n.record.mu.Unlock()
 	if text, ok := strings.CutPrefix(name, markPrefix); ok {
-		if kill, ok := strings.CutPrefix(text, killPrefix); ok {
-			_, _ = fmt.Sscan(kill, &n.record.kill.pid, &n.record.kill.changes)
-		}
-		n.record.add(diskOp{Kind: "mark", Name: text})
+		n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "mark", Name: text} })
 		return nil, syscall.EEXIST
 	}
-	if errno = n.record.fatal(); errno != 0 {
-		return nil, errno
-	}
-	if child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); errno == 0 {
-		n.record.made("mkdir", n.number(), name, out.Ino)
-	}
+	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); return errno }, func() diskOp {
+		return n.record.made(diskOp{Kind: "mkdir", Dir: n.number(), Name: name}, out.Ino)
+	})
 	return child, errno
 }
 
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno) {
-	n.record.mu.Lock()
-	defer n.record.mu.Unlock()
-	if errno = n.record.fatal(); errno != 0 {
+	errno = n.change(func() syscall.Errno {
+		child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out)
+		return errno
+	}, func() diskOp {
+		return n.record.made(diskOp{Kind: "create", Dir: n.number(), Name: name}, out.Ino)
+	})
+	if errno != 0 {
 		return nil, nil, 0, errno
 	}
-	if child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out); errno != 0 {
-		return nil, nil, 0, errno
-	}
-	n.record.made("create", n.number(), name, out.Ino)
-	made := child.Operations().(*node)
-	return child, &handle{f.(*fusefs.LoopbackFile), made}, 0, 0
+	return child, &handle{f.(*fusefs.LoopbackFile), child.Operations().(*node)}, 0, 0
 }
 
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
@@ -246,7 +149,7 @@ func (n *node) Rename(ctx context.Context, name string, to fusefs.InodeEmbedder,
 		kind = "exchange"
 	}
 	target := to.(*node)
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, &target.LoopbackNode, newName, flags) }, func() diskOp {
+	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, target.LoopbackNode, newName, flags) }, func() diskOp {
 		return diskOp{Kind: kind, Dir: n.number(), Name: name, To: target.number(), New: newName}
 	})
 }
@@ -254,7 +157,7 @@ func (n *node) Rename(ctx context.Context, name string, to fusefs.InodeEmbedder,
 func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
 	linked := target.(*node)
 	errno = n.change(func() syscall.Errno {
-		child, errno = n.LoopbackNode.Link(ctx, &linked.LoopbackNode, name, out)
+		child, errno = n.LoopbackNode.Link(ctx, linked.LoopbackNode, name, out)
 		return errno
 	}, func() diskOp {
 		return diskOp{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
@@ -264,9 +167,7 @@ func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name strin
 
 func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
 	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() diskOp {
-		n.record.next++
-		n.record.nodes[out.Ino] = n.record.next
-		return diskOp{Kind: "symlink", Dir: n.number(), Name: name, Node: n.record.next, Data: []byte(target)}
+		return n.record.made(diskOp{Kind: "symlink", Dir: n.number(), Name: name, Data: []byte(target)}, out.Ino)
 	})
 	return child, errno
 }
@@ -316,9 +217,6 @@ type handle struct {
 	*fusefs.LoopbackFile
 	node *node
 }
-
-// PassthroughFd keeps the kernel from writing past us.
-func (h *handle) PassthroughFd() (int, bool) { return -1, false }
 
 func (h *handle) Write(ctx context.Context, data []byte, off int64) (done uint32, errno syscall.Errno) {
 	errno = h.node.change(func() syscall.Errno { done, errno = h.LoopbackFile.Write(ctx, data, off); return errno }, func() diskOp {

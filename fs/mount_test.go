@@ -38,11 +38,8 @@ func TestMain(m *testing.M) {
 	if options := os.Getenv(daemonEnv); options != "" {
 		os.Exit(runDaemon(options))
 	}
-	if config := os.Getenv(lossEnv); config != "" {
-		os.Exit(serveLoss(config))
-	}
-	if dirs := os.Getenv(loopbackEnv); dirs != "" {
-		os.Exit(runLoopback(dirs))
+	if config := os.Getenv(loopbackEnv); config != "" {
+		os.Exit(runLoopback(config))
 	}
 	syscall.Umask(0o022)
 	code := m.Run()

@@ -3,47 +3,17 @@ package fs_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // A loss of power, not only a kill: SOURCE lies on a file system that records each change and each fsync, and the
 // states that a loss after each of them could leave are looked at (powerlosscheck_test.go).
-
-// lossEnv makes the test binary serve such a file system: its directory, mount point and record, as JSON.
-const lossEnv = "SESSIONFS_TEST_LOSS"
-
-// serveLoss serves it until it is unmounted, or until the test that started it is gone.
-func serveLoss(config string) int {
-	var paths [3]string
-	if json.Unmarshal([]byte(config), &paths) != nil {
-		return 2
-	}
-	out, err := os.Create(paths[2])
-	if err != nil {
-		return 1
-	}
-	server, err := serveLossy(paths[0], paths[1], out)
-	if err != nil {
-		_, _ = os.Stderr.WriteString(err.Error())
-		return 1
-	}
-	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1)) // ends when the test does
-		if unix.Unmount(paths[1], unix.MNT_DETACH) != nil {
-			_ = exec.Command("fusermount3", "-u", "-z", paths[1]).Run()
-		}
-	}()
-	server.Wait()
-	return 0
-}
 
 // promised is what a write promises.
 type promised struct {
@@ -83,51 +53,30 @@ var lossFiles = map[string]struct {
 	"torn": {header("torn") + entry(0, "e0", "", "zero") + lossTorn, []string{mark(0)}},
 }
 
-// mountLossy mounts a store on a file system that records.
-func mountLossy(t *testing.T, sync bool) *lossy {
-	a := newAgent(t)
-	for name, file := range lossFiles {
-		a.write(name, file.text)
-	}
-	return recordChanges(t, a, sync)
-}
-
-// ops are the changes that were recorded.
-func (l *lossy) ops() []diskOp {
-	f, err := os.Open(l.record)
-	require.NoError(l.t, err)
-	defer f.Close()
-	ops, err := readRecord(f)
-	require.NoError(l.t, err)
-	return ops
-}
-
-// recordChanges shows an agent directory through a file system that records.
-func recordChanges(t *testing.T, a agent, sync bool) *lossy {
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		missing(t, "FUSE is not usable: %v", err)
-	}
-	l := &lossy{t: t, loopback: t.TempDir(), record: filepath.Join(t.TempDir(), "record"), sync: sync}
-	self, err := os.Executable()
-	require.NoError(t, err)
-	config, err := json.Marshal([]string{a.dir, l.loopback, l.record})
-	require.NoError(t, err)
-	cmd := exec.Command(self)
-	cmd.Env, cmd.Dir, cmd.Stderr = append(os.Environ(), lossEnv+"="+string(config)), "/", os.Stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = stdin.Close(); <-ended })
-	require.Eventually(t, func() bool { return mountedAt(l.loopback) }, patience, 10*time.Millisecond)
-	l.mark("mounted")
+// newLossy has write make a store on a file system that records. From then on a loss of power can do something.
+func newLossy(t *testing.T, sync bool, write func(a agent)) *lossy {
+	record := filepath.Join(t.TempDir(), "record")
+	l := &lossy{t: t, loopback: loopbackConfig{From: t.TempDir(), To: t.TempDir(), How: recorded, Record: record}.mount(t).dir, record: record, sync: sync}
+	require.NoError(t, os.MkdirAll(agent{t, l.loopback}.path(""), 0o755))
+	write(agent{t, l.loopback})
+	shell(t, `find "$1" -print0 | xargs -0 sync`, l.loopback)
+	l.mark("made")
 	return l
 }
 
-func mountedAt(path string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
+// ops are the changes that were recorded.
+func (l *lossy) ops() (ops []diskOp) {
+	f, err := os.Open(l.record)
+	require.NoError(l.t, err)
+	defer f.Close()
+	for lines := json.NewDecoder(f); ; {
+		var op diskOp
+		if err := lines.Decode(&op); err == io.EOF {
+			return ops
+		}
+		require.NoError(l.t, err)
+		ops = append(ops, op)
+	}
 }
 
 func (l *lossy) mark(text string) { require.NoError(l.t, markLoss(l.loopback, text)) }

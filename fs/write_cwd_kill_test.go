@@ -4,123 +4,116 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/writer"
 )
 
-// killedMoves moves sessions of one store, and kills the daemon before each change that it makes to the disk.
-type killedMoves struct {
+// halfMoved is a disk on which a session is being moved.
+type halfMoved struct {
 	agent
-	l       *lossy
-	m       *mount
-	project string
+	project   string
+	artifacts bool
 }
 
-// name is the file name of the session that is killed before change n.
-func (k *killedMoves) name(n int) string {
-	return fmt.Sprintf("2026-02-16T10-20-30-000Z_019d3d96-1111-7000-8000-%012d", n)
-}
-
-// create makes the session for change n, with artifacts or without.
-func (k *killedMoves) create(n int, artifacts bool) {
-	name := k.name(n)
-	k.write(name, slot("Killed"), header(fmt.Sprint("k", n)), writtenEntries[0])
-	if artifacts {
-		require.NoError(k.t, os.Mkdir(k.path(name), 0o755))
-		require.NoError(k.t, os.WriteFile(k.path(name+"/1.log"), []byte("output"), 0o644))
-		k.write(name+"/Task", header("task"), writtenEntries[0])
+// create makes the session, as movedName.
+func (h halfMoved) create() {
+	h.write(movedName, slot("Moved"), header("moved"), writtenEntries[0])
+	if h.artifacts {
+		require.NoError(h.t, os.Mkdir(h.path(movedName), 0o755))
+		require.NoError(h.t, os.WriteFile(h.path(movedName+"/1.log"), []byte("output"), 0o644))
+		h.write(movedName+"/Task", header("task"), writtenEntries[0])
 	}
 }
 
-// moveKilled moves a session and kills the daemon before change n. It reports whether there was such a change.
-func (k *killedMoves) moveKilled(at string, n int) bool {
-	require.NoError(k.t, killAfter(k.l.loopback, k.m.cmd.Process.Pid, n))
-	err := put(at+"/cwd", k.project+"\n")
-	require.NoError(k.t, killAfter(k.l.loopback, 0, 0))
-	if err == nil {
-		return false
-	}
-	<-k.m.ended
-	k.m.crash()
-	// On a file system like this one the process could live on another machine: else the next writer would wait.
-	locks, err := filepath.Glob(k.path(".*.lock"))
-	require.NoError(k.t, err)
-	for _, lock := range locks {
-		require.NoError(k.t, os.Remove(lock))
-	}
-	return true
-}
-
-// whole: the session n is in one place on disk, with all that belongs to it. Programs that follow links see that too.
-func (k *killedMoves) whole(when string, n int, artifacts bool) {
-	k.t.Helper()
-	name := k.name(n)
-	found, err := filepath.Glob(filepath.Join(k.dir, "sessions/*", name+".jsonl"))
-	require.NoError(k.t, err)
-	require.Len(k.t, found, 1, when)
-	text, err := os.ReadFile(found[0])
-	require.NoError(k.t, err)
-	require.True(k.t, strings.HasPrefix(string(text), slot("Killed")) && strings.HasSuffix(string(text), "}\n"+writtenEntries[0]), "%s: %s", when, text)
+// whole: the session is in one place on disk, with all that belongs to it. Programs that follow links see that too. It
+// returns the directory in which it is.
+func (h halfMoved) whole() (at string) {
+	h.t.Helper()
+	found, err := filepath.Glob(filepath.Join(h.dir, "sessions/*", movedName+".jsonl"))
+	require.NoError(h.t, err)
+	require.Len(h.t, found, 1)
+	text := string(read(h.t, found[0]))
+	require.True(h.t, strings.HasPrefix(text, slot("Moved")) && strings.HasSuffix(text, "}\n"+writtenEntries[0]), text)
 	beside := strings.TrimSuffix(found[0], ".jsonl")
-	if !artifacts {
+	if h.artifacts {
+		require.Equal(h.t, "output", string(read(h.t, beside+"/1.log")))
+		require.Equal(h.t, header("task")+writtenEntries[0], string(read(h.t, beside+"/Task.jsonl")))
+	} else {
 		_, err := os.Lstat(beside)
-		require.ErrorIs(k.t, err, os.ErrNotExist)
-		return
+		require.ErrorIs(h.t, err, os.ErrNotExist)
 	}
-	for file, want := range map[string]string{"1.log": "output", "Task.jsonl": header("task") + writtenEntries[0]} {
-		got, err := os.ReadFile(filepath.Join(beside, file))
-		require.NoError(k.t, err, when)
-		require.Equal(k.t, want, string(got), when)
-	}
+	return filepath.Base(filepath.Dir(found[0]))
 }
 
-// shown returns the path of the session in the mount, where it is whole and found once.
-func (k *killedMoves) shown(n int, artifacts bool) string {
-	k.t.Helper()
-	at := strings.TrimSuffix(run(k.t, "realpath", k.m.path(fmt.Sprint("by-id/k", n))), "\n")
-	require.Equal(k.t, at+".jsonl\n", run(k.t, "find", k.m.path("sessions"), "-name", k.name(n)+".jsonl"))
-	cwd := strings.TrimSuffix(run(k.t, "cat", at+"/cwd"), "\n")
-	require.Contains(k.t, []string{k.project, "/home/dev/project"}, cwd)
-	require.Equal(k.t, at+"\n", run(k.t, "realpath", filepath.Join(k.m.path("by-cwd"), cwd, k.name(n))))
-	if artifacts {
-		require.Equal(k.t, "output", run(k.t, "cat", at+"/1.log"))
-		require.Equal(k.t, "output", run(k.t, "cat", at+"/artifacts/1.log"))
-		require.Equal(k.t, "task\n", run(k.t, "jq", "-r", ".id", at+"/artifacts/Task/header.json"))
+// shown: the next mount finds the session once, with all that belongs to it, and another write to cwd moves it.
+func (h halfMoved) shown() {
+	m := mountForTest(h.t, h.dir)
+	defer m.stop()
+	for range 2 {
+		shell(h.t, `set -e; cd "$1"; at=$(realpath by-id/moved)
+			[ "$(find "$1/sessions" -name "$2.jsonl")" = "$at.jsonl" ]; [ "$(realpath "by-cwd/$(cat "$at/cwd")/$2")" = "$at" ]
+			if [ "$3" = true ]; then [ "$(cat "$at/1.log" "$at/artifacts/1.log")" = outputoutput ]; [ "$(jq -r .id "$at/artifacts/Task/header.json")" = task ]; fi
+			echo "$4" > "$at/cwd"`, m.dir, movedName, fmt.Sprint(h.artifacts), h.project)
 	}
-	return at
+	require.Equal(h.t, h.project+"\n", run(h.t, "cat", m.path("sessions", scope(h.project), movedName, "cwd")))
 }
 
-// round moves a session and kills the daemon before change n, and again before change n of the next attempt, and then moves
-// it for good. It returns how often there was such a change.
-func (k *killedMoves) round(n int, artifacts bool) (kills int) {
-	k.create(n, artifacts)
-	for at := k.m.path("sessions/p", k.name(n)); kills < 2 && k.moveKilled(at, n); at = k.shown(n, artifacts) {
-		kills++
-		k.whole(fmt.Sprint("change ", n), n, artifacts)
-		k.m = mountForTest(k.t, k.l.loopback)
-	}
-	require.NoError(k.t, put(k.shown(n, artifacts)+"/cwd", k.project+"\n"))
-	require.Equal(k.t, k.m.path("sessions", scope(k.project), k.name(n)), k.shown(n, artifacts))
-	k.whole(fmt.Sprint("change ", n), n, artifacts)
-	return kills
+// completes: a writer moves the session.
+func (h halfMoved) completes(at string) {
+	files, err := dir.Open(filepath.Join(h.dir, "sessions"))
+	require.NoError(h.t, err)
+	defer files.Close()
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	w := writer.New(store, writer.Options{Journal: files, Root: files.Path()})
+	require.NoError(h.t, w.SetCWD(h.t.Context(), store.Session(at+"/"+movedName+".jsonl"), h.project))
 }
 
-// TestCWDKilled: the daemon is killed before each change that a move makes to the disk. The session then is in one place,
-// whole, on disk and in the next mount. Where it is killed again before the same change, it still is; and then another
-// attempt moves it.
-func TestCWDKilled(t *testing.T) {
-	all := 0
+// TestMoveEndsAnywhere: the daemon is killed, or power is lost, after each change that a move makes to the disk. The session
+// is in one place, whole, with its artifacts, on disk and in the next mount, and the move can be made again; and once it was
+// acknowledged it is at the new place. Package dir kills the next move too.
+func TestMoveEndsAnywhere(t *testing.T) {
+	notUnderRace(t)
 	for _, artifacts := range []bool{true, false} {
-		a := newAgent(t)
-		k := &killedMoves{agent: a, l: recordChanges(t, a, false), project: t.TempDir()}
-		k.m = mountForTest(t, k.l.loopback)
-		for n, kills := 0, 1; kills > 0; n += sized(1, 7) {
-			kills = k.round(n, artifacts)
-			all += kills
-		}
+		t.Run(fmt.Sprintf("artifacts=%v", artifacts), func(t *testing.T) {
+			h := halfMoved{project: t.TempDir(), artifacts: artifacts}
+			l := newLossy(t, false, func(a agent) { h.agent = a; h.create() })
+			l.m = mountForTest(t, l.loopback)
+			require.NoError(t, put(l.m.path("sessions/p", movedName, "cwd"), h.project+"\n"))
+			l.mark("moved")
+			l.m.stop()
+			ops, states, kills, places := l.ops(), 0, 0, map[string]bool{}
+			eachLoss(ops, func(step int, marks []string, image diskImage, killed bool) {
+				h.agent = agent{t, filepath.Join(t.TempDir(), "disk")}
+				require.NoError(t, image.Write(h.dir))
+				at := h.whole()
+				places[at] = true
+				if slices.Contains(marks, "moved") {
+					require.Equal(t, scope(h.project), at)
+				}
+				shell(t, `rm -f "$1"/sessions/*/.*.lock`, h.dir) // package dir tests stale ones
+				if killed {
+					kills++
+					h.shown()
+				} else {
+					h.completes(at)
+				}
+				require.Equal(t, scope(h.project), h.whole())
+				require.Equal(t, 1, strings.Count(string(read(t, filepath.Join(h.dir, "sessions", scope(h.project), movedName+".jsonl"))), `"cwd":"`+h.project+`"`))
+				states++
+				require.False(t, t.Failed(), "after step %d, %s %s", step, ops[step].Kind, ops[step].Name)
+			})
+			t.Logf("%d states, %d of them of kills", states, kills)
+			require.Equal(t, map[string]bool{"p": true, scope(h.project): true}, places)
+			require.GreaterOrEqual(t, states, 20)
+			require.GreaterOrEqual(t, kills, 6)
+		})
 	}
-	t.Logf("%d kills", all)
-	require.GreaterOrEqual(t, all, sized(50, 6))
 }

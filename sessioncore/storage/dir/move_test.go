@@ -111,11 +111,18 @@ func TestMove(t *testing.T) {
 }
 
 // TestMoveIsWholeAtEachStep: before and after each rename the file has one of its names, and its directory is found. If
-// one fails, all is as it was.
+// one fails, all is as it was. The same holds of the move that follows one that was killed.
 func TestMoveIsWholeAtEachStep(t *testing.T) {
-	for fails := range 3 {
+	fresh := []string{"a/x.jsonl", "a/x/1.log"}
+	for _, test := range []struct {
+		before []string
+		fails  int // which rename; 0 is none
+	}{
+		{fresh, 0}, {fresh, 1}, {fresh, 2}, {append(fresh, "b/x -> ../b/x/."), 0}, {[]string{"a/x.jsonl", "b/x/1.log", "a/x -> ../b/x/."}, 0},
+	} {
+		fails := test.fails
 		for _, why := range []error{unix.EIO, unix.EXDEV, unix.EINVAL} {
-			s := movable(t, "a/x.jsonl", "a/x/1.log")
+			s := movable(t, test.before...)
 			before, steps := s.tree(t), 0
 			whole := func() {
 				at := "a/x.jsonl"
