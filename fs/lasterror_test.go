@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +24,10 @@ func TestLastError(t *testing.T) {
 		`printf 'x\n\n\033[2J' > "$1"`:                 `append: line 1: .* \(0 applied\)`,
 	} {
 		lines := tempFile(t, message("1")+"\n\n"+message("2")+"\n"+badLine+"\n"+message("5")+"\n")
+		before := w.raw("s")
 		_, _, err := tool(t, "dash", "-c", script, "dash", w.in("append"), lines)
 		require.Error(t, err, script)
+		require.Contains(t, want, fmt.Sprintf(`(%d applied\)`, len(w.added(before))), script)
 		require.Regexp(t, when+want, w.read("last-error"), script)
 		require.NotRegexp(t, `[\x00-\x09\x0b-\x1f]`, w.read("last-error"))
 		info, err := os.Stat(w.in("last-error"))

@@ -1,11 +1,6 @@
 package fs_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,28 +47,6 @@ func (w *writing) openAppend(flags int) int {
 	fd, err := unix.Open(w.in("append"), flags|unix.O_CLOEXEC, 0)
 	require.NoError(w.t, err)
 	return fd
-}
-
-// TestBadLineAmongGood: what stands before a bad line takes effect, once, and what follows it does not.
-func TestBadLineAmongGood(t *testing.T) {
-	lines := []string{message("1"), message("2"), badLine, message("4"), message("5")}
-	text := strings.Join(lines, "\n") + "\n"
-	w := newWriting(t)
-	fd := w.openAppend(unix.O_RDWR)
-	before := w.raw("s")
-	n, err := unix.Write(fd, []byte(text))
-	require.NoError(t, err)
-	require.Equal(t, len(lines[0])+len(lines[1])+2, n, "the write is short after the good lines")
-	_, err = unix.Write(fd, []byte(text[n:]))
-	require.ErrorIs(t, err, syscall.EINVAL, "the retry of the rest is told")
-	added := w.added(before)
-	require.Len(t, added, 2)
-	_, err = unix.Write(fd, []byte(message("6")+"\n"))
-	require.ErrorIs(t, err, syscall.EINVAL, "nothing comes behind the gap")
-	require.NoError(t, unix.Close(fd))
-	require.Len(t, w.added(before), 2)
-	require.NoError(t, put(w.in("append"), message("7")+"\n"))
-	require.Len(t, w.added(before), 3)
 }
 
 // TestLineTooLong: a line over 64 MiB is EFBIG, and so is what comes behind it; the next open file works.
@@ -174,44 +147,4 @@ func TestOpenFilesAreApart(t *testing.T) {
 	}
 	shell(t, `(cat "$2"; cat "$2") > "$1"; { echo "$3"; echo "$3"; } >> "$1"`, w.in("append"), tempFile(t, line+"\n"), line)
 	w.wellRead()
-}
-
-// TestAppendersTogether: many programs append to one session at once.
-func TestAppendersTogether(t *testing.T) {
-	const writers = 8
-	lines := sized(500, 25)
-	w := newWriting(t)
-	before := w.raw("s")
-	program := `
-import os, sys
-fd = os.open(sys.argv[1], os.O_RDWR)
-for i in range(int(sys.argv[3])):
-    line = ('{"type":"custom","customType":"x","id":"%s-%d","data":"%s"}\n' % (sys.argv[2], i, "x" * (i * 37 % 9000))).encode()
-    half = i * 13 % len(line)
-    for part in (line[:half], line[half:]):
-        if part: assert os.write(fd, part) == len(part)
-    assert os.read(fd, 100).decode() == "%s-%d\n" % (sys.argv[2], i)
-`
-	var children []*exec.Cmd
-	for i := range writers {
-		c := exec.Command("python3", "-c", program, w.in("append"), fmt.Sprint("w", i), fmt.Sprint(lines))
-		c.Stderr = os.Stderr
-		require.NoError(t, c.Start())
-		children = append(children, c)
-	}
-	for _, c := range children {
-		require.NoError(t, c.Wait())
-	}
-	added := w.added(before)
-	require.Len(t, added, writers*lines)
-	last := "e3"
-	seen := map[string]bool{}
-	for _, r := range added {
-		require.False(t, seen[r.ID], r.ID)
-		seen[r.ID] = true
-		require.Equal(t, last, r.parent(), "each hangs under the one before")
-		last = r.ID
-	}
-	require.Equal(t, "entries/"+last+".json", w.leaf())
-	require.Empty(t, slices.DeleteFunc(names(t, filepath.Dir(w.path("s"))), func(n string) bool { return n == "s.jsonl" }), "no lock is left")
 }

@@ -6,12 +6,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -65,6 +68,57 @@ print("ready", flush=True)
 sys.stdin.read()
 `
 
+// atTerminal stands for a client: a process with a terminal of its own, which has the agent directory's
+// databases open and writes a breadcrumb that names a session. A line on stdin is another session to go to. Its
+// first line is its terminal and its number.
+const atTerminal = `
+import os, pty, signal, sys
+agent, session = sys.argv[1:3]
+ready, tell = os.pipe()
+pid, master = pty.fork()
+if pid == 0:
+    held = [os.open(os.path.join(agent, name + ending), os.O_RDWR|os.O_CREAT, 0o600)
+            for name in ("agent.db", "models.db", "history.db") for ending in ("", "-wal", "-shm")]
+    os.write(tell, os.ttyname(0).encode() + b"\n")
+    signal.pause()
+terminal = os.fdopen(ready).readline().strip()[5:].replace("/", "-")
+crumbs = os.path.join(agent, "terminal-sessions")
+os.makedirs(crumbs, exist_ok=True)
+def go_to(session):
+    with open(os.path.join(crumbs, terminal), "w") as f: f.write("/home/dev/project\n%s\ncwdstat 1 2\n" % session)
+go_to(session)
+with open(sys.argv[3], "w") as f: f.write("%s %d" % (terminal, pid))
+print("ready", flush=True)
+for line in sys.stdin:
+    go_to(line.strip())
+    print("gone", flush=True)
+os.kill(pid, signal.SIGKILL)
+os.waitpid(pid, 0)
+`
+
+// resume starts a client on a session, and returns its terminal's id and its process.
+func (a agent) resume(session string) (c *companion, terminal string, pid int) {
+	a.t.Helper()
+	who := filepath.Join(a.t.TempDir(), "who")
+	c = accompany(a.t, atTerminal, a.dir, a.path(session+".jsonl"), who)
+	text, err := os.ReadFile(who)
+	require.NoError(a.t, err)
+	terminal, number, _ := strings.Cut(string(text), " ")
+	pid, err = strconv.Atoi(number)
+	require.NoError(a.t, err)
+	return c, terminal, pid
+}
+
+// withLease stands for a client from 18.4.9 on: it holds the lease whose socket's name is its argument. Its first line is
+// "ready".
+const withLease = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("\0omp-file-lock-" + sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+`
+
 // forkScript forks the session in the directory $1.
 const forkScript = `echo e1 > "$1/fork"`
 
@@ -80,16 +134,20 @@ var everyWrite = map[string]string{
 	"mv -T leaf": `ln -s e2 "$1/new" && mv -T "$1/new" "$1/leaf"`,
 }
 
-// refusesEveryWrite: each fails with the errno's words and changes nothing on disk.
+// refusesEveryWrite: all at once, each fails with the errno's words and changes nothing on disk.
 func (w *writing) refusesEveryWrite(words string) {
 	w.t.Helper()
 	before, list := w.raw("s"), listing(w.t, w.dir)
+	var all sync.WaitGroup
 	for name, script := range everyWrite {
-		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in())
-		require.Error(w.t, err, name)
-		require.Contains(w.t, problems, words, name)
-		w.unchanged(before, name)
+		all.Go(func() {
+			_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in())
+			assert.Error(w.t, err, name)
+			assert.Contains(w.t, problems, words, name)
+		})
 	}
+	all.Wait()
+	w.unchanged(before, words)
 	require.Equal(w.t, list, listing(w.t, w.dir), "nothing is left behind")
 	_ = os.Remove(w.in("new"))
 }
@@ -123,83 +181,99 @@ func (w *writing) refusesFork(words string) {
 	require.Contains(w.t, problems, words)
 }
 
-// TestLiveClient: while a client holds the file open for writing, every write is EBUSY; when it closes,
-// they work.
-func TestLiveClient(t *testing.T) {
-	w := newWriting(t)
-	c := accompany(t, client, w.path("s.jsonl"))
-	w.refusesEveryWrite("busy")
-	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
-	require.Contains(t, w.read("last-error"), "append: ")
-	require.Contains(t, w.read("last-error"), "busy")
-	require.Contains(t, w.m.logged(), "errno=\"device or resource busy\"")
-	require.Equal(t, writtenEntries[3], w.read("leaf"), "reading goes on")
-	w.forks()
-	c.end()
-	w.takesEveryWrite()
+// hindrances are those whom every write waits for in vain: how one begins, what last-error says then, and what owner shows.
+var hindrances = map[string]func(w *writing) (end func(), said []string, seen string){
+	"a client with the file open": func(w *writing) (func(), []string, string) {
+		c := accompany(w.t, client, w.path("s.jsonl"))
+		return c.end, []string{fmt.Sprintf("process %d ", c.cmd.Process.Pid), "fork", "live=allow"}, fmt.Sprint("descriptor ", c.cmd.Process.Pid, " null")
+	},
+	"a client at a terminal": func(w *writing) (func(), []string, string) {
+		c, terminal, pid := w.resume("s")
+		return c.end, []string{fmt.Sprintf("process %d ", pid), strconv.Quote(terminal), "fork", "live=allow"}, fmt.Sprint("breadcrumb ", pid, " ", terminal)
+	},
+	"a client with the lease": func(w *writing) (func(), []string, string) {
+		c := accompany(w.t, withLease, socketOf(filepath.Join(os.Getenv("XDG_STATE_HOME"), "omp/run/session-owners/s.lock")))
+		return c.end, []string{"holds its lease"}, fmt.Sprint("lease ", c.cmd.Process.Pid, " null")
+	},
+	"a lock": func(w *writing) (func(), []string, string) {
+		lock := w.path(".s.jsonl.lock")
+		require.NoError(w.t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", os.Getpid()), 0o600))
+		return func() {
+			require.NotContains(w.t, names(w.t, w.m.path("sessions/p")), ".s.jsonl.lock", "the lock is not shown")
+			require.NoError(w.t, os.Remove(lock))
+		}, []string{fmt.Sprintf("held by process %d", os.Getpid()), "remove " + lock}, ""
+	},
+}
 
-	c = accompany(t, client, w.path("s.jsonl"))
-	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
+// TestBesideOthers: while somebody has the session, every write is EBUSY, last-error names him and the ways out, and owner
+// shows him; a fork works. When he has gone, writes work. Package writer does it with each kind of client and of write.
+func TestBesideOthers(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	w := newWriting(t)
+	require.NotContains(t, names(t, w.in()), "owner")
+	require.ErrorIs(t, put(w.in("owner"), "x"), refusedOpen())
+	owner := func() string {
+		require.Equal(t, run(t, "stat", "-c", "%s", w.in("owner")), shell(t, `wc -c < "$1"`, w.in("owner")))
+		return strings.TrimSpace(run(t, "jq", "-r", `"\(.seen) \(.pid) \(.terminal)"`, w.in("owner")))
+	}
+	require.Empty(t, owner())
+	for name, begin := range hindrances {
+		t.Run(name, func(t *testing.T) {
+			end, said, seen := begin(w)
+			require.Equal(t, seen, owner())
+			w.refusesEveryWrite("busy")
+			require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
+			for _, part := range append(said, "append: ", "busy") {
+				require.Contains(t, w.read("last-error"), part)
+			}
+			require.Equal(t, strings.SplitAfter(w.raw("s"), "\n")[strings.Count(w.raw("s"), "\n")-1], w.read("leaf"), "reading goes on")
+			w.forks()
+			end()
+			require.Empty(t, owner())
+			require.NoError(t, put(w.in("append"), message(name)+"\n"))
+		})
+	}
+	require.Contains(t, w.m.logged(), "errno=\"device or resource busy\"")
+
+	// A client counts as on its subagents' sessions; it may go to another session; and the check can be turned off.
+	sub := w.path("s/sub.jsonl")
+	require.NoError(t, os.Mkdir(w.path("s"), 0o755))
+	require.NoError(t, os.WriteFile(sub, []byte(header("sub")+writtenEntries[0]), 0o644))
+	w.write("t", header("t"), writtenEntries[0])
+	c, _, _ := w.resume("s")
+	require.ErrorIs(t, put(w.in("artifacts/sub/append"), message("x")+"\n"), syscall.EBUSY, "a subagent's session is the client's too")
+	require.NoError(t, put(w.m.session("t", "append"), message("x")+"\n"))
+	_, err := fmt.Fprintln(c.stdin, w.path("t.jsonl"))
+	require.NoError(t, err)
+	c.expect("gone\n")
+	require.ErrorIs(t, put(w.m.session("t", "append"), message("x")+"\n"), syscall.EBUSY)
+	require.NoError(t, put(w.in("append"), message("x")+"\n"))
+	require.NoError(t, put(w.in("artifacts/sub/append"), message("x")+"\n"))
+	holds := accompany(t, client, w.path("s.jsonl"))
 	w.remount(func(c *mountConfig) { c.options.LiveAllow = true })
 	w.takesEveryWrite()
+	require.NoError(t, put(w.m.session("t", "append"), message("x")+"\n"))
 	c.end()
-	// A reader is no client, whatever reads, the mount itself included.
-	f, err := os.Open(w.path("s.jsonl"))
-	require.NoError(t, err)
-	defer f.Close()
-	g, err := os.Open(w.m.path("sessions/p/s.jsonl"))
-	require.NoError(t, err)
-	defer g.Close()
-	w.remountBusy(g)
-	w.takesEveryWrite()
-}
+	holds.end()
+	w.remount(func(c *mountConfig) { c.options.Redact = true })
+	require.NoFileExists(t, w.in("owner"))
 
-// remountBusy lets go of a file in the mount first.
-func (w *writing) remountBusy(f io.Closer) {
-	require.NoError(w.t, f.Close())
+	// A reader is no client, whatever reads, the mount itself included. The lock of a dead process is removed, and one that
+	// goes in time is waited for.
 	w.remount()
-	g, err := os.Open(w.m.path("sessions/p/s.jsonl"))
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { _ = g.Close() })
-}
-
-// TestLockHeld: a lock of a live process is waited for and then EBUSY; that of a dead one is removed.
-func TestLockHeld(t *testing.T) {
-	w := newWriting(t)
-	lock := w.path(".s.jsonl.lock")
-	require.NoError(t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", os.Getpid()), 0o600))
-	w.refusesEveryWrite("busy")
-	require.Contains(t, w.read("last-error"), fmt.Sprintf("held by process %d", os.Getpid()))
-	require.Contains(t, w.read("last-error"), "remove "+lock)
-	w.forks()
-	require.FileExists(t, lock)
-	require.NotContains(t, names(t, w.m.path("sessions/p")), ".s.jsonl.lock", "the lock is not shown")
-	require.NoError(t, os.Remove(lock))
+	for _, file := range []string{w.path("s.jsonl"), w.m.path("sessions/p/s.jsonl")} {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		defer f.Close()
+	}
 	w.takesEveryWrite()
-
+	lock := w.path(".s.jsonl.lock")
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
-	for name, script := range everyWrite {
-		// The leaf is moved away: to move it to where it is takes no lock.
-		require.NoError(t, put(w.in("append"), message("elsewhere")+"\n"))
-		require.NoError(t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", dead.Process.Pid), 0o600))
-		_, problems, err := tool(t, "bash", "-c", script, "bash", w.in())
-		require.NoError(t, err, "%s: %s", name, problems)
-		require.NoFileExists(t, lock)
-	}
-
-	// One that goes in time is waited for.
-	c := accompany(t, `
-import os, sys, time
-fd = os.open(sys.argv[1], os.O_CREAT|os.O_EXCL|os.O_WRONLY, 0o600)
-os.write(fd, b"%d:%d\n" % (os.getpid(), time.time() * 1000)); os.close(fd)
-print("ready", flush=True)
-time.sleep(0.15)
-os.unlink(sys.argv[1])
-sys.stdin.read()
-`, lock)
-	require.NoError(t, put(w.in("append"), message("waited")+"\n"))
-	c.end()
+	require.NoError(t, os.WriteFile(lock, fmt.Appendf(nil, "%d:1700000000000\n", dead.Process.Pid), 0o600))
+	require.NoError(t, put(w.in("append"), message("x")+"\n"))
+	require.NoFileExists(t, lock)
+	shell(t, `echo "$$:$(date +%s000)" > "$1"; (sleep 0.15; rm "$1") & echo "$3" > "$2"; wait`, lock, w.in("append"), message("waited"))
 }
 
 // throughTheMount appends lines to append; a line that is refused as busy was not written, and is tried
@@ -213,7 +287,9 @@ for i in range(lines):
     line = ('{"type":"custom","customType":"x","id":"%s-%d","data":"%s"}\n' % (who, i, "x" * (i * 41 % 3000))).encode()
     while True:
         try:
-            assert os.write(fd, line) == len(line)
+            half = i * 13 % len(line)
+            for part in (line[:half], line[half:]):
+                if part: assert os.write(fd, part) == len(part)
             break
         except OSError as e:
             if e.errno != errno.EBUSY: raise
@@ -265,21 +341,26 @@ func socketOf(path string) string {
 	return fmt.Sprintf("%016x%016x", hash(0x4f4d502d4c4f434b), hash(0x50492d46494c454c))
 }
 
-// TestTwoMountsAndAClient: two daemons and a process that follows the outer lock, as newer clients do, append 2,000 lines each
-// to one session at once; all are there, whole, once. Package dir does it with the lock file.
+// TestTwoMountsAndAClient: four programs in one mount, one in another, and one that follows the outer lock, as newer clients
+// do, append to one session at once; all lines are there, whole, once, and each of ours hangs under the one before. Package
+// dir does it with the lock file.
 func TestTwoMountsAndAClient(t *testing.T) {
 	lines := sized(2_000, 100)
 	w := newWriting(t)
 	other := mountForTest(t, w.dir)
 	before := w.raw("s")
 	var all sync.WaitGroup
-	for who, args := range map[string][]string{
-		"one":    {throughTheMount, w.in("append")},
-		"two":    {throughTheMount, other.session("s", "append")},
-		"client": {followsTheGate, w.path("s.jsonl")},
-	} {
+	want := map[string]int{"one": lines, "two": lines, "client": lines, "three": lines / 4, "four": lines / 4, "five": lines / 4}
+	for who, lines := range want {
+		program, file := throughTheMount, w.in("append")
+		switch who {
+		case "two":
+			file = other.session("s", "append")
+		case "client":
+			program, file = followsTheGate, w.path("s.jsonl")
+		}
 		all.Go(func() {
-			out, problems, err := tool(t, "python3", "-c", args[0], args[1], who, fmt.Sprint(lines), socketOf(w.path(".s.jsonl.lock.os")))
+			out, problems, err := tool(t, "python3", "-c", program, file, who, fmt.Sprint(lines), socketOf(w.path(".s.jsonl.lock.os")))
 			if err != nil || !strings.HasPrefix(out, "done") {
 				t.Errorf("%s: %v\n%s", who, err, problems)
 			}
@@ -288,16 +369,19 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	}
 	all.Wait()
 	require.False(t, t.Failed())
-	added := w.added(before)
-	require.Len(t, added, 3*lines)
-	next := map[string]int{}
-	for _, r := range added {
+	next, last := map[string]int{}, "e3"
+	for _, r := range w.added(before) {
 		who, _, _ := strings.Cut(r.ID, "-")
 		require.Equal(t, fmt.Sprintf("%s-%d", who, next[who]), r.ID, "in order, once")
+		if who != "client" {
+			require.Equal(t, last, r.parent(), "each hangs under the one before")
+		}
 		next[who]++
+		last = r.ID
 	}
-	require.Equal(t, map[string]int{"one": lines, "two": lines, "client": lines}, next)
-	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")))
+	require.Equal(t, want, next)
+	require.Equal(t, "entries/"+last+".json", w.leaf())
+	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no lock is left")
 	require.Equal(t, names(t, w.in("entries")), names(t, other.session("s", "entries")))
 	require.Empty(t, w.read("problems.jsonl"))
 }
