@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,81 +84,65 @@ func TestLeafByTools(t *testing.T) {
 	w.wellRead()
 }
 
-// targets are forms in which an entry can be named; S is the session's directory. Package nodes/layout tests all of them.
-var targets = []string{
-	"e2", "./entries/e2.json", "tree/e0/e1/e2/entry.json", "branches/.by-id/e2", "by-label/two words", "branches/e2/path/000003-user-e2.json",
-	"../../tree/.deep/e2", "S/tree/e0/e1/e2", "../s/entries/e2.json", "/some/other/mount/sessions/p/s/entries/e2.json",
-}
-
+// TestLeafTargets: an entry is named in all forms. What names none fails and changes nothing, whatever replaces leaf. Package
+// nodes/layout has all forms.
 func TestLeafTargets(t *testing.T) {
 	w := newWriting(t)
 	require.NoError(t, put(w.in("labels"), "e2 two words\n"))
+	targets := []string{
+		"e2", "./entries/e2.json", "tree/e0/e1/e2/entry.json", "branches/.by-id/e2", "by-label/two words", "branches/e2/path/000003-user-e2.json", "../../tree/.deep/e2",
+		w.in("tree/e0/e1/e2"), "../s/entries/e2.json", "/some/other/mount/sessions/p/s/entries/e2.json", w.m.path("by-id/s/entries/e2.json"), "../../../by-id/s/branches/e2",
+	}
 	for _, target := range targets {
-		t.Run(target, func(t *testing.T) {
-			require.NoError(t, put(w.in("append"), message("elsewhere")+"\n"))
-			before := w.raw("s")
-			if strings.HasPrefix(target, "S") {
-				target = w.in() + target[1:]
-			}
-			_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
-			require.NoError(t, err, problems)
-			require.Equal(t, "entries/e2.json", w.leaf())
-			requireMoves(t, w.added(before), "e2", 1)
-		})
+		require.NoError(t, put(w.in("append"), message("elsewhere")+"\n"))
+		before := w.raw("s")
+		_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
+		require.NoError(t, err, "%s: %s", target, problems)
+		require.Equal(t, "entries/e2.json", w.leaf(), target)
+		requireMoves(t, w.added(before), "e2", 1)
 	}
-	before := statListing(t, w.dir)
-	for _, target := range []string{"entries/e2.json", "branches/current", w.in("entries/e2.json")} {
+	shell(t, `cd "$1/by-id/s" && ln -sfn "$PWD/entries/e1.json" leaf && ln -sfnr entries/e0.json leaf`, w.m.dir)
+	require.Equal(t, "entries/e0.json", w.leaf())
+	run(t, "ln", "-sfn", w.m.path("by-id/s/tree"), w.in("leaf"))
+	require.Equal(t, "tree", w.leaf())
+	run(t, "ln", "-sfn", "e3", w.in("leaf"))
+	disk := statListing(t, w.dir)
+	for _, target := range []string{"entries/e3.json", "branches/current", w.in("entries/e3.json")} {
 		run(t, "ln", "-sfn", target, w.in("leaf"))
-		require.Equal(t, before, statListing(t, w.dir), "a move to where it is, which takes no lock either")
+		require.Equal(t, disk, statListing(t, w.dir), "a move to where it is, which takes no lock either")
 	}
-	run(t, "ln", "-sfnr", w.in("entries/e1.json"), w.in("leaf"))
-	require.Equal(t, "entries/e1.json", w.leaf())
-}
 
-// TestLeafWrongTargets: a target that is no entry fails, and changes nothing.
-func TestLeafWrongTargets(t *testing.T) {
-	w := newWriting(t)
+	wrong := map[string]error{
+		"nobody": syscall.ENOENT, "tree/e0/nobody/entry.json": syscall.ENOENT, "by-label/nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, "title": syscall.ENOENT,
+		w.m.path("sessions/p/other/entries/nobody.json"): syscall.ENOENT,
+		"entries/e2": syscall.EINVAL, "/": syscall.EINVAL, "..": syscall.EINVAL, "/etc/passwd": syscall.EINVAL, w.m.path(): syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
+	}
 	before := w.raw("s")
-	for target, want := range map[string]error{
-		"nobody": syscall.ENOENT, "nobody.json": syscall.ENOENT, "entries/nobody.json": syscall.ENOENT, "tree/nobody": syscall.ENOENT, "tree/e0/nobody/entry.json": syscall.ENOENT,
-		"branches/nobody": syscall.ENOENT, "branches/.by-id/nobody": syscall.ENOENT, "by-label/nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, "E2": syscall.ENOENT,
-		"entries": syscall.ENOENT, "title": syscall.ENOENT, // as an id
-		"entries/e2": syscall.EINVAL, "entries/e2/x.json": syscall.EINVAL, "/": syscall.EINVAL, "..": syscall.EINVAL, "../e2": syscall.EINVAL, "/etc/passwd": syscall.EINVAL,
-		w.m.path(): syscall.EINVAL, w.m.path("sessions/p/other/entries/nobody.json"): syscall.ENOENT, "entries/../entries/e2.json": syscall.EINVAL, "tree/.deep": syscall.EINVAL,
-		"artifacts/e2": syscall.EINVAL, "branches/e2/path": syscall.EINVAL, ".": syscall.EINVAL, "by-label/a/b": syscall.EINVAL, "tree/entry.json": syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
-	} {
+	for target, want := range wrong {
 		require.NoError(t, unix.Symlink(target, w.in("new")), "%.99s", target)
-		got, err := os.Readlink(w.in("new"))
-		require.NoError(t, err)
-		require.Equal(t, target, got)
 		require.ErrorIs(t, unix.Rename(w.in("new"), w.in("leaf")), want, "%.99s", target)
 		require.Contains(t, w.read("last-error"), "leaf: "+target, "%.99s", target)
+		require.Equal(t, target+"\n", run(t, "readlink", w.in("new")))
 		require.NoError(t, unix.Unlink(w.in("new")))
-		w.unchanged(before, target)
-		require.Equal(t, "entries/e3.json", w.leaf())
 		_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
 		require.Error(t, err, "%.99s", target)
-		require.True(t, containsAny(problems, want.Error(), "No such file or directory", "Invalid argument"), problems)
-		w.unchanged(before, target)
+		require.True(t, containsAny(problems, "No such file or directory", "Invalid argument"), problems)
+		require.Equal(t, "entries/e3.json", w.leaf())
 	}
-	_, err := os.Lstat(w.in("new"))
-	require.ErrorIs(t, err, os.ErrNotExist)
 	run(t, "rm", w.in("leaf"))
 	require.ErrorIs(t, unix.Symlink("nobody", w.in("leaf")), syscall.ENOENT)
 	require.Equal(t, "entries/e3.json", w.leaf(), "a tool that came back with a wrong target: leaf is there again at once")
-	require.ErrorIs(t, unix.Symlink("e2", w.in("leaf")), syscall.EEXIST)
-	require.ErrorIs(t, unix.Symlink("e2", w.in("entries")), syscall.EEXIST)
-	require.ErrorIs(t, unix.Symlink("e2", w.in("entries/x")), syscall.EPERM)
-	require.NoError(t, unix.Symlink("e2", w.in("new")))
+	for name, want := range map[string]error{"leaf": syscall.EEXIST, "entries": syscall.EEXIST, "entries/x": syscall.EPERM, "new": nil} {
+		require.ErrorIs(t, unix.Symlink("e2", w.in(name)), want, name)
+	}
 	require.ErrorIs(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_NOREPLACE), syscall.EEXIST)
 	require.Error(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_EXCHANGE))
-	for _, to := range []string{"other", "title", "entries", "append"} {
+	for _, to := range []string{"other", "title", "entries", "append", "../leaf"} {
 		require.Error(t, unix.Rename(w.in("new"), w.in(to)), to)
 	}
 	require.Error(t, unix.Rename(w.in("leaf"), w.in("other")))
 	require.Error(t, unix.Rename(w.in("leaf"), w.m.path("sessions/p/leaf")))
-	require.Error(t, unix.Rename(w.in("new"), w.m.path("sessions/p/leaf")))
-	w.unchanged(before, "wrong renames")
+	w.unchanged(before, "wrong targets and renames")
 	require.Equal(t, "entries/e3.json", w.leaf())
 	require.NoError(t, unix.Rename(w.in("new"), w.in("leaf")))
 	require.Equal(t, "entries/e2.json", w.leaf())
@@ -165,67 +150,52 @@ func TestLeafWrongTargets(t *testing.T) {
 	require.Equal(t, "entries/e2.json", w.leaf(), "another link of the name that leaf was made under")
 }
 
-// TestLeafIsDurable: after a remount the leaf is where it was put, also before the first entry.
+// TestLeafIsDurable: after a remount the leaf is where it was put, also before the first entry. With -o leaf=memory a move
+// writes nothing, and holds until something is added or the mount ends (package writer, TestMoveLeafInMemory).
 func TestLeafIsDurable(t *testing.T) {
 	w := newWriting(t)
-	run(t, "ln", "-sfn", "e1", w.in("leaf"))
+	inMemory := func(c *mountConfig) { c.options.LeafMemory = true }
+	moves := func(target, leaf, said string) {
+		t.Helper()
+		run(t, "ln", "-sfn", target, w.in("leaf"))
+		require.Equal(t, leaf, w.leaf())
+		require.Equal(t, said+"\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
+	}
+	moves("e1", "entries/e1.json", "one")
 	context := w.read("context.json")
-	require.Equal(t, "one\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
 	w.remount()
 	require.Equal(t, "entries/e1.json", w.leaf())
 	require.Equal(t, context, w.read("context.json"))
-	w.remount(func(c *mountConfig) { c.options.LeafMemory = true })
-	require.Equal(t, "entries/e1.json", w.leaf(), "what is in the file counts")
-
-	w.remount()
 	before := w.raw("s")
-	run(t, "ln", "-sfn", "tree", w.in("leaf"))
+	moves("tree", "tree", "null")
 	requireMoves(t, w.added(before), "", 1)
-	require.Equal(t, "tree", w.leaf())
 	require.Contains(t, names(t, w.in()), "leaf")
-	require.Equal(t, "0\n", run(t, "jq", ".messages|length", w.in("context.json")))
-	w.remount()
-	require.Equal(t, "tree", w.leaf())
+
+	w.remount(inMemory)
+	require.Equal(t, "tree", w.leaf(), "what is in the file counts")
 	before = w.raw("s")
 	for _, target := range []string{"tree", "./tree/", w.in("tree")} {
-		run(t, "ln", "-sfn", target, w.in("leaf"))
-		w.unchanged(before, "a move to where it is")
+		moves(target, "tree", "null")
 	}
+	for _, tool := range []string{"busybox ln", "rsync -l", "mv -T"} {
+		shell(t, linkers[tool], w.in(), "e2", t.TempDir())
+		require.Equal(t, "entries/e2.json", w.leaf())
+		moves("e1", "entries/e1.json", "one")
+	}
+	w.unchanged(before, "moves in memory, and to where it is")
+	ask(t, w.in("append"), message("x"))
+	require.Equal(t, "e1", w.added(before)[0].parent())
+	require.Len(t, w.added(before), 1)
+	moves("tree", "tree", "null")
+	w.remount()
+	require.NotEqual(t, "tree", w.leaf(), "memory ends with the mount")
+	moves("tree", "tree", "null")
 	id := ask(t, w.in("append"), message("a new root"))
-	require.Nil(t, w.added(before)[0].ParentID)
 	require.Contains(t, names(t, w.in("tree")), id)
 	run(t, "rm", w.in("leaf"))
 	run(t, "ln", "-s", "tree/e0/e3", w.in("leaf"))
 	require.Equal(t, "entries/e3.json", w.leaf())
 	w.wellRead()
-}
-
-// TestLeafInMemory: with -o leaf=memory a move writes nothing and holds until something is added.
-func TestLeafInMemory(t *testing.T) {
-	w := newWriting(t, func(c *mountConfig) { c.options.LeafMemory = true })
-	before := w.raw("s")
-	for _, script := range []string{linkers["ln -sfn"], linkers["busybox ln"], linkers["rsync -l"], linkers["mv -T"]} {
-		for _, target := range []string{"e1", "e2"} {
-			shell(t, script, w.in(), target, t.TempDir())
-			require.Equal(t, "entries/"+target+".json", w.leaf())
-		}
-	}
-	run(t, "ln", "-sfn", "e1", w.in("leaf"))
-	require.Equal(t, "one\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
-	w.unchanged(before, "moves in memory")
-	ask(t, w.in("append"), message("x"))
-	added := w.added(before)
-	require.Len(t, added, 1)
-	require.Equal(t, "e1", added[0].parent())
-	before = w.raw("s")
-	run(t, "ln", "-sfn", "tree", w.in("leaf"))
-	require.Equal(t, "tree", w.leaf())
-	w.unchanged(before, "a move in memory")
-	ask(t, w.in("append"), message("x"))
-	require.Nil(t, w.added(before)[0].ParentID)
-	run(t, "ln", "-sfn", "e2", w.in("leaf"))
-	w.remount()
-	require.NotEqual(t, "entries/e2.json", w.leaf(), "memory ends with the mount")
 }
 
 // TestLeafRemoved: removing leaf records nothing. It is away for a moment, in which branches/current stays, and
