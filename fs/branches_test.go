@@ -40,12 +40,16 @@ func TestBranches(t *testing.T) {
 // TestBranchesFollow: what is appended, moved or labelled shows in the very next look.
 func TestBranchesFollow(t *testing.T) {
 	w := newWriting(t)
-	for range 20 {
-		id := ask(t, w.in("append"), message("next"))
+	for n := range 20 {
+		text := fmt.Sprint("next ", n)
+		id := ask(t, w.in("append"), message(text))
 		require.Equal(t, ".by-id/"+id+"\n", run(t, "readlink", w.in("branches/current")))
 		require.Equal(t, id, names(t, w.in("branches"))[2])
 		require.Contains(t, w.read("branches.tsv"), id+"\t")
 		require.True(t, strings.HasSuffix(w.read("branches/current/entries.jsonl"), w.read("leaf")))
+		require.Equal(t, w.read("leaf"), w.read("entries", id+".json"))
+		require.Equal(t, "entries/"+id+".json", w.leaf())
+		require.Equal(t, text+"\n", shell(t, `cd "$1"; find tree -name "$2" | grep -q . && [ $(stat -c %s context.json) = $(wc -c < context.json) ] && jq -r .messages[-1].content context.json`, w.in(), id))
 	}
 	run(t, "ln", "-sfn", "branches/e2", w.in("leaf"))
 	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))

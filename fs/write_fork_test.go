@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,33 +38,20 @@ func TestFork(t *testing.T) {
 	require.Len(t, names(t, w.m.path("sessions/p")), 2*(1+len(shells)+3))
 }
 
+// checkFork: the session in that directory is a fork of e2. Package writer compares forks with those of the client.
 func (w *writing) checkFork(path, what string) {
 	t := w.t
 	t.Helper()
-	onDisk, err := os.ReadFile(filepath.Join(w.dir, path+".jsonl"))
-	require.NoError(t, err)
-	inMount, err := os.ReadFile(w.m.path(path + ".jsonl"))
-	require.NoError(t, err)
-	require.Equal(t, string(onDisk), string(inMount), what)
-	info, err := os.Stat(filepath.Join(w.dir, path+".jsonl"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	list := records(t, string(onDisk))
+	onDisk, dir := string(read(t, filepath.Join(w.dir, path+".jsonl"))), w.m.path(path)
+	require.Equal(t, onDisk, string(read(t, dir+".jsonl")), what)
+	require.Equal(t, "600\n", run(t, "stat", "-c", "%a", filepath.Join(w.dir, path+".jsonl")))
+	list := records(t, onDisk)
 	require.Equal(t, []any{"session", 3, w.path("s.jsonl"), "/home/dev/project"}, []any{list[0].Type, list[0].Version, list[0].ParentSession, list[0].CWD})
 	require.Contains(t, path, list[0].ID)
-	lines := strings.SplitAfter(string(onDisk), "\n")
-	require.Equal(t, writtenEntries[:3], lines[1:4], "the entries as they are")
-	dir := w.m.path(path)
-	labels, err := os.ReadFile(filepath.Join(dir, "labels"))
-	require.NoError(t, err)
-	require.Equal(t, "e1\ton the path\ne0\troot\n", string(labels), what)
-	require.Equal(t, []string{"label", "label"}, []string{list[4].Type, list[5].Type})
+	require.Equal(t, writtenEntries[:3], strings.SplitAfter(onDisk, "\n")[1:4], "the entries as they are")
+	require.Equal(t, "e1\ton the path\ne0\troot\n", string(read(t, dir+"/labels")), what)
 	require.Len(t, list, 6)
-	require.Equal(t, "e2", list[4].parent())
-	require.Equal(t, list[4].ID, list[5].parent())
-	problems, err := os.ReadFile(filepath.Join(dir, "problems.jsonl"))
-	require.NoError(t, err)
-	require.Empty(t, string(problems))
-	id := ask(t, filepath.Join(dir, "append"), message("in the fork"))
-	require.Equal(t, list[5].ID+"\n", run(t, "jq", "-r", ".parentId", filepath.Join(dir, "entries", id+".json")))
+	require.Empty(t, string(read(t, dir+"/problems.jsonl")))
+	id := ask(t, dir+"/append", message("in the fork"))
+	require.Equal(t, list[5].ID+"\n", run(t, "jq", "-r", ".parentId", dir+"/entries/"+id+".json"))
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // Writing to title (docs/design.md section 2).
@@ -36,61 +35,59 @@ var titles = []struct{ script, want string }{
 	{`head -c 4096 /dev/zero | tr '\0' x > "$1"; echo last > "$1"`, "last\n"},
 }
 
-// TestTitle: in a file without a slot the title is in the header, which is rewritten atomically.
+// TestTitle: what is written to title is what it is then, in each kind of file. A title in the header is a rewrite in which
+// nothing else changes; a slot is overwritten in place, and a title_change entry appended. Package writer has the cases.
 func TestTitle(t *testing.T) {
-	w := newWriting(t)
-	require.NoError(t, os.Chmod(w.path("s.jsonl"), 0o640))
-	if os.Geteuid() == 0 {
-		require.NoError(t, os.Chown(w.path("s.jsonl"), 4321, 1234))
-	}
-	var was, is unix.Stat_t
-	entries := strings.Join(writtenEntries, "")
-	require.Empty(t, w.read("title"))
-	last := ""
-	for _, c := range titles {
-		before := w.raw("s")
-		require.NoError(t, unix.Stat(w.path("s.jsonl"), &was))
-		shell(t, c.script, w.in("title"))
-		require.Equal(t, c.want, w.read("title"), c.script)
-		require.NoError(t, unix.Stat(w.path("s.jsonl"), &is))
-		info, err := os.Stat(w.in("title"))
-		require.NoError(t, err)
-		require.EqualValues(t, len(c.want), info.Size(), c.script)
-		head, rest, _ := strings.Cut(w.raw("s"), "\n")
-		require.Equal(t, entries, rest, "nothing but the header changes")
-		h := records(t, head+"\n")[0]
-		require.Equal(t, strings.TrimSuffix(c.want, "\n"), h.Title, c.script)
-		require.Equal(t, c.want == "", !strings.Contains(head, "title"), head)
-		require.Equal(t, []uint32{was.Mode, was.Uid, was.Gid}, []uint32{is.Mode, is.Uid, is.Gid}, "mode and owner are kept")
-		if c.want == last {
-			w.unchanged(before, c.script)
-			require.Equal(t, was.Ino, is.Ino, "nothing is written for the same title")
-		} else {
-			require.NotEqual(t, before, w.raw("s"))
+	for kind, first := range map[string]string{"header": header("s"), "slot": slot("") + header("s")} {
+		w := newWriting(t)
+		w.write("s", first, strings.Join(writtenEntries, ""))
+		require.NoError(t, os.Chmod(w.path("s.jsonl"), 0o640))
+		if os.Geteuid() == 0 {
+			require.NoError(t, os.Chown(w.path("s.jsonl"), 4321, 1234))
 		}
-		last = c.want
-		require.Equal(t, "entries/e3.json", w.leaf())
+		stat := func(format string) string { return run(t, "stat", "-c", format, w.path("s.jsonl")) }
+		require.Empty(t, w.read("title"))
+		for last, titles := "", titles; len(titles) > 0; last, titles = titles[0].want, titles[1:] {
+			script, want := titles[0].script, titles[0].want
+			before, inode, mode := w.raw("s"), stat("%i"), stat("%a %u %g")
+			shell(t, script, w.in("title"))
+			require.Equal(t, want, w.read("title"), script)
+			require.Equal(t, fmt.Sprintln(len(want)), run(t, "stat", "-c", "%s", w.in("title")), script)
+			require.Equal(t, mode, stat("%a %u %g"), "mode and owner are kept")
+			now := w.raw("s")
+			if want == last {
+				require.Equal(t, before, now, "%s: nothing is written for the same title", script)
+				require.Equal(t, inode, stat("%i"))
+				continue
+			}
+			head := records(t, now)[0]
+			require.Equal(t, strings.TrimSuffix(want, "\n"), head.Title, script)
+			if kind == "header" {
+				require.Equal(t, strings.SplitN(before, "\n", 2)[1], strings.SplitN(now, "\n", 2)[1], "nothing but the header changes")
+				require.Equal(t, want == "", !strings.Contains(strings.SplitN(now, "\n", 2)[0], "title"))
+				require.Equal(t, "entries/e3.json", w.leaf())
+				continue
+			}
+			require.Equal(t, inode, stat("%i"), "in place")
+			require.Equal(t, before[256:], now[256:len(before)], "nothing but the slot changes")
+			added := records(t, now[len(before):])
+			change := added[len(added)-1]
+			require.Equal(t, []string{"title_change", strings.TrimSuffix(want, "\n"), "user"}, []string{change.Type, change.Title, change.Source})
+			require.Equal(t, "entries/"+change.ID+".json", w.leaf())
+		}
+		w.refusesTitles()
+		require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no temporary file is left")
+		require.Empty(t, w.read("problems.jsonl"))
 	}
-	w.refusesLongTitle()
-	w.refusesTwoLines()
-	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no temporary file is left")
-	w.wellRead()
 }
 
-func (w *writing) refusesLongTitle() {
-	w.t.Helper()
-	before := w.raw("s")
-	require.ErrorIs(w.t, put(w.in("title"), strings.Repeat("x", 4097)+"\n"), syscall.EINVAL)
-	require.Contains(w.t, w.read("last-error"), "title: ")
-	require.Contains(w.t, w.read("last-error"), "at most 4096 bytes")
-	w.unchanged(before, "a long title")
-}
-
-// refusesTwoLines: a title is one line. Of two in one write none takes effect; where they come in two, the second is
-// refused. The scripts hand both lines on at once; bash's own printf writes each by itself.
-func (w *writing) refusesTwoLines() {
+// refusesTitles: a title is one line of at most 4 KiB. Of two lines in one write none takes effect; where they come in two,
+// the second is refused. The scripts hand both lines on at once; bash's own printf writes each by itself.
+func (w *writing) refusesTitles() {
 	w.t.Helper()
 	before, title := w.raw("s"), w.read("title")
+	require.ErrorIs(w.t, put(w.in("title"), strings.Repeat("x", 4097)+"\n"), syscall.EINVAL)
+	require.Regexp(w.t, `title: .*at most 4096 bytes`, w.read("last-error"))
 	for _, script := range []string{
 		`env printf 'one\ntwo\n' | cat > "$1"`, `env printf 'one\ntwo' | cat >> "$1"`, `env printf 'one\n\n' | tee -a "$1" > /dev/null`, `env printf '\n\n' | dd of="$1" status=none`,
 		`python3 -c 'import sys; f = open(sys.argv[1], "r+"); f.write("one\ntwo\n"); f.close()' "$1"`,
@@ -99,19 +96,18 @@ func (w *writing) refusesTwoLines() {
 		require.Error(w.t, err, script)
 		require.Contains(w.t, problems, "Invalid argument", script)
 		require.Regexp(w.t, `Z title: line 2: not a valid entry: expected one line, found more than one \(0 applied\) \(invalid argument\)\n$`, w.read("last-error"), script)
-		w.unchanged(before, script)
-		require.Equal(w.t, title, w.read("title"))
 	}
+	w.unchanged(before, "refused titles")
+	require.Equal(w.t, title, w.read("title"))
 	for _, sh := range shells {
-		require.NoError(w.t, put(w.in("title"), "x\n"))
-		require.Empty(w.t, w.read("last-error"), "gone with the next success")
 		_, problems, err := inShell(w.t, sh, `exec 3> "$1"; echo first >&3 && echo second >&3`, w.in("title"))
 		require.Error(w.t, err, sh)
 		require.True(w.t, containsAny(problems, saysInvalid(sh, "echo")...), "%s: %s", sh, problems)
 		require.Equal(w.t, "first\n", w.read("title"))
 		require.Contains(w.t, w.read("last-error"), "title: line 2: not a valid entry: expected one line, found more than one (1 applied) ")
+		require.NoError(w.t, put(w.in("title"), "x\n"))
+		require.Empty(w.t, w.read("last-error"), "gone with the next success")
 	}
-	require.NoError(w.t, put(w.in("title"), title))
 }
 
 // TestTitleCanBeWrittenBack: what reading title gives is one line of text, and written back it changes nothing.
@@ -131,33 +127,4 @@ func TestTitleCanBeWrittenBack(t *testing.T) {
 		shell(t, `cat "$1" > "$2"; cat "$2" > "$1"; cp "$2" "$1"; dd if="$2" of="$1" bs=5 status=none; printf %s "$(cat "$2")" > "$1"`, w.in("title"), tempFile(t, ""))
 		w.unchanged(before, title)
 	}
-}
-
-// TestTitleSlot: a slot is overwritten in place, and a title_change entry appended.
-func TestTitleSlot(t *testing.T) {
-	w := newWriting(t)
-	w.write("s", slot("old"), header("s"), strings.Join(writtenEntries, ""))
-	require.Equal(t, "old\n", w.read("title"))
-	var was, is unix.Stat_t
-	require.NoError(t, unix.Stat(w.path("s.jsonl"), &was))
-	for _, title := range []string{"My title", "My title", "", strings.Repeat("ü", 299) + "x"} {
-		before, same := w.raw("s"), w.read("title") == title+"\n"
-		require.NoError(t, put(w.in("title"), title+"\n"))
-		now := w.raw("s")
-		require.NoError(t, unix.Stat(w.path("s.jsonl"), &is))
-		require.Equal(t, was.Ino, is.Ino, "in place")
-		require.Equal(t, before[256:], now[256:len(before)], "nothing but the slot changes")
-		if same {
-			require.Equal(t, before, now)
-			continue
-		}
-		added := records(t, now[len(before):])
-		change := added[len(added)-1]
-		require.Equal(t, []string{"title_change", title, "user"}, []string{change.Type, change.Title, change.Source})
-		require.Equal(t, "entries/"+change.ID+".json", w.leaf())
-		require.Equal(t, strings.TrimSuffix(w.read("title"), "\n"), records(t, now[:256])[0].Title)
-	}
-	require.Regexp(t, `^ü+\n$`, w.read("title"), "cut at a code point")
-	require.Empty(t, w.read("problems.jsonl"))
-	require.Len(t, names(t, w.in("entries")), len(records(t, w.raw("s")))-2)
 }
