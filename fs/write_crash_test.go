@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,30 +30,28 @@ func crashes(t testing.TB) int {
 	return sized(50, 10)
 }
 
-// crashWriter appends, branches and labels until the mount is gone. Into its record it writes what it is
-// about to do, and "ok" when that was acknowledged.
+// crashWriter appends, branches and labels until the mount is gone. Into its record it writes what the lines that it is about
+// to make say (summary), and "ok" when they were acknowledged.
 const crashWriter = `
 import json, os, random, sys
 d, record, round = sys.argv[1], open(sys.argv[2], "a"), sys.argv[3]
 rnd = random.Random(int(round))
-def note(*what):
+def note(what):
     record.write(json.dumps(what) + "\n"); record.flush()
 ids, n = [i[:-5] for i in os.listdir(d + "/entries")], 0
 fd = os.open(d + "/append", os.O_RDWR)
 def leaf():
     target = os.readlink(d + "/leaf")
-    return None if target == "tree" else target[8:-5]
+    return "null" if target == "tree" else target[8:-5]
 try:
     at = leaf()
-    note("start", at)
     while True:
         n += 1
         kind = rnd.choice(["append"] * 5 + ["leaf"] * 2 + ["label"] * 2 + ["reset", "batch"])
-        new = []
         if kind in ("append", "batch"):
             new = ["r%s-%d-%d" % (round, n, i) for i in range(1 if kind == "append" else 4)]
             size = rnd.choice([10, 300, 5000, 20000, 200000])
-            note("append", new, at, size)
+            note(["custom %s under %s size %d" % (id, under, size) for id, under in zip(new, [at] + new)])
             text = "".join('{"type":"custom","customType":"t","id":"%s","data":"%s"}\n' % (i, "x" * size) for i in new).encode()
             assert os.write(fd, text) == len(text)
             note("ok")
@@ -61,87 +60,60 @@ try:
             at = new[-1]
         elif kind == "label":
             target, label = rnd.choice(ids), "L%s-%d" % (round, n)
-            note("label", target, label, at)
+            note(["label %s of %s under %s" % (label, target, at)])
             with open(d + "/labels", "w", buffering=1) as f: f.write("%s %s\n" % (target, label))
             note("ok")
             at = leaf()
         else:
-            target = rnd.choice(ids) if kind == "leaf" else None
+            target = rnd.choice(ids) if kind == "leaf" else "null"
             if target == at: continue
-            note("leaf", target)
-            os.symlink("entries/%s.json" % target if target else "tree", d + "/tmp")
+            note(["leaf " + target])
+            os.symlink("tree" if target == "null" else "entries/%s.json" % target, d + "/tmp")
             os.replace(d + "/tmp", d + "/leaf")
             note("ok")
             at = target
 except OSError as e:
-    note("gone", str(e))
+    pass
 `
 
-// crashRound is what a round's record says.
-type crashRound struct {
-	start    any
-	acked    []crashWrite
-	inFlight *crashWrite
-}
-
-// crashWrite is one write: what it should leave in the file.
-type crashWrite struct {
-	what  string
-	lines []string // a summary of each line, as summary makes
-}
-
-// parseRecord reads the record of a round.
-func parseRecord(t testing.TB, text string) (r crashRound) {
+// parseRecord reads the record of a round: what the lines of each write that was acknowledged say, and of the one in flight.
+func parseRecord(t testing.TB, text string) (acked [][]string, inFlight []string) {
 	t.Helper()
-	text1 := func(v any) string { return fmt.Sprint(v) }
 	for line := range strings.Lines(text) {
-		var f []any
-		require.NoError(t, json.Unmarshal([]byte(line), &f), "%q", line)
-		switch f[0] {
-		case "start":
-			r.start = f[1]
-		case "ok":
-			r.acked = append(r.acked, *r.inFlight)
-			r.inFlight = nil
-		case "append":
-			w := crashWrite{what: "append"}
-			parent := f[2]
-			for _, id := range f[1].([]any) {
-				w.lines = append(w.lines, fmt.Sprintf("custom %v under %v size %v", id, parent, f[3]))
-				parent = id
-			}
-			r.inFlight = &w
-		case "label":
-			r.inFlight = &crashWrite{"label", []string{fmt.Sprintf("label %v of %v under %v", f[2], f[1], text1(f[3]))}}
-		case "leaf":
-			r.inFlight = &crashWrite{"leaf", []string{fmt.Sprintf("leaf %v", f[1])}}
+		if line == "\"ok\"\n" {
+			acked, inFlight = append(acked, inFlight), nil
+			continue
 		}
+		require.NoError(t, json.Unmarshal([]byte(line), &inFlight), "%q", line)
 	}
-	return r
+	return acked, inFlight
 }
 
 // summary is what a line says, or "" for one that cannot be read.
 func summary(line string) string {
 	var e struct {
-		Type, CustomType, ID, TargetID string
-		ParentID, Label                any
-		Data                           any
+		Type, CustomType, ID, TargetID, Label string
+		ParentID                              *string
+		Data                                  any
 	}
 	if json.Unmarshal([]byte(line), &e) != nil {
 		return ""
 	}
+	parent := record{ParentID: e.ParentID}.parent()
+	if e.ParentID == nil {
+		parent = "null"
+	}
 	data, _ := e.Data.(string)
 	switch {
 	case e.CustomType == "sessionfs/leaf":
-		target := e.Data.(map[string]any)["targetId"]
-		if target != e.ParentID {
+		if target := e.Data.(map[string]any)["targetId"]; target != nil && target != parent || target == nil && parent != "null" {
 			return "a wrong parent"
 		}
-		return fmt.Sprintf("leaf %v", target)
+		return "leaf " + parent
 	case e.Type == "custom":
-		return fmt.Sprintf("custom %v under %v size %d", e.ID, e.ParentID, len(data))
+		return fmt.Sprintf("custom %s under %s size %d", e.ID, parent, len(data))
 	case e.Type == "label":
-		return fmt.Sprintf("label %v of %v under %v", e.Label, e.TargetID, e.ParentID)
+		return fmt.Sprintf("label %s of %s under %s", e.Label, e.TargetID, parent)
 	}
 	return "another line"
 }
@@ -167,23 +139,20 @@ func TestCrashes(t *testing.T) {
 		c.Stderr = os.Stderr
 		require.NoError(t, c.Start())
 		// The kill comes at once or, in every second round, when the writer is well on its way, however slow the machine.
-		begun := []string{"start", "ok"}[round%2]
 		require.Eventually(t, func() bool {
 			text, _ := os.ReadFile(record)
-			return strings.Count(string(text), strconv.Quote(begun)) > 2*(round%2)
+			return strings.Count(string(text), "\n") > 5*(round%2)
 		}, patience, time.Millisecond)
 		time.Sleep(time.Duration(rnd.IntN(60_000)) * time.Microsecond)
 		m.crash()
 		require.NoError(t, c.Wait(), "the writer of round %d", round)
-		text, err := os.ReadFile(record)
-		require.NoError(t, err)
-		r := parseRecord(t, string(text))
+		done, inFlight := parseRecord(t, string(read(t, record)))
 		now := a.raw("s")
 		seen := []string{} // and want: never nil, which Equal tells from empty
 		tail := now[size:]
 		if at := strings.LastIndexByte(tail, '\n') + 1; at < len(tail) {
 			torn++
-			require.NotNil(t, r.inFlight, "round %d: torn, and all was acknowledged", round)
+			require.NotNil(t, inFlight, "round %d: torn, and all was acknowledged", round)
 			tail = tail[:at]
 		}
 		for line := range strings.Lines(tail) {
@@ -193,20 +162,17 @@ func TestCrashes(t *testing.T) {
 				require.Empty(t, seen, "round %d: a torn line among whole ones: %.200q", round, line)
 			}
 		}
-		want := []string{}
-		for _, w := range r.acked {
-			want = append(want, w.lines...)
-		}
+		want := append([]string{}, slices.Concat(done...)...)
 		require.GreaterOrEqual(t, len(seen), len(want), "round %d: acknowledged, and not there", round)
 		require.Equal(t, want, seen[:len(want)], "round %d", round)
 		if more := seen[len(want):]; len(more) > 0 {
-			require.NotNil(t, r.inFlight, "round %d: nobody wrote %q", round, more)
-			require.LessOrEqual(t, len(more), len(r.inFlight.lines), "round %d", round)
-			require.Equal(t, r.inFlight.lines[:len(more)], more, "round %d", round)
-		} else if r.inFlight != nil {
+			require.NotNil(t, inFlight, "round %d: nobody wrote %q", round, more)
+			require.LessOrEqual(t, len(more), len(inFlight), "round %d", round)
+			require.Equal(t, inFlight[:len(more)], more, "round %d", round)
+		} else if inFlight != nil {
 			lost++
 		}
-		acked += len(r.acked)
+		acked += len(done)
 		size = len(now)
 		if round%5 == 0 {
 			checkReadable(t, a)
