@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,6 @@ import (
 // waiter is a process that waits for a file system.
 type waiter struct {
 	t    *testing.T
-	what string
 	cmd  *exec.Cmd
 	out  bytes.Buffer
 	done chan struct{}
@@ -24,95 +24,74 @@ type waiter struct {
 
 func startWaiter(t *testing.T, name string, args ...string) *waiter {
 	t.Helper()
-	w := &waiter{t: t, what: name + " " + strings.Join(args, " "), cmd: exec.Command(name, args...), done: make(chan struct{})}
+	w := &waiter{t: t, cmd: exec.Command(name, args...), done: make(chan struct{})}
 	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.out
 	require.NoError(t, w.cmd.Start())
-	w.wait()
-	return w
-}
-
-func (w *waiter) wait() {
 	go func() {
 		defer close(w.done)
 		_ = w.cmd.Wait()
 	}()
-	w.t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	return w
 }
 
 // blocked waits until the process waits in a system call for the answer of a FUSE server.
 func (w *waiter) blocked() {
 	w.t.Helper()
-	for range int(patience / (5 * time.Millisecond)) {
+	require.Eventually(w.t, func() bool {
 		where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", w.cmd.Process.Pid))
-		if strings.Contains(string(where), "request_wait") {
-			return
-		}
-		select {
-		case <-w.done:
-			w.t.Fatalf("%s has ended: %s", w.what, w.out.String())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	w.t.Fatalf("%s does not wait for the mount", w.what)
-}
-
-// killed kills the process; it must be gone soon.
-func (w *waiter) killed(with syscall.Signal) {
-	w.t.Helper()
-	require.NoError(w.t, w.cmd.Process.Signal(with))
-	w.ends(with)
-}
-
-func (w *waiter) ends(after syscall.Signal) {
-	w.t.Helper()
-	select {
-	case <-w.done:
-	case <-time.After(patience):
-		w.t.Fatalf("%s is still there after %s", w.what, after)
-	}
+		return strings.Contains(string(where), "request_wait")
+	}, patience, 5*time.Millisecond, "%s does not wait for the mount: %s", w.cmd, &w.out)
 }
 
 // soon is how long a program that is killed may take to be gone, on a busy machine. What it waits for takes several times
 // as long.
 const soon = 2 * time.Second
 
+// killed kills the process; it must be gone soon.
+func (w *waiter) killed(with syscall.Signal) {
+	w.t.Helper()
+	require.NoError(w.t, w.cmd.Process.Signal(with))
+	select {
+	case <-w.done:
+	case <-time.After(soon):
+		w.t.Fatalf("%s is still there after %s", w.cmd, with)
+	}
+}
+
 // TestKilledReaders: whoever waits for long work of the daemon can be killed, also if the daemon does it for somebody else.
 func TestKilledReaders(t *testing.T) {
 	a := newAgent(t)
-	var long strings.Builder
-	long.WriteString(header("x"))
-	for i := range 2000 {
-		parent := ""
-		if i > 0 {
-			parent = fmt.Sprint("e", i-1)
-		}
-		long.WriteString(entry(i, fmt.Sprint("e", i), parent, strings.Repeat("text ", 4000)))
+	lines := []string{header("x")}
+	for n := range 2000 {
+		lines = append(lines, entry(n, entryID(n), before(n, n-1), strings.Repeat("text ", 4000)))
 	}
-	a.write("x", long.String())
+	a.write("x", lines...)
 	for i := range 400 {
 		a.write(fmt.Sprint("s", i), header(fmt.Sprint("s", i)))
 	}
-	kill := func(w *waiter) {
-		t.Helper()
-		w.blocked()
-		time.Sleep(50 * time.Millisecond)
-		at := time.Now()
-		w.killed(syscall.SIGKILL)
-		require.Less(t, time.Since(at), soon, w.what)
-	}
-	for _, indexed := range []bool{false, true} {
+	quick := filepath.Join(a.dir, "quick")
+	for indexed, files := range map[bool][]string{
+		false: {"context.json", "leaf", "labels", "transcript.md", "header.json"},
+		true:  {"context.json", "transcript.md", "usage.json", "secrets.jsonl", "search/y/results.tsv", "branches/current/transcript.md"},
+	} {
 		m := mountForTest(t, newLoopback(t, a.dir, slow).dir)
 		commands := [][]string{{"cat", m.path("index.jsonl")}, {"ls", m.path("recent")}, {"cat", m.path("usage.jsonl")}, {"cat", m.path("search/x/results.tsv")}}
+		for _, f := range files {
+			commands = append(commands, []string{"cat", m.session("x", f)})
+		}
 		if indexed {
+			require.NoError(t, os.WriteFile(quick, nil, 0o600))
 			run(t, "cat", m.session("x", "header.json"))
-			for _, f := range []string{"context.json", "transcript.md", "usage.json", "secrets.jsonl", "search/y/results.tsv", "branches/current/transcript.md"} {
-				commands = append(commands, []string{"cat", m.session("x", f)})
-			}
+			require.NoError(t, os.Remove(quick))
 		} else {
-			for _, f := range []string{"context.json", "leaf", "labels"} {
-				commands = append(commands, []string{"stat", "-L", m.session("x", f)})
-			}
-			commands = append(commands, []string{"ls", m.session("x", "entries")}, []string{"cat", m.session("x", "header.json")})
+			commands = append(commands, []string{"ls", m.session("x", "entries")}, []string{"stat", "-L", m.session("x", "context.json")})
+		}
+		kill := func(w *waiter) {
+			t.Helper()
+			w.blocked()
+			time.Sleep(50 * time.Millisecond)
+			w.killed(syscall.SIGKILL)
 		}
 		for _, c := range commands {
 			kill(startWaiter(t, c[0], c[1:]...))
