@@ -80,65 +80,34 @@ func ParseLabelLine(line string) (id, label string, err error) {
 	return id, label, err
 }
 
-// unescapeLabelField undoes the escapes of one field.
+// unescapeLabelField undoes the escapes of one field. Two surrogates become one character, so that each text has one form
+// only.
 func unescapeLabelField(field string) (string, error) {
-	if strings.IndexByte(field, '\\') < 0 {
-		return string(rawjson.AppendUTF8(nil, []byte(field))), nil
-	}
-	var out []byte
-	for len(field) > 0 {
-		plain, rest, found := strings.Cut(field, `\`)
-		out = rawjson.AppendUTF8(out, []byte(plain))
-		if !found {
-			break
-		}
-		n := 1
-		switch {
-		case strings.HasPrefix(rest, `\`):
-			out = append(out, '\\')
-		case strings.HasPrefix(rest, "t"):
-			out = append(out, '\t')
-		case strings.HasPrefix(rest, "n"):
-			out = append(out, '\n')
-		case strings.HasPrefix(rest, "r"):
-			out = append(out, '\r')
-		case isEscaped(rest):
-			out = rawjson.AppendCodePoint(out, rawjson.Hex4([]byte(rest[1:5])))
-			n = 5
-		default:
+	for _, rest, found := strings.Cut(field, `\`); found; {
+		n := labelEscape(rest)
+		if n == 0 {
 			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX \u00XX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
 		}
-		field = rest[n:]
+		_, rest, found = strings.Cut(rest[n:], `\`)
 	}
-	return string(joinSurrogates(out)), nil
+	return string(rawjson.AppendDecoded(nil, []byte(field))), nil
 }
 
-// isEscaped reports whether text begins with uXXXX for a surrogate or a control character.
-func isEscaped(text string) bool {
-	if len(text) < 5 || text[0] != 'u' {
-		return false
+// labelEscape returns the length of what is escaped by a backslash before text: a backslash, a tab, a line break, or uXXXX
+// for a surrogate or a control character; 0 for anything else.
+func labelEscape(text string) int {
+	switch {
+	case text == "":
+		return 0
+	case strings.IndexByte(`\tnr`, text[0]) >= 0:
+		return 1
 	}
-	for _, c := range []byte(text[1:5]) {
-		if rawjson.HexDigit(c) < 0 {
-			return false
-		}
+	if n, st := rawjson.EscapeLen([]byte(`\` + text[:min(len(text), 5)])); st != rawjson.OK || n != len(`\uXXXX`) {
+		return 0
 	}
 	unit := rawjson.Hex4([]byte(text[1:5]))
-	return names.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit)
-}
-
-// joinSurrogates combines adjacent lone surrogates that form a pair, so that each text has one form only.
-func joinSurrogates(text []byte) []byte {
-	out := text[:0]
-	for len(text) > 0 {
-		r, n := rawjson.DecodeRune(text)
-		if rawjson.IsHighSurrogate(r) && len(text) > n {
-			if low, m := rawjson.DecodeRune(text[n:]); rawjson.IsLowSurrogate(low) {
-				r, n = 0x10000+(r-0xD800)<<10+(low-0xDC00), n+m
-			}
-		}
-		out = rawjson.AppendCodePoint(out, r)
-		text = text[n:]
+	if names.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit) {
+		return len(`uXXXX`)
 	}
-	return out
+	return 0
 }
