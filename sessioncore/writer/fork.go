@@ -56,30 +56,19 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	return w.create(ctx, path.Dir(s.Name()), content, w.waits(s))
 }
 
-// waits reports whether a session is only in memory; then its forks are too.
-func (w *Writer) waits(s *sessioncore.Session) bool {
-	return w.opts.Waiting.Has(s.Name())
-}
-
 // fork returns the content of a fork of the session in the file parent, except for its id and time.
 func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncore.Entry) (newFile, error) {
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return newFile{}, err
 	}
-	route := newForkPath(snap, leaf)
-	b := w.emptyBatch(snap)
-	for _, e := range route.kept {
-		id, _ := snap.ID(e)
-		b.ids[id] = batchLine{}
-	}
+	route := &forkPath{snap, snap.Path(leaf)}
 	file := newFile{
 		dialect: snap.Dialect(), form: snap.TimeForm(),
 		cwd: header.Member("cwd"), parent: parent,
 		slot:   slot != nil,
-		labels: b.forkedLabels(route.kept),
+		labels: w.forkedLabels(route),
 		write:  route.write,
-		size:   snap.Stat().Size,
 	}
 	if snap.Dialect() == sessioncore.OMP {
 		file.title, file.titleSource = titleOf(header, slot)
@@ -97,25 +86,24 @@ const directoriesKey = "additionalDirectories"
 var directoriesRules = []fieldRule{{key: directoriesKey, kinds: rawjson.Array, elements: rawjson.String}}
 
 // forkedLabels returns a label entry for each label in effect on the path, as a chain after its last entry.
-func (b *batch) forkedLabels(kept []sessioncore.Entry) []byte {
-	var lines []byte
-	var last *string
+func (w *Writer) forkedLabels(route *forkPath) []byte {
+	b := w.emptyBatch(route.snap)
 	onPath := map[string]bool{}
-	for _, e := range kept {
-		id, _ := b.snap.ID(e)
-		onPath[id] = true
-		last = &id
+	for _, e := range route.all {
+		if !isPointer(b.snap, e) {
+			id, _ := b.snap.ID(e)
+			onPath[id], b.leaf = true, &id
+		}
 	}
 	asInTable := slices.SortedFunc(slices.Values(b.snap.Labels()), func(a, b sessioncore.Label) int { return cmp.Compare(a.Place, b.Place) })
 	for _, l := range asInTable {
 		if onPath[l.Target] {
 			id := b.newID()
-			b.ids[id] = batchLine{}
-			lines = append(lines, b.labelLine(last, id, l.Target, l.Label)...)
-			last = &id
+			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, l.Label)...)
+			b.ids[id], b.leaf = batchLine{}, &id
 		}
 	}
-	return lines
+	return b.lines
 }
 
 // newFile is the content of a new session file.
@@ -130,8 +118,7 @@ type newFile struct {
 	slot        bool // the title goes into a slot
 	// directories are the working directories other than cwd, as JSON; nil if none.
 	directories rawjson.Value
-	write       func(out io.Writer) error
-	size        int64 // about what write writes
+	write       func(out io.Writer) error // its entries; nil if there are none
 	labels      []byte
 }
 
@@ -198,7 +185,7 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (
 		now := w.opts.Now()
 		id := newSessionID(now)
 		name = path.Join(dir, sessionFileName(f.dialect, now, id))
-		err = w.createNamed(name, wait, f.size, func(out io.Writer) error {
+		err = w.createNamed(name, wait, f.write != nil, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
 		})
 		if !errors.Is(err, fs.ErrExist) {

@@ -2,39 +2,26 @@ package writer
 
 import (
 	"io"
+	"slices"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// forkPath is the path to a fork's leaf, and the part of it that the fork keeps.
+// forkPath is the path to a fork's leaf, of which the fork keeps all but the entries that only point to others.
 type forkPath struct {
 	snap *sessioncore.Snapshot
-	kept []sessioncore.Entry // from the root on, without entries that only point to others
-	// next and previous map an omitted entry to the kept one after or before it on the path, if there is one.
-	next, previous map[sessioncore.Entry]sessioncore.Entry
+	all  []sessioncore.Entry // from the root on
 }
 
-// newForkPath returns the path to leaf.
-func newForkPath(s *sessioncore.Snapshot, leaf sessioncore.Entry) *forkPath {
-	p := &forkPath{snap: s, next: map[sessioncore.Entry]sessioncore.Entry{}, previous: map[sessioncore.Entry]sessioncore.Entry{}}
-	var waiting []sessioncore.Entry // omitted since the last kept entry
-	last := sessioncore.NoEntry
-	for _, e := range s.Path(leaf) {
-		if isPointer(s, e) {
-			waiting = append(waiting, e)
-			if last != sessioncore.NoEntry {
-				p.previous[e] = last
-			}
-			continue
+// kept returns the entry at i, or the nearest one in the direction of step that is kept; NoEntry if there is none.
+func (p *forkPath) kept(i, step int) sessioncore.Entry {
+	for ; i >= 0 && i < len(p.all); i += step {
+		if !isPointer(p.snap, p.all[i]) {
+			return p.all[i]
 		}
-		for _, out := range waiting {
-			p.next[out] = e
-		}
-		waiting, last = waiting[:0], e
-		p.kept = append(p.kept, e)
 	}
-	return p
+	return sessioncore.NoEntry
 }
 
 // isPointer reports whether an entry only points to another one.
@@ -44,7 +31,10 @@ func isPointer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 
 // write writes the kept entries, one per line.
 func (p *forkPath) write(out io.Writer) error {
-	for i, e := range p.kept {
+	for i, e := range p.all {
+		if isPointer(p.snap, e) {
+			continue
+		}
 		text, err := p.text(i, e)
 		if err != nil {
 			return err
@@ -56,8 +46,9 @@ func (p *forkPath) write(out io.Writer) error {
 	return nil
 }
 
-// text returns the text of kept[i], which is e. Its bytes are unchanged except for references to omitted entries:
-// their children become children of the kept entry before, and a compaction keeps what it kept.
+// text returns the text of all[i], which is e. Its bytes are unchanged except for references to omitted entries: their
+// children become children of the kept entry before. The first entry that a compaction keeps is replaced by the next one;
+// if all that it kept is omitted, that is the compaction itself, which then keeps nothing.
 func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	s := p.snap
 	text, err := s.ShownText(e)
@@ -67,15 +58,15 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	var changed []objectMember
 	if parent := s.Parent(e); parent != sessioncore.NoEntry && isPointer(s, parent) {
 		var above *string
-		if i > 0 {
-			id, _ := s.ID(p.kept[i-1])
+		if before := p.kept(i-1, -1); before != sessioncore.NoEntry {
+			id, _ := s.ID(before)
 			above = &id
 		}
 		changed = append(changed, objectMember{s.Dialect().ParentKey, string(appendReference(nil, above))})
 	}
 	if s.Kind(e) == sessioncore.TypeCompaction {
-		changed = p.redirect(changed, text, s.Dialect().KeptKey, p.next)
-		changed = p.redirect(changed, text, replayedKey, p.previous)
+		changed = p.redirect(changed, text, s.Dialect().KeptKey, 1)
+		changed = p.redirect(changed, text, replayedKey, -1)
 	}
 	if len(changed) > 0 {
 		text = setMembers(text, changed)
@@ -86,20 +77,23 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 // replayedKey is the member of a compaction that names the last entry which is replaced by a provider's own history.
 const replayedKey = "providerReplayThroughEntryId"
 
-// redirect appends a change to changed if the member key names an omitted entry: its value becomes the entry that
-// replaces it in to. The first entry that a compaction keeps is replaced by the next one; if all that it kept is
-// omitted, that is the compaction itself, which then keeps nothing.
-func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, to map[sessioncore.Entry]sessioncore.Entry) []objectMember {
+// redirect appends a change to changed if the member key names an omitted entry: its value becomes the nearest one that is
+// kept in the direction of step.
+func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, step int) []objectMember {
 	id, ok := text.Member(key).Text()
 	if !ok {
 		return changed
 	}
 	named, err := p.snap.Find(id)
-	if err != nil {
+	if err != nil || !isPointer(p.snap, named) {
 		return changed
 	}
-	if at, ok := to[named]; ok {
-		id, _ := p.snap.ID(at)
+	at := slices.Index(p.all, named)
+	if at < 0 {
+		return changed
+	}
+	if e := p.kept(at, step); e != sessioncore.NoEntry {
+		id, _ := p.snap.ID(e)
 		changed = append(changed, objectMember{key, string(rawjson.AppendQuoted(nil, id))})
 	}
 	return changed

@@ -10,7 +10,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -124,18 +123,6 @@ func compareCopy(there storage.Object, c Copy) (Outcome, error) {
 	return Unchanged, nil
 }
 
-// slotIn returns the title slot of a file of size bytes, with its newline, nil if it has none that can be overwritten.
-func slotIn(file io.ReaderAt, size int64) []byte {
-	line := make([]byte, slotSize)
-	if size < slotSize || storage.ReadFull(file, line, 0) != nil || bytes.IndexByte(line, '\n') != slotSize-1 {
-		return nil
-	}
-	if v := rawjson.Value(bytes.TrimSpace(line)); !rawjson.IsValidObject(v) || !sessioncore.IsTitleSlot(v) {
-		return nil
-	}
-	return line
-}
-
 // equalBytes reports whether two files have the same bytes in [from, to).
 func equalBytes(a, b io.ReaderAt, from, to int64) (bool, error) {
 	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
@@ -178,12 +165,12 @@ func (ch *change) grow(c Copy) (Outcome, error) {
 	size := ch.snap.Stat().Size
 	more := c.Size - size
 	if more > appendAtOnce || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
-		return outcome, storage.Replaced(ch.replace(c.copyTo, false))
+		return outcome, ch.replace(c.copyTo, false)
 	}
 	data := make([]byte, more)
 	if err := storage.ReadFull(c, data, size); err != nil {
 		return outcome, err
 	}
-	_, err = ch.w.journal(ch.s.Name()).Append(ch.s.Name(), data)
+	_, err = ch.w.opts.Journal.Append(ch.s.Name(), data)
 	return outcome, err
 }

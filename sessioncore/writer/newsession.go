@@ -98,13 +98,17 @@ func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect)
 	return w.scopeDir(ctx, cwd, "")
 }
 
-// createNamed creates a file with the content that write writes, in memory if wait is set and there is room. used is how many
-// bytes it has about that must not be lost, 0 if there are none.
-func (w *Writer) createNamed(name string, wait bool, used int64, write func(io.Writer) error) error {
-	if wait && w.opts.Waiting != nil && !(used > 0 && w.opts.Sync) {
+// createNamed creates a file with the content that write writes, in memory if wait is set and there is room. used says that
+// it has more than a header, which must not be lost.
+func (w *Writer) createNamed(name string, wait, used bool, write func(io.Writer) error) error {
+	if wait && w.opts.Waiting != nil && !(used && w.opts.Sync) {
+		var content bytes.Buffer
 		owner, err := w.checkCreate(name)
 		if err == nil {
-			err = w.opts.Waiting.add(name, owner, used, write)
+			err = write(&content)
+		}
+		if err == nil {
+			err = w.opts.Waiting.add(name, owner, content.Bytes(), used)
 		}
 		if !errors.Is(err, errNoRoom) {
 			return err

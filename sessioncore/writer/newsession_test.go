@@ -148,7 +148,7 @@ func TestWaitingLimits(t *testing.T) {
 	disk := memory.New()
 	putFile(t, disk, "e/b", "x")
 	w := startWaiting(t, disk, "", Options{})
-	create := func(name string) error { return w.createNamed(name, true, 0, storagetest.Content("x")) }
+	create := func(name string) error { return w.createNamed(name, true, false, storagetest.Content("x")) }
 	require.NoError(t, create("d/a"))
 	require.ErrorIs(t, create("d/a"), fs.ErrExist)
 	require.ErrorIs(t, create("e/b"), fs.ErrExist)
@@ -206,13 +206,13 @@ func TestWaitingConcurrently(t *testing.T) {
 
 // openCounter counts how often a file is opened.
 type openCounter struct {
-	storage.Storage
+	storage.Files
 	opens atomic.Int64
 }
 
 func (c *openCounter) Open(name string) (storage.Object, error) {
 	c.opens.Add(1)
-	return c.Storage.Open(name)
+	return c.Files.Open(name)
 }
 
 // TestManyNewSessions: a new session does not read those that there are already.
@@ -220,7 +220,7 @@ func TestManyNewSessions(t *testing.T) {
 	const sessions = 200
 	disk := dirtest.New(t)
 	waiting := NewWaiting(disk, nil)
-	files := &openCounter{Storage: waiting}
+	files := &openCounter{Files: waiting}
 	store := sessioncore.NewStore(files)
 	defer store.Close()
 	w := New(store, Options{Journal: disk, Waiting: waiting, Scope: listing.New(store, "/").Scope})

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -25,22 +26,30 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return storage.Replaced(c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }, len(lines) == 0))
+	return c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }, len(lines) == 0)
 }
 
 // replace replaces the file by what write writes, unless a client opened the session meanwhile. The lock is free while
 // that is written, as others do not wait as long as a large session takes, unless they came in between too often. What
 // they append then is carried over if
 // tail is set, and otherwise the error wraps storage.ErrStale.
-func (c *change) replace(write func(io.Writer) error, tail bool) (storage.Stat, error) {
+func (c *change) replace(write func(io.Writer) error, tail bool) error {
+	if c.w.waits(c.s) {
+		var text bytes.Buffer
+		err := write(&text)
+		if err == nil {
+			c.w.opts.Waiting.replace(c.s.Name(), text.Bytes())
+		}
+		return err
+	}
 	if !c.keepLock {
 		c.unlock()
 		c.unlock = func() {}
 	}
-	return c.w.journal(c.s.Name()).Replace(c.s.Name(), storage.Replacement{
+	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{
 		Expect: c.snap.Stat().Token, Write: write,
 		Ready: func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) },
-	})
+	}))
 }
 
 // lockAgain takes the lock and looks for live clients, once more. If the session has only grown since c.snap, it writes

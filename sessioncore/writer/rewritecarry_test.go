@@ -109,12 +109,11 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 	} {
 		var end func()
 		err := w.change(context.Background(), s, func(c *change) error {
-			_, err := c.replace(func(out io.Writer) error {
+			return c.replace(func(out io.Writer) error {
 				end = come()
 				_, err := io.WriteString(out, "another file")
 				return err
 			}, true)
-			return err
 		})
 		require.ErrorIs(t, err, sessioncore.ErrBusy, what)
 		require.Equal(t, before, fileContent(t, a.Sessions, "p/s.jsonl"), what)

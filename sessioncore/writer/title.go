@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 
@@ -120,11 +121,11 @@ func (c *change) setSlot(title, old string) error {
 	}
 	line = append(line, "}\n"...)
 	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
-	if c.snap.Version() >= sessioncore.CurrentVersion && c.hasPlaceForSlot() {
+	if c.snap.Version() >= sessioncore.CurrentVersion && slotIn(c.snap.File(), c.snap.Stat().Size) != nil {
 		if line, err = c.afterTorn(line); err != nil {
 			return err
 		}
-		_, err = c.w.journal(c.s.Name()).Replace(c.s.Name(), storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line})
+		_, err = c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line})
 		return err
 	}
 	at, _ := c.snap.SlotRange()
@@ -135,13 +136,16 @@ func (c *change) setSlot(title, old string) error {
 	return c.rewrite(c.migratedToo(edits), line)
 }
 
-// hasPlaceForSlot reports whether the session begins with a line of the size of a title slot.
-func (c *change) hasPlaceForSlot() bool {
+// slotIn returns the title slot of a file of size bytes, with its newline, nil if it has none that can be overwritten.
+func slotIn(file io.ReaderAt, size int64) []byte {
 	line := make([]byte, slotSize)
-	if r, _ := c.snap.SlotRange(); r.Offset != 0 || storage.ReadFull(c.snap.File(), line, 0) != nil {
-		return false
+	if size < slotSize || storage.ReadFull(file, line, 0) != nil || bytes.IndexByte(line, '\n') != slotSize-1 {
+		return nil
 	}
-	return bytes.IndexByte(line, '\n') == slotSize-1
+	if v := rawjson.Value(bytes.TrimSpace(line)); !rawjson.IsValidObject(v) || !sessioncore.IsTitleSlot(v) {
+		return nil
+	}
+	return line
 }
 
 // The sources of titles.

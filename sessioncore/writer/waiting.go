@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -36,8 +35,8 @@ var ErrTooMany = errors.New("too many new sessions wait for their first answer")
 var errNoRoom = errors.New("no room in memory")
 
 // Waiting are the new sessions that are not on disk yet: an assistant's message, an fsync or the end of the mount puts them
-// there (docs/design.md section 2, new-session). As a storage.Files it shows them beside the files on disk, as a
-// storage.Journal it writes them. A nil *Waiting has no sessions, and no room for any.
+// there (docs/design.md section 2, new-session). It shows them beside the files on disk. A nil *Waiting has no sessions,
+// and no room for any.
 type Waiting struct {
 	storage.Files // those on disk
 
@@ -45,7 +44,7 @@ type Waiting struct {
 
 	mu     sync.Mutex // guards the fields below, and what is in files
 	files  map[string]*waitingFile
-	bytes  int64       // the sum of their sizes, and of what is reserved
+	bytes  int64       // the sum of their sizes
 	hold   budget.Hold // bytes
 	serial int64       // number of changes, for tokens
 	ended  bool        // no more data may be kept in memory only
@@ -53,13 +52,13 @@ type Waiting struct {
 
 // waitingFile is a session in memory.
 type waitingFile struct {
-	data []byte // only appended to, as readers keep slices of it
+	data []byte // only appended to under its lock, as readers keep slices of it
 	stat storage.Stat
 	made int64 // nanoseconds since the epoch
 	used bool  // it was created with content or appended to, which must not be lost
 }
 
-var _ storage.Storage = (*Waiting)(nil)
+var _ storage.Files = (*Waiting)(nil)
 
 // NewWaiting returns a Waiting beside the files on disk. What is in memory is a part of limit, which may be nil.
 func NewWaiting(disk storage.Files, limit *budget.Budget) *Waiting {
@@ -69,7 +68,7 @@ func NewWaiting(disk storage.Files, limit *budget.Budget) *Waiting {
 // Has reports whether a session is in memory only.
 func (w *Waiting) Has(name string) bool { return w.find(name) != nil }
 
-// find returns a session in memory, nil if there is none. What is in it changes only under its lock.
+// find returns a session in memory, nil if there is none.
 func (w *Waiting) find(name string) *waitingFile {
 	if w == nil {
 		return nil
@@ -218,8 +217,8 @@ func (o *waitingObject) Stat() (storage.Stat, error) {
 // Close implements storage.Object.
 func (*waitingObject) Close() error { return nil }
 
-// Lock implements storage.Journal. No other process sees the lock, as none knows of the session.
-func (w *Waiting) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+// lock takes the lock of a session. No other process sees it, as none knows of the session.
+func (w *Waiting) lock(ctx context.Context, name string) (unlock func() error, err error) {
 	ctx, cancel := storage.WithLimit(ctx)
 	defer cancel()
 	_, leave, err := w.locks.Lock(ctx, name)
@@ -229,91 +228,61 @@ func (w *Waiting) Lock(ctx context.Context, name string) (unlock func() error, e
 	return sync.OnceValue(func() error { leave(); return nil }), nil
 }
 
-// Append implements storage.Journal. The error is errNoRoom if the session has to go to disk with the data.
-func (w *Waiting) Append(name string, data []byte) (storage.Stat, error) {
-	if err := w.reserve(int64(len(data))); err != nil {
-		return storage.Stat{}, err
-	}
+// add adds a session, whose user and group are those of owner. used says that it has more than a header, which must not be
+// lost. The error is ErrTooMany, errNoRoom, or wraps fs.ErrExist.
+func (w *Waiting) add(name string, owner storage.Stat, data []byte, used bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := w.files[name] // nobody takes it away without its lock
-	f.data, f.used = append(f.data, data...), true
-	w.touch(f)
-	return f.stat, nil
-}
-
-// Replace implements storage.Journal.
-func (w *Waiting) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	var content bytes.Buffer
-	if r.Write != nil {
-		if err := r.Write(&content); err != nil {
-			return storage.Stat{}, err
-		}
-	}
-	if r.Ready != nil {
-		var err error
-		if r.Expect, err = r.Ready(&content); err != nil {
-			return storage.Stat{}, err
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	old := w.files[name]
-	if old == nil || old.stat.Token != r.Expect || len(old.data) < len(r.Head) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
-	}
-	data := content.Bytes()
-	if r.Write == nil {
-		data = slices.Concat(r.Head, old.data[len(r.Head):], r.Tail)
-	}
-	w.resize(int64(len(data) - len(old.data)))
-	return w.put(name, waitingFile{data: data, stat: old.stat, made: old.made, used: old.used || len(r.Tail) > 0}), nil
-}
-
-// Sync implements storage.Journal. A session in memory stays there.
-func (w *Waiting) Sync(string) error { return nil }
-
-// add adds a session with the content that write writes, whose user and group are those of owner. room is more than zero if
-// the content must not be lost, and about as many bytes. The error is that of write, ErrTooMany, errNoRoom, or wraps
-// fs.ErrExist.
-func (w *Waiting) add(name string, owner storage.Stat, room int64, write func(io.Writer) error) error {
-	if err := w.reserve(room); err != nil {
-		return err
-	}
-	var content bytes.Buffer
-	err := write(&content)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.resize(-room)
 	switch {
-	case err != nil:
-		return err
 	case w.files[name] != nil:
 		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	case room > 0 && w.ended:
+	case used && !w.hasRoom(len(data)):
 		return errNoRoom
 	case len(w.files) >= maxWaiting:
 		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(w.files))
 	}
-	w.resize(int64(content.Len()))
 	w.put(name, waitingFile{
-		data: content.Bytes(), made: time.Now().UnixNano(), used: room > 0,
+		data: data, made: time.Now().UnixNano(), used: used,
 		stat: storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode, UID: owner.UID, GID: owner.GID},
 	})
 	return nil
 }
 
-// put gives a name to a new session. Callers must hold w.mu.
-func (w *Waiting) put(name string, f waitingFile) storage.Stat {
-	w.serial++
-	f.stat.Inode = uint64(w.serial)
-	w.touch(&f)
-	w.files[name] = &f
-	return f.stat
+// append adds data to a session. The error is errNoRoom if it has to go to disk with the data. Callers must hold its lock.
+func (w *Waiting) append(name string, data []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.hasRoom(len(data)) {
+		return errNoRoom
+	}
+	f := w.files[name]
+	f.data, f.used = append(f.data, data...), true
+	w.touch(f)
+	return nil
 }
 
-// touch gives a session a new token. Callers must hold w.mu.
+// replace gives a session another content. Callers must hold its lock.
+func (w *Waiting) replace(name string, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := *w.files[name]
+	w.bytes -= int64(len(f.data))
+	f.data = data
+	w.put(name, f)
+}
+
+// put gives a name to a new file. Callers must hold w.mu.
+func (w *Waiting) put(name string, f waitingFile) {
+	w.serial++
+	f.stat.Inode, f.stat.Size = uint64(w.serial), 0
+	w.touch(&f)
+	w.files[name] = &f
+}
+
+// touch counts what is new in a session, and gives it a new token. Callers must hold w.mu.
 func (w *Waiting) touch(f *waitingFile) {
+	w.bytes += int64(len(f.data)) - f.stat.Size
+	w.hold.Set(w.bytes)
 	w.serial++
 	f.stat.Size, f.stat.Modified, f.stat.Changed = int64(len(f.data)), time.Now().UnixNano(), w.serial
 }
@@ -322,25 +291,13 @@ func (w *Waiting) touch(f *waitingFile) {
 func (w *Waiting) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.resize(-int64(len(w.files[name].data)))
+	w.bytes -= int64(len(w.files[name].data))
+	w.hold.Set(w.bytes)
 	delete(w.files, name)
 }
 
-// reserve makes room for n more bytes, which are counted at once, so that writers of several sessions cannot take the
-// same room.
-func (w *Waiting) reserve(n int64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	size := w.bytes + n
-	if n > 0 && (w.ended || size > maxWaitingBytes || w.hold.Resize(size) != nil) {
-		return errNoRoom
-	}
-	w.bytes = size
-	return nil
-}
-
-// resize counts a change of what is in memory. Callers must hold w.mu.
-func (w *Waiting) resize(more int64) {
-	w.bytes += more
-	w.hold.Set(w.bytes)
+// hasRoom reports whether n more bytes may be kept in memory only. Callers must hold w.mu.
+func (w *Waiting) hasRoom(n int) bool {
+	size := w.bytes + int64(n)
+	return !w.ended && size <= maxWaitingBytes && w.hold.Resize(size) == nil
 }

@@ -166,7 +166,7 @@ func TestWaitingBytes(t *testing.T) {
 	// Others hold all that there may be.
 	const large = "scope/large.jsonl"
 	room := maxWaitingBytes - p.bytes
-	require.NoError(t, w.createNamed(large, true, room, storagetest.Content(strings.Repeat("x", int(room)))))
+	require.NoError(t, w.createNamed(large, true, true, storagetest.Content(strings.Repeat("x", int(room)))))
 	onDisk, err := w.Fork(ctx, w.session, ids[0])
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
@@ -201,7 +201,7 @@ func TestWaitingNames(t *testing.T) {
 		"a/../x":            storage.ErrBadName,
 		"/x":                storage.ErrBadName,
 	} {
-		err := w.createNamed(name, true, 1, storagetest.Content("x"))
+		err := w.createNamed(name, true, true, storagetest.Content("x"))
 		if want == nil {
 			require.NoError(t, err, name)
 			continue
@@ -228,9 +228,9 @@ func TestManyAtOnce(t *testing.T) {
 		writers.Go(func() {
 			var err error
 			if name := fmt.Sprintf("d%d/f", i); i%2 == 0 {
-				err = p.add(name, storage.Stat{}, size, storagetest.Content(string(line)))
-			} else if err = p.add(name, storage.Stat{}, 0, storagetest.Content("")); err == nil {
-				_, err = p.Append(name, line)
+				err = p.add(name, storage.Stat{}, line, true)
+			} else if err = p.add(name, storage.Stat{}, nil, false); err == nil {
+				err = p.append(name, line)
 			}
 			if err == nil {
 				fit.Add(1)
@@ -258,7 +258,7 @@ func TestWaitingShown(t *testing.T) {
 	p := NewWaiting(disk, nil)
 	before := storagetest.Stat(t, p, "d")
 	for _, name := range []string{"d/a", "d/c", "e/f/g"} {
-		require.NoError(t, p.add(name, storage.Stat{UID: 7}, 0, storagetest.Content(name)))
+		require.NoError(t, p.add(name, storage.Stat{UID: 7}, []byte(name), false))
 	}
 	require.NotEqual(t, before.Token, storagetest.Stat(t, p, "d").Token, "names were added")
 	for dir, want := range map[string][]string{"": {"d", "e"}, "d": {"a", "b", "c"}, "e": {"f"}, "e/f": {"g"}} {

@@ -202,29 +202,23 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	name := c.s.Name()
-	if (answered || c.w.opts.Sync) && c.w.waits(c.s) {
-		return c.w.keep(name, lines)
+	if c.w.waits(c.s) {
+		if !answered && !c.w.opts.Sync && c.w.opts.Waiting.append(c.s.Name(), lines) == nil {
+			return nil
+		}
+		return c.w.keep(c.s.Name(), lines)
 	}
-	_, err = c.w.journal(name).Append(name, lines)
-	if errors.Is(err, errNoRoom) {
-		err = c.w.keep(name, lines)
-	}
+	_, err = c.w.opts.Journal.Append(c.s.Name(), lines)
 	return err
 }
 
-// journal returns where a session is written: in memory as long as it waits.
-func (w *Writer) journal(name string) storage.Journal {
-	if w.opts.Waiting.Has(name) {
-		return w.opts.Waiting
-	}
-	return w.opts.Journal
-}
+// waits reports whether a session is only in memory.
+func (w *Writer) waits(s *sessioncore.Session) bool { return w.opts.Waiting.Has(s.Name()) }
 
 // lockFile takes the lock of a session. If it goes to disk meanwhile, that is the lock there.
 func (w *Writer) lockFile(ctx context.Context, name string) (unlock func() error, err error) {
 	if w.opts.Waiting.Has(name) {
-		unlock, err := w.opts.Waiting.Lock(ctx, name)
+		unlock, err := w.opts.Waiting.lock(ctx, name)
 		if err != nil || w.opts.Waiting.Has(name) {
 			return unlock, err
 		}
