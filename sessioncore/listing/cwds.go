@@ -205,13 +205,10 @@ func (x cwdKeys) find(dir, name string) (CwdEntry, bool) {
 
 // CwdList returns the entries of the directory of by-cwd/ that stands for the working directory dir, unsorted.
 func (l *Listing) CwdList(ctx context.Context, dir string) ([]CwdEntry, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	if err := l.lock(ctx, false); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx, false); err != nil {
-		return nil, err
-	}
 	return l.collectKeys().cwds.list(dir), nil
 }
 
@@ -221,41 +218,40 @@ func (l *Listing) CwdStat(ctx context.Context, dir string) (storage.Stat, error)
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	if err := l.lock(ctx, false); err != nil {
 		return storage.Stat{}, err
 	}
 	defer l.mu.Unlock()
-	err := l.refresh(ctx, false)
-	if err == nil && !l.collectKeys().cwds.has(keyOfCwd(dir)) {
-		err = fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
+	if !l.collectKeys().cwds.has(keyOfCwd(dir)) {
+		return storage.Stat{}, fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
-	return l.newest, err
+	return l.newest, nil
 }
 
 // CwdFind returns the entry name of the directory of by-cwd/ that stands for dir. The error wraps ErrNotFound if
 // there is none. If known is set, it finds what was there when somebody looked last; but the link latest leads
 // to the latest session.
 func (l *Listing) CwdFind(ctx context.Context, dir, name string, known bool) (CwdEntry, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	known = known && name != latestName
+	if err := l.lock(ctx, known); err != nil {
 		return CwdEntry{}, err
 	}
 	defer l.mu.Unlock()
-	known = known && name != latestName
-	for _, all := range [...]bool{false, true} {
-		if !known {
-			if err := l.refresh(ctx, all); err != nil {
-				return CwdEntry{}, err
-			}
+	e, ok := l.collectKeys().cwds.find(dir, name)
+	if !ok && !known {
+		if err := l.refresh(ctx, true); err != nil {
+			return CwdEntry{}, err
 		}
-		if e, ok := l.collectKeys().cwds.find(dir, name); ok {
-			var err error
-			if e.Stat = l.newest; e.Dir == "" {
-				e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
-			}
-			return e, err
-		}
+		e, ok = l.collectKeys().cwds.find(dir, name)
 	}
-	return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+	if !ok {
+		return CwdEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+	}
+	var err error
+	if e.Stat = l.newest; e.Dir == "" {
+		e.Session, err = l.findLocked(ctx, known, l.cwdLink(dir, name))
+	}
+	return e, err
 }
 
 // Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
@@ -265,11 +261,12 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, er
 	if !ok {
 		return "", nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.refresh(ctx, false); err != nil && !unreachable(err) {
+	if err := l.lock(ctx, false); unreachable(err) {
+		return "", nil
+	} else if err != nil {
 		return "", err
 	}
+	defer l.mu.Unlock()
 	for _, k := range slices.Backward(l.collectKeys().cwds.own(keyOfCwd(dir))) {
 		if scope := storage.Dir(k.file.name); scope != "" && k.file.name != except {
 			return scope, nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 )
 
 // Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
@@ -114,13 +113,10 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 
 // mayBeChildren returns what is known of the sessions whose parentSession may name the one with an id and a file name.
 func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*Info, err error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	if err := l.lock(ctx, false); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx, false); err != nil {
-		return nil, err
-	}
 	keys := []string{path.Base(name)}
 	if id != "" && id != keys[0] {
 		keys = append(keys, id)

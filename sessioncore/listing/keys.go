@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage"
 )
 
 // keys is what the known sessions are found by. It is made when it is first needed after a session was added or removed,
@@ -142,19 +141,14 @@ type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 // find returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
 // is set, it looks at the files in question alone.
 func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	if err := l.lock(ctx, known); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if !known {
-		if err := l.refresh(ctx, false); err != nil {
-			return nil, err
-		}
-	}
 	return l.findLocked(ctx, known, find)
 }
 
-// findLocked is find for callers that hold l.mu and have called refresh.
+// findLocked is find for callers that have called lock.
 func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Info, error) {
 	files, only, fits := find()
 	if only {

@@ -105,13 +105,10 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 
 // dirOf returns the directory of the session whose file has a name, without its ending; of several the newest.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	if err := l.lock(ctx, false); err != nil {
 		return "", err
 	}
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx, false); err != nil {
-		return "", err
-	}
 	var files []*sessionFile
 	for _, k := range l.collectKeys().startingWith(strings.ToLower(base)) {
 		files = append(files, k.file)

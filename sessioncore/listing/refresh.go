@@ -41,6 +41,18 @@ func (f *sessionFile) unsettled() bool { return f.info == nil || f.info.flags&in
 // differs reports whether a file that now has this token has to be read.
 func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
 
+// lock locks l, and brings it up to date by the names in the directories unless known is set.
+func (l *Listing) lock(ctx context.Context, known bool) error {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil || known {
+		return err
+	}
+	if err = l.refresh(ctx, false); err != nil {
+		l.mu.Unlock()
+	}
+	return err
+}
+
 // refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
 // the unsettled files.
 func (l *Listing) refresh(ctx context.Context, all bool) error {

@@ -44,11 +44,11 @@ func makeQueries(table string, of tableOf) queries {
 	// One statement sees one state of the table: its rows, how many there are, from which transaction on changes are not in
 	// it, and the channel on which changes are told. xmin has no order, but age does: a transaction that was not seen is not older than that one.
 	q.changed = `SELECT s.n, s.x, s.channel, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) AS n,
-		pg_snapshot_xmin(pg_current_snapshot())::text AS x,
+		(pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295)::text AS x,
 		coalesce((SELECT '` + channelOf + `' || tgrelid::text FROM pg_trigger
 			WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled <> 'D'), '') AS channel) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
-			AND ($2::text IS NULL OR age(xmin) <= age($2::text::xid))) r ON true`
+			AND ($2::text = '' OR age(xmin) <= age(nullif($2::text, '')::xid))) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes

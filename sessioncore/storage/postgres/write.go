@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"time"
 	"unicode/utf8"
 
@@ -34,9 +35,9 @@ type change struct {
 	sql     string
 	args    []any // from $3 on, after the path and the version
 
-	at   int64  // where in the content
-	data []byte // what it wrote is
-	also func(facts) bool
+	at    int64  // where in the content
+	data  []byte // what it wrote is
+	title *title // and the title that it wrote, if it is not nil
 }
 
 // Append implements storage.Storage. The row must be in the state in which it was when it was locked, or else last read:
@@ -80,7 +81,7 @@ func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) 
 	after, asked, err := s.write(name, change{
 		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.setTitle,
 		args: []any{nowMs(), string(o.Tail), t.text, t.source, t.updated}, at: before.size, data: o.Tail,
-		also: func(f facts) bool { return f.title.is(t) },
+		title: &t,
 	})
 	if err != nil {
 		return storage.Stat{}, err
@@ -100,12 +101,6 @@ func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) e
 		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(o.Head), io.NewSectionReader(obj, n, o.Expect.Size-n), bytes.NewReader(o.Tail)))
 		return err
 	}
-}
-
-// is reports whether two titles are the same in every column.
-func (t title) is(u title) bool {
-	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
-	return same(t.text, u.text) && same(t.source, u.source) && same(t.updated, u.updated)
 }
 
 // Replace implements storage.Journal.
@@ -355,7 +350,7 @@ func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, e
 		return facts{}, false, err
 	}
 	f = is.facts()
-	done = done && f.version != c.version && (c.also == nil || c.also(f))
+	done = done && f.version != c.version && (c.title == nil || reflect.DeepEqual(f.title, *c.title))
 	return f, done, nil
 }
 
