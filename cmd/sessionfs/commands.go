@@ -76,7 +76,7 @@ const exitBrokenPipe = exitSignal + int(unix.SIGPIPE)
 // has to tidy up is tidied up; a second one kills it.
 func runCommand(root *cobra.Command, args []string, s streams) int {
 	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
-	ctx, interrupted, release := untilSignal(context.Background())
+	ctx, release := untilSignal(context.Background())
 	defer release()
 	if args[0] == "help" {
 		args = []string{args[1], "--help"}
@@ -90,8 +90,8 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	if !errors.Is(err, syscall.EPIPE) {
 		status = report(err, mountopts.Command{}, s.err)
 	}
-	if number := interrupted(); number != 0 {
-		return exitSignal + number
+	if ctx.Err() != nil {
+		return exitStatus(context.Cause(ctx), mountopts.Command{})
 	}
 	return status
 }

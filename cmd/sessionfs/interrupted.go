@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,12 +17,11 @@ var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
 // exitSignal and the number of a signal make the status of what a signal ended, as a shell has it.
 const exitSignal = 128
 
-// untilSignal returns a context that ends with the first signal that is to end a command; interrupted is then its number,
-// before that 0. The next signal kills the process.
-func untilSignal(parent context.Context) (ctx context.Context, interrupted func() int, release func()) {
-	ctx, cancel := context.WithCancel(parent)
+// untilSignal returns a context that ends with the first signal that is to end a command; its cause then has the status.
+// The next signal kills the process.
+func untilSignal(parent context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	var number atomic.Int32
 	for _, s := range endingSignals {
 		if !signal.Ignored(s) { // as under nohup
 			signal.Notify(signals, s)
@@ -32,17 +30,14 @@ func untilSignal(parent context.Context) (ctx context.Context, interrupted func(
 	go func() {
 		select {
 		case s := <-signals:
-			if n, ok := s.(syscall.Signal); ok {
-				number.Store(int32(n))
-			}
 			signal.Stop(signals)
-			cancel()
+			cancel(ended(exitSignal + int(s.(syscall.Signal))))
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() int { return int(number.Load()) }, func() {
+	return ctx, func() {
 		signal.Stop(signals)
-		cancel()
+		cancel(nil)
 	}
 }
 

@@ -102,46 +102,32 @@ func (w *lineWriter) write(ctx context.Context) error {
 
 // feed writes what comes in and calls after behind each write, until the input or ctx ends.
 func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direct.File) error) error {
-	type piece struct {
-		data []byte
-		err  error
-	}
-	pieces, taken := make(chan piece), make(chan struct{})
-	defer close(taken)
+	in, typed := io.Pipe()
+	defer in.Close()
 	go storage.Guarded(func() { // a read of a terminal cannot be interrupted
-		defer close(pieces)
-		for buf := make([]byte, copySize); ; {
-			n, err := w.in.Read(buf)
-			select {
-			case pieces <- piece{slices.Clone(buf[:n]), err}:
-			case <-taken:
-				return
-			}
-			if err != nil {
-				return
-			}
+		defer typed.CloseWithError(errors.New("a bug: reading the input panicked")) // does nothing behind the next
+		_, err := io.Copy(typed, w.in)
+		if err != nil {
+			err = fmt.Errorf("reading the input: %w", err)
 		}
+		typed.CloseWithError(err)
 	})()
-	for {
-		select {
-		case <-ctx.Done():
-			return errors.New("interrupted: a line that was not ended is not written")
-		case p, ok := <-pieces:
-			if !ok {
-				return errors.New("a bug: reading the input panicked")
-			}
-			_, err := f.Write(p.data)
+	defer context.AfterFunc(ctx, func() {
+		typed.CloseWithError(errors.New("interrupted: a line that was not ended is not written"))
+	})()
+	for buf := make([]byte, copySize); ; {
+		n, err := in.Read(buf)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			_, err = f.Write(buf[:n])
 			if answered := after(f); err == nil {
 				err = answered
 			}
-			switch {
-			case err != nil:
-				return err
-			case p.err == io.EOF:
-				return nil
-			case p.err != nil:
-				return fmt.Errorf("reading the input: %w", p.err)
-			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -60,8 +60,8 @@ func Write(w io.Writer, transcript io.Reader, blobs Blobs) error {
 // firstPriority puts our renderers before goldmark's, which have 1000 and its extensions 500.
 const firstPriority = 100
 
-// writePiece renders a piece of Markdown. One that no person has written is shown as it is: nested lists and quotes
-// without end take a parser the square of the time.
+// writePiece renders a piece of Markdown. One that no person has written is shown as it is: brackets without end
+// take a parser the square of the time.
 func writePiece(out *bufio.Writer, markdown goldmark.Markdown, piece []byte) error {
 	if absurd(piece) {
 		_, err := fmt.Fprintf(out, "<pre>%s</pre>\n", html.EscapeString(string(piece)))

@@ -155,13 +155,11 @@ func (badReader) Read([]byte) (int, error) { return 0, errBad }
 
 // TestAbsurd: text that is nested without end is shown as it is.
 func TestAbsurd(t *testing.T) {
-	for _, part := range []string{"> ", "- ", "1. ", "[", "*a ", "![", "`", "_a "} {
+	for _, part := range []string{"[", "*a ", "![", "`", "_a "} {
 		body := bodyOf(t, "## User\n\n"+strings.Repeat(part, 100_000)+"<b>\n")
 		require.Contains(t, body, "<pre>## User", part)
 		require.Contains(t, body, "&lt;b&gt;")
 	}
-	require.Contains(t, bodyOf(t, strings.Repeat("> ", 20)+"deep"), "<blockquote>\n<p>deep")
-	require.Contains(t, bodyOf(t, strings.Repeat("-", 500)), "<hr>")
 }
 
 func FuzzWrite(f *testing.F) {

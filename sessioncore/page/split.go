@@ -90,14 +90,11 @@ func (s *splitter) look(line []byte) {
 	}
 }
 
-const (
-	// maxNested is how many markers of quotes and lists a line may begin with.
-	maxNested = 60
-	// maxBrackets is how many brackets and emphasis marks may open in a paragraph.
-	maxBrackets = 5000
-)
+// maxBrackets is how many brackets and emphasis marks may open in a paragraph.
+const maxBrackets = 5000
 
-// absurd reports whether a piece has nested what no person nests.
+// absurd reports whether a piece has nested what no person nests. Quotes and lists in a transcript are bounded (package
+// markdown).
 func absurd(piece []byte) bool {
 	open := 0
 	for line := range bytes.Lines(piece) {
@@ -105,24 +102,9 @@ func absurd(piece []byte) bool {
 			open = 0
 		}
 		open += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("*")) + bytes.Count(line, []byte("_")) + bytes.Count(line, []byte("`"))
-		if open > maxBrackets || nested(line) > maxNested {
+		if open > maxBrackets {
 			return true
 		}
 	}
 	return false
-}
-
-// nested counts the markers of quotes and lists with which a line begins.
-func nested(line []byte) int {
-	n := 0
-	for _, c := range line {
-		switch {
-		case c == '>' || c == '-' || c == '+' || c == '*' || c == '.' || c == ')':
-			n++
-		case c == ' ' || c == '\t' || '0' <= c && c <= '9':
-		default:
-			return n
-		}
-	}
-	return 0 // markers alone are a line across the page
 }
