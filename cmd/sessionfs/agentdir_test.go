@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentTree makes files, and where the name ends in a slash directories, below a new directory. Each
-// name may be a format with one number, for many of them.
+// agentTree makes files, and where the name ends in a slash directories, below a new directory.
 func agentTree(t *testing.T, names ...string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -39,15 +38,6 @@ func checkTree(given, dir string, getenv func(string) string) (warning string, e
 	return checkAgentDir(given, dir, items, getenv)
 }
 
-// many makes count names from a format.
-func many(count int, format string) []string {
-	var names []string
-	for i := range count {
-		names = append(names, fmt.Sprintf(format, i))
-	}
-	return names
-}
-
 func TestCheckAgentDir(t *testing.T) {
 	const session = "2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
 	const usual = "home/.omp/agent" // where HOME is home
@@ -60,16 +50,13 @@ func TestCheckAgentDir(t *testing.T) {
 		meant  string // the directory that it names
 	}{
 		{name: "sessions", tree: []string{"a/sessions/"}, source: "a"},
-		{name: "sessions among much else", tree: append(many(200, "a/f%d"), "a/sessions/"), source: "a"},
-		{name: "operator profile", tree: []string{"profiles/me/sessions/" + session}, source: "profiles/me"},
-		{name: "before the first session", tree: append(many(200, "a/f%d"), "a/agent.db"), source: "a"},
-		{name: "history alone", tree: []string{"a/history.db", "a/agent/sessions/"}, source: "a"},
+		{name: "before the first session", tree: []string{"a/f", "a/agent.db"}, source: "a"},
 		{name: "new", tree: []string{"a/"}, source: "a", warn: "has no sessions/"},
 		{name: "new, beside the usual one", tree: []string{"a/", usual + "/sessions/"}, source: "a", warn: "has no sessions/", meant: usual},
-		{name: "settings alone", tree: append(many(200, "a/f%d"), "a/settings.json"), source: "a", warn: "has no sessions/"},
+		{name: "settings alone", tree: []string{"a/f", "a/settings.json"}, source: "a", warn: "has no sessions/"},
 		{name: "a stranger", tree: []string{"a/lost+found/"}, source: "a", refuse: "mkdir AGENT; ln -s"},
 		{
-			name: "strangers, with a usual one", tree: append(many(200, "a/f%d"), usual+"/agent.db"), source: "a",
+			name: "strangers, with a usual one", tree: []string{"a/f", usual + "/agent.db"}, source: "a",
 			refuse: "not an agent directory", meant: usual,
 		},
 		{name: "sessions is a file", tree: []string{"a/sessions", "a/agent.db"}, source: "a", refuse: "sessions is not a directory"},
@@ -82,24 +69,14 @@ func TestCheckAgentDir(t *testing.T) {
 			warn: "has no sessions/", meant: ".omp/agent",
 		},
 		{name: "home", tree: []string{"me/.bashrc", "me/.omp/agent/agent.db"}, source: "me", refuse: "not an agent", meant: "me/.omp/agent"},
-		{name: "home of pi", tree: []string{"me/.pi/agent/sessions/"}, source: "me", refuse: "not an agent", meant: "me/.pi/agent"},
 		{name: "operator", tree: []string{"o/profiles/x", "o/profiles/y/sessions/"}, source: "o", refuse: "not an agent", meant: "o/profiles/y"},
-		{name: "operator's profiles", tree: []string{"profiles/y/sessions/"}, source: "profiles", refuse: "not an agent", meant: "profiles/y"},
 		{
 			name: "sessions itself", tree: []string{"a/sessions/--work--/" + session}, source: "a/sessions",
 			refuse: "not an agent", meant: "a",
 		},
-		{
-			name: "the newer scope names", tree: append(many(200, "a/sessions/-p%d/x.jsonl"), "a/auth.json"), source: "a/sessions",
-			refuse: "not an agent", meant: "a",
-		},
-		{name: "operator's sessions", tree: []string{"p/sessions/" + session}, source: "p/sessions", refuse: "not an agent", meant: "p"},
-		{name: "a scope directory", tree: []string{"a/sessions/--work--/" + session}, source: "a/sessions/--work--", refuse: "not an agent", meant: "a"},
 		{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
-		{name: "blobs", tree: []string{"a/sessions/", "a/blobs/00"}, source: "a/blobs", refuse: "not an agent", meant: "a"},
 		{name: "new, below a sessions of something else", tree: []string{"srv/sessions/me/"}, source: "srv/sessions/me", warn: "has no sessions/", meant: "srv"},
 		{name: "session files alone", tree: []string{"backup/--work--/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
-		{name: "one session file", tree: []string{"backup/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := agentTree(t, c.tree...)

@@ -45,7 +45,7 @@ func TestMount8(t *testing.T) {
 		require.Zero(t, r.code, "%s: %s", args, r)
 		s.requireMounted()
 		e, _ := mountAt(s.mountpoint)
-		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, 0, 0, e.minor}, e)
+		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, 0, e.minor}, e)
 		require.Zero(t, s.exec("umount", s.mountpoint).code)
 		s.requireUnmounted()
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,19 +45,8 @@ func TestServerLeavesItsMountAlone(t *testing.T) {
 	})
 }
 
-// killsEnv says how often TestKilledAtStart kills.
-const killsEnv = "SESSIONFS_TEST_KILLS"
-
-// kills is how often: with a server that opened a file of its mount, one of 20 could not die.
-func kills(t *testing.T) int {
-	n := os.Getenv(killsEnv)
-	if n == "" {
-		return 40
-	}
-	count, err := strconv.Atoi(n)
-	require.NoError(t, err)
-	return count
-}
+// kills is how often TestKilledAtStart kills: with a server that opened a file of its mount, one of 20 could not die.
+const kills = 40
 
 // TestKilledAtStart: wherever SIGKILL strikes, the server ends, who looks at the mount gets an answer, and the next
 // mount is as usual.
@@ -66,7 +54,7 @@ func TestKilledAtStart(t *testing.T) {
 	t.Parallel()
 	forEachUser(t, func(t *testing.T, s *store) {
 		random := rand.New(rand.NewPCG(1, 2))
-		for round := range kills(t) {
+		for round := range kills {
 			server := s.command(program, "-f", s.source, s.mountpoint)
 			require.NoError(t, server.Start())
 			if round%4 != 0 { // else before the mount is there, mostly

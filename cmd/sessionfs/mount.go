@@ -2,17 +2,10 @@
 
 package main
 
-import (
-	"os"
-
-	"sessionfs/mountopts"
-)
+import "sessionfs/mountopts"
 
 // mount mounts or unmounts; it returns the exit status.
 func mount(args []string, s streams) int {
-	if mountpoint, ok := os.LookupEnv(lookEnv); ok {
-		return look(mountpoint)
-	}
 	ready := takeReadyPipe()
 	c, status, done := mountCommand(args, s)
 	switch {

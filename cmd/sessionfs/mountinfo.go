@@ -19,7 +19,7 @@ type mountEntry struct {
 	mountpoint string
 	fsType     string
 	source     string
-	uid, gid   int    // user_id and group_id of a FUSE mount, the user who made it; -1 for other types
+	uid        int    // user_id of a FUSE mount, the user who made it; -1 for other types
 	minor      uint32 // of the device number, by which fusectl names the connection of a FUSE mount
 }
 
@@ -42,10 +42,9 @@ func allMounts() (all []mountEntry) {
 }
 
 func entryOf(i *mountinfo.Info) mountEntry {
-	e := mountEntry{mountpoint: i.Mountpoint, fsType: i.FSType, source: i.Source, uid: -1, gid: -1, minor: uint32(i.Minor)}
+	e := mountEntry{mountpoint: i.Mountpoint, fsType: i.FSType, source: i.Source, uid: -1, minor: uint32(i.Minor)}
 	for option := range strings.SplitSeq(i.VFSOptions, ",") {
 		_, _ = fmt.Sscanf(option, "user_id=%d", &e.uid) // another option changes nothing
-		_, _ = fmt.Sscanf(option, "group_id=%d", &e.gid)
 	}
 	return e
 }

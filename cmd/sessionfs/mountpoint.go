@@ -104,31 +104,24 @@ func resolveMountpoint(path string) (string, error) {
 func checkMounted(path string) error {
 	for range maxStacked {
 		e, mounted := mountAt(path)
-		if !mounted {
-			return nil
-		}
-		state := lookAt(e)
 		switch {
-		case state == stateHangs && e.ours():
+		case !mounted || !e.isSessionfs():
+			return nil // for example a mounted disk with an empty root
+		case !e.ours(): // the kernel does not tell other users whether it is dead
+			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
+				e.uid, e.source, path, path)
+		}
+		switch statusOf(e).State {
+		case stateHangs:
 			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
 				e.source, path, path)
-		case state == stateHangs && !e.isSessionfs():
-			return refuse(exitMountpoint, "MOUNTPOINT %s holds a mount of type %s that does not answer", path, e.fsType)
-		case state == stateDead && e.ours():
+		case stateDead:
 			// Lazily: programs with open files in it get errors in any case.
 			if err := unmount(path, true); err != nil {
 				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
 			}
-		case e.ours():
-			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s", e.source, path, path)
-		case e.isSessionfs():
-			// The kernel does not tell other users whether it is dead.
-			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
-				e.uid, e.source, path, path)
-		case state == stateDead:
-			return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount of type %s; unmount it first: umount %s", path, e.fsType, path)
 		default:
-			return nil // for example a mounted disk with an empty root
+			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s", e.source, path, path)
 		}
 	}
 	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -33,7 +34,7 @@ type status struct {
 // The states of a mount.
 const (
 	stateOK     = "ok"
-	stateSilent = "silent" // it answers as a file system, and not what it does: its network namespace is another, say
+	stateSilent = "silent" // it does not answer what it does: it is another user's, or its network namespace is another, say
 	stateHangs  = "hangs"
 	stateDead   = "dead" // the daemon is gone
 )
@@ -127,7 +128,8 @@ func lookAtAll(mounts []mountEntry) []status {
 	return all
 }
 
-// statusOf looks at a mount. Only if nobody answers at its socket is it looked at itself, by a child process.
+// statusOf asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount itself: one whose daemon is
+// gone answers at once, with an error.
 func statusOf(e mountEntry) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
 	pid, said, err := askDaemon(e, "", socketLimit)
@@ -140,11 +142,17 @@ func statusOf(e mountEntry) status {
 		s.State = stateHangs
 		return s
 	}
-	if s.State = lookAt(e); s.State == stateDead {
-		s.PID = 0
+	s.State = stateSilent
+	err = unix.Access(filepath.Join(e.mountpoint, absentName), unix.F_OK)
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
+		s.State, s.PID = stateDead, 0
 	}
 	return s
 }
+
+// absentName is a name that no mount has, so that the kernel has to ask the server, and the server need not ask SOURCE for
+// it.
+const absentName = ".sessionfs-absent"
 
 // printStatus prints a table, or nothing if there are no mounts.
 func printStatus(out io.Writer, all []status, now time.Time) error {
