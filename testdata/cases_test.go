@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,4 +209,48 @@ func TestCaseBlobsAreNamedAfterTheirContent(t *testing.T) {
 		sum := sha256.Sum256(data)
 		assert.Equal(t, hex.EncodeToString(sum[:]), d.Name())
 	}
+}
+
+// TestConformanceCases: conformance/ has all that its README lists, and, where the collection is at hand that it is
+// a part of, the files are the same to the byte.
+func TestConformanceCases(t *testing.T) {
+	readme, err := os.ReadFile("conformance/README.md")
+	require.NoError(t, err)
+	cases, err := filepath.Glob("conformance/*/*")
+	require.NoError(t, err)
+	assert.Equal(t, strings.Count(string(readme), "\n- `"), len(cases), "cases in README.md")
+	for _, c := range cases {
+		assert.Contains(t, string(readme), "\n- `"+filepath.Base(c)+"`: ")
+	}
+
+	whole := os.Getenv("SESSIONFS_CONFORMANCE")
+	if whole == "" {
+		whole = "../../shared/conformance"
+	}
+	if _, err := os.Stat(whole); err != nil {
+		if os.Getenv("SESSIONFS_REQUIRE_FUSE") != "" {
+			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there: %v. SESSIONFS_CONFORMANCE names their folder", err)
+		}
+		t.Skipf("the whole collection is not there to compare with: %v", err)
+	}
+	for _, c := range cases {
+		name, err := filepath.Rel("conformance", c)
+		require.NoError(t, err)
+		assert.Equal(t, filesIn(t, filepath.Join(whole, name)), filesIn(t, c), name)
+	}
+}
+
+// filesIn maps the path of each file in a directory to its content.
+func filesIn(t *testing.T, dir string) map[string]string {
+	files := map[string]string{}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		files[name] = string(content)
+		return err
+	}))
+	require.NotEmpty(t, files, dir)
+	return files
 }

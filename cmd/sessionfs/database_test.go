@@ -5,9 +5,11 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
@@ -80,4 +82,98 @@ func TestSQLTrigger(t *testing.T) {
 		require.NotContains(t, r.stderr, "secret")
 	}
 	requireStatus(t, exitUsage, print("a", "b"), "at most 1 arg")
+}
+
+const (
+	// teamHost is the machine and the database of docs/team.md.
+	teamHost = "db.example/team"
+	// psql carries out statements as the one who may make users.
+	psql = "psql -q -v ON_ERROR_STOP=1 'postgres://tester@" + teamHost + "'"
+)
+
+// TestTeam types what docs/team.md has; the socket of a server stands for the host.
+func TestTeam(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its commands do the same for every user")
+	}
+	t.Parallel()
+	const name = "docs/team.md"
+	steps := readSteps(t, name, readProject(t, name))
+	require.GreaterOrEqual(t, len(steps), 9)
+	server := postgrestest.New(t)
+	s := newReadmeStore(t)
+	requireFuse(t, s.user)
+	db := newTeam(t, server, s)
+	require.NoError(t, os.Symlink(server.Program("psql"), filepath.Join(s.dir, "tools/psql")))
+
+	end := len(steps)
+	steps = append(steps,
+		step{command: `ls ~/team-sessions/recent`},
+		step{command: `sessionfs ls -s 'postgres://reader@db.example/team' recent`},
+		step{command: `echo x | sessionfs write -s 'postgres://reader@db.example/team' recent/01-*/title`},
+		// What another program writes into the table shows within a second.
+		step{command: `for i in $(seq 100); do [ "$(ls ~/team-sessions/blobs)" ] && break; sleep 0.1; done; sha256sum ~/team-sessions/blobs/* | sed 's|  .*/|  |'`},
+		step{command: `sessionfs -u ~/team-sessions`})
+	host := "/team?host=" + filepath.Dir(server.Socket())
+	for i := range steps {
+		typed := strings.ReplaceAll(steps[i].command, teamHost+"?", host+"&")
+		steps[i].command = strings.ReplaceAll(typed, teamHost, host)
+	}
+	results := s.typeInto([]string{"bash", "--norc", "--noediting", "-i"}, steps)
+	for i, got := range results[:end] {
+		checkStep(t, "bash", steps[i], got)
+	}
+	after := results[end:]
+	require.Equal(t, len(sessionsOf(t, s))+1, strings.Count(after[0].stdout, "\n"), "the archived one was imported: %s", after[0])
+	require.Equal(t, after[0].stdout, after[1].stdout, "reader may read")
+	require.NotZero(t, after[2].code, "and not write")
+	require.Contains(t, after[2].stdout, "ermission denied")
+	blobs := strings.Split(strings.TrimSpace(after[3].stdout), "\n")
+	require.NotEmpty(t, blobs)
+	for _, line := range blobs {
+		sum, shown, _ := strings.Cut(line, "  ")
+		require.Equal(t, sum, shown)
+	}
+	require.Zero(t, after[4].code, after[4])
+	var trigger bool
+	require.NoError(t, db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'sessionfs')`).Scan(&trigger))
+	require.True(t, trigger)
+	s.requireUnmounted()
+}
+
+// newTeam makes the database, which is owned by the user me, with the sessions of the sample store.
+func newTeam(t *testing.T, server *postgrestest.Server, s *store) *pgx.Conn {
+	t.Helper()
+	connect := func(url string) *pgx.Conn {
+		c, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		return c
+	}
+	admin := connect(server.URL("postgres"))
+	for _, statement := range []string{"CREATE ROLE me LOGIN", "CREATE DATABASE team OWNER me"} {
+		_, err := admin.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	require.NoError(t, admin.Close(t.Context()))
+	c := connect(strings.Replace(server.URL("team"), "tester@", "me@", 1))
+	t.Cleanup(func() { _ = c.Close(t.Context()) })
+	_, err := c.Exec(t.Context(), `CREATE TABLE omp_session_files`+postgrestest.Columns)
+	require.NoError(t, err)
+	for _, file := range sessionsOf(t, s) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		path := strings.Replace(file, s.source, "/home/me/.omp/agent", 1)
+		_, err = c.Exec(t.Context(), `INSERT INTO omp_session_files (path, content, mtime_ms) VALUES ($1, $2, 0)`, path, string(text))
+		require.NoError(t, err)
+	}
+	return c
+}
+
+// sessionsOf returns the session files of a store.
+func sessionsOf(t *testing.T, s *store) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*.jsonl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
 }

@@ -3,11 +3,20 @@
 package main
 
 import (
+	"errors"
+	iofs "io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/mountopts"
 )
 
 // typed are the documents whose commands tests type.
@@ -81,4 +90,139 @@ func TestEveryCommandOfDocuments(t *testing.T) {
 		excused -= len(blocks)
 	}
 	require.Zero(t, excused, "notRun has what no document has")
+}
+
+// manual is docs/sessionfs.1.md by its headings: the bold words of the terms that are defined below each.
+type manual struct {
+	headings []string
+	terms    map[string][]string
+}
+
+var boldWord = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+
+func readManual(t *testing.T) manual {
+	t.Helper()
+	text := readProject(t, "docs/sessionfs.1.md")
+	m := manual{terms: map[string][]string{}}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines[:len(lines)-1] {
+		if strings.HasPrefix(line, "#") {
+			m.headings = append(m.headings, strings.TrimLeft(line, "# "))
+		}
+		if strings.HasPrefix(lines[i+1], ":") {
+			at := m.headings[len(m.headings)-1]
+			for _, word := range boldWord.FindAllStringSubmatch(line, -1) {
+				m.terms[at] = append(m.terms[at], strings.ReplaceAll(word[1], `\`, ""))
+			}
+		}
+	}
+	return m
+}
+
+// readProject reads a file of the project.
+func readProject(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", name))
+	if errors.Is(err, iofs.ErrPermission) {
+		t.Skip("run as a user who cannot read the source: ", err)
+	}
+	require.NoError(t, err)
+	return string(text)
+}
+
+// flagsOf returns the flags of a set as they are typed, without what is not for people.
+func flagsOf(set *pflag.FlagSet, except *pflag.FlagSet) (names []string) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || except != nil && except.Lookup(f.Name) != nil {
+			return
+		}
+		if f.Shorthand != "" {
+			names = append(names, "-"+f.Shorthand)
+		}
+		names = append(names, "--"+f.Name)
+	})
+	return names
+}
+
+// optionNames cuts values off.
+func optionNames(terms []string) (names []string) {
+	for _, term := range terms {
+		name, _, _ := strings.Cut(term, "=")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The manual has the commands and the options that the program has, all of them and no others.
+func TestManualIsComplete(t *testing.T) {
+	m := readManual(t)
+	require.ElementsMatch(t, flagsOf(mountopts.Flags(), nil), m.terms["OPTIONS"])
+	effect, without, refused := mountopts.OptionNames()
+	require.ElementsMatch(t, effect, optionNames(m.terms["With an effect"]))
+	require.ElementsMatch(t, without, optionNames(m.terms["Without an effect"]))
+	require.ElementsMatch(t, refused, optionNames(m.terms["Refused"]))
+
+	root := newRoot(streams{})
+	ls, _, err := root.Find([]string{"cat"})
+	require.NoError(t, err)
+	ls.InitDefaultHelpFlag()
+	common := ls.Flags() // cat has no others
+	require.ElementsMatch(t, flagsOf(common, nil), m.terms["COMMANDS"])
+	var commands []string
+	for _, c := range root.Commands() {
+		if c.Hidden {
+			continue
+		}
+		at := slices.IndexFunc(m.headings, func(h string) bool { return strings.HasPrefix(h+" ", "sessionfs "+c.Name()+" ") })
+		require.GreaterOrEqual(t, at, 0, c.Name())
+		commands = append(commands, m.headings[at])
+		require.ElementsMatch(t, flagsOf(c.Flags(), common), m.terms[m.headings[at]], c.Name())
+	}
+	said := slices.DeleteFunc(m.headings, func(h string) bool { return !strings.HasPrefix(h, "sessionfs ") })
+	require.ElementsMatch(t, commands, said)
+}
+
+// Its line of /etc/fstab is one that mount(8) would have the program mount by.
+func TestManualFstab(t *testing.T) {
+	_, rest, _ := strings.Cut(readProject(t, "docs/sessionfs.1.md"), "\n# FSTAB\n")
+	blocks := readDocument(t, "docs/sessionfs.1.md", rest)
+	require.Equal(t, "text", blocks[0].language)
+	require.Len(t, blocks[0].text, 1)
+	f := strings.Fields(blocks[0].text[0])
+	require.Len(t, f, 6)
+	require.Equal(t, mountopts.FSType, f[2])
+	_, err := mountopts.Parse([]string{"mount.fuse.sessionfs", f[0], f[1], "-o", f[3]})
+	require.NoError(t, err)
+}
+
+// The page that is made of it is one that groff finds nothing wrong with.
+func TestManualPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the Go tool chain, which makes the page, may be another user's")
+	}
+	page, err := exec.Command("../../scripts/man").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(page), ".SH NAME\n")
+	if _, err := exec.LookPath("groff"); err != nil {
+		t.Skip(err)
+	}
+	render := func(page string) (text, warnings string) {
+		file := filepath.Join(t.TempDir(), "sessionfs.1")
+		require.NoError(t, os.WriteFile(file, []byte(page), 0o600))
+		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-c", file)
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out), said.String()
+	}
+	text, warnings := render(string(page))
+	require.Empty(t, warnings)
+	for _, want := range []string{"sessionfs - show", "--demo", "-o OPTIONS, --options OPTIONS", "auto_unmount"} {
+		require.Contains(t, regexp.MustCompile(".\x08|\x1b\\[[0-9;]*m").ReplaceAllString(text, ""), want)
+	}
+	_, warnings = render(string(page) + ".nosuchrequest\n")
+	require.NotEmpty(t, warnings)
 }

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -149,4 +151,176 @@ func requireStatus(t *testing.T, want int, r result, names ...string) {
 // String makes a result readable in a failure.
 func (r result) String() string {
 	return fmt.Sprintf("status %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+}
+
+// store is an agent directory with one session, a mount point, and who mounts.
+type store struct {
+	t          *testing.T
+	user       user
+	dir        string // holds the others
+	source     string
+	mountpoint string
+}
+
+// sessionPath is the one session in a store, from its source or from a mount.
+const sessionPath = "sessions/--work--/2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
+
+const sessionText = `{"type":"session","version":3,"id":"1f9d2a6b9c0d1234","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/work"}
+{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","message":{"role":"user","content":"hello","timestamp":1771237231000}}
+`
+
+// newStore makes a store that belongs to the user. Mounts and processes on it are gone after the test.
+func newStore(t *testing.T, u user) *store {
+	t.Helper()
+	// Not t.TempDir: its parent is closed to other users.
+	dir, err := os.MkdirTemp(testRoot, "store-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	dir, err = filepath.EvalSymlinks(dir)
+	require.NoError(t, err)
+	s := &store{t: t, user: u, dir: dir, source: filepath.Join(dir, "agent"), mountpoint: filepath.Join(dir, "mnt")}
+	session := filepath.Join(s.source, sessionPath)
+	require.NoError(t, os.MkdirAll(filepath.Dir(session), 0o700))
+	require.NoError(t, os.WriteFile(session, []byte(sessionText), 0o600))
+	require.NoError(t, os.Mkdir(s.mountpoint, 0o700))
+	s.chown()
+	t.Cleanup(s.tearDown)
+	return s
+}
+
+// chown gives everything in the store to its user.
+func (s *store) chown() {
+	s.t.Helper()
+	require.NoError(s.t, filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, s.user.uid, s.user.uid)
+	}))
+}
+
+// tearDown unmounts what a failed test left and waits until the processes are gone.
+func (s *store) tearDown() {
+	for _, e := range allMounts() {
+		if strings.HasPrefix(e.mountpoint, s.dir+"/") {
+			_ = unmount(e.mountpoint, true)
+		}
+	}
+	if !eventually(func() bool { return len(daemons(s.dir)) == 0 }) {
+		s.t.Errorf("processes outlive their mount: %v", daemons(s.dir))
+	}
+}
+
+// mkdir makes a directory of the user's in the store.
+func (s *store) mkdir(name string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	require.NoError(s.t, os.MkdirAll(path, 0o700))
+	s.chown()
+	return path
+}
+
+// result is how a child process ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the program under test to its end.
+func (s *store) run(args ...string) result {
+	s.t.Helper()
+	return s.exec(program, args...)
+}
+
+// exec runs any program to its end, as the user, in the store's directory.
+func (s *store) exec(name string, args ...string) result {
+	s.t.Helper()
+	return s.finish(s.command(name, args...))
+}
+
+// finish runs a command to its end.
+func (s *store) finish(cmd *exec.Cmd) result {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// command prepares a child process of the store's user.
+func (s *store) command(name string, args ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd := command(s.t, s.user, name, args...)
+	cmd.Dir = s.dir
+	// mount.fuse3 finds the program by PATH, under its plain name.
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "PI_CODING_AGENT_DIR=", "XDG_STATE_HOME=", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+// mount mounts the store in the background and returns the pid that serves it.
+func (s *store) mount(args ...string) int {
+	s.t.Helper()
+	r := s.run(append(args, s.source, s.mountpoint)...)
+	require.Zero(s.t, r.code, r.stderr)
+	require.Empty(s.t, r.stderr)
+	return s.pid()
+}
+
+// pid is the one process that serves the store.
+func (s *store) pid() int {
+	s.t.Helper()
+	pids := daemons(s.dir)
+	require.Len(s.t, pids, 1)
+	return pids[0]
+}
+
+// requireMounted checks by a child process that the mount shows the store.
+func (s *store) requireMounted() {
+	s.t.Helper()
+	r := s.exec("cat", filepath.Join(s.mountpoint, sessionPath))
+	require.Zero(s.t, r.code, r.stderr)
+	require.Equal(s.t, sessionText, r.stdout)
+}
+
+// requireUnmounted waits until nothing is mounted and nothing runs.
+func (s *store) requireUnmounted() {
+	s.t.Helper()
+	require.True(s.t, eventually(func() bool { return len(daemons(s.dir)) == 0 }), "still running")
+	_, mounted := mountAt(s.mountpoint)
+	require.False(s.t, mounted, "still mounted")
+}
+
+// kill kills the process that serves the store, which leaves a dead mount.
+func (s *store) kill() {
+	s.t.Helper()
+	require.NoError(s.t, unix.Kill(s.pid(), unix.SIGKILL))
+	require.True(s.t, eventually(func() bool { return len(daemons(s.dir)) == 0 }))
+	r := s.exec("ls", s.mountpoint+"/sessions")
+	require.NotZero(s.t, r.code)
+}
+
+// hold keeps a file of the mount open until the test ends or the returned function is called.
+func (s *store) hold() (release func()) {
+	s.t.Helper()
+	cmd := s.command("sh", "-c", `exec 3<"$1"; echo open; exec sleep 60`, "sh", filepath.Join(s.mountpoint, sessionPath))
+	out, err := cmd.StdoutPipe()
+	require.NoError(s.t, err)
+	require.NoError(s.t, cmd.Start())
+	done := false
+	release = func() {
+		if !done {
+			done = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	s.t.Cleanup(release)
+	_, err = out.Read(make([]byte, 8))
+	require.NoError(s.t, err)
+	return release
 }

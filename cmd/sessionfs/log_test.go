@@ -4,12 +4,120 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
+
+// awaitText waits until a file has a text.
+func (s *store) awaitText(file, text string) string {
+	s.t.Helper()
+	var got []byte
+	require.True(s.t, eventually(func() bool {
+		got, _ = os.ReadFile(file)
+		return strings.Contains(string(got), text)
+	}), "%s has no %q:\n%s", file, text, got)
+	return string(got)
+}
+
+// The log goes to a file, which SIGHUP opens anew as logrotate wants it, also where the path leads into the mount by
+// now. SIGUSR1 writes counters there.
+func TestLogFile(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		log := filepath.Join(s.mkdir("logs"), "sessionfs.log")
+		cmd := s.command(program, "--log-file", "logs/sessionfs.log", "agent", "mnt") // of the caller's directory
+		require.Zero(t, s.finish(cmd).code)
+		s.awaitText(log, "msg=mounted")
+		info, err := os.Stat(log)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode())
+
+		require.NoError(t, os.Rename(log, log+".1"))
+		require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
+		s.awaitText(log, "opened anew")
+		require.NoError(t, os.Rename(filepath.Dir(log), filepath.Join(s.dir, "away")))
+		require.NoError(t, os.Symlink("mnt", filepath.Dir(log)))
+		require.NoError(t, os.Remove(filepath.Join(s.dir, "away/sessionfs.log")))
+		require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
+		log = filepath.Join(s.dir, "away/sessionfs.log")
+		s.awaitText(log, "opened anew")
+
+		s.requireMounted()
+		require.NotZero(t, s.exec("sh", "-c", "echo {} >"+s.mountpoint+"/new-session").code)
+		release := s.hold()
+		require.NoError(t, unix.Kill(s.pid(), unix.SIGUSR1))
+		text := s.awaitText(log, "msg=counters")
+		line := text[strings.Index(text, "msg=counters"):]
+		require.Contains(t, line, "mountpoint="+s.mountpoint)
+		require.Contains(t, line, " open=1 ")
+		require.Contains(t, line, " new=0 ")
+		require.Regexp(t, " memory=[1-9]", line)
+		release()
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+		s.requireUnmounted()
+		s.awaitText(log, "msg=unmounted")
+	})
+}
+
+// In front with a log file SIGHUP does not end the mount, unless its terminal was closed.
+func TestLogFileInFront(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	log := filepath.Join(s.dir, "log")
+	start := func(name string, args ...string) {
+		cmd := s.command(name, args...)
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Wait() })
+		s.awaitText(log, "msg=mounted")
+	}
+	start("setsid", program, "-f", "-o", "log-file="+log, s.source, s.mountpoint)
+	require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
+	s.awaitText(log, "opened anew")
+	s.requireMounted()
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
+	require.NoError(t, os.Remove(log))
+
+	script := fmt.Sprintf("exec %s -f --log-file %s %s %s", program, log, s.source, s.mountpoint)
+	start("setsid", "script", "-q", "-c", script, "/dev/null") // gives it a terminal
+	require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
+	s.requireUnmounted()
+	require.NotContains(t, s.awaitText(log, "msg=unmounted"), "anew")
+}
+
+// A log file is never one that is shown, nor a pipe that somebody would have to read.
+func TestLogFileRefused(t *testing.T) {
+	forEachUser(t, func(t *testing.T, s *store) {
+		other := s.mkdir("elsewhere")
+		require.NoError(t, os.Rename(filepath.Join(s.source, "sessions"), filepath.Join(other, "sessions")))
+		require.NoError(t, os.Symlink(filepath.Join(other, "sessions"), filepath.Join(s.source, "sessions")))
+		require.NoError(t, unix.Mkfifo(filepath.Join(s.dir, "fifo"), 0o600))
+		require.NoError(t, os.Symlink(filepath.Join(s.source, sessionPath), filepath.Join(s.dir, "link")))
+		s.chown()
+		for file, say := range map[string]string{
+			filepath.Join(s.source, "log"):               "lies in " + s.source,
+			filepath.Join(other, sessionPath):            "lies in " + s.source + "/sessions",
+			filepath.Join(s.mountpoint, "log"):           "lies in " + s.mountpoint,
+			filepath.Join(s.dir, "link"):                 "symbolic links",
+			filepath.Join(s.dir, "fifo"):                 "cannot be opened",
+			filepath.Join(s.dir, "nothing", "here", "x"): "no such file",
+			s.dir: "cannot be opened",
+		} {
+			r := s.run("--log-file", file, s.source, s.mountpoint)
+			requireStatus(t, exitUsage, r, file, say)
+			s.requireUnmounted()
+		}
+		text, err := os.ReadFile(filepath.Join(other, sessionPath))
+		require.NoError(t, err)
+		require.Equal(t, sessionText, string(text))
+	})
+}
 
 // fakeSyslog keeps what it is sent, with the severity in front.
 type fakeSyslog struct{ lines []string }

@@ -156,3 +156,95 @@ func TestRefusalBindMount(t *testing.T) {
 	r := s.exec("unshare", "-m", "sh", "-c", `mount --bind "$1" "$2" && exec "$3" "$1" "$2/empty"`, "sh", s.source, bound, program)
 	requireStatus(t, exitMountpoint, r, "lies in SOURCE")
 }
+
+func TestResolveMountpoint(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o700))
+	for link, target := range map[string]string{
+		"to-b": "a/b", "to-link": "to-b", "absolute": filepath.Join(dir, "a"), "up": "a/b/..", "dangling": "a/none", "loop": "loop",
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+	}
+	for in, want := range map[string]string{
+		"a/b": "a/b", "to-b": "a/b", "to-link/": "a/b", "absolute": "a", "absolute/b/.": "a/b", "up": "a",
+		"to-b/..":   "a", // not what a textual clean-up would give
+		"to-b/../b": "a/b",
+		"a/..":      "", "a/b/././/": "a/b", "a/b/../.": "a",
+	} {
+		got, err := resolveMountpoint(dir + "/" + in)
+		require.NoError(t, err, in)
+		require.Equal(t, filepath.Join(dir, want), got, in)
+	}
+	for _, in := range []string{"loop", "none", "none/x", "loop/x", "dangling"} {
+		_, err := resolveMountpoint(dir + "/" + in)
+		require.Error(t, err, in)
+	}
+	for _, in := range []string{"/", "//", "/."} {
+		root, err := resolveMountpoint(in)
+		require.NoError(t, err)
+		require.Equal(t, "/", root)
+	}
+	for in, want := range map[string]string{"dangling": "a/none", "none": "none", "none/x": "none/x", "dangling/x": "a/none/x"} {
+		require.Equal(t, filepath.Join(dir, want), resolveFar(dir+"/"+in), in)
+	}
+	require.NotEmpty(t, resolveFar(dir+"/loop/x"), "it ends")
+}
+
+func TestIsWithin(t *testing.T) {
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "a", "b")
+	require.NoError(t, os.MkdirAll(inner, 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "ab"), 0o700))
+	require.True(t, isWithin(inner, dir))
+	require.True(t, isWithin(dir, dir))
+	require.True(t, isWithin(inner, "/"))
+	require.False(t, isWithin(dir, inner))
+	require.False(t, isWithin(filepath.Join(dir, "ab"), filepath.Join(dir, "a")))
+	require.False(t, isWithin(dir, filepath.Join(dir, "absent")))
+}
+
+// TestLinksToWhatIsNotTheOwners: root's daemon does not follow the links in a user's SOURCE to what is not his.
+func TestLinksToWhatIsNotTheOwners(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs two users, so root")
+	}
+	for _, c := range []struct {
+		name, link string
+		uid        int // of the link's target
+		refused    bool
+	}{
+		{"root's", "sessions", 0, true},
+		{"in root's, not there", "sessions", 0, true},
+		{"root's blobs", "blobs", 0, true},
+		{"root's breadcrumbs", "terminal-sessions", 0, true},
+		{"the owner's", "sessions", nobody, false},
+		{"in the owner's, not there", "sessions", nobody, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStore(t, user{"user", nobody})
+			requireFuse(t, user{"root", 0})
+			target := filepath.Join(s.dir, "elsewhere")
+			require.NoError(t, os.Mkdir(target, 0o755))
+			require.NoError(t, os.Chown(target, c.uid, c.uid))
+			if strings.HasSuffix(c.name, "not there") {
+				target = filepath.Join(target, "new")
+			}
+			link := filepath.Join(s.source, c.link)
+			require.NoError(t, os.RemoveAll(link))
+			require.NoError(t, os.Symlink(target, link))
+			root := *s
+			root.user.uid = 0
+			r := root.run(s.source, s.mountpoint)
+			if !c.refused {
+				require.Zero(t, r.code, r)
+				require.Zero(t, root.run("-u", s.mountpoint).code)
+				return
+			}
+			requireStatus(t, exitSource, r, link, target, "65534", "mount as that user")
+			_, mounted := mountAt(s.mountpoint)
+			require.False(t, mounted)
+		})
+	}
+}

@@ -4,14 +4,18 @@ package main
 
 import (
 	"fmt"
+	iofs "io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 )
@@ -96,4 +100,219 @@ func TestDefaultSource(t *testing.T) {
 	none := s.command(program, "ls")
 	none.Env = append(none.Env, "HOME=")
 	requireStatus(t, exitUsage, s.finish(none), "SOURCE is not given")
+}
+
+// agentTree makes files, and where the name ends in a slash directories, below a new directory.
+func agentTree(t *testing.T, names ...string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, name := range names {
+		path := filepath.Join(root, name)
+		if name[len(name)-1] == '/' {
+			require.NoError(t, os.MkdirAll(path, 0o700))
+			continue
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	return root
+}
+
+// checkTree is checkAgentDir of a directory that can be read.
+func checkTree(given, dir string, getenv func(string) string) (warning string, err error) {
+	items, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	return checkAgentDir(given, dir, items, getenv)
+}
+
+func TestCheckAgentDir(t *testing.T) {
+	const session = "2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
+	const usual = "home/.omp/agent" // where HOME is home
+	for _, c := range []struct {
+		name   string
+		tree   []string
+		source string
+		warn   string // a part of the warning
+		refuse string // a part of the refusal
+		meant  string // the directory that it names
+	}{
+		{name: "sessions", tree: []string{"a/sessions/"}, source: "a"},
+		{name: "before the first session", tree: []string{"a/f", "a/agent.db"}, source: "a"},
+		{name: "new", tree: []string{"a/"}, source: "a", warn: "has no sessions/"},
+		{name: "new, beside the usual one", tree: []string{"a/", usual + "/sessions/"}, source: "a", warn: "has no sessions/", meant: usual},
+		{name: "settings alone", tree: []string{"a/f", "a/settings.json"}, source: "a", warn: "has no sessions/"},
+		{name: "a stranger", tree: []string{"a/lost+found/"}, source: "a", refuse: "mkdir AGENT; ln -s"},
+		{
+			name: "strangers, with a usual one", tree: []string{"a/f", usual + "/agent.db"}, source: "a",
+			refuse: "not an agent directory", meant: usual,
+		},
+		{name: "sessions is a file", tree: []string{"a/sessions", "a/agent.db"}, source: "a", refuse: "sessions is not a directory"},
+		{
+			name: "the directory above", tree: []string{".omp/agent/sessions/", ".omp/natives/"}, source: ".omp",
+			refuse: "not an agent directory", meant: ".omp/agent",
+		},
+		{
+			name: "above, with settings", tree: []string{".omp/agent/sessions/", ".omp/config.yml"}, source: ".omp",
+			warn: "has no sessions/", meant: ".omp/agent",
+		},
+		{name: "home", tree: []string{"me/.bashrc", "me/.omp/agent/agent.db"}, source: "me", refuse: "not an agent", meant: "me/.omp/agent"},
+		{name: "operator", tree: []string{"o/profiles/x", "o/profiles/y/sessions/"}, source: "o", refuse: "not an agent", meant: "o/profiles/y"},
+		{
+			name: "sessions itself", tree: []string{"a/sessions/--work--/" + session}, source: "a/sessions",
+			refuse: "not an agent", meant: "a",
+		},
+		{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
+		{name: "new, below a sessions of something else", tree: []string{"srv/sessions/me/"}, source: "srv/sessions/me", warn: "has no sessions/", meant: "srv"},
+		{name: "session files alone", tree: []string{"backup/--work--/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := agentTree(t, c.tree...)
+			getenv := func(name string) string { return map[string]string{"HOME": filepath.Join(root, "home")}[name] }
+			source := filepath.Join(root, c.source)
+			warning, err := checkTree(source, source, getenv)
+			said := warning
+			if c.refuse != "" {
+				require.Empty(t, warning)
+				require.ErrorContains(t, err, c.refuse)
+				require.Equal(t, exitSource, err.(*refusal).code)
+				said = err.Error()
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.warn == "" && c.refuse == "", said == "", said)
+			require.Contains(t, said, c.warn)
+			if c.meant == "" {
+				require.NotContains(t, said, "meant")
+				require.NotContains(t, said, "of this user")
+				return
+			}
+			require.Regexp(t, " "+filepath.Join(root, c.meant)+"$", said)
+		})
+	}
+}
+
+// TestCheckAgentDirPi: an agent directory of pi whose sessions are in another directory lacks nothing, if that is there.
+func TestCheckAgentDirPi(t *testing.T) {
+	root := agentTree(t, ".pi/agent/trust.json", "elsewhere/")
+	agent := filepath.Join(root, ".pi/agent")
+	for dir, warns := range map[string]bool{"elsewhere": false, "missing": true} {
+		settings := fmt.Sprintf(`{"sessionDir":%q}`, filepath.Join(root, dir))
+		require.NoError(t, os.WriteFile(filepath.Join(agent, "settings.json"), []byte(settings), 0o600))
+		warning, err := checkTree(agent, agent, func(string) string { return "" })
+		require.NoError(t, err)
+		require.Equal(t, warns, warning != "", warning)
+	}
+}
+
+// sessions/ may be a symlink to another disk, which may be away, and a FIFO is not waited for.
+func TestCheckAgentDirSpecial(t *testing.T) {
+	getenv := func(string) string { return "" }
+	root := agentTree(t, "agent/config.yml", "disk/--work--/x.jsonl")
+	agent, disk := filepath.Join(root, "agent"), filepath.Join(root, "disk")
+	link := filepath.Join(agent, "sessions")
+
+	require.NoError(t, os.Symlink(disk, link))
+	warning, err := checkTree(agent, agent, getenv)
+	require.NoError(t, err)
+	require.Empty(t, warning)
+	_, err = checkTree(link, disk, getenv)
+	require.ErrorContains(t, err, "Probably meant: "+agent)
+
+	require.NoError(t, os.Rename(disk, filepath.Join(root, "away")))
+	warning, err = checkTree(agent, agent, getenv)
+	require.NoError(t, err)
+	require.Contains(t, warning, "symlink to "+disk)
+
+	odd := agentTree(t, "x")
+	require.NoError(t, unix.Mkfifo(filepath.Join(odd, "profiles"), 0o600))
+	_, err = checkTree(odd, odd, getenv)
+	require.ErrorContains(t, err, "is not an agent directory")
+}
+
+// The program says it on stderr: a warning with status 0, a refusal with the status of a wrong SOURCE.
+func TestWrongSource(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	for _, source := range []string{"/", "/etc", filepath.Join(s.source, "sessions"), s.dir} {
+		for _, front := range []string{"-f", "--foreground=false"} {
+			requireStatus(t, exitSource, s.run(front, source, s.mountpoint), source, "sessions/")
+		}
+	}
+	requireStatus(t, exitSource, s.run(s.dir, s.mountpoint), "Probably meant: "+s.source)
+
+	requireFuse(t, s.user)
+	empty := s.mkdir("new/agent")
+	r := s.run(empty, s.mountpoint)
+	requireStatus(t, exitOK, r, "sessionfs: warning: ", empty, "has no sessions/")
+	// A client makes its directories later, and then they show.
+	session := filepath.Join(empty, sessionPath)
+	require.NoError(t, os.MkdirAll(filepath.Dir(session), 0o700))
+	require.NoError(t, os.WriteFile(session, []byte(sessionText), 0o600))
+	require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(s.mountpoint, sessionPath)).stdout == sessionText }))
+	require.Zero(t, s.run("-u", s.mountpoint).code)
+	s.requireUnmounted()
+}
+
+func TestUnpack(t *testing.T) {
+	old := unix.Umask(0)
+	defer unix.Umask(old)
+	dir := t.TempDir()
+	src := fstest.MapFS{
+		"sessions/--a--/x.jsonl": {Data: []byte("x\n{\"timestamp\":\"2026-02-16T10:20:30.005Z\"}\n"), Mode: 0o444},
+		"blobs/00":               {Data: []byte{0, 1, 2}, Mode: 0o777},
+		"empty":                  {Mode: iofs.ModeDir | 0o777},
+	}
+	require.NoError(t, unpack(src, dir))
+	require.NoError(t, fstest.TestFS(os.DirFS(dir), "sessions/--a--/x.jsonl", "blobs/00", "empty"))
+	for name, mode := range map[string]iofs.FileMode{
+		"sessions": 0o700 | iofs.ModeDir, "sessions/--a--/x.jsonl": 0o600, "blobs/00": 0o600, "empty": 0o700 | iofs.ModeDir,
+	} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), name)
+	}
+	info, err := os.Stat(filepath.Join(dir, "sessions/--a--/x.jsonl"))
+	require.NoError(t, err)
+	require.True(t, info.ModTime().Equal(time.Date(2026, 2, 16, 10, 20, 30, 5e6, time.UTC)), "the time of its last entry")
+	require.Error(t, unpack(src, dir), "nothing is overwritten")
+	require.Error(t, unpack(fstest.MapFS{"l": {Mode: iofs.ModeSymlink}}, t.TempDir()))
+}
+
+// The sample store is unpacked for this user alone and goes away with the mount, however that ends.
+func TestDemo(t *testing.T) {
+	demos := func() []string {
+		names, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
+		require.NoError(t, err)
+		return names
+	}
+	forEachUser(t, func(t *testing.T, s *store) {
+		for name, end := range map[string]func(){
+			"unmount": func() { require.Zero(t, s.run("-u", s.mountpoint).code) },
+			"signal":  func() { require.NoError(t, unix.Kill(s.pid(), unix.SIGTERM)) },
+			"signal while busy": func() {
+				cmd := s.command("sleep", "60")
+				cmd.Dir = s.mountpoint
+				// Chdir happens in the child, as the user.
+				require.NoError(t, cmd.Start())
+				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+				require.NoError(t, unix.Kill(s.pid(), unix.SIGTERM))
+			},
+		} {
+			require.Zero(t, s.run("--demo", s.mountpoint).code, name)
+			r := s.exec("find", s.mountpoint+"/sessions", "-name", "*.jsonl")
+			require.Zero(t, r.code, r)
+			require.NotEmpty(t, r.stdout)
+			require.Len(t, demos(), 1)
+			info, err := os.Stat(demos()[0])
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o700)|os.ModeDir, info.Mode())
+			e, _ := mountAt(s.mountpoint)
+			require.Equal(t, "demo", e.source)
+			end()
+			s.requireUnmounted()
+			require.Empty(t, demos(), name)
+		}
+	})
 }

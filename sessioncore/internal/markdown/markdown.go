@@ -1,6 +1,12 @@
 package markdown
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // Append appends visible text as Markdown that affects nothing outside it. Raw HTML and link definitions become
 // plain text, headings are lowered below ours, and an open code fence is closed; everything else stays as it is.
@@ -30,4 +36,223 @@ func AppendQuote(dst, text []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// This file classifies the lines of other people's Markdown: code, which is not changed, headings, and running
+// text. The kind of a line depends on its first characters after the margins of the quotes and list items around
+// it. How text is changed is in text.go.
+
+const (
+	// ourHeadings is the number of levels of headings that are ours: the document's and those of its turns.
+	ourHeadings = 2
+	// deepestHeading is the deepest level that Markdown has.
+	deepestHeading = 6
+	// maxNesting is the maximum number of nested quotes and list items. Deeper ones become text, since the work for
+	// a line grows with the nesting, here and in programs that render the document.
+	maxNesting = 16
+)
+
+// Patterns of the beginnings of lines.
+var (
+	heading   = regexp.MustCompile(`^#{1,6}(?:[ \t]|$)`)
+	fence     = regexp.MustCompile("^(?:`{3,}[^`]*$|~{3,})")
+	underline = regexp.MustCompile(`^(?:=+|-+)[ \t]*$`) // turns the text above it into a heading
+	marker    = regexp.MustCompile(`^(?:>|(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$))`)
+	markers   = regexp.MustCompile(`[-+*0-9.)]`) // the characters of item markers
+	// interrupts matches a marker that can be directly below text.
+	interrupts = regexp.MustCompile(`^(?:>|(?:[-+*]|0*1[.)])[ \t]+[^ \t])`)
+)
+
+// isRule reports whether text is a thematic break.
+func isRule(text []byte) bool {
+	return bytes.IndexByte([]byte("*-_"), text[0]) >= 0 && bytes.Count(text, text[:1]) >= 3 &&
+		len(bytes.Trim(text, string(text[:1])+" \t")) == 0
+}
+
+// isDelimiters reports whether a line could be the delimiter row of a table.
+func isDelimiters(line []byte) bool {
+	return len(bytes.Trim(line, ">|:- \t")) == 0 && bytes.IndexByte(line, '-') >= 0
+}
+
+// special is the set of first bytes of lines that may not be plain text.
+var special = [256]bool{'#': true, '`': true, '~': true, '*': true, '-': true, '_': true, '=': true, '+': true, '>': true,
+	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true}
+
+// kind is the kind of block that the last line belongs to.
+type kind uint8
+
+const (
+	nothing kind = iota // a block that does not continue
+	paragraph
+	fenced
+)
+
+// copier copies Markdown line by line.
+type copier struct {
+	out  []byte
+	next []byte // the following lines
+
+	tags   bool // the text may have raw HTML
+	labels bool // the text may have link definitions
+	deeper int  // number of levels by which headings are lowered
+	lowest int  // the lowest level of a heading so far, 0 for none
+
+	open  []int // the open quotes and list items: the number of columns before an item's text, 0 for a quote
+	empty bool  // the last of them is an item without content so far
+	last  kind
+
+	fence  []byte // the fence that opened the code
+	margin []byte // the margin before each line of the code
+
+	table  bool // the paragraph may be a table
+	unsure bool // what looks like code in the rest of the paragraph may not be code
+}
+
+func (c *copier) lines(text []byte) {
+	for len(text) > 0 {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		c.next = text
+		c.line(line)
+	}
+	if c.last == fenced {
+		c.out = append(c.out, c.margin...)
+		c.put(c.fence)
+	}
+}
+
+func (c *copier) put(line []byte) { c.out = append(append(c.out, line...), '\n') }
+
+// line copies one line.
+func (c *copier) line(src []byte) {
+	line, n, at := c.enter(src)
+	if c.last == fenced && n == len(c.open) {
+		if line, at, spaces := indent(line, at); spaces < 4 && bytes.HasPrefix(line[at:], c.fence) &&
+			len(bytes.TrimLeft(line[at+RunLength(line[at:], c.fence[0]):], " \t")) == 0 {
+			c.last = nothing
+		}
+		c.put(src)
+		return
+	}
+	line, n, at, spaces := c.begin(line, n, at)
+	lead, text := line[:at], line[at:]
+	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
+		lead = src[:len(src)-len(text)] // with the original tabs
+	}
+	switch below := c.last == paragraph && n == len(c.open); {
+	case len(text) == 0:
+		c.close(n)
+		c.put(src)
+	case spaces >= 4 && c.last != paragraph:
+		c.close(n)
+		c.code(lead, text, n > 0)
+	case spaces >= 4 || !special[text[0]]:
+		c.text(src, lead, text, n)
+	case heading.Match(text):
+		c.close(n)
+		c.heading(lead, text)
+	case fence.Match(text):
+		c.close(n)
+		c.last, c.fence = fenced, text[:RunLength(text, text[0])]
+		c.margin = markers.ReplaceAll(lead, []byte(" "))
+		// Some programs take a line with bars for the head of a table, not for a fence.
+		c.out = append(c.out, lead...)
+		c.put(bytes.ReplaceAll(text, []byte("|"), []byte("&#124;")))
+	case below && underline.Match(text):
+		if isRule(text) { // with a blank line before it, it is a thematic break
+			c.apart(src)
+			return
+		}
+		c.out = append(append(c.out, lead...), '\\')
+		c.put(text)
+	case isRule(text):
+		c.close(n)
+		c.out = append(c.out, lead...)
+		c.put(text)
+	default:
+		c.text(src, lead, text, n)
+	}
+}
+
+// close ends the current block and closes all open quotes and items but the first n.
+func (c *copier) close(n int) { c.open, c.last = c.open[:n], nothing }
+
+// apart copies a line with a blank line before it.
+func (c *copier) apart(src []byte) {
+	c.line(nil)
+	c.line(src)
+}
+
+// enter matches the margins of the open quotes and items that a line continues. It returns the line with the tabs
+// in its margins expanded, the number of these quotes and items, and the column after their margins.
+func (c *copier) enter(line []byte) (wide []byte, n, at int) {
+	for ; n < len(c.open); n++ {
+		var text, spaces int
+		line, text, spaces = indent(line, at)
+		blank := text == len(line)
+		switch margin := c.open[n]; {
+		case margin == 0 && !blank && spaces < 4 && line[text] == '>':
+			line, _, spaces = indent(line, text+1)
+			at = text + 1 + min(spaces, 1)
+		case margin > 0 && blank && !(c.empty && n == len(c.open)-1):
+			at = text
+		case margin > 0 && !blank && spaces >= margin:
+			at += margin
+		default:
+			return line, n, at
+		}
+	}
+	return line, n, at
+}
+
+// begin opens the quotes and items that begin on a line after the n that it continues. It returns the line with
+// tabs expanded, the number of open quotes and items, the offset of its text, and the number of blanks before the
+// text.
+func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
+	c.empty = false
+	for opened := false; ; opened = true {
+		line, text, spaces = indent(line, at)
+		rest := line[text:]
+		if len(rest) == 0 || spaces >= 4 || !special[rest[0]] || !marker.Match(rest) || isRule(rest) ||
+			c.last == paragraph && n == len(c.open) && !interrupts.Match(rest) {
+			return line, n, text, spaces
+		}
+		width := rawjson.SkipDigits(rest, 0) + 1
+		quote, empty := rest[0] == '>', len(bytes.TrimLeft(rest[width:], " \t")) == 0
+		if n == maxNesting || opened && empty && !quote {
+			return slices.Insert(bytes.Clone(line), text+width-1, '\\'), n, text, spaces
+		}
+		c.close(n)
+		margin := spaces + width
+		line, _, spaces = indent(line, text+width)
+		switch {
+		case quote:
+			margin, spaces = 0, min(spaces, 1)
+		case spaces > 4 || empty: // followed by code, or by nothing
+			margin, spaces = margin+1, min(spaces, 1)
+		default:
+			margin += spaces
+		}
+		c.open, c.empty = append(c.open, margin), empty && !quote
+		n, at = n+1, text+width+spaces
+	}
+}
+
+// indent returns the offset of the first text of a line at or after at, and the number of blanks before it. Tabs
+// among them are expanded.
+func indent(line []byte, at int) (wide []byte, text, spaces int) {
+	for text = at; text < len(line) && line[text] == ' '; {
+		text++
+	}
+	if text == len(line) || line[text] != '\t' {
+		return line, text, text - at
+	}
+	rest := bytes.TrimLeft(line[text:], " \t")
+	wide = bytes.Clone(line[:text])
+	for _, b := range line[text : len(line)-len(rest)] {
+		for wide = append(wide, ' '); b == '\t' && len(wide)%4 != 0; {
+			wide = append(wide, ' ')
+		}
+	}
+	return append(wide, rest...), len(wide), len(wide) - at
 }

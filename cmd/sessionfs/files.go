@@ -1,0 +1,360 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"path"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// lsFlags are those of ls(1) that are used with sessions.
+type lsFlags struct {
+	long, all, dir, byTime, reverse bool
+}
+
+// lsCommand is sessionfs ls.
+func lsCommand() *cobra.Command {
+	var f lsFlags
+	cmd := onSource(&cobra.Command{
+		Use:     "ls [-ladtr1] [-s SOURCE] [PATH...]",
+		Short:   "List directories of what a mount would show",
+		Example: "  sessionfs ls -l recent",
+	}, func(cmd *cobra.Command, src *source, args []string) error { return f.run(cmd, src, args) })
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
+	flags.BoolVarP(&f.all, "all", "a", false, "names that begin with a dot too")
+	flags.BoolVarP(&f.dir, "directory", "d", false, "directories themselves, not what is in them")
+	flags.BoolVarP(&f.byTime, "time", "t", false, "newest first")
+	flags.BoolVarP(&f.reverse, "reverse", "r", false, "in reverse order")
+	flags.BoolP("one", "1", false, "a name a line, as in any case")
+	return cmd
+}
+
+// listed is a name to be shown.
+type listed struct {
+	name, path string
+	info       iofs.FileInfo // nil if it is not needed
+}
+
+// run lists what is no directory first, then each directory, with its name if there are several. A link to a directory is
+// the directory.
+func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
+	var single, dirs []listed
+	given := 0
+	err := src.eachPath(cmd, args, func(name string) error {
+		given++
+		info, err := src.Lstat(name)
+		if err != nil {
+			return err
+		}
+		it := listed{name, name, info}
+		if to, err := src.Stat(name); err == nil && to.IsDir() && !f.dir {
+			dirs = append(dirs, it)
+		} else {
+			single = append(single, it)
+		}
+		return nil
+	})
+	if failed := f.print(cmd.OutOrStdout(), src, single); failed != nil {
+		return failed
+	}
+	shown := len(single)
+	failed := each(cmd, dirs, func(dir listed) error {
+		items, err := f.list(src, dir.path)
+		if err != nil {
+			return err
+		}
+		if given > 1 {
+			between := "\n"
+			if shown++; shown == 1 {
+				between = ""
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, dir.path)
+		}
+		return f.print(cmd.OutOrStdout(), src, items)
+	})
+	return cmp.Or(failed, err)
+}
+
+// list returns what is in a directory. Names are looked up only where that is needed: a listing costs nothing else.
+func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
+	names, err := src.ReadDir(dir)
+	for _, n := range names {
+		if n.Name()[0] == '.' && !f.all {
+			continue
+		}
+		it := listed{name: n.Name(), path: path.Join(dir, n.Name())}
+		if f.long || f.byTime {
+			info, err := n.Info()
+			if isGone(err) { // between the listing and the look
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			it.info = info
+		}
+		items = append(items, it)
+	}
+	return items, err
+}
+
+// print prints names sorted, a name a line, or as ls -l.
+func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
+	slices.SortStableFunc(items, func(a, b listed) int {
+		if f.byTime {
+			if order := b.info.ModTime().Compare(a.info.ModTime()); order != 0 {
+				return order
+			}
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	if f.reverse {
+		slices.Reverse(items)
+	}
+	if !f.long {
+		var text strings.Builder
+		for _, it := range items {
+			name := it.name
+			if isTerminal(w) {
+				name = visible(name)
+			}
+			text.WriteString(name + "\n")
+		}
+		_, err := io.WriteString(w, text.String())
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	for _, it := range items {
+		h, err := tar.FileInfoHeader(it.info, "") // which looks up the names of the owner
+		if err != nil {
+			return err
+		}
+		name := visible(it.name)
+		if it.info.Mode()&iofs.ModeSymlink != 0 {
+			target, err := src.ReadLink(it.path)
+			if err != nil && !isGone(err) {
+				return err
+			}
+			name += " -> " + visible(target)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.Replace(it.info.Mode().String(), "L", "l", 1),
+			cmp.Or(h.Uname, fmt.Sprint(h.Uid)), cmp.Or(h.Gname, fmt.Sprint(h.Gid)), it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
+	}
+	return table.Flush()
+}
+
+// visible replaces what could change the state of a terminal.
+func visible(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.
+func catCommand() *cobra.Command {
+	return onSource(&cobra.Command{
+		Use:     "cat [-s SOURCE] PATH...",
+		Short:   "Print files of what a mount would show",
+		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
+		Args:    cobra.MinimumNArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		return src.eachPath(cmd, args, func(path string) error {
+			f, err := src.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.CopyBuffer(struct{ io.Writer }{cmd.OutOrStdout()}, f, make([]byte, copySize))
+			return err
+		})
+	})
+}
+
+// copySize is how many bytes are copied at a time: what the file system answers at once.
+const copySize = 128 << 10
+
+// defaultTreeNames is how many names sessionfs tree prints: a store can have millions.
+const defaultTreeNames = 2000
+
+// treeCommand is sessionfs tree.
+func treeCommand() *cobra.Command {
+	var t treePrinter
+	cmd := onSource(&cobra.Command{
+		Use:     "tree [-a] [-L DEPTH] [-n NAMES] [-s SOURCE] [PATH...]",
+		Short:   "Show directories of what a mount would show, with all that is in them",
+		Example: "  sessionfs tree -L 2 by-id/019d3d",
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		if t.depth < 0 || t.left < 1 {
+			return refuse(exitUsage, "tree: -L takes a number from 0 on, -n one from 1 on")
+		}
+		t.src, t.out = src, bufio.NewWriter(cmd.OutOrStdout())
+		limit := t.left
+		err := src.eachPath(cmd, args, func(name string) error {
+			info, err := src.Stat(name)
+			if err != nil {
+				return err
+			}
+			t.out.WriteString(visible(name) + "\n")
+			if info.IsDir() {
+				err = t.below(name, "", 1)
+			}
+			if flushed := t.out.Flush(); err == nil {
+				err = flushed
+			}
+			return err
+		})
+		if t.cut {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: tree: only the first %d names are shown; -n shows more, -L fewer levels\n", limit)
+		}
+		return err
+	})
+	flags := cmd.Flags()
+	flags.BoolVarP(&t.all, "all", "a", false, "names that begin with a dot too")
+	flags.IntVarP(&t.depth, "level", "L", 0, "how many levels are shown; 0 means all")
+	flags.IntVarP(&t.left, "names", "n", defaultTreeNames, "how many names are shown at most")
+	return cmd
+}
+
+// treePrinter prints trees.
+type treePrinter struct {
+	src         *source
+	out         *bufio.Writer
+	all         bool
+	depth, left int
+	cut         bool // there are more names
+}
+
+// below prints what is in a directory, behind the lines that lead to it. Nothing is looked up but links.
+func (t *treePrinter) below(dir, lines string, level int) error {
+	items, err := t.src.ReadDir(dir)
+	if err != nil && !isGone(err) {
+		return err
+	}
+	items = slices.DeleteFunc(items, func(d iofs.DirEntry) bool { return d.Name()[0] == '.' && !t.all })
+	for i, it := range items {
+		if t.left == 0 {
+			t.cut = true
+			return nil
+		}
+		t.left--
+		branch, further := "├── ", "│   "
+		if i == len(items)-1 {
+			branch, further = "└── ", "    "
+		}
+		name, target := path.Join(dir, it.Name()), ""
+		if it.Type() == iofs.ModeSymlink {
+			if to, err := t.src.ReadLink(name); err == nil {
+				target = " -> " + visible(to)
+			}
+		}
+		if _, err := t.out.WriteString(lines + branch + visible(it.Name()) + target + "\n"); err != nil {
+			return err
+		}
+		if it.IsDir() && (t.depth == 0 || level < t.depth) {
+			if err := t.below(name, lines+further, level+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tarCommand is sessionfs tar: it writes a tar archive of what tar finds in a mount.
+func tarCommand() *cobra.Command {
+	return onSource(&cobra.Command{
+		Use:     "tar [-s SOURCE] [PATH...]",
+		Short:   "Write a tar archive of what a mount would show to the standard output",
+		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name.\nA PATH that is a link to a directory stands for the directory; links in it stay links.",
+		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		if isTerminal(cmd.OutOrStdout()) {
+			return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
+		}
+		buffered := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
+		out, failed := tar.NewWriter(buffered), false
+		// Not tar.Writer.AddFS, which gives up at what cannot be read: that is reported here, and the archive goes on, as that
+		// of tar does.
+		err := src.eachPath(cmd, args, func(top string) error {
+			return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
+				if it == nil { // there is no top
+					return err
+				}
+				var h *tar.Header
+				var content iofs.File
+				if err == nil {
+					h, content, err = src.archived(name, it)
+				}
+				switch {
+				case err != nil && cmd.Context().Err() != nil:
+					return err
+				case err != nil:
+					if !isGone(err) {
+						sayError(cmd, err)
+						failed = true
+					}
+					return nil
+				case content != nil:
+					defer content.Close()
+				}
+				if top == "." && name != top {
+					h.Name = "./" + h.Name
+				}
+				if err = out.WriteHeader(h); err == nil && content != nil {
+					_, err = io.CopyN(out, content, h.Size)
+				}
+				if err != nil {
+					err = fmt.Errorf("%s: %w; the archive is of no use", name, err)
+				}
+				return err
+			})
+		})
+		if closed := cmp.Or(out.Close(), buffered.Flush()); closed != nil && err == nil {
+			return closed
+		}
+		if err == nil && failed {
+			err = ended(exitFailure)
+		}
+		return err
+	})
+}
+
+// archived describes a node as tar describes it in a mount, and opens it if it is a file.
+func (src *source) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
+	info, err := it.Info()
+	target := ""
+	switch {
+	case err != nil:
+	case info.Mode()&iofs.ModeSymlink != 0:
+		target, err = src.ReadLink(name)
+	case !info.IsDir():
+		if content, err = src.Open(name); err == nil {
+			info, err = content.Stat() // of the version that is open
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if h, err = tar.FileInfoHeader(info, target); err != nil {
+		return nil, nil, err
+	}
+	h.Name, h.Format = name, tar.FormatPAX
+	h.AccessTime, h.ChangeTime = time.Time{}, time.Time{}
+	if info.IsDir() {
+		h.Name += "/"
+	}
+	return h, content, nil
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/fs"
+	"sessionfs/sessioncore/page"
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/writer"
+)
+
+// exportCommand is sessionfs export.
+func exportCommand() *cobra.Command {
+	return onSource(&cobra.Command{
+		Use:   "export [-s SOURCE] SESSION > FILE.html",
+		Short: "Write a session as one HTML page, to be read, printed or sent",
+		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded\n" +
+			"from elsewhere, images inside. SESSION is a path of the mount, or what --resume would find.\n" +
+			"Keys and tokens are shown as they are; -o redact masks those that are known, and leaves images out.",
+		Example: "  sessionfs export 019d3d9 > page.html",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		paths, err := src.findSessions(args[0])
+		if len(paths) > 1 {
+			return refuse(exitUsage, "export: %s stands for %d paths; one session is exported at a time", args[0], len(paths))
+		}
+		var f iofs.File
+		if err == nil {
+			f, err = src.Open(path.Join(paths[0], "transcript.md"))
+		}
+		if err != nil {
+			return fmt.Errorf("export: %s is not a session: %s", args[0], reasonOf(err))
+		}
+		defer f.Close()
+		return page.Write(cmd.OutOrStdout(), f, func(hash string) (io.ReadCloser, error) {
+			return src.Open(path.Join("blobs", hash))
+		})
+	})
+}
+
+// bundleCommand is sessionfs bundle.
+func bundleCommand() *cobra.Command {
+	var masked bool
+	cmd := onSource(&cobra.Command{
+		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
+		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
+		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to,\n" +
+			"and manifest.json, which has the size and the SHA-256 of each. SESSION is a path of the mount, or what --resume\n" +
+			"would find. --redact masks keys and tokens that are known, and leaves out what cannot be masked: images, and\n" +
+			"files beside the sessions other than the sessions of subagents.",
+		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
+		Args:    cobra.MinimumNArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		if isTerminal(cmd.OutOrStdout()) {
+			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: sessionfs bundle SESSION > FILE.tar")
+		}
+		var sessions []string
+		for _, arg := range args {
+			found, err := src.findSessions(arg)
+			if err != nil {
+				return err
+			}
+			sessions = append(sessions, found...)
+		}
+		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
+		b := src.Bundler(out, func(what string, err error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", what, err)
+		})
+		for _, session := range sessions {
+			if err := src.Bundle(cmd.Context(), b, session); err != nil {
+				return refuse(exitFailure, "bundle: %s: %s; the archive is of no use", session, reasonOf(err))
+			}
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys and tokens that are known, as -o redact does")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if masked {
+			return cmd.Flags().Set("options", "redact")
+		}
+		return nil
+	}
+	return cmd
+}
+
+// findSessions returns the paths, without links, that lead to what is named as a path of the mount, or as --resume names
+// a session.
+func (src *source) findSessions(session string) ([]string, error) {
+	paths, err := src.expand(session)
+	if err == nil && !strings.Contains(session, "/") {
+		if _, missing := src.Lstat(paths[0]); isGone(missing) {
+			paths, err = src.expand(path.Join("by-id", session))
+		}
+	}
+	for i := range paths {
+		if err == nil {
+			paths[i], err = src.Resolve(paths[i])
+		}
+	}
+	return paths, err
+}
+
+// importCommand is sessionfs import.
+func importCommand() *cobra.Command {
+	var to string
+	cmd := onSource(&cobra.Command{
+		Use:   "import [-s SOURCE] [--to DIR] PATH...",
+		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles",
+		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +
+			"wrote (- for the standard input), or a directory that has such files at any depth, such as the agent directory\n" +
+			"of another machine. Links are not followed.\n" +
+			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay. A file that\n" +
+			"did not lie in one goes where a new session of the working directory in its header would. It appears whole or\n" +
+			"not at all, and is never replaced: one that is there gets what the copy has more. The files beside it and the\n" +
+			"images that it refers to come along. The same command once more changes nothing.\n" +
+			"Exit status: 0, or 1 where something was refused.",
+		Example: "  sessionfs import ~/old-laptop/.omp/agent\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
+		Args:    cobra.MinimumNArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		into, err := src.Importer(cmd.Context(), to)
+		if err != nil {
+			return refuse(exitUsage, "--to: %s", err)
+		}
+		from, err := fs.OpenSources()
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		for _, path := range args {
+			if err := from.Add(cmd.Context(), path, cmd.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		counts, failed := map[writer.Outcome]int{}, false
+		for i, f := range from.Found {
+			showProgress(cmd.ErrOrStderr(), i, len(from.Found))
+			r, err := into.Import(cmd.Context(), f)
+			showProgress(cmd.ErrOrStderr(), 0, 0)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), visible(lineOf(f, r)))
+			}
+			if err != nil {
+				return err
+			}
+			failed = failed || r.Err != nil || r.Partly
+			counts[r.Outcome]++
+		}
+		others := ""
+		if from.Others > 0 {
+			others = fmt.Sprintf("; %d other files are left out", from.Others)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d new, %d longer, %d same, %d refused%s\n",
+			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], others)
+		if err == nil && failed {
+			err = ended(exitFailure)
+		}
+		return err
+	})
+	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
+	cmd.ValidArgsFunction = nil // PATH is a file of the machine
+	return cmd
+}
+
+// barWidth is how many columns the bar of showProgress has.
+const barWidth = 40
+
+// showProgress shows on a terminal that done of so many sessions are done, and takes that away again if there are none.
+func showProgress(out io.Writer, done, of int) {
+	if !isTerminal(out) {
+		return
+	}
+	fmt.Fprint(out, "\r\x1b[K")
+	if of > 0 {
+		bar := strings.Repeat("#", barWidth*done/of)
+		fmt.Fprintf(out, "[%-*s] %d of %d", barWidth, bar, done, of)
+	}
+}
+
+// lineOf tells what became of a session.
+func lineOf(f transfer.Found, r transfer.Result) string {
+	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
+	if r.Err != nil {
+		line = "refused: " + filepath.Clean(f.Path) + ": " + reasonOf(r.Err)
+	}
+	if len(r.Notes) > 0 {
+		line += " (" + strings.Join(r.Notes, "; ") + ")"
+	}
+	return line
+}
