@@ -1,12 +1,18 @@
 package writer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 )
@@ -173,4 +179,119 @@ func (w *Writer) putBlob(b persist.Blob) error {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, persist.BlobName(b.Data))
 	}
 	return err
+}
+
+// tries is what the tries of one append have in common. A program without the lock that replaces the file just after we
+// wrote to it may have read it before or after: so a line that an earlier try wrote is lost or is in the new file, and
+// its id tells which. A nil *tries is that of a write that is not tried again.
+type tries struct {
+	now   time.Time // the time of the first try
+	ids   []string  // of the lines in their order: those that they came with, and those that were made for them
+	wrote bool      // lines with these ids may be in the file
+}
+
+// begin makes the batch one of these tries.
+func (t *tries) begin(b *batch) {
+	if t.now.IsZero() {
+		t.now = b.now
+	}
+	b.now = t.now
+}
+
+// idOf returns the id of line i, "" if it has none yet.
+func (t *tries) idOf(i int) string {
+	if t == nil || i >= len(t.ids) {
+		return ""
+	}
+	return t.ids[i]
+}
+
+// writes notes that lines with these ids are about to be written.
+func (t *tries) writes(ids []string) {
+	t.wrote = true
+	if len(ids) > len(t.ids) {
+		t.ids = ids
+	}
+}
+
+// survived reports whether line i is in the session, as an earlier try wrote it.
+func (t *tries) survived(s *sessioncore.Snapshot, i int, d *draft) bool {
+	id := t.idOf(i)
+	if id == "" || !t.wrote {
+		return false
+	}
+	e, err := s.Verify(id)
+	if err != nil {
+		return false
+	}
+	if d.id == nil {
+		return true // nobody else knew this id
+	}
+	text, err := s.EntryText(e)
+	return err == nil && hasMembers(text, d.text)
+}
+
+// hasMembers reports whether an entry has all members of a line. The program that carried the line over may have
+// written the same values in another way.
+func hasMembers(entry, line rawjson.Value) bool {
+	var has, want map[string]any
+	if json.Unmarshal(entry, &has) != nil || json.Unmarshal(line, &want) != nil {
+		return false
+	}
+	for key, value := range want {
+		if other, ok := has[key]; !ok || !reflect.DeepEqual(other, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// tornMark is a line written after a torn line that could be continued by what is appended. We read line by line, but
+// the client's parser would take the torn line and the new one for the beginning of one value and lose both
+// (docs/format.md, Loading). This line, which cannot occur in JSON there, ends the value.
+const tornMark = "# the line above is cut off\n"
+
+// afterTorn prepends a newline to lines if the file's last line has none, and tornMark if it is needed.
+func (c *change) afterTorn(lines []byte) ([]byte, error) {
+	if c.snap.EndsLine() || len(lines) == 0 {
+		return lines, nil
+	}
+	last, err := lastLine(c.snap)
+	if err != nil {
+		return nil, err
+	}
+	before := "\n"
+	if canContinue(last) {
+		before += tornMark
+	}
+	return append([]byte(before), lines...), nil
+}
+
+// lastLine returns the text after a file's last newline. If that is longer than any line that is read, it returns the end
+// of it.
+func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
+	size := s.Stat().Size
+	for n := int64(jsonl.ChunkSize); ; n *= 2 {
+		n = min(n, size)
+		text := make([]byte, n)
+		if err := storage.ReadFull(s.File(), text, size-n); err != nil {
+			return nil, err
+		}
+		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+			return text[at+1:], nil
+		}
+		if n == size || n > jsonl.MaxLine {
+			return text, nil
+		}
+	}
+}
+
+// canContinue reports whether an object on the next line could continue the value that line begins.
+func canContinue(line []byte) bool {
+	if rawjson.SkipSpace(line, 0) == len(line) {
+		return false
+	}
+	var s rawjson.Scanner
+	_, st := s.SkipValue(append(line, "\n{"...), 0)
+	return st == rawjson.Short
 }

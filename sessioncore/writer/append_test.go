@@ -35,13 +35,13 @@ func TestAppendFillsIn(t *testing.T) {
 			`{"message":{"role":"user","content":"hi"},"type":"message","id":"00000001","parentId":"b",` + stamp + `}`},
 		{"id given",
 			`{"id":"x","type":"mode_change","mode":"plan"}`,
-			`{"id":"x","parentId":"b",` + stamp + `,"type":"mode_change","mode":"plan"}`},
+			`{"id":"x","type":"mode_change","parentId":"b",` + stamp + `,"mode":"plan"}`},
 		{"parent given",
 			`{"type":"mode_change","mode":"plan","parentId":"a"}`,
-			`{"type":"mode_change","id":"00000001","mode":"plan","parentId":"a",` + stamp + `}`},
+			`{"type":"mode_change","id":"00000001",` + stamp + `,"mode":"plan","parentId":"a"}`},
 		{"a new root",
 			`{"type":"mode_change","parentId":null,"mode":"plan"}`,
-			`{"type":"mode_change","id":"00000001","parentId":null,` + stamp + `,"mode":"plan"}`},
+			`{"type":"mode_change","id":"00000001",` + stamp + `,"parentId":null,"mode":"plan"}`},
 		{"all given",
 			`{"type":"mode_change","id":"x","parentId":"a","timestamp":"2026-01-01T00:00:00Z","mode":"plan"}`,
 			`{"type":"mode_change","id":"x","parentId":"a","timestamp":"2026-01-01T00:00:00Z","mode":"plan"}`},
@@ -68,7 +68,7 @@ func TestAppendFillsIn(t *testing.T) {
 			`{"type":"branch_summary","id":"00000001","parentId":null,` + stamp + `,"fromId":"root","summary":"s"}`},
 		{"unless it says where",
 			`{"type":"branch_summary","parentId":"b","fromId":"gone","summary":"s"}`,
-			`{"type":"branch_summary","id":"00000001","parentId":"b",` + stamp + `,"fromId":"gone","summary":"s"}`},
+			`{"type":"branch_summary","id":"00000001",` + stamp + `,"parentId":"b","fromId":"gone","summary":"s"}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

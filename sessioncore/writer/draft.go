@@ -163,20 +163,20 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 			return "", err
 		}
 	}
-	var fill completion
+	var fill []byte
 	if d.id == nil {
 		if id = made; id == "" || b.has(id) {
 			id = b.newID()
 		}
-		fill.id = rawjson.AppendQuoted([]byte(`"id":`), id)
+		fill = rawjson.AppendQuoted([]byte(`,"id":`), id)
 	}
 	if d.parent == nil {
-		fill.parent = appendReference([]byte(`"`+b.dialect.ParentKey+`":`), parent)
+		fill = appendReference(append(fill, `,"`+b.dialect.ParentKey+`":`...), parent)
 	}
 	if !d.timed {
-		fill.time = b.appendNow([]byte(`"timestamp":`))
+		fill = b.appendNow(append(fill, `,"timestamp":`...))
 	}
-	b.lines = append(fill.appendTo(b.lines, d.text, d.kind, b.dialect), '\n')
+	b.lines = append(b.complete(d, fill), '\n')
 	b.ids[id] = batchLine{parent, d.isEditable()}
 	b.leaf = b.leafAfter(d, id)
 	b.answered = b.answered || d.answered
@@ -240,44 +240,17 @@ func appendReference(dst []byte, id *string) []byte {
 	return rawjson.AppendQuoted(dst, *id)
 }
 
-// completion has the members that a line lacks, as JSON; nil for those that it has.
-type completion struct{ id, parent, time []byte }
-
-// appendTo appends text to dst and inserts the members where clients have them: in the order type, id, parentId,
-// timestamp, and for omp's custom entries and messages at the end, in the same order.
-func (c *completion) appendTo(dst []byte, text rawjson.Value, kind sessioncore.EntryType, d *sessioncore.Dialect) []byte {
-	var typeEnd, idEnd, parentEnd, last int
-	text.EachMember(func(m rawjson.Member) bool {
-		switch {
-		case m.KeyIs("type"):
-			typeEnd = m.End
-		case m.KeyIs("id"):
-			idEnd = m.End
-		case m.KeyIs(d.ParentKey):
-			parentEnd = m.End
+// complete returns the lines so far and a line with the members that it lacks, where clients have them: behind the type, or
+// in omp's custom entries and messages at the end.
+func (b *batch) complete(d *draft, fill []byte) []byte {
+	atEnd, at := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage), 0
+	d.text.EachMember(func(m rawjson.Member) bool {
+		if atEnd || m.KeyIs("type") {
+			at = m.End
 		}
-		last = m.End
 		return true
 	})
-	atEnd := d.DataFirst && (kind == sessioncore.TypeCustom || kind == sessioncore.TypeCustomMessage)
-	at := typeEnd
-	var edits rawjson.Edits
-	for _, part := range []struct {
-		given int
-		add   []byte
-	}{{idEnd, c.id}, {parentEnd, c.parent}, {0, c.time}} {
-		switch {
-		case part.add == nil:
-			if part.given > 0 {
-				at = part.given
-			}
-			continue
-		case atEnd:
-			at = last
-		}
-		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: "," + string(part.add)})
-	}
-	return edits.AppendTo(dst, text)
+	return rawjson.Edits{{Start: at, End: at, Text: string(fill)}}.AppendTo(b.lines, d.text)
 }
 
 // Unfinished reports whether text is a proper prefix of a JSON value, so that more text could complete it.
