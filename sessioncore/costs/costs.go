@@ -87,13 +87,12 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 // addUp adds sessions to sums. It reports whether all of them are as they will be found if nothing changes: a file that
 // was changed a moment ago may change again without a sign.
 func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums) (settled bool, err error) {
-	store := c.storeFor(sessions)
 	settled = true
 	for batch := range slices.Chunk(sessions, batchSize) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		changed, err := c.readAll(ctx, store, batch)
+		changed, err := c.readAll(ctx, batch)
 		if err != nil {
 			return false, err
 		}

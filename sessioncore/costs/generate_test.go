@@ -60,6 +60,7 @@ func newTestStore(t *testing.T, seed uint64) *testStore {
 		files: &opens{Storage: sessiontest.OpenDir(t, root), names: map[string]bool{}},
 	}
 	s.store = sessioncore.NewStore(s.files)
+	s.store.Keep(1)
 	t.Cleanup(s.store.Close)
 	s.list = listing.New(s.store, root)
 	s.write = writer.New(s.store, writer.Options{Journal: s.files, Root: root, LiveAllow: true, Now: s.tick})

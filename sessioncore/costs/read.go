@@ -23,9 +23,6 @@ type reading struct {
 }
 
 const (
-	// maxShared is up to how many sessions are read through the store that everybody uses. It knows how those that grew
-	// were before. More would push out of it what others are reading.
-	maxShared = 16
 	// batchSize is how many sessions are read before they are added up, and maxAtOnce how many of these at once; large
 	// ones are read by several goroutines each.
 	batchSize = 8
@@ -34,32 +31,15 @@ const (
 	readTries = 3
 )
 
-// storeFor returns the store through which those of the sessions are read that are not known.
-func (c *Costs) storeFor(sessions []*listing.Info) *sessioncore.Store {
-	stale := 0
-	for _, info := range sessions {
-		if !c.known[info.Name].isOf(info.Stat.Token) {
-			stale++
-		}
-	}
-	if stale > maxShared {
-		return sessioncore.NewStore(c.store.Storage())
-	}
-	return c.store
-}
-
 // readAll reads those of the sessions that are not known, several at a time.
-func (c *Costs) readAll(ctx context.Context, store *sessioncore.Store, sessions []*listing.Info) ([]reading, error) {
+func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]reading, error) {
 	read := make([]reading, len(sessions))
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
 	for i, info := range sessions {
 		if !c.known[info.Name].isOf(info.Stat.Token) {
 			running.Go(func() (err error) {
-				read[i], err = readOne(ctx, store, info)
-				if store != c.store {
-					store.Session(info.Name).Drop()
-				}
+				read[i], err = readOne(ctx, c.store, info)
 				return err
 			})
 		}
