@@ -64,7 +64,8 @@ func TestKilledReaders(t *testing.T) {
 	a := newAgent(t)
 	lines := []string{header("x")}
 	for n := range 2000 {
-		lines = append(lines, entry(n, entryID(n), before(n, n-1), strings.Repeat("text ", 4000)))
+		line := entry(n, entryID(n), before(n, n-1), strings.Repeat("text ", 4000))
+		lines = append(lines, strings.Replace(line, `"role":"user"`, `"role":"assistant","usage":{}`, 1)) // which usage.json reads too
 	}
 	a.write("x", lines...)
 	for i := range 400 {

@@ -6,7 +6,7 @@ func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	if e == NoEntry || f == NoEntry {
 		return e == f
 	}
-	if s.shared == t.shared {
+	if s.index == t.index {
 		return e == f
 	}
 	a, b := &s.records[e], &t.records[f]

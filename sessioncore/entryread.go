@@ -29,7 +29,7 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 		r.buf = make([]byte, max(int(rec.size), jsonl.ChunkSize))
 	}
 	text := r.buf[:rec.size:rec.size]
-	if err := storage.ReadFull(r.s.pin.obj, text, rec.off); err != nil {
+	if err := storage.ReadFull(r.s.index.file, text, rec.off); err != nil {
 		return nil, err
 	}
 	return text, r.s.check(e, text)

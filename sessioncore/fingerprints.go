@@ -6,73 +6,58 @@ import (
 	"sync"
 	"time"
 
-	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 )
 
-// Fingerprints of both ends of what was indexed tell whether a file only grew.
-
-// takeFingerprints hashes both ends of a file that was read as a whole, for the next refresh to compare. The state
-// of the file is from no earlier than lookedAt.
-func (s *Snapshot) takeFingerprints(lookedAt time.Time) (err error) {
-	s.readAt = lookedAt.UnixNano()
-	if s.headSum, err = hashAt(s.pin.obj, 0, min(headCheck, s.stat.Size)); err != nil {
-		return err
-	}
-	if s.fingerprints, err = s.hashFingerprints(s.pin.obj); err != nil {
-		return err
-	}
-	s.endsLine, err = storage.EndsInNewline(s.pin.obj, s.stat.Size)
-	return err
+// fingerprints tell whether a file only grew since it was indexed.
+type fingerprints struct {
+	stat       storage.Stat
+	readAt     int64 // when stat was taken, ns since the epoch, or earlier
+	head, tail uint64
+	// endsLine reports whether what was indexed is empty or ends in a newline.
+	endsLine bool
 }
 
-// updateFingerprints is takeFingerprints for a file that grew since an earlier snapshot and whose beginning was
-// just found unchanged. w holds what was added.
-func (s *Snapshot) updateFingerprints(lookedAt time.Time, earlier *Snapshot, w *jsonl.Window) (err error) {
-	if earlier.stat.Size < headCheck {
-		return s.takeFingerprints(lookedAt)
+const (
+	// headCheck and tailCheck are the numbers of bytes at both ends of what was indexed that are compared to tell
+	// growth from another file of the same name.
+	headCheck = 4 << 10
+	tailCheck = 4 << 10
+)
+
+// fingerprintsOf hashes both ends of a file in the state stat, which is from no earlier than lookedAt. The last bytes are
+// read from tail. If earlier is not nil, the file's head was just found to be as it was then.
+func fingerprintsOf(file, tail io.ReaderAt, stat storage.Stat, lookedAt time.Time, earlier *fingerprints) (f fingerprints, err error) {
+	f = fingerprints{stat: stat, readAt: lookedAt.UnixNano()}
+	if earlier != nil && earlier.stat.Size >= headCheck {
+		f.head = earlier.head
+	} else if f.head, err = f.hashHead(file); err != nil {
+		return f, err
 	}
-	s.readAt = lookedAt.UnixNano()
-	s.headSum, s.fingerprints[0] = earlier.headSum, earlier.fingerprints[0]
-	if s.fingerprints[1], err = s.hashTail(w); err != nil {
-		return err
+	if f.tail, err = f.hashTail(tail); err != nil {
+		return f, err
 	}
-	s.endsLine, err = storage.EndsInNewline(w, s.stat.Size)
-	return err
+	f.endsLine, err = storage.EndsInNewline(tail, stat.Size)
+	return f, err
 }
 
-// fingerprintsMatch reports whether both ends of what was indexed still have their fingerprints. The last bytes are
-// read from w.
-func (s *Snapshot) fingerprintsMatch(w *jsonl.Window) bool {
-	head, err := hashAt(s.pin.obj, 0, min(headCheck, s.stat.Size))
-	if err != nil || head != s.headSum {
+// match reports whether both ends of what was indexed still are what they were. The last bytes are read from tail.
+func (f *fingerprints) match(file, tail io.ReaderAt) bool {
+	head, err := f.hashHead(file)
+	if err != nil || head != f.head {
 		return false
 	}
-	if s.headCoversHeader() {
-		tail, err := s.hashTail(w)
-		return err == nil && tail == s.fingerprints[1]
-	}
-	now, err := s.hashFingerprints(w)
-	return err == nil && now == s.fingerprints
+	end, err := f.hashTail(tail)
+	return err == nil && end == f.tail
 }
 
-// headCoversHeader reports whether the header lies within the bytes that headSum covers.
-func (s *Snapshot) headCoversHeader() bool {
-	return s.header.off+s.header.size <= min(headCheck, s.stat.Size)
+func (f *fingerprints) hashHead(file io.ReaderAt) (uint64, error) {
+	return hashAt(file, 0, min(headCheck, f.stat.Size))
 }
 
-// hashFingerprints hashes the header and the last bytes of what was indexed, reading the latter from tail.
-func (s *Snapshot) hashFingerprints(tail io.ReaderAt) (hashes [2]uint64, err error) {
-	if hashes[0], err = hashAt(s.pin.obj, s.header.off, min(headCheck, s.header.size)); err == nil {
-		hashes[1], err = s.hashTail(tail)
-	}
-	return hashes, err
-}
-
-// hashTail hashes the last bytes of what was indexed, reading them from obj.
-func (s *Snapshot) hashTail(obj io.ReaderAt) (uint64, error) {
-	n := min(tailCheck, s.stat.Size)
-	return hashAt(obj, s.stat.Size-n, n)
+func (f *fingerprints) hashTail(file io.ReaderAt) (uint64, error) {
+	n := min(tailCheck, f.stat.Size)
+	return hashAt(file, f.stat.Size-n, n)
 }
 
 // hashAt hashes n bytes of obj at off. n must not exceed headCheck.

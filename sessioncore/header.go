@@ -203,7 +203,7 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		return nil, err
 	}
 	var header rawjson.Value
-	x := newIndex()
+	x := newIndex(obj)
 	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
 		if err := x.add(u); err != nil {
 			return err

@@ -3,12 +3,14 @@ package sessioncore
 import (
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/storage"
 )
 
 // record is what the index keeps of an entry: its position and its links, never its content.
@@ -86,14 +88,21 @@ type contents struct {
 	leafID  symbol           // the id of the leaf according to the file, 0 for none
 	title   uint32           // 1 + the number of the entry that holds the title, 0 for none
 	form    rawjson.TimeForm // of the last timestamp
-
-	shared *sharedFacts
 }
 
-// index is what is kept of one file. It only grows at its ends. It is written only by the goroutine that holds
-// Session.mu.
+// index is what is kept of one open file. Its contents only grow at their ends; they are written only by the goroutine
+// that holds Session.mu.
 type index struct {
+	file      storage.Object
+	snapshots atomic.Int32 // that show the file; the last one to be released closes it
+	// overwritten reports whether an entry was found not to be what was indexed, so that the file must be read as a
+	// whole.
+	overwritten atomic.Bool
+	mu          sync.Mutex // guards facts
+	facts       map[any]any
+
 	contents
+	resume     jsonl.Position // where reading goes on
 	pathLabels commonPathLabels
 	marks      program.Marks
 	values     int64  // values read, counting the header but not a title slot
@@ -101,8 +110,8 @@ type index struct {
 	seed       string // of version 1: the header's id, from which entry ids are derived
 }
 
-func newIndex() *index {
-	return &index{contents: contents{symbols: newSymbolTable(), shared: &sharedFacts{}}}
+func newIndex(file storage.Object) *index {
+	return &index{file: file, contents: contents{symbols: newSymbolTable()}}
 }
 
 // headerRef is the position of the header and of the title slot.

@@ -85,31 +85,19 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 	defer s.mu.Unlock()
 	move := &leafMove{last: snap.lastID, lastID: snap.lastText(), target: target}
 	cur := s.current.Load()
-	if cur == nil || s.index == nil {
+	if cur == nil || !cur.retain() {
 		s.move = move // the next refresh applies it
-		s.stillKept()
 		return true, nil
 	}
+	defer cur.Release()
 	if !move.holds(cur) {
-		s.stillKept()
 		return false, nil
 	}
 	s.move = move
-	cur.pin.refs.Add(1)
-	moved := s.index.view(cur.pin, cur.stat, s.store.Program())
-	moved.readAt, moved.headSum, moved.fingerprints, moved.endsLine, moved.move = cur.readAt, cur.headSum, cur.fingerprints, cur.endsLine, move
+	moved := s.snapshotOf(cur.index, cur.fingerprints)
 	s.install(moved)
 	moved.Release()
 	return true, nil
-}
-
-// takeMove applies the position that is kept in memory to a new snapshot, or drops it if an entry was added since.
-// Callers must hold s.mu.
-func (s *Session) takeMove(snap *Snapshot) {
-	if s.move != nil && !s.move.holds(snap) {
-		s.move = nil
-	}
-	snap.move = s.move
 }
 
 // Leaf returns the current position of the conversation, NoEntry before the first entry. It is the last entry with

@@ -100,7 +100,7 @@ func BenchmarkIndex(b *testing.B) {
 			b.SetBytes(st.Size())
 			b.ReportAllocs()
 			for b.Loop() {
-				x := newIndex()
+				x := newIndex(nil)
 				_, err := jsonl.Load(context.Background(), f, jsonl.Position{}, st.Size(), x.add)
 				require.NoError(b, err)
 				require.Len(b, x.records, 20_000)

@@ -20,25 +20,16 @@ type Session struct {
 
 	current  atomic.Pointer[Snapshot]
 	probed   atomic.Pointer[probed]
-	named    atomic.Pointer[headerNames]
 	lastUsed atomic.Int64 // the store's clock at the last Acquire
 	readers  waiting      // for the file to be read
 
-	// mu guards the fields below. It is held while the file is read. Lock order: Session.mu, Store.mu.
-	mu     sync.Mutex
-	index  *index
-	resume jsonl.Position
-	move   *leafMove // position of the leaf that is kept in memory; nil if there is none
+	// mu guards the field below, and what is added to the index of current. It is held while the file is read. Lock order: Session.mu, Store.mu.
+	mu   sync.Mutex
+	move *leafMove // position of the leaf that is kept in memory; nil if there is none
 }
 
-const (
-	// headCheck and tailCheck are the numbers of bytes at both ends of what was indexed that are compared to tell
-	// growth from another file of the same name.
-	headCheck = 4 << 10
-	tailCheck = 4 << 10
-	// readTries is how often reading is started over because the file changed meanwhile.
-	readTries = 5
-)
+// readTries is how often reading is started over because the file changed meanwhile.
+const readTries = 5
 
 // Name returns the file's name in the storage.
 func (s *Session) Name() string { return s.name }
@@ -68,7 +59,7 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 
 // isOf reports whether the snapshot shows the state st of the file.
 func (s *Snapshot) isOf(st storage.Stat) bool {
-	return s.stat == st && !s.shared.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
+	return s.stat == st && !s.index.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
 }
 
 // headUnchanged compares the title slot, the one part of a file that is overwritten without a change of size. It
@@ -78,8 +69,8 @@ func (s *Snapshot) headUnchanged() bool {
 		return true
 	}
 	now := time.Now().UnixNano()
-	sum, err := hashAt(s.pin.obj, 0, min(headCheck, s.stat.Size))
-	if err != nil || sum != s.headSum {
+	head, err := s.hashHead(s.index.file)
+	if err != nil || head != s.head {
 		return false
 	}
 	if !s.stat.Racy(now) {
@@ -101,21 +92,12 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat,
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err := ctx.Err(); err != nil {
-			s.stillKept()
 			return nil, err
 		}
 		work, done := s.readers.work()
 		defer done()
 		return s.refreshLocked(work, cur, seen, lookedAt)
 	}, (*Snapshot).Release)
-}
-
-// stillKept records that s keeps its snapshot: the store may have wanted to evict it while s.mu was held. Callers must
-// hold s.mu, and call it where they neither install nor drop a snapshot.
-func (s *Session) stillKept() {
-	if cur := s.current.Load(); cur != nil {
-		s.store.cached(s, len(cur.records))
-	}
 }
 
 // refreshLocked is refresh for callers that hold s.mu.
@@ -137,7 +119,7 @@ func (s *Session) refreshLocked(ctx context.Context, cur *Snapshot, seen storage
 			break
 		}
 	}
-	s.dropLocked()
+	s.Drop()
 	return nil, err
 }
 
@@ -161,7 +143,7 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, lookedAt time.T
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	if cur != nil && s.index != nil && !s.index.shared.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
+	if cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
 		if snap, ok, err := s.grow(ctx, cur, st, lookedAt); ok || err != nil {
 			return snap, err
@@ -172,40 +154,49 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, lookedAt time.T
 
 // readWhole indexes the file from its start. Callers must hold s.mu.
 func (s *Session) readWhole(ctx context.Context) (*Snapshot, error) {
-	obj, err := s.store.storage.Open(s.name)
+	file, err := s.store.storage.Open(s.name)
 	if err != nil {
 		return nil, err
 	}
-	p := newPin(obj)
-	snap, err := s.indexWhole(ctx, p)
+	snap, err := s.indexWhole(ctx, file)
 	if err != nil {
-		p.release()
+		_ = file.Close()
 		return nil, err
 	}
 	return snap, nil
 }
 
-// indexWhole indexes a pinned file from its start. Callers must hold s.mu.
-func (s *Session) indexWhole(ctx context.Context, p *pin) (*Snapshot, error) {
+// indexWhole indexes an open file from its start. Callers must hold s.mu.
+func (s *Session) indexWhole(ctx context.Context, file storage.Object) (*Snapshot, error) {
 	readAt := time.Now()
-	st, err := p.obj.Stat()
+	st, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	x := newIndex()
-	resume, err := jsonl.Load(ctx, p.obj, jsonl.Position{}, st.Size, x.add)
-	if err != nil {
+	x := newIndex(file)
+	if x.resume, err = jsonl.Load(ctx, file, jsonl.Position{}, st.Size, x.add); err != nil {
 		return nil, err
 	}
 	if !x.header.found {
 		return nil, ErrNotSession
 	}
-	snap := x.view(p, st, s.store.Program())
-	if err := snap.takeFingerprints(readAt); err != nil {
+	f, err := fingerprintsOf(file, file, st, readAt, nil)
+	if err != nil {
 		return nil, err
 	}
-	s.finish(x, resume, snap)
-	return snap, nil
+	return s.snapshotOf(x, f), nil
+}
+
+// snapshotOf returns a snapshot of an index, with the position of the leaf that is kept in memory, unless an entry was added
+// since. Callers must hold s.mu.
+func (s *Session) snapshotOf(x *index, f fingerprints) *Snapshot {
+	snap := x.view(s.store.Program())
+	snap.fingerprints = f
+	if s.move != nil && !s.move.holds(snap) {
+		s.move = nil
+	}
+	snap.move = s.move
+	return snap
 }
 
 // TakeReadingPeak returns the most bytes that were used at once for long lines, while sessions were indexed, since the
@@ -215,42 +206,36 @@ func TakeReadingPeak() int64 { return jsonl.TakePeak() }
 // grow indexes what was added to the file of a snapshot. st is a Stat taken no earlier than lookedAt. ok is false
 // if the file has to be read as a whole. Callers must hold s.mu.
 func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
-	if st.Size <= cur.stat.Size || s.resume.Guessed {
+	x := cur.index
+	if st.Size <= cur.stat.Size || x.resume.Guessed {
 		return nil, false, nil
 	}
-	w, err := jsonl.NewWindow(cur.pin.obj, max(cur.stat.Size-tailCheck, 0), st.Size)
+	w, err := jsonl.NewWindow(x.file, max(cur.stat.Size-tailCheck, 0), st.Size)
 	if err != nil {
 		return nil, false, nil // reading the file as a whole reports the error
 	}
 	defer w.Close()
-	if !cur.fingerprintsMatch(w) {
+	if !cur.match(x.file, w) {
 		return nil, false, nil
 	}
-	from, ok, err := s.growthStart(w, st.Size)
+	from, ok, err := growthStart(x.resume, w, st.Size)
 	if !ok || err != nil {
 		return nil, false, err
 	}
-	s.index.forgetProblems(from.Off)
-	resume, err := jsonl.Load(ctx, w, from, st.Size, s.index.add)
-	if err != nil {
-		s.index = nil // it may hold a part of the growth
-		return nil, false, err
+	x.forgetProblems(from.Off)
+	if x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add); err == nil {
+		var f fingerprints
+		if f, err = fingerprintsOf(x.file, w, st, lookedAt, &cur.fingerprints); err == nil {
+			return s.snapshotOf(x, f), true, nil
+		}
 	}
-	cur.pin.refs.Add(1)
-	snap = s.index.view(cur.pin, st, s.store.Program())
-	if err := snap.updateFingerprints(lookedAt, cur, w); err != nil {
-		s.index = nil // it holds entries that no snapshot shows
-		cur.pin.release()
-		return nil, false, err
-	}
-	s.finish(s.index, resume, snap)
-	return snap, true, nil
+	x.overwritten.Store(true) // it may hold entries that no snapshot shows
+	return nil, false, err
 }
 
 // growthStart returns where to go on reading. If the last line has no newline, the growth must begin with the end
 // of that line; otherwise the line's value has changed, and ok is false.
-func (s *Session) growthStart(obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
-	from := s.resume
+func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
 	if !from.MidLine {
 		return from, true, nil
 	}
@@ -273,39 +258,27 @@ func (s *Session) growthStart(obj io.ReaderAt, size int64) (jsonl.Position, bool
 	return from, false, nil
 }
 
-// finish stores the index that snap was made from. Callers must hold s.mu.
-func (s *Session) finish(x *index, resume jsonl.Position, snap *Snapshot) {
-	s.index, s.resume = x, resume
-	s.takeMove(snap)
-}
-
 // install makes snap the current snapshot and adds a reference for that.
 func (s *Session) install(snap *Snapshot) {
-	if old := s.current.Load(); old != snap {
-		snap.Retain()
-		s.current.Store(snap)
-		if old != nil {
-			old.Release()
-		}
+	snap.Retain()
+	if old := s.current.Swap(snap); old != nil {
+		old.Release()
 	}
 	s.store.cached(s, len(snap.records))
 }
 
 // Drop releases what is cached. It is for a file that is no longer a session.
 func (s *Session) Drop() {
-	if s.current.Load() == nil {
-		return
+	if s.current.Load() != nil {
+		s.store.dropped(s)
+		s.evict()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropLocked()
 }
 
-// dropLocked releases what is cached. Callers must hold s.mu.
-func (s *Session) dropLocked() {
-	s.index = nil
+// evict releases the current snapshot. If one is installed meanwhile, the store may believe in one that is gone, never the
+// other way round.
+func (s *Session) evict() {
 	if old := s.current.Swap(nil); old != nil {
 		old.Release()
-		s.store.dropped(s)
 	}
 }

@@ -56,24 +56,24 @@ func TestGrowth(t *testing.T) {
 	require.Equal(t, "|-", s.ids())
 	s.Append(sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
-	index := s.session.index
+	index := s.session.current.Load().index
 	s.Append(sessiontest.Entry("b", "a") + sessiontest.Entry("c", "a"))
 	require.Equal(t, "a,b,c|c", s.ids())
-	require.Same(t, index, s.session.index, "growth is indexed from the tail")
+	require.Same(t, index, s.session.current.Load().index, "growth is indexed from the tail")
 
 	torn := sessiontest.Entry("d", "c")
 	s.Append(torn[:20])
 	require.Equal(t, "a,b,c|c", s.ids())
 	s.Append(torn[20:])
 	require.Equal(t, "a,b,c,d|d", s.ids())
-	require.Same(t, index, s.session.index)
+	require.Same(t, index, s.session.current.Load().index)
 
 	noNewline := strings.TrimSuffix(sessiontest.Entry("e", "d"), "\n")
 	s.Append(noNewline)
 	require.Equal(t, "a,b,c,d,e|e", s.ids(), "the last line needs no newline")
 	s.Append("\n" + sessiontest.Entry("f", "e"))
 	require.Equal(t, "a,b,c,d,e,f|f", s.ids())
-	require.Same(t, index, s.session.index)
+	require.Same(t, index, s.session.current.Load().index)
 	s.Append(noNewline)
 	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
 	s.Append(`, "glued"`)

@@ -25,21 +25,15 @@ const NoEntry Entry = -1
 // Snapshot is one state of a session: an index of a pinned file. It is immutable and safe for concurrent use. It is
 // valid from Session.Acquire until Release.
 type Snapshot struct {
-	pin  *pin
-	refs atomic.Int32
-	stat storage.Stat
-
+	index *index
+	refs  atomic.Int32
 	contents
+	fingerprints
 	move    *leafMove // position of the leaf that is kept in memory; nil if there is none
 	toBlobs bool      // see Format
 
-	readAt       int64     // when the state of the file was taken, ns since the epoch
-	headSum      uint64    // hash of the file's first bytes
-	fingerprints [2]uint64 // hashes of the header and of the last bytes of what was indexed
-	// endsLine reports whether what was indexed is empty or ends in a newline.
-	endsLine bool
-	serial   int64       // unique among all snapshots of the process
-	settled  atomic.Bool // the head was compared when the file's times no longer hid changes
+	serial  int64       // unique among all snapshots of the process
+	settled atomic.Bool // the head was compared when the file's times no longer hid changes
 
 	treeOnce sync.Once
 	tree     *Tree
@@ -49,33 +43,15 @@ type Snapshot struct {
 	branches []*Branch  // least recently used first
 }
 
-// pin is an open file that several snapshots share.
-type pin struct {
-	obj  storage.Object
-	refs atomic.Int32
-}
-
-func newPin(obj storage.Object) *pin {
-	p := &pin{obj: obj}
-	p.refs.Store(1)
-	return p
-}
-
-func (p *pin) release() {
-	if p.refs.Add(-1) == 0 {
-		_ = p.obj.Close()
-	}
-}
-
 var serials atomic.Int64
 
-// view returns a snapshot of the index, of a file in an agent directory of root. The snapshot takes over one reference
-// to the pin.
-func (x *index) view(p *pin, st storage.Stat, root program.Program) *Snapshot {
-	s := &Snapshot{pin: p, stat: st, contents: x.contents, serial: serials.Add(1)}
+// view returns a snapshot of the index, of a file in an agent directory of root. It has no fingerprints yet.
+func (x *index) view(root program.Program) *Snapshot {
+	s := &Snapshot{index: x, contents: x.contents, serial: serials.Add(1)}
 	s.dialect = x.dialect.OfProgram(program.OfSession(root, x.marks))
 	s.toBlobs = !x.dialect.IsOMP() || program.KeepsBlobs(root, x.marks)
 	s.refs.Store(1)
+	x.snapshots.Add(1)
 	return s
 }
 
@@ -97,9 +73,26 @@ func (s *Snapshot) Retain() { s.refs.Add(1) }
 
 // Release drops a reference. The last one closes the pinned file unless other snapshots share it.
 func (s *Snapshot) Release() {
-	if s.refs.Add(-1) == 0 {
-		s.pin.release()
+	if s.refs.Add(-1) == 0 && s.index.snapshots.Add(-1) == 0 {
+		_ = s.index.file.Close()
 	}
+}
+
+// Shared returns the value that a reader of snapshots keeps under key for the index that s is a view of: an entry that two
+// snapshots of it show is the same in both. It calls create to make the value on first use. As in a context.Context, key
+// must be of a type of the reader's own. The value must be safe for concurrent use; it lives as long as the index.
+func (s *Snapshot) Shared(key any, create func() any) any {
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	fact, ok := s.index.facts[key]
+	if !ok {
+		if s.index.facts == nil {
+			s.index.facts = map[any]any{}
+		}
+		fact = create()
+		s.index.facts[key] = fact
+	}
+	return fact
 }
 
 // Stat returns the state of the backing file when the snapshot was made.
@@ -109,29 +102,27 @@ func (s *Snapshot) Stat() storage.Stat { return s.stat }
 func (s *Snapshot) Serial() int64 { return s.serial }
 
 // File returns the pinned file. It must not be used after Release.
-func (s *Snapshot) File() storage.Object { return s.pin.obj }
+func (s *Snapshot) File() storage.Object { return s.index.file }
 
 // Unchanged returns ErrStale if the ends of the pinned file are not what was indexed: it was overwritten in place,
 // which clients do only with the title slot.
 func (s *Snapshot) Unchanged() error {
-	st, err := s.pin.obj.Stat()
+	st, err := s.index.file.Stat()
 	if err != nil || st.Token == s.stat.Token {
 		return err
 	}
-	if st.Size >= s.stat.Size {
-		if now, err := s.hashFingerprints(s.pin.obj); err != nil || now == s.fingerprints {
-			return err
-		}
+	if st.Size < s.stat.Size || !s.match(s.index.file, s.index.file) {
+		return s.overwritten("the file")
 	}
-	return s.overwritten("the file")
+	return nil
 }
 
 // ReadAt reads the pinned file; see document.Source.
-func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.pin.obj.ReadAt(p, off) }
+func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.index.file.ReadAt(p, off) }
 
 // Changed implements document.Source.
 func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
-	st, err := s.pin.obj.Stat()
+	st, err := s.index.file.Stat()
 	return st.Token, st.Token != s.stat.Token, err
 }
 
@@ -238,7 +229,7 @@ func (s *Snapshot) Find(id string) (Entry, error) {
 // overwritten returns an error that wraps ErrStale for a part of the file that is no longer what was indexed. The
 // next Acquire then reads the file as a whole.
 func (s *Snapshot) overwritten(what string) error {
-	s.shared.overwritten.Store(true)
+	s.index.overwritten.Store(true)
 	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, what)
 }
 
@@ -333,7 +324,7 @@ func (s *Snapshot) raw(e Entry) (rawjson.Value, error) {
 
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
-	if err := storage.ReadFull(s.pin.obj, b, off); err != nil {
+	if err := storage.ReadFull(s.index.file, b, off); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -360,7 +351,7 @@ func (s *Snapshot) check(e Entry, v rawjson.Value) error {
 // GrewFrom reports whether s shows the file of an earlier snapshot with something added to it, as far as the
 // fingerprints of both ends tell.
 func (s *Snapshot) GrewFrom(earlier *Snapshot) bool {
-	return s.pin == earlier.pin && s.stat.Size > earlier.stat.Size
+	return s.index == earlier.index && s.stat.Size > earlier.stat.Size
 }
 
 // Path returns the entries from the root to e. In a cycle of parents, the walk stops at the first entry that

@@ -136,18 +136,6 @@ func (st *Store) dropped(s *Session) {
 	delete(st.kept, s)
 }
 
-// evict releases the kept snapshot. A session whose mutex is held keeps it, and its holder calls cached again.
-func (s *Session) evict() {
-	if !s.mu.TryLock() {
-		return
-	}
-	defer s.mu.Unlock()
-	s.index = nil
-	if old := s.current.Swap(nil); old != nil {
-		old.Release()
-	}
-}
-
 // Close releases all snapshots that are kept.
 func (st *Store) Close() { st.release(func(string) bool { return true }) }
 
