@@ -101,23 +101,27 @@ func TestAppendIsOneWrite(t *testing.T) {
 }
 
 // TestAppendKeepsWhatOthersWrote: undoing a failed append does not remove what a program without the lock appended
-// meanwhile.
+// meanwhile. The error is that of the append.
 func TestAppendKeepsWhatOthersWrote(t *testing.T) {
 	others := func(fd int, text string) { _, _ = unix.Write(fd, []byte(text)) }
+	fails := func(int, int64) error { return unix.EIO }
 	for name, test := range map[string]struct {
 		meanwhile func(fd int)
 		written   []int // by us, before the disk is full
 		want      string
+		truncate  func(int, int64) error
 	}{
-		"behind our part":    {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n"},
-		"where we failed":    {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n"},
-		"more than we meant": {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil, "one\n" + strings.Repeat("theirs\n", 9)},
-		"made it shorter":    {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on"},
+		"behind our part":                 {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
+		"where we failed":                 {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n", unix.Ftruncate},
+		"more than we meant":              {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil, "one\n" + strings.Repeat("theirs\n", 9), unix.Ftruncate},
+		"made it shorter":                 {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on", unix.Ftruncate},
+		"nobody, and it cannot be undone": {func(int) {}, []int{5}, "one\ntwo i", fails},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t)
 			writeDisk(t, s, "x.jsonl", "one\n")
 			sys := kernel
+			sys.ftruncate = test.truncate
 			ours := takes(unix.ENOSPC, test.written...)
 			sys.write = func(fd int, p []byte) (int, error) {
 				n, err := ours(fd, p)
@@ -128,23 +132,11 @@ func TestAppendKeepsWhatOthersWrote(t *testing.T) {
 			}
 			_, err := s.appendWith(sys, "x.jsonl", []byte("two is a line\n"))
 			assert.ErrorIs(t, err, syscall.ENOSPC)
+			assert.NotErrorIs(t, err, syscall.EIO)
 			assert.ErrorContains(t, err, "not taken back")
 			assert.Equal(t, test.want, readDisk(t, s, "x.jsonl"))
 		})
 	}
-}
-
-func TestAppendSaysTheReasonWhenItCannotTakeBack(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	sys := kernel
-	sys.write = takes(unix.ENOSPC, 5)
-	sys.ftruncate = func(int, int64) error { return unix.EIO }
-	_, err := s.appendWith(sys, "x.jsonl", []byte("two is a line\n"))
-	assert.ErrorIs(t, err, syscall.ENOSPC)
-	assert.NotErrorIs(t, err, syscall.EIO)
-	assert.ErrorContains(t, err, "not taken back")
-	assert.Equal(t, "one\ntwo i", readDisk(t, s, "x.jsonl"))
 }
 
 // TestAppendSeesAReplacementMeanwhile: an old client renames a new file over the name without taking the lock.
@@ -171,15 +163,6 @@ func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
 		}
 		require.NoError(t, os.Remove(pathOf(s, "x.jsonl.00.bak")))
 	}
-}
-
-func TestFileSizeLimit(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	out, err := childtest.Command(t, "limit", s.Path(), "x.jsonl").Output()
-	require.NoError(t, err, "%s", out)
-	assert.Equal(t, "one\n"+strings.Repeat("x", 96), readDisk(t, s, "x.jsonl"))
-	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
@@ -227,66 +210,6 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	assert.Equal(t, "secret\n", readDisk(t, s, "secret"))
 	assert.Equal(t, "one\n", readDisk(t, s, "real.jsonl"))
 	assert.Equal(t, "one\n", readDisk(t, s, "real/x.jsonl"))
-}
-
-// tinyDisk is a storage on a disk of 1 MB.
-func tinyDisk(t *testing.T) *Storage {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to mount a small disk")
-	}
-	folder := t.TempDir()
-	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("cannot mount a small disk: %v", err)
-	}
-	t.Cleanup(func() { assert.NoError(t, unix.Unmount(folder, unix.MNT_DETACH)) })
-	s, err := Open(folder)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-func TestFullDisk(t *testing.T) {
-	s := tinyDisk(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	line := append(bytes.Repeat([]byte("x"), 50_001), '\n')
-	unlock := storagetest.Lock(t, s, "x.jsonl")
-	want := int64(4)
-	for {
-		st, err := s.Append("x.jsonl", line)
-		if err != nil {
-			assert.ErrorIs(t, err, syscall.ENOSPC)
-			break
-		}
-		want += int64(len(line))
-		require.Equal(t, want, st.Size)
-	}
-	require.NoError(t, unlock())
-	full := storagetest.Stat(t, s, "x.jsonl")
-	assert.Equal(t, want, full.Size, "the file is as before")
-	assert.True(t, strings.HasSuffix(readDisk(t, s, "x.jsonl"), "x\n"))
-
-	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: full.Token, Write: storagetest.Content(strings.Repeat("y", 1<<20))})
-	assert.ErrorIs(t, err, syscall.ENOSPC)
-	assert.Equal(t, full, storagetest.Stat(t, s, "x.jsonl"))
-
-	// Now to the last page: not even a lock can be written.
-	filler, err := os.Create(pathOf(s, "filler"))
-	require.NoError(t, err)
-	for err == nil {
-		_, err = filler.Write(make([]byte, 4096))
-	}
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.NoError(t, filler.Close())
-	_, err = s.Lock(t.Context(), "x.jsonl")
-	assert.ErrorIs(t, err, syscall.ENOSPC)
-	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
-
-	require.NoError(t, os.Remove(pathOf(s, "filler")))
-	unlock = storagetest.Lock(t, s, "x.jsonl")
-	_, err = s.Append("x.jsonl", []byte("last\n"))
-	require.NoError(t, err)
-	require.NoError(t, unlock())
 }
 
 // TestNoDescriptorStaysOpen: a process that kept one for writing would look like a live client.

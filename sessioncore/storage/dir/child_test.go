@@ -3,8 +3,6 @@
 package dir
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/procfs"
@@ -24,8 +20,6 @@ import (
 // childTasks are the tasks of a child process. Each prints a line when it is ready, if its parent waits for that.
 var childTasks = map[string]func(args []string) error{
 	"append":   childAppend,
-	"limit":    childLimit,
-	"lock":     childLock,
 	"lockfile": childLockFile,
 	"gate":     childGate,
 	"hold":     childHold,
@@ -70,53 +64,6 @@ func appendLines(s storage.Storage, name, who string, writers, lines int) error 
 	}
 	all.Wait()
 	return errors.Join(failed...)
-}
-
-// childLimit DIR NAME: appends and a replacement reach a file size limit of 100 bytes, both in the middle of the data
-// and, once the file is full, at its first byte (SIGXFSZ).
-func childLimit(args []string) error {
-	s, err := Open(args[0])
-	if err != nil {
-		return err
-	}
-	limit := unix.Rlimit{Cur: 100, Max: 100}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		return err
-	}
-	for _, fill := range []bool{false, true} {
-		before, err := s.Stat(args[1])
-		if err == nil && fill {
-			before, err = s.Append(args[1], bytes.Repeat([]byte("x"), int(100-before.Size)))
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := s.Append(args[1], make([]byte, 200)); !errors.Is(err, unix.EFBIG) {
-			return fmt.Errorf("append: want EFBIG, got %v", err)
-		}
-		now, err := s.Stat(args[1])
-		if err != nil || now.Size != before.Size {
-			return fmt.Errorf("size %d after a failed append, %w", now.Size, err)
-		}
-		_, err = s.Replace(args[1], storage.Replacement{Expect: now.Token, Write: storagetest.Content(strings.Repeat("x", 200))})
-		if !errors.Is(err, unix.EFBIG) {
-			return fmt.Errorf("replace: want EFBIG, got %v", err)
-		}
-	}
-	return nil
-}
-
-// childLock DIR NAME: holds the lock.
-func childLock(args []string) error {
-	s, err := Open(args[0])
-	if err != nil {
-		return err
-	}
-	unlock, err := s.Lock(context.Background(), args[1])
-	if err != nil {
-		return err
-	}
-	return errors.Join(childtest.SayReady(), unlock())
 }
 
 // childHold PATH: holds the file open for writing, as a live client does.

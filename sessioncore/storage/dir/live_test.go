@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -108,54 +106,8 @@ func TestWritersByOthers(t *testing.T) {
 	assert.Equal(t, fmt.Sprintln(storage.WritersUnknown, storage.WritersUnknown), childtest.RunAsNobody(t, "live", folder, "roots.jsonl"))
 }
 
-// TestLeaseBreakIsSurvived: the kernel sends SIGIO to the holder of a lease when another process opens the file for
-// writing. Here the lease is held until that happened, which Writers never does.
-func TestLeaseBreakIsSurvived(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	for _, listen := range []bool{false, true} { // without a listener it is Go's default that counts
-		told := make(chan os.Signal, 1)
-		if listen {
-			signal.Notify(told, syscall.SIGIO)
-			defer signal.Stop(told)
-		}
-		f, err := os.Open(pathOf(s, "x.jsonl"))
-		require.NoError(t, err)
-		defer f.Close()
-		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-			t.Skipf("no leases here: %v", err)
-		}
-		writer := exec.Command("sh", "-c", `echo more >> "$1"`, "sh", pathOf(s, "x.jsonl"))
-		require.NoError(t, writer.Start())
-		waitFor(t, "the lease to be broken", func() bool {
-			state, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0)
-			return err == nil && state != unix.F_RDLCK
-		})
-		if listen {
-			select {
-			case <-told:
-			case <-time.After(storagetest.Generous):
-				t.Error("no SIGIO came, so this tests nothing")
-			}
-		}
-		_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-		require.NoError(t, err)
-		require.NoError(t, writer.Wait())
-	}
-	assert.Equal(t, "one\nmore\nmore\n", readDisk(t, s, "x.jsonl"))
-}
-
-// waitFor polls until a condition holds.
-func waitFor(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for start := time.Now(); !so(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > storagetest.Generous {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
-// TestWritersHoldsNobodyUp: programs can open and write the file while Writers is called continuously.
+// TestWritersHoldsNobodyUp: programs can open and write the file while Writers is called continuously, and the SIGIO that the
+// kernel sends for that is survived.
 func TestWritersHoldsNobodyUp(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "")

@@ -69,30 +69,40 @@ func replaceDir(t *testing.T, folder, text string) (old string) {
 
 var replacedNames = []string{"x.jsonl", "scope/x.jsonl", "scope/x/x.jsonl"}
 
-// TestStorageIsWhatStandsAtItsPath: a storage follows its path, not the directory that was opened once.
+// TestStorageIsWhatStandsAtItsPath: a storage follows its path, and those below it, not the directories that were opened once.
 func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
-	type change func(t *testing.T, folder string) (size int64) // of what is there then; -1: nothing
 	outside := t.TempDir()
 	makeDir(t, outside, "outside\n")
-	changes := map[string]change{
+	away := func(t *testing.T, folder string) string {
+		moved := filepath.Join(t.TempDir(), "moved")
+		require.NoError(t, os.Rename(folder, moved))
+		return moved
+	}
+	for what, change := range map[string]func(t *testing.T, folder string) (size int64){ // of what is there then; -1: nothing
 		"removed": func(t *testing.T, folder string) int64 {
 			require.NoError(t, os.RemoveAll(folder))
 			return -1
 		},
+		"moved away": func(t *testing.T, folder string) int64 {
+			away(t, folder)
+			return -1
+		},
 		"replaced": func(t *testing.T, folder string) int64 {
-			replaceDir(t, folder, "another\n")
+			require.NoError(t, os.RemoveAll(replaceDir(t, folder, "another\n")))
 			return 8
 		},
 		"removed and restored": func(t *testing.T, folder string) int64 {
-			require.NoError(t, os.RemoveAll(folder))
-			makeDir(t, folder, "again\n")
-			return 6
+			require.NoError(t, os.CopyFS(folder, os.DirFS(away(t, folder))))
+			return 4
 		},
 		"the one above replaced": func(t *testing.T, folder string) int64 {
-			top := filepath.Dir(folder)
-			old := replaceDir(t, top, "another\n")
+			old := replaceDir(t, filepath.Dir(folder), "another\n")
 			t.Cleanup(func() { _ = os.RemoveAll(old) })
 			return 8
+		},
+		"a link to itself": func(t *testing.T, folder string) int64 {
+			require.NoError(t, os.Symlink(away(t, folder), folder))
+			return -1
 		},
 		"a link that leads out": func(t *testing.T, folder string) int64 {
 			require.NoError(t, os.RemoveAll(folder))
@@ -100,11 +110,9 @@ func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 			return -1
 		},
 		"above, a link that leads out": func(t *testing.T, folder string) int64 {
-			top := filepath.Dir(folder)
-			require.NoError(t, os.RemoveAll(folder))
-			require.NoError(t, os.Remove(top))
-			elsewhere := t.TempDir()
-			makeDir(t, filepath.Join(elsewhere, "dir"), "outside\n")
+			top, elsewhere := filepath.Dir(folder), t.TempDir()
+			require.NoError(t, os.RemoveAll(top))
+			makeDir(t, filepath.Join(elsewhere, filepath.Base(folder)), "outside\n")
 			require.NoError(t, os.Symlink(elsewhere, top))
 			t.Cleanup(func() { require.NoError(t, os.Remove(top)) })
 			return -1
@@ -114,33 +122,43 @@ func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 			require.NoError(t, os.WriteFile(folder, nil, 0o600))
 			return -1
 		},
-	}
-	for what, change := range changes {
-		t.Run(what, func(t *testing.T) {
-			s, folder := newReplaced(t)
-			for _, name := range replacedNames {
-				require.Equal(t, int64(4), storagetest.Stat(t, s, name).Size)
-			}
-			before := descriptors(t)
-			want := change(t, folder)
-			for _, name := range replacedNames {
-				st, err := s.Append(name, nil)
-				if want < 0 {
-					assert.ErrorIs(t, err, fs.ErrNotExist, name)
-					_, err = s.Open(name)
-					assert.ErrorIs(t, err, fs.ErrNotExist, name)
-				} else if assert.NoError(t, err, name) {
-					assert.Equal(t, want, st.Size, name)
+	} {
+		for _, changed := range []string{"", "scope"} {
+			t.Run(what+": "+changed, func(t *testing.T) {
+				s, folder := newReplaced(t)
+				for _, name := range replacedNames {
+					require.Equal(t, int64(4), storagetest.Stat(t, s, name).Size)
 				}
-			}
-			root, err := s.Stat("")
-			require.NoError(t, err, "the directory itself has its looks still")
-			assert.Equal(t, storage.KindDir, root.Kind)
-			items, err := storage.List(s, "")
-			require.NoError(t, err)
-			assert.Equal(t, want < 0, len(items) == 0)
-			assert.LessOrEqual(t, descriptors(t), before)
-		})
+				before := descriptors(t)
+				want := change(t, filepath.Join(folder, changed))
+				for _, name := range replacedNames {
+					if !strings.HasPrefix(name, changed) {
+						continue
+					}
+					for op, do := range map[string]func() (storage.Stat, error){
+						"Stat":   func() (storage.Stat, error) { return s.Stat(name) },
+						"Append": func() (storage.Stat, error) { return s.Append(name, nil) },
+					} {
+						st, err := do()
+						if want < 0 {
+							assert.ErrorIs(t, err, fs.ErrNotExist, "%s %s", op, name)
+							assert.ErrorIs(t, storagetest.Reads["Open"](s, name), fs.ErrNotExist, name)
+						} else if assert.NoError(t, err, "%s %s", op, name) {
+							assert.Equal(t, want, st.Size, "%s %s", op, name)
+						}
+					}
+				}
+				assert.LessOrEqual(t, descriptors(t), before)
+				root, err := s.Stat("")
+				require.NoError(t, err, "the directory itself has its looks still")
+				assert.Equal(t, storage.KindDir, root.Kind)
+				items, err := storage.List(s, "")
+				require.NoError(t, err)
+				if changed == "" {
+					assert.Equal(t, want < 0, len(items) == 0)
+				}
+			})
+		}
 	}
 }
 
@@ -366,4 +384,33 @@ func TestLockOfReplacedDirectory(t *testing.T) {
 		assert.NotContains(t, string(text), "two")
 		require.NoError(t, os.RemoveAll(old))
 	}
+}
+
+// TestHeldDirectoriesAreFew: few directories stay open, however many are used, also concurrently.
+func TestHeldDirectoriesAreFew(t *testing.T) {
+	root := t.TempDir()
+	s, err := Open(root)
+	require.NoError(t, err)
+	before := descriptors(t)
+	for i := range 2 * maxHeldDirs {
+		folder := filepath.Join(root, fmt.Sprint(i))
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "x.jsonl"), make([]byte, i), 0o600))
+	}
+	var wg sync.WaitGroup
+	for start := range 4 {
+		wg.Go(func() {
+			for i := range 2_000 {
+				n := (start*17 + i*7) % (2 * maxHeldDirs)
+				st, err := s.Stat(fmt.Sprintf("%d/x.jsonl", n))
+				if !assert.NoError(t, err) || !assert.Equal(t, int64(n), st.Size) {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, before+maxHeldDirs, descriptors(t))
+	require.NoError(t, s.Close())
+	assert.Equal(t, before-1, descriptors(t), "the root is closed too")
 }
