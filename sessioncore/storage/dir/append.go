@@ -259,11 +259,8 @@ func (p nameAt) checkSame(was storage.Token) error {
 // a torn line, which readers skip.
 func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	now, err := fstat(fd)
-	if err != nil {
-		return fmt.Errorf("%w (and not taken back: %v)", why, err)
-	}
-	if now.Size == size {
-		return why
+	if err != nil || now.Size == size {
+		return undone(why, err)
 	}
 	ours, err := endIs(fd, size, now.Size, data)
 	if err == nil && !ours {
@@ -272,7 +269,12 @@ func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	if err == nil {
 		err = retry(func() error { return c.ftruncate(fd, size) })
 	}
-	if err != nil { // %v: the errno of the append is the one that counts
+	return undone(why, err)
+}
+
+// undone adds to an error the one, if any, for which what went before was not taken back. The errno of the first counts.
+func undone(why, err error) error {
+	if err != nil {
 		return fmt.Errorf("%w (and not taken back: %v)", why, err)
 	}
 	return why
@@ -283,23 +285,41 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	if to < from || to-from > int64(len(data)) {
 		return false, nil
 	}
-	data = data[:to-from]
-	buf := make([]byte, min(len(data), 64<<10))
-	for len(data) > 0 {
+	there := make([]byte, to-from)
+	n, err := preadFull(fd, there, from)
+	return err == nil && n == len(there) && bytes.HasPrefix(data, there), err
+}
+
+// preadFull reads from offset off until p is full or the file ends.
+func preadFull(fd int, p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		var got int
+		err := retry(func() (err error) {
+			got, err = unix.Pread(fd, p[n:], off+int64(n))
+			return err
+		})
+		if err != nil || got == 0 {
+			return n, err
+		}
+		n += got
+	}
+	return n, nil
+}
+
+// pwriteAll writes all of p at offset off.
+func pwriteAll(fd int, p []byte, off int64) error {
+	for len(p) > 0 {
 		var n int
 		err := retry(func() (err error) {
-			n, err = unix.Pread(fd, buf[:min(len(buf), len(data))], from)
+			n, err = unix.Pwrite(fd, p, off)
 			return err
 		})
 		if err != nil {
-			return false, err
+			return err
 		}
-		if n == 0 || !bytes.Equal(buf[:n], data[:n]) {
-			return false, nil
-		}
-		data, from = data[n:], from+int64(n)
+		p, off = p[n:], off+int64(n)
 	}
-	return true, nil
+	return nil
 }
 
 // overwrite is Replace for a file that gets another beginning: one pwrite(2), and for what is added one write(2). So who
@@ -337,10 +357,7 @@ func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 		st, err = fstat(fd)
 	}
 	if err != nil {
-		if undo := pwriteAll(fd, old, 0); undo != nil {
-			err = fmt.Errorf("%w (and its beginning was not put back: %v)", err, undo)
-		}
-		return storage.Stat{}, p.fail("overwrite", err)
+		return storage.Stat{}, p.fail("overwrite", undone(err, pwriteAll(fd, old, 0)))
 	}
 	return st, nil
 }

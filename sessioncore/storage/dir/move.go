@@ -60,8 +60,7 @@ func (p nameAt) without(suffix string) nameAt {
 type move struct {
 	file, newFile nameAt
 	dir, newDir   nameAt
-	// takes says that there is a directory beside the file; gone that it has its new name, from a move that was killed.
-	takes, gone bool
+	takes         bool // there is a directory beside the file
 }
 
 // check looks at what is there, and puts away what a killed move left.
@@ -81,7 +80,7 @@ func (m *move) check(suffix string) error {
 	if err := m.newFile.free(); err != nil {
 		return err
 	}
-	if err := m.checkDirectory(suffix); err != nil || m.gone {
+	if err := m.checkDirectory(suffix); err != nil {
 		return err
 	}
 	// A link to the directory is left where the session was before, one for the directory where it was to be.
@@ -91,7 +90,7 @@ func (m *move) check(suffix string) error {
 	return m.newDir.free()
 }
 
-// checkDirectory finds out whether there is a directory. If a killed move to elsewhere has taken it, it comes back first.
+// checkDirectory finds out whether there is a directory. If a killed move has taken it, it comes back first.
 func (m *move) checkDirectory(suffix string) error {
 	st, err := m.dir.stat()
 	switch {
@@ -104,28 +103,24 @@ func (m *move) checkDirectory(suffix string) error {
 		return nil
 	}
 	is := storage.BesideOf(m.dir.storage, m.file.name, suffix)
-	switch {
-	case is == m.dir.name:
+	if is == m.dir.name {
 		return m.dir.fail("move what is beside", unix.ENOTDIR)
-	case is == m.newDir.name:
-		m.takes, m.gone = true, true
-		return nil
 	}
-	m.takes = true
-	return m.bringBack(is)
-}
-
-// bringBack gives the directory that a link leads to the link's name.
-func (m *move) bringBack(is string) error {
 	at, err := m.dir.storage.openParent(is)
 	if err != nil {
 		return err
 	}
 	defer at.close()
+	m.takes = true
+	return m.bringBack(at)
+}
+
+// bringBack gives the directory, which a link in its place leads to, the link's name.
+func (m *move) bringBack(at nameAt) error {
 	if err := exchange(at, m.dir); err != nil {
 		return err
 	}
-	return at.removeLink(m.dir.linkTo(is))
+	return at.removeLink(m.dir.linkTo(at.name))
 }
 
 // free fails with fs.ErrExist if the name is taken.
@@ -171,7 +166,7 @@ func (p nameAt) linkTo(target string) string {
 
 // run carries out the move.
 func (m *move) run() error {
-	if m.takes && !m.gone {
+	if m.takes {
 		if err := m.takeDirectory(); err != nil {
 			return err
 		}
@@ -210,22 +205,10 @@ func (m *move) takeDirectory() error {
 
 // giveBack undoes takeDirectory after an error.
 func (m *move) giveBack(why error) error {
-	if !m.takes || m.gone {
+	if !m.takes {
 		return why
 	}
-	err := exchange(m.newDir, m.dir)
-	if err == nil {
-		err = m.newDir.removeLink(m.link())
-	}
-	return undone(why, err)
-}
-
-// undone adds to an error that what went before was not taken back.
-func undone(why, err error) error {
-	if err != nil {
-		return fmt.Errorf("%w (and not taken back: %v)", why, err)
-	}
-	return why
+	return undone(why, m.bringBack(m.newDir))
 }
 
 // exchange swaps two names.

@@ -75,14 +75,11 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 		t.temp.base = ""
 		return nil
 	}
-	if undo := t.temp.exchange(t.nameAt); undo != nil {
+	undo := t.temp.exchange(t.nameAt)
+	if undo != nil || !t.isAt(t.temp) {
 		t.temp.base = "" // what has that name now is not ours to remove
-		return fmt.Errorf("%w (and not taken back: %v)", err, undo)
 	}
-	if !t.isAt(t.temp) {
-		t.temp.base = ""
-	}
-	return err
+	return undone(err, undo)
 }
 
 // This file saves what programs without the lock append to a file while it is replaced: between the last stat and the
@@ -147,20 +144,4 @@ func (t *temporary) carry(from int64, all bool) (done int64, err error) {
 	w := descriptorWriter{t.storage.sys, t.fd}
 	written, err := w.Write(more)
 	return int64(written), err
-}
-
-// preadFull reads from offset off until p is full or the file ends.
-func preadFull(fd int, p []byte, off int64) (n int, err error) {
-	for n < len(p) {
-		var got int
-		err := retry(func() (err error) {
-			got, err = unix.Pread(fd, p[n:], off+int64(n))
-			return err
-		})
-		if err != nil || got == 0 {
-			return n, err
-		}
-		n += got
-	}
-	return n, nil
 }

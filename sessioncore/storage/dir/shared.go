@@ -180,18 +180,3 @@ func clearRest(fd int, at int64, there, data []byte) error {
 	}
 	return flush(fd)
 }
-
-func pwriteAll(fd int, p []byte, off int64) error {
-	for len(p) > 0 {
-		var n int
-		err := retry(func() (err error) {
-			n, err = unix.Pwrite(fd, p, off)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		p, off = p[n:], off+int64(n)
-	}
-	return nil
-}
