@@ -109,30 +109,6 @@ func TestByCwd(t *testing.T) {
 	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
 }
 
-// TestByCwdHostile: working directories that are none do no harm, and no name is listed that is not found.
-func TestByCwdHostile(t *testing.T) {
-	a := newAgent(t)
-	for n, cwd := range []string{
-		"", "relative", "./x", "../../etc", "/../../etc", "C:\\Users\\x", "//x//y/", "/", "/a\x00b", "/\x1b[2J\n", "/\xED\xA0\xBD", "/w/./..", "/latest", "/latest/latest",
-		"/%0A", "/\n", "/" + strings.Repeat("x", 1000), strings.Repeat("/a", 1500), strings.Repeat("/b", 900), strings.Repeat("/"+strings.Repeat("c", 150), 20),
-	} {
-		a.write(fmt.Sprintf("s%d", n), sessionOf(fmt.Sprintf("id%d", n), cwd, cwd))
-	}
-	a.write("etc", sessionOf("a session called as a directory", "/", ""))
-	a.write("latest", sessionOf("one called latest", "/", ""))
-	m := mountForTest(t, a.dir)
-	found := run(t, "find", m.path("by-cwd"), "-printf", `%y %d %l %P\n`)
-	require.NotContains(t, found, "\x1b")
-	require.Contains(t, found, "d 1  etc\n")
-	for line := range strings.Lines(found) {
-		require.LessOrEqual(t, len(line), 2600)
-	}
-	for _, path := range []string{"latest", "etc/latest", "x/y/latest", strings.Repeat("b/", 900) + "latest"} {
-		require.FileExists(t, m.path("by-cwd", path, "header.json"))
-	}
-	require.Equal(t, "", run(t, "find", m.path("by-cwd"), "-xtype", "l"), "links that lead nowhere")
-}
-
 // TestRecent: the 20 that were modified last, called as the client's lists call them.
 func TestRecent(t *testing.T) {
 	a := newAgent(t)
@@ -248,23 +224,4 @@ func TestIndexOfVeryManySessions(t *testing.T) {
 	info, err := os.Stat(m.path("index.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%d\n", info.Size()), shell(t, `wc -c < "$1"`, m.path("index.jsonl")))
-}
-
-// TestManySessions: finding works in a store of thousands, and waits for nothing.
-func TestManySessions(t *testing.T) {
-	dir := scratch(t)
-	n := scaled(10_000)
-	for i := range n {
-		p := filepath.Join(dir, "sessions", fmt.Sprintf("p%d", i%20))
-		require.NoError(t, os.MkdirAll(p, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(p, fmt.Sprintf("2026_%05d.jsonl", i)), []byte(sessionOf(fmt.Sprintf("%05d", i), fmt.Sprintf("/w/%d", i%100), "t")), 0o644))
-	}
-	m := mountForTest(t, dir)
-	for _, look := range []string{"wc -l < index.jsonl", "ls by-id | wc -l", "find by-cwd -mindepth 3 ! -name latest | wc -l", "wc -l < index.jsonl"} {
-		start := time.Now()
-		require.Equal(t, fmt.Sprintf("%d\n", n), shell(t, `cd "$1" && `+look, m.dir))
-		t.Logf("%-50s %v", look, time.Since(start))
-	}
-	require.Equal(t, "../sessions/p2/2026_00042", link(t, m.path("by-id/00042")))
-	t.Logf("%d kB resident", m.procNumber("status", "VmRSS"))
 }

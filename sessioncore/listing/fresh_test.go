@@ -26,12 +26,16 @@ type countingStorage struct {
 	stats, lists, names, opens atomic.Int64 // names that List told
 
 	announced sync.Map // names told to ReadAhead
+	panics    bool     // after that
 	surprises atomic.Int64
 }
 
 func (c *countingStorage) ReadAhead(names []string) {
 	for _, name := range names {
 		c.announced.Store(name, true)
+	}
+	if c.panics {
+		panic("a row like no other")
 	}
 }
 
@@ -318,33 +322,17 @@ func TestListingDirectories(t *testing.T) {
 	}
 }
 
-// TestLookReadsAhead: files are announced before they are opened, however many there are.
+// TestLookReadsAhead: files are announced before they are opened, however many there are; a storage that panics then takes
+// neither the process nor the list with it.
 func TestLookReadsAhead(t *testing.T) {
-	files := &countingStorage{Storage: memory.New()}
+	files := &countingStorage{Storage: memory.New(), panics: true}
 	n := 2*readBatch + 10
 	for i := range n {
-		require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%d.jsonl", i%5, i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
+		require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%d.jsonl", i%5, i), []byte(headerLine(fmt.Sprint(i), "/"))))
 	}
 	sessions, err := newListing(t, files).Sessions(t.Context())
 	require.NoError(t, err)
 	require.Len(t, sessions.All(), n)
 	require.EqualValues(t, n, files.opens.Load())
 	require.Zero(t, files.surprises.Load())
-}
-
-// panicking is a storage that a row, or a file, makes panic when it is read ahead.
-type panicking struct{ *memory.Storage }
-
-func (panicking) ReadAhead([]string) { panic("a row like no other") }
-
-// TestReadAheadPanics: what is read ahead takes neither the process nor the list with it.
-func TestReadAheadPanics(t *testing.T) {
-	files := panicking{memory.New()}
-	n := readBatch + 10 // the second batch is read ahead by a goroutine
-	for i := range n {
-		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%d.jsonl", i), []byte(fmt.Sprintf(`{"type":"session","version":3,"id":"%d","cwd":"/"}`+"\n", i))))
-	}
-	sessions, err := newListing(t, files).Sessions(t.Context())
-	require.NoError(t, err)
-	require.Len(t, sessions.All(), n)
 }

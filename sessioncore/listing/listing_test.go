@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -63,27 +64,14 @@ func readIndex(t testing.TB, l *Listing) (text []byte, lines []indexLine) {
 		off += int64(n)
 	}
 	require.Len(t, text, int(doc.Size()))
-	for i, line := range splitLines(text) {
-		require.True(t, rawjson.IsValidObject(rawjson.Value(line)), "line %d: %s", i, line)
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		require.True(t, rawjson.IsValidObject(rawjson.Value(line)), "%s", line)
 		var parsed indexLine
 		require.NoError(t, json.Unmarshal(line, &parsed))
 		lines = append(lines, parsed)
 	}
 	return text, lines
-}
-
-func splitLines(text []byte) [][]byte {
-	var lines [][]byte
-	for len(text) > 0 {
-		for i, c := range text {
-			if c == '\n' {
-				lines = append(lines, text[:i])
-				text = text[i+1:]
-				break
-			}
-		}
-	}
-	return lines
 }
 
 // copyAgent copies the sessions of a case and sets their times.
@@ -119,7 +107,7 @@ func TestListConformance(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(c.Dir, "expected/list.json"))
 			require.NoError(t, err)
 			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.Dir), "sessions")))
-			got := splitLines(index)
+			got := slices.Collect(bytes.Lines(index))
 			n := 0
 			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {
 				require.Less(t, n, len(got), "%s is not listed", want)

@@ -2,10 +2,9 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -93,10 +92,10 @@ func TestRestartIsNotNoticed(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// cutter passes on what is sent to a server, until it sees a statement that it loses.
+// cutter breaks a connection of a storage where a statement is sent.
 type cutter struct {
 	mu        sync.Mutex
-	statement string // cut where this is sent; "" for nowhere
+	statement string // "" for none
 	carried   bool   // the statement reaches the server, and its answer is lost
 	cuts      int
 }
@@ -107,88 +106,39 @@ func (c *cutter) lose(statement string, carried bool) {
 	c.statement, c.carried = statement, carried
 }
 
-// start listens in a directory of its own, which it returns.
-func (c *cutter) start(t *testing.T, server string) (dir string) {
-	dir, err := os.MkdirTemp("", "cut")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			there, err := net.Dial("unix", filepath.Join(server, ".s.PGSQL.5432"))
-			if err != nil {
-				client.Close()
-				continue
-			}
-			go c.pass(client, there)
-		}
-	}()
-	return dir
+// dial is pgconn.DialFunc.
+func (c *cutter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	return &cutConn{Conn: conn, cutter: c}, err
 }
 
-func (c *cutter) pass(client, server net.Conn) {
-	defer client.Close()
-	defer server.Close()
-	lost := make(chan struct{})
-	go func() {
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := server.Read(buf)
-			select {
-			case <-lost: // an answer that nobody gets
-				client.Close()
-				return
-			default:
-			}
-			if err != nil {
-				client.Close()
-				return
-			}
-			_, _ = client.Write(buf[:n])
-		}
-	}()
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			return
-		}
-		c.mu.Lock()
-		cut := c.statement != "" && bytes.Contains(buf[:n], []byte(c.statement))
-		if cut {
-			c.statement = ""
-			c.cuts++
-		}
-		carried := c.carried
-		c.mu.Unlock()
-		if cut && !carried {
-			return
-		}
-		if cut {
-			close(lost)
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
-		if cut {
-			_, _ = io.Copy(io.Discard, client)
-			return
-		}
+type cutConn struct {
+	net.Conn
+	cutter *cutter
+}
+
+func (k *cutConn) Write(b []byte) (int, error) {
+	k.cutter.mu.Lock()
+	defer k.cutter.mu.Unlock()
+	if k.cutter.statement == "" || !bytes.Contains(b, []byte(k.cutter.statement)) {
+		return k.Conn.Write(b)
 	}
+	k.cutter.statement = ""
+	k.cutter.cuts++
+	if k.cutter.carried {
+		if _, err := k.Conn.Write(b); err != nil {
+			return 0, err
+		}
+		_, _ = k.Conn.Read(make([]byte, 1)) // the beginning of the answer
+	}
+	k.Conn.Close()
+	return 0, io.ErrClosedPipe
 }
 
 // TestLostAnswers: a write whose answer was lost is there once, whether the server carried it out or never saw it.
 func TestLostAnswers(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
-	at := table.Source("")
-	_, socket, _ := strings.Cut(at, "host=")
-	socket, _, _ = strings.Cut(socket, "&")
 	const mark = "lost and found"
 	writes := map[string]func(s *Storage) (storage.Stat, error){
 		"append": func(s *Storage) (storage.Stat, error) {
@@ -216,7 +166,10 @@ func TestLostAnswers(t *testing.T) {
 	for what, write := range writes {
 		for _, carried := range []bool{true, false} {
 			c := &cutter{}
-			s := open(t, strings.ReplaceAll(at, socket, c.start(t, socket))+"&prefix="+prefix, Options{})
+			src, err := ParseSource(table.Source("&prefix=" + prefix))
+			require.NoError(t, err)
+			src.pool.ConnConfig.DialFunc = c.dial
+			s := openSource(t, src, Options{})
 			table.Remove(t, prefix+"a")
 			table.Write(t, prefix+"a", "one\n")
 			storagetest.Stat(t, s, "a")

@@ -54,30 +54,23 @@ type opened struct {
 	sent *traced
 }
 
-// open opens a table for the test, with an address that may be another one than the table's.
+// open opens a table for the test.
 func open(t *testing.T, url string, o Options) opened {
 	t.Helper()
 	src, err := ParseSource(url)
 	require.NoError(t, err)
+	return openSource(t, src, o)
+}
+
+func openSource(t *testing.T, src *Source, o Options) opened {
+	t.Helper()
 	log, sent := &bytes.Buffer{}, &traced{}
 	src.pool.ConnConfig.Tracer = sent
-	o.Log = slog.New(slog.NewTextHandler(&locked{w: log}, nil))
+	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	s, err := Open(t.Context(), src, o)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return opened{s, log, sent}
-}
-
-// locked makes a buffer one for several goroutines.
-type locked struct {
-	mu sync.Mutex
-	w  *bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }
 
 // openTable returns a new table and a storage over it.
