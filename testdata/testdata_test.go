@@ -343,7 +343,8 @@ func parseSession(data []byte, report func(int, string, ...any)) *session {
 		report(0, "the last line has no newline")
 	}
 	for i, line := range strings.Split(body, "\n") {
-		if got, err := stringify([]byte(line)); err != nil || string(got) != line {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(line)); err != nil || compact.String() != line {
 			report(i+1, "is not as JSON.stringify writes it: %v", err)
 			continue
 		}
@@ -479,59 +480,4 @@ func (s *session) time(n int, stamp string) {
 		s.report(n, "time goes back to %s", stamp)
 	}
 	s.last = stamp
-}
-
-// stringify writes a JSON value again as JSON.stringify would: keys in their
-// order, no blanks, shortest numbers and no needless escapes.
-func stringify(data []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var out bytes.Buffer
-	if err := writeValue(dec, &out); err != nil {
-		return nil, err
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("more than one value")
-	}
-	return out.Bytes(), nil
-}
-
-func writeValue(dec *json.Decoder, out *bytes.Buffer) error {
-	token, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return writeScalar(token, out)
-	}
-	out.WriteRune(rune(open))
-	for first := true; dec.More(); first = false {
-		if !first {
-			out.WriteByte(',')
-		}
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			if err := writeScalar(key, out); err != nil {
-				return err
-			}
-			out.WriteByte(':')
-		}
-		if err := writeValue(dec, out); err != nil {
-			return err
-		}
-	}
-	end, err := dec.Token()
-	fmt.Fprint(out, end)
-	return err
-}
-
-func writeScalar(v any, out *bytes.Buffer) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	out.Truncate(out.Len() - 1) // the encoder's newline
-	return err
 }
