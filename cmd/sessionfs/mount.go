@@ -2,7 +2,19 @@
 
 package main
 
-import "sessionfs/mountopts"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
+)
 
 // mount mounts or unmounts; it returns the exit status.
 func mount(args []string, s streams) int {
@@ -22,4 +34,102 @@ func mount(args []string, s streams) int {
 		return code
 	}
 	return report(serve(c, ready, s.err), c, s.err)
+}
+
+// readyEnv is the environment variable with the descriptor on which the background process reports that it is ready.
+const readyEnv = "SESSIONFS_READY_FD"
+
+// readyByte is what it writes there. End of file without it means that it failed; its exit status says how.
+const readyByte = '+'
+
+// startBackground runs this command again, as Go cannot fork, and waits until that process is ready. It
+// returns the exit status. The background process stays in our process group until it has mounted: under
+// x-systemd.automount only systemd's own group may access the mount point, all others wait for the mount.
+func startBackground(args []string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return exitFailure, fmt.Errorf("this program's own path cannot be told (is /proc mounted?): %w", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return exitFailure, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer r.Close()
+	// Descriptors that the caller left open, such as a lock file, must not stay open for the life of the mount.
+	// Without close_range (before Linux 5.11) they do; that is no reason to fail.
+	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+
+	cmd := &exec.Cmd{
+		Path:       self,
+		Args:       args, // including the name, which may be mount.sessionfs
+		Env:        append(os.Environ(), readyEnv+"=3"),
+		Stderr:     os.Stderr, // until it is ready, for its errors and those of fusermount3
+		ExtraFiles: []*os.File{w},
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, unix.SIGTERM)
+	defer signal.Stop(signals)
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return exitFailure, fmt.Errorf("starting the background process: %w", err)
+	}
+	go forward(signals, cmd.Process)
+
+	said := make([]byte, 1)
+	if _, err := io.ReadFull(r, said); err == nil && said[0] == readyByte {
+		return exitOK, nil
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return exitFailure, errors.New("the background process ended before the mount was ready")
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode(), nil
+	}
+	return exitFailure, fmt.Errorf("the background process died: %w", err)
+}
+
+// forward passes an interrupt on to the background process, which unmounts. A second interrupt kills it.
+func forward(signals <-chan os.Signal, p *os.Process) {
+	<-signals
+	_ = p.Signal(unix.SIGTERM) // an error means that it has exited, which the pipe reports
+	<-signals
+	_ = p.Kill()
+}
+
+// takeReadyPipe returns the pipe on which the process that started us waits, or nil if this is not
+// the background process. It must be called before any descriptor is opened.
+func takeReadyPipe() *os.File {
+	fd, err := strconv.Atoi(os.Getenv(readyEnv))
+	os.Unsetenv(readyEnv) // fusermount3 must not inherit it
+	if err != nil || fd < 3 {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "ready pipe")
+}
+
+// sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin and
+// stdout are /dev/null from the start. It does not matter if the waiting process has exited.
+func sayReady(ready *os.File) error {
+	defer ready.Close()
+	if _, err := unix.Setsid(); err != nil {
+		return fmt.Errorf("starting a session: %w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	if err := unix.Dup3(int(null.Fd()), int(os.Stderr.Fd()), 0); err != nil {
+		return fmt.Errorf("redirecting stderr: %w", err)
+	}
+	_, _ = ready.Write([]byte{readyByte})
+	return nil
 }

@@ -76,8 +76,9 @@ func (set *ruleSet) matches(r *rule, text []byte, lo, hi int, found func(match))
 		if r.anchored {
 			m.from = nameStart(text, m.from+1)
 		}
-		m.start, m.end = r.secret(at)
-		m.start, m.end = trimNewlines(text, lo+m.start, lo+m.end)
+		start, end := r.secret(at)
+		m.start = lo + end - len(bytes.TrimLeft(part[start:end], "\n"))
+		m.end = lo + start + len(bytes.TrimRight(part[start:end], "\n"))
 		if m.start < m.end && set.isSecret(r, text, m) {
 			found(m)
 		}
@@ -122,16 +123,6 @@ func nameStart(text []byte, at int) int {
 		at--
 	}
 	return at
-}
-
-func trimNewlines(text []byte, start, end int) (int, int) {
-	for start < end && text[start] == '\n' {
-		start++
-	}
-	for start < end && text[end-1] == '\n' {
-		end--
-	}
-	return start, end
 }
 
 // lineAround returns the lines that text[from:to] touches.

@@ -62,11 +62,7 @@ type Scan struct {
 	values   values
 	next     int64 // up to here nothing changes if the file grows
 	lines    int64 // up to next
-	most     int   // MaxPlaces if 0; less in tests
 }
-
-// max returns the maximum number of places.
-func (s *Scan) max() int { return cmp.Or(s.most, MaxPlaces) }
 
 // Next returns up to where what was found stays as it is if the file only grows, apart from secrets that become known.
 func (s *Scan) Next() int64 { return s.next }
@@ -166,8 +162,8 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 		if err == nil && len(p.block) == 0 {
 			p.safe, p.safeLine = p.at, p.line
 		}
-		if len(p.Places) > 2*p.max() { // a place can be found twice
-			if p.Places = joined(p.Places); len(p.Places) > p.max() {
+		if len(p.Places) > 2*MaxPlaces { // a place can be found twice
+			if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
 				return p.tooMany()
 			}
 		}
@@ -175,14 +171,14 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 	if err := p.searchBlock(ctx); err != nil {
 		return err
 	}
-	if p.Places = joined(p.Places); len(p.Places) > p.max() {
+	if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
 		return p.tooMany()
 	}
 	return ctx.Err()
 }
 
 func (p *pass) tooMany() error {
-	p.Places = p.Places[:p.max()]
+	p.Places = p.Places[:MaxPlaces]
 	return ErrTooMany
 }
 

@@ -1,9 +1,11 @@
 package secrets
 
+import "bytes"
+
 // words finds words in text, whatever their case, in one pass. Words have at least two bytes. A nil one has none.
 type words struct {
-	list   []string         // in lower case
-	starts [1 << 12]uint8   // bits: hashes of the first bytes of words
+	list   [][]byte
+	starts [1 << 15]bool    // hashes of the first bytes of words
 	byKey  map[uint32][]int // the words that begin with these bytes
 }
 
@@ -25,10 +27,7 @@ func tripleKey(a, b, c byte) uint32 { return 1<<24 | uint32(a)<<16 | uint32(b)<<
 func keyHash(key uint32) uint32 { return key * 2654435761 >> 17 }
 
 // mayStart reports whether a word may begin with a key.
-func (w *words) mayStart(key uint32) bool {
-	h := keyHash(key)
-	return w.starts[h>>3]>>(h&7)&1 != 0
-}
+func (w *words) mayStart(key uint32) bool { return w.starts[keyHash(key)] }
 
 func newWords(list []string) *words {
 	w := &words{byKey: map[uint32][]int{}}
@@ -38,18 +37,14 @@ func newWords(list []string) *words {
 	return w
 }
 
-func (w *words) add(text []byte) {
-	word := make([]byte, len(text))
-	for i, c := range text {
-		word[i] = fold[c]
-	}
-	key := pairKey(word[0], word[1])
+func (w *words) add(word []byte) {
+	key := pairKey(fold[word[0]], fold[word[1]])
 	if len(word) > 2 {
-		key = tripleKey(word[0], word[1], word[2])
+		key = tripleKey(fold[word[0]], fold[word[1]], fold[word[2]])
 	}
 	w.byKey[key] = append(w.byKey[key], len(w.list))
-	w.starts[keyHash(key)>>3] |= 1 << (keyHash(key) & 7)
-	w.list = append(w.list, string(word))
+	w.starts[keyHash(key)] = true
+	w.list = append(w.list, bytes.Clone(word))
 }
 
 // find calls found with the number of each word and where it begins, until found returns false.
@@ -72,19 +67,8 @@ func (w *words) find(text []byte, found func(word, at int) bool) bool {
 // at calls found with the words of a key that are at text[i:].
 func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool) bool {
 	for _, n := range w.byKey[key] {
-		if hasPrefixFold(text[i:], w.list[n]) && !found(n, i) {
-			return false
-		}
-	}
-	return true
-}
-
-func hasPrefixFold(text []byte, word string) bool {
-	if len(text) < len(word) {
-		return false
-	}
-	for i := range len(word) {
-		if fold[text[i]] != word[i] {
+		word := w.list[n]
+		if len(text)-i >= len(word) && bytes.EqualFold(text[i:i+len(word)], word) && !found(n, i) {
 			return false
 		}
 	}
