@@ -41,12 +41,10 @@ func searchCommand() *cobra.Command {
 
 // hitPrinter prints what was found, a session as soon as it is searched.
 type hitPrinter struct {
-	cmd   *cobra.Command
-	out   *bufio.Writer
-	marks *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
-	// columns is the first line of a table, and row appends that of a hit.
-	columns    string
-	row        func(h *search.Hit, dst []byte) []byte
+	cmd        *cobra.Command
+	out        *bufio.Writer
+	marks      *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
+	prompts    bool           // a table has a column for them
 	isTerminal bool
 	colours    bool
 	found      bool
@@ -54,7 +52,7 @@ type hitPrinter struct {
 }
 
 func newHitPrinter(cmd *cobra.Command, marks *regexp.Regexp) *hitPrinter {
-	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), marks: marks, columns: search.Columns, row: (*search.Hit).AppendLine}
+	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), marks: marks}
 	p.isTerminal = isTerminal(cmd.OutOrStdout())
 	p.colours = p.isTerminal && wantsColours(os.Getenv)
 	return p
@@ -102,10 +100,10 @@ func (p *hitPrinter) end(err error) error {
 // table prints hits as results.tsv has them.
 func (p *hitPrinter) table(hits []search.Hit) {
 	if !p.found {
-		p.out.WriteString(p.columns)
+		p.out.WriteString(search.Columns(p.prompts))
 	}
 	for i := range hits {
-		p.out.Write(p.row(&hits[i], p.out.AvailableBuffer()))
+		p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer(), p.prompts))
 	}
 }
 
@@ -177,7 +175,7 @@ func touchedCommand() *cobra.Command {
 			return err
 		}
 		p := newHitPrinter(cmd, regexp.MustCompile(regexp.QuoteMeta(filepath.Base(name))))
-		p.columns, p.row = search.TouchedColumns, (*search.Hit).AppendTouchedLine
+		p.prompts = true
 		return p.end(src.Touched(cmd.Context(), touched, p.session))
 	})
 	cmd.ValidArgsFunction = nil // files of any kind

@@ -110,7 +110,7 @@ func (n *Needle) choosePair() {
 		}
 		if r > best && (mask != 0 || best == 0) {
 			best, n.at = r, i
-			n.pair = newPair(n.want[i], n.mask[i], second, mask, '\\', 'u')
+			n.pair = newPair(n.want[i], n.mask[i], second, mask)
 		}
 	}
 }
@@ -208,33 +208,19 @@ func hexEscape(b []byte) (rune, bool) {
 	return rawjson.Hex4(b[2:]), true
 }
 
-// pair is two neighbouring bytes of which only some bits count, or another pair of which all do.
-type pair struct {
-	firstWant, firstMask, secondWant, secondMask byte
-	otherFirst, otherSecond                      byte
-	vectors                                      *vectors
-}
+// pair is two neighbouring bytes of which only some bits count, or the beginning of an escape, as pair_amd64.s reads them.
+type pair struct{ firstMask, first, secondMask, second, backslash, u byte }
 
-// vectors has each byte of a pair in all places of a vector, in the order in which pair_amd64.s reads them.
-type vectors [6][32]byte
-
-func newPair(first, firstMask, second, secondMask, otherFirst, otherSecond byte) pair {
-	p := pair{first & firstMask, firstMask, second & secondMask, secondMask, otherFirst, otherSecond, &vectors{}}
-	for i, c := range [...]byte{p.firstMask, p.firstWant, p.secondMask, p.secondWant, otherFirst, otherSecond} {
-		for k := range p.vectors[i] {
-			p.vectors[i][k] = c
-		}
-	}
-	return p
+func newPair(first, firstMask, second, secondMask byte) pair {
+	return pair{firstMask, first & firstMask, secondMask, second & secondMask, '\\', 'u'}
 }
 
 // at reports whether one of the pairs may be at an offset of b. At the last byte only half of it is known.
 func (p *pair) at(b []byte, i int) bool {
 	if i+1 == len(b) {
-		return b[i]&p.firstMask == p.firstWant || b[i] == p.otherFirst
+		return b[i]&p.firstMask == p.first || b[i] == p.backslash
 	}
-	return b[i]&p.firstMask == p.firstWant && b[i+1]&p.secondMask == p.secondWant ||
-		b[i] == p.otherFirst && b[i+1] == p.otherSecond
+	return b[i]&p.firstMask == p.first && b[i+1]&p.secondMask == p.second || b[i] == p.backslash && b[i+1] == p.u
 }
 
 // next returns the first offset of b from i on at which one of the pairs may be, len(b) if there is none.
@@ -252,7 +238,7 @@ func (p *pair) nextInBlocks(b []byte, i int) int {
 		return p.nextInWords(b, i)
 	}
 	if n := (len(b) - i - 1) &^ 31; n > 0 {
-		i += nextAVX2(&b[i], n, p.vectors)
+		i += nextAVX2(&b[i], n, p)
 	}
 	return i
 }
@@ -265,13 +251,13 @@ const (
 // nextInWords is next for all but the last bytes of b: it returns an offset before which there is no pair. It looks at
 // eight offsets at once.
 func (p *pair) nextInWords(b []byte, i int) int {
-	firstMask, firstWant := lows*uint64(p.firstMask), lows*uint64(p.firstWant)
-	secondMask, secondWant := lows*uint64(p.secondMask), lows*uint64(p.secondWant)
-	otherFirst, otherSecond := lows*uint64(p.otherFirst), lows*uint64(p.otherSecond)
+	firstMask, first := lows*uint64(p.firstMask), lows*uint64(p.first)
+	secondMask, second := lows*uint64(p.secondMask), lows*uint64(p.second)
+	backslash, u := lows*uint64(p.backslash), lows*uint64(p.u)
 	for ; i+9 <= len(b); i += 8 {
 		x, y := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+1:])
-		d := (x&firstMask ^ firstWant) | (y&secondMask ^ secondWant)
-		e := (x ^ otherFirst) | (y ^ otherSecond)
+		d := (x&firstMask ^ first) | (y&secondMask ^ second)
+		e := (x ^ backslash) | (y ^ u)
 		if ((d-lows)&^d|(e-lows)&^e)&highs != 0 { // a byte of d or e is 0
 			break
 		}

@@ -4,4 +4,4 @@ package search
 // bytes.
 //
 //go:noescape
-func nextAVX2(b *byte, n int, v *vectors) int
+func nextAVX2(b *byte, n int, p *pair) int

@@ -1,16 +1,16 @@
 #include "textflag.h"
 
-// func nextAVX2(b *byte, n int, v *vectors) int
+// func nextAVX2(b *byte, n int, p *pair) int
 TEXT ·nextAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+0(FP), SI
 	MOVQ n+8(FP), CX
-	MOVQ v+16(FP), DI
-	VMOVDQU 0(DI), Y8    // mask of the first byte
-	VMOVDQU 32(DI), Y9   // the first byte
-	VMOVDQU 64(DI), Y10  // mask of the second byte
-	VMOVDQU 96(DI), Y11  // the second byte
-	VMOVDQU 128(DI), Y12 // the other pair
-	VMOVDQU 160(DI), Y13
+	MOVQ p+16(FP), DI
+	VPBROADCASTB 0(DI), Y8  // mask of the first byte
+	VPBROADCASTB 1(DI), Y9  // the first byte
+	VPBROADCASTB 2(DI), Y10 // mask of the second byte
+	VPBROADCASTB 3(DI), Y11 // the second byte
+	VPBROADCASTB 4(DI), Y12 // the escape
+	VPBROADCASTB 5(DI), Y13
 	XORQ AX, AX
 
 block:

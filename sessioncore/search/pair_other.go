@@ -2,4 +2,4 @@
 
 package search
 
-func nextAVX2(*byte, int, *vectors) int { panic("there are no vectors") }
+func nextAVX2(*byte, int, *pair) int { panic("there are no vectors") }

@@ -69,71 +69,63 @@ func newResult(found []*Found, limit int) *Result {
 	return r
 }
 
-// Columns is the first line of a table of hits.
-const Columns = "time\tsession\twhat\tpath\ttext\n"
-
-// TouchedColumns is the first line of a table of the hits of a Touched.
-const TouchedColumns = "time\tsession\twhat\tpath\tprompt\ttext\n"
+// Columns returns the first line of a table of hits; with prompts it is that of a Touched.
+func Columns(prompts bool) string {
+	if prompts {
+		return "time\tsession\twhat\tpath\tprompt\ttext\n"
+	}
+	return "time\tsession\twhat\tpath\ttext\n"
+}
 
 // maxUnread is how many files that could not be searched a table names.
 const maxUnread = 100
 
 // Table returns results.tsv: a line for each hit, and at the end what else has to be said.
 func (r *Result) Table() []byte {
-	columns, line, gap := Columns, (*Hit).AppendLine, ""
-	if r.prompts {
-		columns, line, gap = TouchedColumns, (*Hit).AppendTouchedLine, "-\t"
-	}
-	out := []byte(columns)
+	out := []byte(Columns(r.prompts))
 	for i := range r.Hits {
-		out = line(&r.Hits[i], out)
+		out = r.Hits[i].AppendLine(out, r.prompts)
 	}
+	say := func(path, text string) { out = appendFields(out, r.prompts, "-", "-", "-", path, "-", text) }
 	for i, f := range r.Unread {
 		if i == maxUnread {
-			out = fmt.Appendf(out, "-\t-\t-\t-\t%sanother %d files could not be searched\n", gap, len(r.Unread)-i)
+			say("-", fmt.Sprintf("another %d files could not be searched", len(r.Unread)-i))
 			break
 		}
-		out = append(out, "-\t-\t-\t"...)
-		out = names.AppendLabelField(out, f.Path())
-		out = append(out, "\t"+gap+"could not be searched: "...)
-		out = append(names.AppendLabelField(out, f.Err.Error()), '\n')
+		say(f.Path(), "could not be searched: "+f.Err.Error())
 	}
 	if r.More {
-		out = fmt.Appendf(out, "-\t-\t-\t-\t%sthere are more than these %d, which are in the sessions that were modified last: %s\n", gap, len(r.Hits), r.advice())
+		advice := "add words, after: or cwd:"
+		if r.prompts {
+			advice = "look at a file or directory below"
+		}
+		say("-", fmt.Sprintf("there are more than these %d, which are in the sessions that were modified last: %s", len(r.Hits), advice))
 	}
 	return out
-}
-
-// advice says how fewer are found.
-func (r *Result) advice() string {
-	if r.prompts {
-		return "look at a file or directory below"
-	}
-	return "add words, after: or cwd:"
 }
 
 // timeForm is how the table shows times, in UTC.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// AppendLine appends the hit's line in the table, escaped as labels are (docs/design.md section 2).
-func (h *Hit) AppendLine(dst []byte) []byte { return h.appendFields(dst, h.Line) }
-
-// AppendTouchedLine is AppendLine for the table of a Touched.
-func (h *Hit) AppendTouchedLine(dst []byte) []byte {
+// AppendLine appends the hit's line in a table, escaped as labels are (docs/design.md section 2).
+func (h *Hit) AppendLine(dst []byte, prompts bool) []byte {
 	prompt := "-"
 	if h.Prompt != "" {
 		prompt = h.Directory() + "/" + h.BelowPrompt()
 	}
-	return h.appendFields(dst, prompt, h.Line)
+	return appendFields(dst, prompts, h.Time.UTC().Format(timeForm), h.Session, h.What, h.Path(), prompt, h.Line)
 }
 
-func (h *Hit) appendFields(dst []byte, last ...string) []byte {
-	dst = h.Time.UTC().AppendFormat(dst, timeForm)
-	for _, field := range append([]string{h.Session, h.What, h.Path()}, last...) {
-		dst = append(dst, '\t')
-		dst = names.AppendLabelField(dst, field)
+func appendFields(dst []byte, prompts bool, at, session, what, path, prompt, text string) []byte {
+	fields := []string{at, session, what, path, prompt, text}
+	if !prompts {
+		fields = slices.Delete(fields, 4, 5)
 	}
-	return append(dst, '\n')
+	for _, field := range fields {
+		dst = append(names.AppendLabelField(dst, field), '\t')
+	}
+	dst[len(dst)-1] = '\n'
+	return dst
 }
 
 // Directory returns the path of the session's directory in the mount.

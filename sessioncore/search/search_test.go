@@ -64,7 +64,7 @@ func TestTitleInHeader(t *testing.T) {
 	require.NoError(t, err)
 	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
-	require.Equal(t, Columns+"2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\n", string(r.Table()))
+	require.Equal(t, Columns(false)+"2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\n", string(r.Table()))
 	require.Empty(t, look(t, s, "tides role:user"))
 }
 

@@ -52,7 +52,7 @@ func TestTouched(t *testing.T) {
 		require.NoError(t, err)
 		if c.line == "" {
 			require.Empty(t, result.Hits, "%s %s", c.path, c.call)
-			require.Equal(t, TouchedColumns, string(result.Table()))
+			require.Equal(t, Columns(true), string(result.Table()))
 			continue
 		}
 		require.Len(t, result.Hits, 2, "%s %s", c.path, c.call)
