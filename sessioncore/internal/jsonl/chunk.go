@@ -213,7 +213,7 @@ func longLine(ctx context.Context, n int64) (buf []byte, free func(), err error)
 	}, nil
 }
 
-// buffers are those of long lines and long values. What was given back is used again as long as files are read: the
+// buffers are those of long lines. What was given back is used again as long as files are read: the
 // garbage collector is not fast enough for the next one.
 type buffers struct {
 	mu      sync.Mutex // guards the fields below
@@ -226,7 +226,7 @@ type buffers struct {
 var long buffers
 
 const (
-	// maxSpare is how many buffers are kept: for a chunk and for a value.
+	// maxSpare is how many buffers are kept.
 	maxSpare = 2
 	// longStep divides the sizes of buffers, so that one fits for the next line too.
 	longStep = 4 << 20
