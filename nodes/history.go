@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -94,34 +93,32 @@ func (d *HistorySearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it i
 // newPromptsFile returns history/prompts.jsonl, or history/search/<query> where match is the query: prompts as JSON
 // lines, newest first. The content is held by the handle; the node keeps only its size.
 func newPromptsFile(view *View, prompts *history.History, match string) *ContentFile {
-	var last atomic.Pointer[history.Measure] // as long as the database is in the same state
-	shown := func(m history.Measure, text []byte) content {
-		if m.Settled {
-			last.Store(&m)
-		}
-		return content{text: bytes.NewReader(text), size: m.Size, stat: m.State.Stat(), private: true}
+	type known struct {
+		state history.State
+		size  int64
 	}
+	var last atomic.Pointer[known]
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		text, m, err := prompts.Render(ctx, match, hold)
+		shown, err := prompts.Render(ctx, match, hold)
 		if err != nil {
 			return content{}, err
 		}
-		return shown(m, text), nil
+		c := textContent(shown.Text, shown.State.Stat())
+		c.private = true
+		if shown.Settled {
+			last.Store(&known{shown.State, c.size})
+		}
+		return c, nil
 	}
 	measure := func(ctx context.Context, hold *budget.Hold) (content, error) {
 		state, err := prompts.State()
 		if err != nil {
 			return content{}, err
 		}
-		m := last.Load()
-		if m == nil || m.State != state {
-			now, err := prompts.Measure(ctx, match, hold)
-			if err != nil {
-				return content{}, err
-			}
-			m = &now
+		if k := last.Load(); k != nil && k.state == state {
+			return content{size: k.size, stat: state.Stat(), private: true}, nil
 		}
-		return shown(*m, nil), nil
+		return render(ctx, hold)
 	}
 	return &ContentFile{node: node{view: view}, render: render, measure: measure}
 }

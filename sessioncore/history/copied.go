@@ -30,7 +30,7 @@ const (
 type copied struct {
 	content map[string][]byte
 	state   State
-	settled bool // Measure.Settled
+	settled bool // Rendering.Settled
 }
 
 // errChanged means that the files changed while they were copied.

@@ -83,7 +83,7 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 		require.NoError(t, put())
 		_, err := h.State()
 		require.ErrorIs(t, err, fs.ErrNotExist, what)
-		_, err = h.Measure(context.Background(), "", nil)
+		_, err = h.Render(context.Background(), "", nil)
 		require.ErrorIs(t, err, fs.ErrNotExist, what)
 		require.NoError(t, os.RemoveAll(name))
 	}
@@ -96,7 +96,7 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, nil, 0o644)) // the client has just made it
 	require.Empty(t, render(t, h, ""))
 	require.NoError(t, os.Remove(name))
-	_, err := h.Measure(context.Background(), "", nil)
+	_, err := h.Render(context.Background(), "", nil)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -107,7 +107,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 	dir := database(t, schema18, rows)
 	require.NoError(t, os.Chmod(filepath.Join(dir, databaseName), 0))
-	_, err := open(t, dir).Measure(context.Background(), "", nil)
+	_, err := open(t, dir).Render(context.Background(), "", nil)
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
@@ -139,7 +139,7 @@ func TestHotJournal(t *testing.T) {
 	run(t, conn, "PRAGMA journal_mode=DELETE; PRAGMA cache_size=1; BEGIN; UPDATE history SET prompt = hex(zeroblob(90000)) || id")
 	h := open(t, dir)
 	before := picture(t, dir)
-	_, err := h.Measure(context.Background(), "", nil)
+	_, err := h.Render(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrUnreadable)
 	require.Equal(t, before, picture(t, dir))
 	run(t, conn, "ROLLBACK")

@@ -62,7 +62,7 @@ func New(files Files) *History {
 	return &History{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 
-// State identifies a state of the database: if a Measure is settled, equal States mean equal content.
+// State identifies a state of the database: if a Rendering is settled, equal States mean equal content.
 type State struct {
 	database storage.Stat
 	wal      storage.Token // zero if there is no log
@@ -93,19 +93,13 @@ func (h *History) State() (State, error) {
 	return s, nil
 }
 
-// Measure describes a rendering.
-type Measure struct {
+// Rendering is what Render returns.
+type Rendering struct {
+	Text  []byte
 	State State // of the database when it was read
-	Size  int64 // bytes
 	// Settled reports that any later change of the database changes its State too. It is false for a few milliseconds
 	// after a change if the file system's clock is coarse.
 	Settled bool
-}
-
-// Measure returns the Measure of a rendering without keeping its text. Errors are those of Render. hold is that of the
-// user who asks.
-func (h *History) Measure(ctx context.Context, match string, hold *budget.Hold) (Measure, error) {
-	return h.read(ctx, match, &lines{hold: hold})
 }
 
 // Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
@@ -114,41 +108,38 @@ func (h *History) Measure(ctx context.Context, match string, hold *budget.Hold) 
 //
 // Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, budget.ErrNoMemory, or an
 // error of the storage.
-func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) ([]byte, Measure, error) {
-	out := &lines{keep: true, hold: hold}
-	m, err := h.read(ctx, match, out)
+func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+	out := &lines{hold: hold}
+	c, err := h.read(ctx, match, out)
 	if err != nil {
 		hold.Close()
-		return nil, m, err
+		return Rendering{}, err
 	}
-	return out.text.Bytes(), m, nil
+	return Rendering{out.text.Bytes(), c.state, c.settled}, nil
 }
 
 // read copies the files until they are of one committed state, and runs a query on that, within the limits.
-func (h *History) read(request context.Context, match string, out *lines) (m Measure, err error) {
+func (h *History) read(request context.Context, match string, out *lines) (c *copied, err error) {
 	if err := h.reads.Acquire(request, 1); err != nil {
-		return m, err
+		return nil, err
 	}
 	defer h.reads.Release(1)
 	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
 	room := out.hold.Another()
 	defer room.Close()
-	var c *copied
 	for err = errChanged; errors.Is(err, errChanged) && ctx.Err() == nil; {
 		if _, err := h.State(); err != nil {
-			return m, err
+			return nil, err
 		}
 		if c, err = h.copy(ctx, &room); errors.Is(err, errChanged) {
 			time.Sleep(pause)
 		}
 	}
 	if err == nil {
-		m.State, m.Settled = c.state, c.settled
 		if err = queryWithin(ctx, c, match, out); err != nil && c.content[journalName] != nil {
 			err = fmt.Errorf("%w (%s has a transaction that was cut off or is under way)", err, journalName)
 		}
-		m.Size = out.size
 	}
 	switch {
 	case request.Err() != nil:
@@ -158,28 +149,21 @@ func (h *History) read(request context.Context, match string, out *lines) (m Mea
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: more than %v", ErrTooSlow, h.limit)
 	}
-	return m, err
+	return c, err
 }
 
 // maxRendering is the maximum size of an answer in bytes; an open file keeps it in memory. 20,000 prompts of 270
 // bytes take a twelfth of it.
 const maxRendering = 64 << 20
 
-// lines collects JSON lines, or only counts their bytes.
+// lines collects JSON lines.
 type lines struct {
-	keep bool
 	text bytes.Buffer
-	size int64
 	hold *budget.Hold // text
 	// full says that there is no memory for text.
 	full bool
 
 	line bytes.Buffer // the line being written
-}
-
-func (l *lines) reset() {
-	l.text.Reset()
-	l.size = 0
 }
 
 // grow makes room for n more bytes of text.
@@ -226,16 +210,13 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("%w: %v", ErrUnreadable, err)
 	}
-	l.size += int64(l.line.Len())
-	if l.size > maxRendering {
+	if l.text.Len()+l.line.Len() > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}
-	if l.keep {
-		if err := l.grow(l.line.Len()); err != nil {
-			return err
-		}
-		l.text.Write(l.line.Bytes())
+	if err := l.grow(l.line.Len()); err != nil {
+		return err
 	}
+	l.text.Write(l.line.Bytes())
 	return nil
 }
 

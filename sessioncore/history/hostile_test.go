@@ -57,7 +57,7 @@ func TestHostileSchema(t *testing.T) {
 			h := open(t, database(t, c.sql...))
 			began := time.Now()
 			for query, want := range map[string]error{"": c.list, "fix": c.search} {
-				_, err := h.Measure(context.Background(), query, nil)
+				_, err := h.Render(context.Background(), query, nil)
 				if want == ErrTooBig && errors.Is(err, ErrTooSlow) {
 					continue // on a slow machine the time is over before the answer is too big
 				}
@@ -74,18 +74,18 @@ func TestTooSlow(t *testing.T) {
 	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
 	h.limit = 100 * time.Millisecond
 	began := time.Now()
-	_, err := h.Measure(context.Background(), "", nil)
+	_, err := h.Render(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrTooSlow)
 	require.Less(t, time.Since(began), 2*time.Second)
 
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
-	_, err = h.Measure(context.Background(), "", nil)
+	_, err = h.Render(context.Background(), "", nil)
 	require.ErrorIs(t, err, ErrTooSlow)
 	require.True(t, h.reads.TryAcquire(maxReads), "a read keeps its place")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err = h.Measure(ctx, "", nil)
+	_, err = h.Render(ctx, "", nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -95,7 +95,7 @@ func TestTooLarge(t *testing.T) {
 		dir := database(t, schema18, rows)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, walName), nil, 0o644))
 		require.NoError(t, os.Truncate(filepath.Join(dir, name), maxCopied+1))
-		_, err := open(t, dir).Measure(t.Context(), "", nil)
+		_, err := open(t, dir).Render(t.Context(), "", nil)
 		require.ErrorIs(t, err, ErrTooBig, name)
 		require.ErrorContains(t, err, "64 MiB", name)
 	}
@@ -122,9 +122,9 @@ func TestNotADatabase(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
 		h := open(t, dir)
-		_, _, err := h.Render(context.Background(), "", nil)
+		_, err := h.Render(context.Background(), "", nil)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
-		_, _, err = h.Render(context.Background(), `"`, nil)
+		_, err = h.Render(context.Background(), `"`, nil)
 		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
 	}
 }
@@ -140,20 +140,16 @@ func TestNoRoom(t *testing.T) {
 	hold, other := b.Hold(), b.Hold()
 	require.NoError(t, other.Resize(b.Limit()-info.Size()-firstMemory-1<<20))
 	before := b.Held()
-	_, _, err = h.Render(t.Context(), "", &hold)
+	_, err = h.Render(t.Context(), "", &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	require.Equal(t, before, b.Held())
-	m, err := h.Measure(t.Context(), "", &hold)
-	require.NoError(t, err, "it takes no memory to count")
-	require.Greater(t, m.Size, int64(2<<20))
-	require.Equal(t, before, b.Held())
-	text, _, err := h.Render(t.Context(), "1999*", &hold)
+	got, err := h.Render(t.Context(), "1999*", &hold)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, b.Held(), before+int64(len(text)))
+	require.GreaterOrEqual(t, b.Held(), before+int64(len(got.Text)))
 	other.Close()
 	require.NoError(t, other.Resize(b.Limit()-b.Held()))
 	third := b.Hold()
-	_, _, err = h.Render(t.Context(), "word", &third)
+	_, err = h.Render(t.Context(), "word", &third)
 	require.ErrorIs(t, err, budget.ErrNoMemory, "not even a connection")
 	hold.Close()
 	other.Close()

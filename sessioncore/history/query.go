@@ -67,7 +67,7 @@ func queryWithin(ctx context.Context, c *copied, match string, out *lines) error
 		if err := hold.Resize(size); err != nil {
 			return err
 		}
-		out.reset()
+		out.text.Reset()
 		err := query(ctx, c, match, out, size)
 		if size >= maxMemory || out.full || !errors.Is(err, budget.ErrNoMemory) {
 			return err
@@ -152,7 +152,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	}
 	words := wordsOf(match)
 	if len(words) > 0 {
-		if err := selectWords(conn, found, sql, words, out); err != nil || out.size > 0 {
+		if err := selectWords(conn, found, sql, words, out); err != nil || out.text.Len() > 0 {
 			return err
 		}
 	}
