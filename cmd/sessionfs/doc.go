@@ -8,7 +8,7 @@
 //	sessionfs ls | cat | … [-s SOURCE] PATH...
 //
 // It returns when the mount is ready; a copy of it, without a terminal, serves the mount until that is unmounted or a
-// signal ends it. docs/design.md section 8 says what it promises, exitcodes.go what its exit status means.
+// signal ends it. docs/design.md section 8 says what it promises, main.go what its exit status means.
 //
 // Commands of the last form show the same without a mount; [newRoot] lists them. They build for other systems than Linux.
 //

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,30 +80,6 @@ func TestStoppedServer(t *testing.T) {
 		require.NoError(t, unix.Kill(pid, unix.SIGCONT))
 		s.requireUnmounted()
 		require.Contains(t, s.onDisk(session), "typed")
-	})
-}
-
-// TestSourceNotConnected: a mount whose SOURCE is a dead mount is not dead itself, and goes on when SOURCE is back.
-func TestSourceNotConnected(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		second, other := s.mkdir("second"), s.mkdir("other")
-		s.mkdir("other/sessions")
-		pid := s.mount()
-		// The kernel asks for the attributes of the root directory, which are SOURCE's, at each look.
-		r := s.run("-o", "attr_timeout=0", s.mountpoint, second)
-		require.Zero(t, r.code, r)
-		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
-		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 1 }))
-		require.True(t, eventually(func() bool { // once the connection is gone to its end
-			return strings.Contains(s.exec("ls", filepath.Join(second, "sessions")).stderr, "not connected")
-		}))
-		requireStatus(t, exitMountpoint, s.run(other, second), "already mounted", second)
-		r = s.run(s.source, s.mountpoint)
-		require.Zero(t, r.code, r)
-		require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(second, sessionPath)).stdout == sessionText }))
-		require.Zero(t, s.run("-u", second).code)
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
 	})
 }
 

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"strings"
 
 	"sessionfs/mountopts"
 )
@@ -52,4 +55,102 @@ func report(err error, c mountopts.Command, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "sessionfs: %s\n", reasonOf(err))
 	}
 	return exitStatus(err, c)
+}
+
+// The exit statuses. They are part of the interface: scripts test for them.
+const (
+	exitOK         = 0 // mounted and ready, or unmounted
+	exitFailure    = 1 // something else: a bug, a signal before the mount was ready
+	exitUsage      = 2 // the command line is wrong
+	exitMountpoint = 3 // MOUNTPOINT cannot be used: missing, no directory, not empty, mounted already, in SOURCE
+	exitSource     = 4 // SOURCE cannot be used: missing, no directory, unreadable
+	exitFuse       = 5 // FUSE cannot be used: no /dev/fuse, no fusermount3, not permitted
+	exitMount      = 6 // the mount failed for another reason
+	exitUnmount    = 7 // -u: not mounted, in use, somebody else's
+)
+
+// The exit statuses as a mount helper: mount(8) returns them to the user as its own.
+const (
+	helperUsage = 1  // incorrect invocation or permissions
+	helperMount = 32 // mount failure
+)
+
+// exitHelp describes the statuses for `sessionfs help mount`.
+const exitHelp = `
+Exit status: 0 ready (or unmounted), 1 failure, 2 usage, 3 MOUNTPOINT, 4 SOURCE,
+5 FUSE not available or not permitted, 6 the mount failed, 7 the unmount failed.
+As mount.sessionfs: 1 usage, 32 any other failure, as mount(8) has them.
+`
+
+// refusal is an error that the user can correct, with its exit status.
+type refusal struct {
+	code int
+	text string // what happened, with which path, and what to do; empty if that has been said
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// refuse returns a refusal.
+func refuse(code int, format string, args ...any) error {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// ended ends a command with a status when all has been said.
+func ended(code int) error { return &refusal{code: code} }
+
+// exitStatus returns the exit status for err.
+func exitStatus(err error, c mountopts.Command) int {
+	code := exitOK
+	var r *refusal
+	switch {
+	case errors.As(err, &r):
+		code = r.code
+	case err != nil:
+		code = exitFailure
+	}
+	switch {
+	case !c.Helper || code == exitOK:
+		return code
+	case code == exitUsage:
+		return helperUsage
+	default:
+		return helperMount
+	}
+}
+
+// release is the version that a packager gives a build from an archive of the source, where the
+// tool chain finds no tag:
+//
+//	go build -ldflags '-X main.release=v1.2.3' ./cmd/sessionfs
+var release string
+
+// version returns what this program was built from: the packager's version, else what the tool chain makes of the tag and the
+// commit of the working copy, which some builds do not know (-buildvcs=false, an archive of the source).
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return describe(release, info)
+}
+
+func describe(release string, info *debug.BuildInfo) string {
+	v := release
+	if v == "" && info.Main.Version != "(devel)" {
+		v = info.Main.Version
+	}
+	var with []string
+	if v == "" {
+		v = "unknown"
+		with = append(with, "built without its commit")
+	}
+	if info.GoVersion != "" {
+		with = append(with, info.GoVersion)
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/hanwen/go-fuse/v2" {
+			with = append(with, "go-fuse "+dep.Version)
+		}
+	}
+	return fmt.Sprintf("%s (%s)", v, strings.Join(with, ", "))
 }

@@ -26,8 +26,6 @@ import (
 const (
 	// readmePatience is how long a shell may take for all commands of a document.
 	readmePatience = 4 * time.Minute
-	// moment is how many seconds a command runs that never ends by itself; what timeout(1) ends has status 124.
-	moment, timedOut = 3, 124
 	// shownHome is what documents show instead of the home directory of the test.
 	shownHome = "/home/dev"
 	// statusMark starts the line that tells a command's status.
@@ -70,7 +68,7 @@ func typeDocument(t *testing.T, name string, least int, shells [][]string) {
 	for _, shell := range shells {
 		t.Run(shell[0], func(t *testing.T) {
 			t.Parallel() // some commands wait
-			for _, tool := range []string{shell[0], "jq", "rg", "timeout"} {
+			for _, tool := range []string{shell[0], "jq", "rg"} {
 				if _, err := exec.LookPath(tool); err != nil {
 					skip(t, err.Error())
 				}
@@ -112,9 +110,6 @@ func checkStep(t *testing.T, shell string, s step, got result) {
 	where := fmt.Sprintf("%s line %d: %s\n%s", s.file, s.line, s.command, got.stdout)
 	fails := strings.Contains(s.output, "bash: ")
 	switch {
-	case s.endless:
-		require.Equal(t, timedOut, got.code, where)
-		require.NotEmpty(t, strings.TrimSpace(got.stdout), where)
 	case fails:
 		require.NotZero(t, got.code, where)
 	default:
@@ -186,9 +181,6 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 		if step.dir != "" {
 			fmt.Fprintf(&script, "cd \"$HOME/%s\"\n", step.dir)
 		}
-		if step.endless {
-			fmt.Fprintf(&script, "timeout %d ", moment)
-		}
 		fmt.Fprintf(&script, "%s\nprintf '\\n%s%%s\\n' %s\n", step.command, statusMark, status)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readmePatience)
@@ -226,13 +218,11 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 
 // A block is what a document has between two fences, with what a comment above it says to the test:
 //
-//	<!-- test: in DIRECTORY -->           a directory in HOME
-//	<!-- test: stop after a moment -->    its commands never end by themselves
+//	<!-- test: in DIRECTORY -->    a directory in HOME
 type block struct {
 	line     int    // of the opening fence
 	language string // sh: commands; console: commands and their output; sql: statements; others: nothing to run
 	dir      string // where its commands are typed, below HOME; empty: where the block before it ended
-	endless  bool
 	text     []string
 }
 
@@ -242,7 +232,6 @@ type step struct {
 	line    int
 	dir     string // as in block
 	command string
-	endless bool
 	shown   bool // output is what the document shows
 	output  string
 }
@@ -264,19 +253,12 @@ func readBlocks(text string) ([]block, error) {
 			started.line, started.language = i+1, line[3:]
 			open, next = &started, block{}
 		case isComment:
-			comment, ok := strings.CutSuffix(comment, " -->")
-			dir, inDir := strings.CutPrefix(comment, "in ")
-			switch {
-			case ok && inDir:
-				next.dir = dir
-			case ok && comment == "stop after a moment":
-				next.endless = true
-			default:
-				return nil, fmt.Errorf("line %d: what is %q?", i+1, line)
+			if _, err := fmt.Sscanf(comment, "in %s -->", &next.dir); err != nil {
+				return nil, fmt.Errorf("line %d: what is %q? %w", i+1, line, err)
 			}
 		case strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"):
 			return nil, fmt.Errorf("line %d: code stands between fences, not indented", i+1)
-		case line != "" && (next.dir != "" || next.endless):
+		case line != "" && next.dir != "":
 			return nil, fmt.Errorf("line %d: a comment to the test stands right above its block", i+1)
 		}
 	}
@@ -315,7 +297,7 @@ func (b block) steps() []step {
 			if b.language == "sh" {
 				command = line
 			}
-			steps = append(steps, step{line: b.line + 1 + i, dir: dir, command: command, endless: b.endless, shown: b.language == "console"})
+			steps = append(steps, step{line: b.line + 1 + i, dir: dir, command: command, shown: b.language == "console"})
 			dir = ""
 		}
 		goesOn = strings.HasSuffix(line, `\`)
@@ -375,12 +357,4 @@ func withOutputs(text string, steps []step, results []result) string {
 		lines = slices.Replace(lines, first, first+strings.Count(s.output, "\n"), now...)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func TestWithOutputs(t *testing.T) {
-	text := "```console\n$ a \\\n  b\nold\nolder\n$ c\n$ d\nsame\n```\nend"
-	blocks, err := readBlocks(text)
-	require.NoError(t, err)
-	got := withOutputs(text, blocks[0].steps(), []result{{stdout: "new\n"}, {stdout: "1\n2\n"}, {stdout: "same\n"}})
-	require.Equal(t, "```console\n$ a \\\n  b\nnew\n$ c\n1\n2\n$ d\nsame\n```\nend", got)
 }

@@ -201,7 +201,7 @@ type told struct {
 	fs.Counters
 }
 
-// socketLimit is how long either end waits. The answer fits into the socket's buffer, so a daemon waits for nobody.
+// socketLimit is how long either end waits.
 const socketLimit = 5 * time.Second
 
 const (
@@ -210,8 +210,6 @@ const (
 	// acceptPause is how long nobody is listened to when there are no descriptors, and how long it takes to the next try to
 	// have the socket.
 	acceptPause = 100 * time.Millisecond
-	// quietTries is how many of them may fail before the log says so.
-	quietTries = 64
 )
 
 // serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
@@ -220,18 +218,14 @@ func (a *attendant) serveStatus() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
 	go storage.Guarded(func() {
-		const cannot = "'sessionfs status' cannot tell what this mount does"
-		for tries := 1; errors.Is(err, unix.EADDRINUSE) && ctx.Err() == nil; tries++ {
-			if tries == quietTries {
-				a.log.Warn(cannot, "err", err)
-			}
+		for errors.Is(err, unix.EADDRINUSE) && ctx.Err() == nil {
 			time.Sleep(acceptPause)
 			listener, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
 		}
 		if err == nil {
 			a.answerStatus(ctx, listener)
 		} else if ctx.Err() == nil {
-			a.log.Warn(cannot, "err", err)
+			a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
 		}
 	})()
 	return stop
