@@ -3,6 +3,7 @@ package nodes
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -180,6 +181,10 @@ func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
 		return Listed
 	}
 	return n.Is(d, ctx)
+}
+
+func (f fixedNames[D]) has(name string) bool {
+	return slices.ContainsFunc(f, func(n NameIn[D]) bool { return n.Name == name })
 }
 
 // find finds a name. What was listed is not looked for again.

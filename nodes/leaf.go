@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
@@ -58,60 +57,37 @@ func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.S
 
 const leafName = "leaf"
 
-const (
-	// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
-	// a time, and links that they leave behind must not accumulate. The oldest is dropped for a new one.
-	maxPendingLinks = 64
-	// maxPendingBytes bounds their names and targets, of which the longest target has 4 KiB.
-	maxPendingBytes = 16 << 10
-)
+// Links that tools make under temporary names are kept in memory, not listed, and dropped when they are renamed to leaf or
+// removed.
 
-// pendingLinks are links that tools made under temporary names, the oldest first. They are kept in memory, not listed,
-// and dropped when they are renamed to leaf or removed.
-type pendingLinks []pendingLink
-
-type pendingLink struct{ name, target string }
-
-func (p pendingLinks) index(name string) int {
-	return slices.IndexFunc(p, func(l pendingLink) bool { return l.name == name })
-}
-
-// bytes returns how long all names and targets are.
-func (p pendingLinks) bytes() (n int) {
-	for _, l := range p {
-		n += len(l.name) + len(l.target)
-	}
-	return n
-}
+// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
+// a time, and links that they leave behind must not accumulate, with up to 4 KiB each. Beyond that all are dropped.
+const maxPendingLinks = 64
 
 // pendingTarget returns the target of the pending link of that name.
-func (d *SessionDir) pendingTarget(name string) (string, bool) {
+func (d *SessionDir) pendingTarget(name string) (target string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if i := d.pending.index(name); i >= 0 {
-		return d.pending[i].target, true
-	}
-	return "", false
+	target, ok = d.pending[name]
+	return target, ok
 }
 
 func (d *SessionDir) addPending(name, target string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending = append(d.pending, pendingLink{name, target})
-	for len(d.pending) > maxPendingLinks || d.pending.bytes() > maxPendingBytes {
-		d.pending = slices.Delete(d.pending, 0, 1)
+	if d.pending == nil || len(d.pending) == maxPendingLinks {
+		d.pending = map[string]string{}
 	}
+	d.pending[name] = target
 }
 
 // removePending removes a pending link and reports whether there was one.
 func (d *SessionDir) removePending(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	i := d.pending.index(name)
-	if i >= 0 {
-		d.pending = slices.Delete(d.pending, i, i+1)
-	}
-	return i >= 0
+	_, ok := d.pending[name]
+	delete(d.pending, name)
+	return ok
 }
 
 // renameNoReplace is RENAME_NOREPLACE of renameat2(2): it fails if the name exists.
@@ -160,7 +136,7 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse
 		}
 		return d.Lookup(ctx, name, out)
 	}
-	if isSessionFile(name) {
+	if sessionFiles.has(name) {
 		return nil, syscall.EEXIST
 	}
 	if _, waiting := d.pendingTarget(name); waiting {

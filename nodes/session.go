@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,8 +28,8 @@ type SessionDir struct {
 	// beside is the directory that the session file is in.
 	beside *SourceDir
 
-	mu      sync.Mutex   // guards what follows
-	pending pendingLinks // links that wait to be renamed to leaf
+	mu      sync.Mutex        // guards what follows
+	pending map[string]string // targets of links that wait to be renamed to leaf
 	// leafBack is when leaf exists again after it was removed.
 	leafBack time.Time
 }
@@ -72,15 +71,10 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"usage.json", syscall.S_IFREG, makeUsage, nil},
 }
 
-// isSessionFile reports whether a name is one of the fixed ones.
-func isSessionFile(name string) bool {
-	return slices.ContainsFunc(sessionFiles, func(f NameIn[*SessionDir]) bool { return f.Name == name })
-}
-
 // find finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
 // tool output that sessions mention work (docs/design.md section 1).
 func (d *SessionDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	if isSessionFile(it.name) {
+	if sessionFiles.has(it.name) {
 		return sessionFiles.find(ctx, d, it)
 	}
 	if _, ok := d.pendingTarget(it.name); ok {
@@ -94,33 +88,8 @@ func (d *SessionDir) find(ctx context.Context, snap *sessioncore.Snapshot, it it
 	return d.artifacts().find(ctx, snap, it, out)
 }
 
-// list leaves out the attributes of generated files that are not rendered yet.
 func (d *SessionDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	items := sessionFiles.list(ctx, d, &d.node)
-	for i := range items {
-		it := &items[i]
-		it.bare = it.bare && !d.isRendered(ctx, it.name)
-	}
-	return items, nil
-}
-
-// isRendered reports whether the size of a generated file is known for the current snapshot.
-func (d *SessionDir) isRendered(ctx context.Context, name string) bool {
-	child := d.GetChild(name)
-	if child == nil {
-		return false
-	}
-	file, ok := child.Operations().(*GeneratedFile)
-	if !ok {
-		return false
-	}
-	snap, err := d.session.Acquire(ctx)
-	if err != nil {
-		return false
-	}
-	defer snap.Release()
-	size := file.size.Load()
-	return size != nil && size.serial == snap.Serial()
+	return sessionFiles.list(ctx, d, &d.node), nil
 }
 
 // artifacts returns the real directory beside the session file, which need not exist.

@@ -29,12 +29,22 @@ type SourceDir struct {
 	sessions *sessioncore.Store
 	// plain says that no session file of its name was beside it when it was looked up.
 	plain bool
+	// made are names of what is made here, and hide what is in SOURCE.
+	made fixedNames[*View]
 }
 
 // NewSourceDir returns the directory that shows the root of a storage.
 // sessions is nil where it holds no sessions.
 func NewSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{directory: newDirectory(view), storage: storage, sessions: sessions}
+}
+
+// NewArchiveDir returns archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
+// index.jsonl. Nothing in it can be changed. sessions are those of the same files uncompressed.
+func NewArchiveDir(view *View, files storage.Files, sessions *sessioncore.Store) *SourceDir {
+	d := NewSourceDir(view, files, sessions)
+	d.made = fixedNames[*View]{IndexName}
+	return d
 }
 
 // at returns another directory of the same storage.
@@ -70,6 +80,9 @@ func (d *SourceDir) isOutdated(ctx context.Context) bool {
 // find finds a file, link or directory of SOURCE, or the directory that shows a session.
 func (d *SourceDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
 	name := it.name
+	if d.made.has(name) {
+		return d.made.find(ctx, d.view, it)
+	}
 	if it.number == listedSession {
 		return d.sessionChild(name), nil
 	}
@@ -93,7 +106,7 @@ func (d *SourceDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, 
 		return d.sessionChild(name), nil
 	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
 		return d.sourceChild(name, st), nil
-	case isSessionFile(name) && d.isOutdated(ctx):
+	case sessionFiles.has(name) && d.isOutdated(ctx):
 		return child{}, errReplaced
 	}
 	return child{}, syscall.ENOENT
@@ -195,7 +208,7 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 			taken[f.Name] = true
 		}
 	}
-	items := make([]item, 0, len(found))
+	items := d.made.list(ctx, d.view, &d.node)
 	for _, f := range found {
 		name, ok := d.sessionName(f.Name)
 		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] || sessions[name] {
@@ -217,50 +230,14 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 		}
 	}
 	for _, f := range found {
-		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] {
+		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.made.has(f.Name) {
 			continue
 		}
 		items = append(items, d.newItem(f.Name, sourceMode(f.Kind)))
 	}
-	sortItems(items)
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	return items, nil
 }
 
 // join puts a name behind a directory's path in a storage, where "" is the root.
 func join(dir, name string) string { return path.Join(dir, name) }
-
-// sortItems sorts a listing by name.
-func sortItems(items []item) {
-	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
-}
-
-// ArchiveDir is archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
-// index.jsonl. Nothing in it can be changed.
-type ArchiveDir struct {
-	SourceDir
-	index fixedNames[*View]
-}
-
-// NewArchiveDir returns the directory that shows the root of a storage. sessions are those of the same files uncompressed.
-func NewArchiveDir(view *View, files storage.Files, sessions *sessioncore.Store) *ArchiveDir {
-	return &ArchiveDir{*NewSourceDir(view, files, sessions), fixedNames[*View]{IndexName}}
-}
-
-// find finds index.jsonl, or what a SourceDir finds.
-func (d *ArchiveDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	if it.name == IndexName.Name {
-		return d.index.find(ctx, d.view, it)
-	}
-	return d.SourceDir.find(ctx, snap, it, out)
-}
-
-func (d *ArchiveDir) list(ctx context.Context, snap *sessioncore.Snapshot) ([]item, error) {
-	items, err := d.SourceDir.list(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
-	items = slices.DeleteFunc(items, func(it item) bool { return it.name == IndexName.Name })
-	items = append(items, d.index.list(ctx, d.view, &d.node)...)
-	sortItems(items)
-	return items, nil
-}
