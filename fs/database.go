@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/mountopts"
+	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/program"
@@ -39,11 +40,11 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	t.openView(o, log, rows, blobs, t.place, memory, writer.Options{})
 	t.view.Statfs = statfsOfDatabase
 	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
-	names := t.names(rows, layout.ByID{Listing: t.view.Listing})
-	if blobs != nil {
-		names = append(names, blobsDir(t.view, blobs))
+	var unmasked []nodes.Name
+	if blobs != nil && !o.Redact {
+		unmasked = append(unmasked, nodes.SourceName(blobsName, blobs, nil))
 	}
-	t.setRoot(rows, names)
+	t.setRoot(rows, layout.ByID{Listing: t.view.Listing}, unmasked...)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/fs"
@@ -71,10 +70,7 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	}
 	storage := panicking{sessions}
 	store := sessioncore.NewStore(storage)
-	view := &nodes.View{Log: log}
-	root := nodes.NewRootDir(view, sessions, nodes.Name{Name: "sessions", Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
-		return nodes.NewSourceDir(view, storage, store)
-	}})
+	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, nodes.SourceName("sessions", storage, store))
 	return fs.MountRoot(root, o, log)
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -21,7 +20,6 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/costs"
-	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
@@ -36,28 +34,7 @@ import (
 const (
 	blobsName     = "blobs"
 	terminalsName = "terminal-sessions"
-	historyName   = "history" // SOURCE/history.db
 )
-
-// The names under which sessions are found (docs/design.md section 5).
-const (
-	byIDName     = "by-id"
-	byCwdName    = "by-cwd"
-	byFileName   = "by-file"
-	recentName   = "recent"
-	searchName   = layout.Search
-	continueName = "continue"
-)
-
-// costsName is what all sessions cost.
-const costsName = "usage.jsonl"
-
-// unmasked is what a redacted mount has not: what is there cannot be masked, or is about all sessions and about who is
-// working now, which is not what somebody shares (docs/design.md section 8).
-var unmasked = []string{layout.Archive, blobsName, continueName, historyName, terminalsName}
-
-// lastErrorName says why the last write to new-session, or the last look-up that was noted, was refused.
-const lastErrorName = "last-error"
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
@@ -107,28 +84,23 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
 	t.shared = onDisk.Shared()
 	view := t.view
-	view.Statfs = statfsOf(source)
 	byID := layout.ByID{Listing: view.Listing}
+	var unmasked []nodes.Name
 	if !o.Redact {
 		if view.Archive, err = t.openArchive(view); err != nil {
 			t.close()
 			return nil, err
 		}
 		byID.Archive = view.Archive.Listing
+		unmasked = []nodes.Name{
+			nodes.ArchiveName(t.archive.onDisk),
+			nodes.SourceName(blobsName, blobs, nil),
+			nodes.LinksName("continue", layout.Continue{Listing: view.Listing, Crumbs: terminals}, "continue"),
+			nodes.HistoryName(source),
+			nodes.SourceName(terminalsName, terminals, nil),
+		}
 	}
-	prompts := history.New(source)
-	names := append(t.names(source, byID),
-		nodes.Name{Name: layout.Archive, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
-			return nodes.NewArchiveDir(view.Archive, t.archive.onDisk, t.archive.store)
-		}},
-		blobsDir(view, blobs),
-		nodes.Name{Name: continueName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, layout.Continue{Listing: view.Listing, Crumbs: terminals}, continueName)
-		}},
-		nodes.Name{Name: historyName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewHistoryDir(view, source, prompts) }},
-		nodes.Name{Name: terminalsName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, terminals, nil) }},
-	)
-	t.setRoot(source, names)
+	t.setRoot(source, byID, unmasked...)
 	return t, nil
 }
 
@@ -168,37 +140,22 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions, blobs s
 	t.view.Search = newSearcher(t.view, t.waiting, layout.Sessions)
 }
 
-// names are the names in the root that every mount has, whose sessions are in t.waiting.
-func (t *tree) names(source storage.Files, byID layout.ByID) []nodes.Name {
-	view, all := t.view, costs.New(t.store)
-	return []nodes.Name{
-		{Name: byCwdName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, layout.ByCwd{Listing: view.Listing, Cwd: "/"}, "")
-		}},
-		{Name: byFileName, Mode: syscall.S_IFDIR, Make: nodes.NewByFileDir},
-		{Name: byIDName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewLinksDir(view, byID, byIDName) }},
+// setRoot makes the root directory. unmasked are the names that a redacted mount has not: what is there cannot be masked, or
+// is about all sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
+func (t *tree) setRoot(source storage.Files, byID layout.ByID, unmasked ...nodes.Name) {
+	list := t.view.Listing
+	names := append(unmasked,
+		nodes.LinksName("by-cwd", layout.ByCwd{Listing: list, Cwd: "/"}, ""),
+		nodes.ByFileName,
+		nodes.LinksName("by-id", byID, "by-id"),
 		nodes.IndexName,
-		{Name: lastErrorName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewLastErrorFile(view, source) }},
-		{Name: nodes.NewSessionName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewNewSessionFile(view, t.waiting, source) }},
-		{Name: recentName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder {
-			return nodes.NewLinksDir(view, layout.Recent{Listing: view.Listing}, "")
-		}},
-		{Name: searchName, Mode: syscall.S_IFDIR, Make: nodes.NewSearchDir},
-		{Name: layout.Sessions, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, t.waiting, t.store) }},
-		{Name: costsName, Mode: syscall.S_IFREG, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewCostsFile(view, all) }, Is: nodes.Never},
-	}
-}
-
-// blobsDir is the directory of blobs.
-func blobsDir(view *nodes.View, blobs storage.Files) nodes.Name {
-	return nodes.Name{Name: blobsName, Mode: syscall.S_IFDIR, Make: func(*nodes.View) fusefs.InodeEmbedder { return nodes.NewSourceDir(view, blobs, nil) }}
-}
-
-// setRoot makes the root directory, without the names that a redacted mount has not.
-func (t *tree) setRoot(source storage.Files, names []nodes.Name) {
-	if t.view.Redacted {
-		names = slices.DeleteFunc(names, func(n nodes.Name) bool { return slices.Contains(unmasked, n.Name) })
-	}
+		nodes.LastErrorName(source),
+		nodes.NewSessionName(t.waiting, source),
+		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
+		nodes.SearchName,
+		nodes.SourceName(layout.Sessions, t.waiting, t.store),
+		nodes.CostsName(costs.New(t.store)),
+	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
 	t.root = nodes.NewRootDir(t.view, source, names...)
 }
@@ -285,7 +242,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	onDisk.OnNoDescriptor(a.store.Close)
 	t.archive, t.closers = a, append(t.closers, a.store.Close)
 	view := &nodes.View{
-		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, Statfs: live.Statfs, ReadOnly: live.ReadOnly,
+		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, ReadOnly: live.ReadOnly,
 		ContextSent: live.ContextSent,
 		Writer:      writer.New(a.store, writer.Options{ReadOnly: true}),
 		Listing:     listing.NewIn(a.store, onDisk.Path(), layout.Archive),

@@ -5,13 +5,17 @@ package fs
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // Server is a running mount.
@@ -45,6 +49,9 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
+	if t.source != nil {
+		t.view.Statfs = statfsOf(t.source)
+	}
 	s := &Server{tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
 	s.counts.last.Store(s.since.UnixNano())
 	var err error
@@ -115,4 +122,36 @@ func (s *Server) Unmount() error {
 	}
 	s.Wait()
 	return nil
+}
+
+// maxReadAhead is how much the kernel may read ahead, in bytes: with more of it, large sequential reads cost fewer
+// round trips.
+const maxReadAhead = 1 << 20
+
+// raiseReadAhead sets the kernel's read-ahead through sysfs, which only root can do. What a server asks for at the
+// mount can only lower the kernel's default of 128 KiB, so for other users it stays at that.
+func raiseReadAhead(mountpoint string) error {
+	var st unix.Statx_t
+	// The kernel answers this without a request to the server.
+	if err := unix.Statx(unix.AT_FDCWD, mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st); err != nil {
+		return err
+	}
+	setting := fmt.Sprintf("/sys/class/bdi/%d:%d/read_ahead_kb", st.Dev_major, st.Dev_minor)
+	return os.WriteFile(setting, fmt.Append(nil, maxReadAhead>>10), 0)
+}
+
+// statfsOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
+// (docs/design.md section 6).
+func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
+	return func(out *fuse.StatfsOut) error {
+		var st unix.Statfs_t
+		if err := source.Statfs(&st); err != nil {
+			return err
+		}
+		*out = fuse.StatfsOut{
+			Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
+			Bsize: uint32(st.Bsize), NameLen: syscall.NAME_MAX, Frsize: uint32(st.Frsize),
+		}
+		return nil
+	}
 }

@@ -129,23 +129,25 @@ func newIndexFile(view *View) fusefs.InodeEmbedder {
 	return &ContentFile{node: node{view: view}, render: render}
 }
 
-// NewCostsFile returns usage.jsonl: what all sessions cost, by day, working directory and model (docs/design.md section
-// 5). Both its size and its content take reading every session that changed.
-func NewCostsFile(view *View, costs *costs.Costs) *ContentFile {
-	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		sessions, err := view.Listing.Sessions(ctx)
-		if err != nil {
-			return content{}, err
-		}
-		text, err := costs.Lines(ctx, sessions.All(), hold)
-		if err != nil {
-			return content{}, err
-		}
-		c := textContent(text, sessions.Stat())
-		c.private = true
-		return c, hold.Resize(c.size)
+// CostsName is usage.jsonl: what all sessions cost, by day, working directory and model (docs/design.md section
+// 5). Both its size and its content take reading every session that changed, so it is not listed.
+func CostsName(costs *costs.Costs) Name {
+	make := func(view *View) fusefs.InodeEmbedder {
+		return &ContentFile{node: node{view: view}, render: func(ctx context.Context, hold *budget.Hold) (content, error) {
+			sessions, err := view.Listing.Sessions(ctx)
+			if err != nil {
+				return content{}, err
+			}
+			text, err := costs.Lines(ctx, sessions.All(), hold)
+			if err != nil {
+				return content{}, err
+			}
+			c := textContent(text, sessions.Stat())
+			c.private = true
+			return c, hold.Resize(c.size)
+		}}
 	}
-	return &ContentFile{node: node{view: view}, render: render}
+	return Name{"usage.jsonl", syscall.S_IFREG, make, func(*View, context.Context) Presence { return Hidden }}
 }
 
 // makeLastError makes last-error: why the last write to the session was refused, in words, with its time, and what to do
@@ -154,10 +156,11 @@ func makeLastError(d *SessionDir) fusefs.InodeEmbedder {
 	return newLastErrorFile(d.view, d.session.Name(), d.session.Probe)
 }
 
-// NewLastErrorFile returns last-error of the root of a mount of source: why the last write or look-up was refused that
-// concerns no session.
-func NewLastErrorFile(view *View, source storage.Files) *ContentFile {
-	return newLastErrorFile(view, outside, func(context.Context) (storage.Stat, error) { return source.Stat("") })
+// LastErrorName is last-error of the root of a mount of source: why the last write or look-up was refused that concerns no
+// session.
+func LastErrorName(source storage.Files) Name {
+	stat := func(context.Context) (storage.Stat, error) { return source.Stat("") }
+	return Name{"last-error", syscall.S_IFREG, func(view *View) fusefs.InodeEmbedder { return newLastErrorFile(view, outside, stat) }, nil}
 }
 
 func newLastErrorFile(view *View, of string, stat func(context.Context) (storage.Stat, error)) *ContentFile {

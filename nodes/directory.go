@@ -170,9 +170,6 @@ func presentIf(there bool) Presence {
 	return Absent
 }
 
-// Never is the Is of a name that is only found.
-func Never(*View, context.Context) Presence { return Hidden }
-
 // fixedNames are names of a directory, in order: the one list that drives look-ups and listings.
 type fixedNames[D any] []NameIn[D]
 

@@ -25,9 +25,12 @@ type HistoryDir struct {
 	prompts *history.History
 }
 
-// NewHistoryDir returns the directory that shows the prompt history of source.
-func NewHistoryDir(view *View, source storage.Files, prompts *history.History) *HistoryDir {
-	return &HistoryDir{newDirectory(view), source, prompts}
+// HistoryName is the directory that shows the prompt history of source.
+func HistoryName(source storage.Files) Name {
+	prompts := history.New(source)
+	return Name{"history", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
+		return &HistoryDir{newDirectory(view), source, prompts}
+	}, nil}
 }
 
 var historyNames = fixedNames[*HistoryDir]{

@@ -132,9 +132,13 @@ type LinksDir struct {
 // several times when its directory is listed, and to look at ten thousand directories takes a tenth of a second.
 const sharedLook = time.Second
 
-// NewLinksDir returns a directory of links. called is what last-error calls a look-up in it that fails, "" for a
+// LinksName is a directory of links as a name. called is what last-error calls a look-up in it that fails, "" for a
 // directory whose names nobody makes up.
-func NewLinksDir(view *View, dir layout.Directory, called string) *LinksDir {
+func LinksName(name string, dir layout.Directory, called string) Name {
+	return Name{name, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return newLinksDir(view, dir, called) }, nil}
+}
+
+func newLinksDir(view *View, dir layout.Directory, called string) *LinksDir {
 	return &LinksDir{directory: newDirectory(view), layout: dir, called: called}
 }
 
@@ -158,7 +162,7 @@ func (d *LinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, o
 	if e.Sub != nil {
 		d.fillPrivate(out, e.Stat, syscall.S_IFDIR, 0)
 		return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-			return NewLinksDir(d.view, e.Sub, d.called)
+			return newLinksDir(d.view, e.Sub, d.called)
 		}}, nil
 	}
 	fillLink(out, d.linkTo(e))

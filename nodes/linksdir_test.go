@@ -57,7 +57,7 @@ func TestLinksShareALook(t *testing.T) {
 		"by-cwd": {layout.ByCwd{Listing: list, Cwd: "/w/1"}, 151, "2026-01-01_299", "2026-01-01_297"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := NewLinksDir(&View{}, c.dir, "")
+			d := newLinksDir(&View{}, c.dir, "")
 			files.n.Store(0)
 			items, err := d.list(t.Context(), nil)
 			require.NoError(t, err)

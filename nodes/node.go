@@ -69,7 +69,7 @@ func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrO
 
 // Statfs returns the numbers of the backing file system.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	if err := n.view.Statfs(out); err != nil {
+	if err := n.view.live().Statfs(out); err != nil {
 		return n.fail("statfs", err)
 	}
 	return 0
@@ -255,11 +255,7 @@ var _ = (fusefs.NodeOnAdder)((*node)(nil))
 
 // OnAdd counts the node.
 func (n *node) OnAdd(context.Context) {
-	v := n.view
-	if v.Archived() {
-		v = v.Live
-	}
-	if c := &v.crowd; c.room.Add(-1) < 0 {
+	if c := &n.view.live().crowd; c.room.Add(-1) < 0 {
 		select {
 		case c.full <- struct{}{}:
 		default: // Prune is woken already

@@ -80,7 +80,7 @@ type View struct {
 	Archive *View
 	// Live is set in Archive, and shows the sessions that are not archived.
 	Live *View
-	// Statfs returns the numbers of the backing file system.
+	// Statfs returns the numbers of the backing file system. It is not set in Archive.
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
@@ -90,12 +90,17 @@ type View struct {
 // Archived reports whether v shows the archived sessions.
 func (v *View) Archived() bool { return v.Live != nil }
 
+// live is the View of the sessions that are not archived.
+func (v *View) live() *View {
+	if v.Archived() {
+		return v.Live
+	}
+	return v
+}
+
 // family returns the listings in the order in which a parent is looked for.
 func (v *View) family() listing.Family {
-	if v.Archived() {
-		v = v.Live
-	}
-	if v.Archive == nil {
+	if v = v.live(); v.Archive == nil {
 		return listing.Family{v.Listing}
 	}
 	return listing.Family{v.Listing, v.Archive.Listing}

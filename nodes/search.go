@@ -22,8 +22,8 @@ import (
 // lists nothing.
 type SearchDir struct{ aboutSessions }
 
-// NewSearchDir returns the directory that searches all sessions.
-func NewSearchDir(view *View) fusefs.InodeEmbedder { return &SearchDir{newAboutSessions(view, nil)} }
+// SearchName is the directory that searches all sessions.
+var SearchName = Name{layout.Search, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return &SearchDir{newAboutSessions(view, nil)} }, nil}
 
 func makeSearch(d *SessionDir) fusefs.InodeEmbedder {
 	return &SearchDir{newAboutSessions(d.view, d.session)}
@@ -243,8 +243,8 @@ func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 // ByFileDir is by-file/, which stands for /: looking up a name in it finds the directory of that file. It lists nothing.
 type ByFileDir struct{ aboutSessions }
 
-// NewByFileDir returns by-file/.
-func NewByFileDir(view *View) fusefs.InodeEmbedder { return &ByFileDir{newAboutSessions(view, nil)} }
+// ByFileName is by-file/.
+var ByFileName = Name{"by-file", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return &ByFileDir{newAboutSessions(view, nil)} }, nil}
 
 // find finds the directory of a file or directory in /, whether there is one or not.
 func (d *ByFileDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {

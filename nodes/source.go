@@ -33,18 +33,23 @@ type SourceDir struct {
 	made fixedNames[*View]
 }
 
-// NewSourceDir returns the directory that shows the root of a storage.
-// sessions is nil where it holds no sessions.
-func NewSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
+// SourceName is the directory that shows the root of a storage. sessions is nil where it holds no sessions.
+func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
+	return Name{name, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return newSourceDir(view, files, sessions) }, nil}
+}
+
+func newSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{directory: newDirectory(view), storage: storage, sessions: sessions}
 }
 
-// NewArchiveDir returns archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
-// index.jsonl. Nothing in it can be changed. sessions are those of the same files uncompressed.
-func NewArchiveDir(view *View, files storage.Files, sessions *sessioncore.Store) *SourceDir {
-	d := NewSourceDir(view, files, sessions)
-	d.made = fixedNames[*View]{IndexName}
-	return d
+// ArchiveName is archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
+// index.jsonl. Nothing in it can be changed.
+func ArchiveName(files storage.Files) Name {
+	return Name{layout.Archive, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
+		d := newSourceDir(view.Archive, files, view.Archive.Sessions)
+		d.made = fixedNames[*View]{IndexName}
+		return d
+	}, nil}
 }
 
 // at returns another directory of the same storage.

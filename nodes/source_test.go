@@ -18,7 +18,7 @@ func TestInterruptedListing(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s"}`+"\n")))
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	d := NewSourceDir(&View{Log: slog.New(slog.DiscardHandler)}, files, store)
+	d := newSourceDir(&View{Log: slog.New(slog.DiscardHandler)}, files, store)
 	d.dir = "p"
 	ctx, gone := context.WithCancel(context.Background())
 	gone()
