@@ -13,7 +13,7 @@ import (
 )
 
 // TestOperatorWriting: each kind of write to a session of the operator dialect, with tools (docs/design.md sections 2 and 9).
-// The rules are tested in sessioncore/writer, beside a reader by operator's documentation.
+// The rules are tested in sessioncore/writer.
 func TestOperatorWriting(t *testing.T) {
 	const name = "2024-01-15T10-30-00-000000_5d0e8a9c-6f1b-4a0e-9b57-0c8f2d3e4a11"
 	dir := filepath.Join(t.TempDir(), clients["operator"])

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -136,6 +136,7 @@ func TestAppendRefuses(t *testing.T) {
 		{`{"type":"mode_change","mode":"m","parentId":""}`, sessioncore.ErrNotFound},
 		{`{"type":"label","targetId":"gone","label":"x"}`, sessioncore.ErrNotFound},
 		{`{"type":"branch_summary","fromId":"gone","summary":"s"}`, sessioncore.ErrNotFound},
+		{`{"type":"archive","targetId":"gone","archived":true}`, sessioncore.ErrNotFound},
 		{"", sessioncore.ErrInvalid},
 		{`{"type":"custom","customType":"x","data":"` + strings.Repeat("x", MaxLine) + `"}`, sessioncore.ErrTooBig},
 	}
@@ -148,35 +149,38 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
+// TestAppendBusyAndReadOnly: where nothing can tell whether somebody has the file open for writing, a write is done; where
+// the look fails, it fails too.
 func TestAppendBusyAndReadOnly(t *testing.T) {
 	ctx := context.Background()
-	for _, test := range []struct {
-		name string
-		opts Options
-		want error
+	for name, test := range map[string]struct {
+		state storage.WriterState
+		err   error
+		opts  Options
+		want  error
 	}{
-		{"live", Options{}, sessioncore.ErrBusy},
-		{"live, allowed", Options{LiveAllow: true}, nil},
-		{"read-only", Options{ReadOnly: true}, sessioncore.ErrReadOnly},
+		"nobody":        {storage.WritersNone, nil, Options{}, nil},
+		"unknown":       {storage.WritersUnknown, nil, Options{}, nil},
+		"failed":        {storage.WritersUnknown, unix.EACCES, Options{}, unix.EACCES},
+		"live":          {storage.WritersPresent, nil, Options{}, sessioncore.ErrBusy},
+		"live, allowed": {storage.WritersPresent, nil, Options{LiveAllow: true}, nil},
+		"read-only":     {storage.WritersPresent, nil, Options{ReadOnly: true}, sessioncore.ErrReadOnly},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			files := memory.New()
 			putFile(t, files, plainName, plainFile)
-			w := startWriting(t, answeringStorage{files, storage.WritersPresent, nil}, "", test.opts)
+			w := startWriting(t, answeringStorage{files, test.state, test.err}, "", test.opts)
 			_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 			require.ErrorIs(t, err, test.want)
 			require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "a"), test.want)
 			require.ErrorIs(t, w.SetLabel(ctx, w.session, "a", "L"), test.want)
 			require.ErrorIs(t, w.SetTitle(ctx, w.session, "T"), test.want)
-			if test.want != nil {
-				require.Equal(t, plainFile, w.content())
-			}
-			_, err = w.Fork(ctx, w.session, "a")
-			if !test.opts.ReadOnly {
+			require.Equal(t, test.want != nil, w.content() == plainFile)
+			if _, err = w.Fork(ctx, w.session, "a"); test.opts.ReadOnly {
+				require.ErrorIs(t, err, sessioncore.ErrReadOnly)
+			} else {
 				require.NoError(t, err, "it only reads its session")
-				return
 			}
-			require.ErrorIs(t, err, sessioncore.ErrReadOnly)
 		})
 	}
 }
@@ -324,26 +328,6 @@ func TestAppendLocked(t *testing.T) {
 	require.Equal(t, plainFile, w.content())
 }
 
-// TestAppendIndexesTheTail: the snapshot after our own append shares what was indexed before.
-func TestAppendIndexesTheTail(t *testing.T) {
-	w := startMemory(t, plainFile, Options{})
-	before := w.snapshot()
-	for range 100 {
-		_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-		require.NoError(t, err)
-	}
-	require.Same(t, before.File(), w.snapshot().File())
-	require.Equal(t, 102, w.snapshot().Len())
-	require.Equal(t, 2, before.Len())
-}
-
-// TestAppendWithoutUsage: the client cannot open a session with an assistant's message without usage.
-func TestAppendWithoutUsage(t *testing.T) {
-	d, err := parseDraft([]byte(`{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0}} `), sessioncore.OMP, persist.Rules{})
-	require.NoError(t, err)
-	require.Equal(t, `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"n":1.0,`+noUsage+`}}`, string(d.text))
-}
-
 func TestGoesOn(t *testing.T) {
 	for line, want := range map[string]bool{
 		`{"a":`: true, `{"a":[`: true, `{"a":[{},`: true, "[": true, "{\"a\":\t": true,
@@ -374,4 +358,190 @@ func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 	require.Equal(t, content, w.content())
 	_, err := w.append(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
 	require.NoError(t, err)
+}
+
+var longBase64 = strings.Repeat("QUJD", 256)
+
+// TestPersistAsItsClient: which client's rules count is found from the file, and looked at under the lock.
+func TestPersistAsItsClient(t *testing.T) {
+	const line = `{"type":"custom","customType":"c","data":{"partialJson":"p","x":{"mimeType":"image/png","images":[{"type":"image","mimeType":"IMAGE/PNG","data":"`
+	const slot = `{"type":"title","v":1,"title":"t","updatedAt":"","pad":""}` + "\n"
+	for name, test := range map[string]struct {
+		file string
+		kept bool
+	}{"of 14.9.9": {plainFile, false}, "of 18": {slot + plainFile, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := startMemory(t, test.file, Options{})
+			_, err := w.append(line + longBase64 + `"}]}}}`)
+			require.NoError(t, err)
+			require.Equal(t, test.kept, strings.Contains(w.content(), `"partialJson"`))
+			require.Equal(t, test.kept, strings.Contains(w.content(), `"blob:sha256:9f167a`))
+			require.Equal(t, test.kept, len(w.blobs.blobs) == 1)
+			if test.kept {
+				require.Equal(t, []string{"png"}, w.blobs.endings)
+			}
+		})
+	}
+}
+
+func TestBlobsBeforeTheLine(t *testing.T) {
+	w := startMemory(t, plainFile, Options{})
+	_, err := w.append(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("ABC", 256), w.blobs.blobs["9f167a0cd6a6c458fe987389ae9f7ade033e87b3cd888742573f527d1c5d3a29"])
+	require.Contains(t, w.content(), `"data":"blob:sha256:9f167a`)
+
+	_, err = w.append(`{"type":"message","parentId":"gone","message":{"role":"user","content":[{"type":"image","data":"` + strings.Repeat("QUJE", 256) + `"}]}}`)
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	require.Len(t, w.blobs.blobs, 1, "no blob of a refused line")
+}
+
+// raced is a storage in which a program without the lock replaces the file while the first append is under way, by
+// what it makes of the content with that append.
+type raced struct {
+	brokenStorage
+	mem   *memory.Storage
+	makes func(content string) string
+	err   error // what that append fails with
+	times int
+}
+
+func (r *raced) Append(name string, data []byte) (storage.Stat, error) {
+	st, err := r.mem.Append(name, data)
+	if r.times++; r.times > 1 || err != nil {
+		return st, err
+	}
+	b := make([]byte, st.Size)
+	obj, err := r.mem.Open(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer obj.Close()
+	if err := storage.ReadFull(obj, b, 0); err != nil {
+		return storage.Stat{}, err
+	}
+	if err := r.mem.WriteFile(name, []byte(r.makes(string(b)))); err != nil {
+		return storage.Stat{}, err
+	}
+	return storage.Stat{}, r.err
+}
+
+func startRaced(t *testing.T, makes func(content string) string, err error) *writing {
+	mem := memory.New()
+	putFile(t, mem, plainName, plainFile)
+	r := &raced{brokenStorage: brokenStorage{Storage: mem}, mem: mem, makes: makes, err: err}
+	return startWriting(t, r, "", Options{})
+}
+
+// TestAppendBesideRewriter: a program without the lock replaces the file while we append. What it has taken over is
+// not written again, what it has not is written with the same id, and what it added stays.
+func TestAppendBesideRewriter(t *testing.T) {
+	const (
+		mode    = `{"type":"mode_change","mode":"plan"}`
+		none    = `{"type":"mode_change","mode":"none"}`
+		mine    = `{"type":"mode_change","id":"mine","parentId":"b","mode":"plan"}`
+		foreign = `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
+	)
+	whole := func(s string) string { return s }
+	before := func(string) string { return plainFile }
+	first := func(s string) string { return s[:strings.Index(s[len(plainFile):], "\n")+len(plainFile)+1] }
+	for name, test := range map[string]struct {
+		makes func(string) string
+		lines []string
+		ids   []string
+		file  string // the ids in the file in the end
+		leaf  string
+		err   error
+	}{
+		"taken over":            {whole, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"not taken over":        {before, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"both taken over":       {whole, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
+		"the first taken over":  {first, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
+		"something was added":   {func(s string) string { return s + foreign }, []string{mode}, []string{"00000001"}, "a b 00000001 foreign", "foreign", nil},
+		"something else":        {func(string) string { return plainFile + foreign }, []string{mode}, []string{"00000001"}, "a b foreign 00000001", "00000001", nil},
+		"written in other ways": {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"in another format": {func(s string) string { return string(titleSlot("T", titleByUser, plainNow)) + s }, []string{mode},
+			[]string{"00000001"}, "a b 00000001", "00000001", nil},
+		"with an id":                   {whole, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
+		"with an id, in other ways":    {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
+		"with an id, not taken over":   {before, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
+		"with an id, before another":   {first, []string{mine, mode}, []string{"mine", "00000001"}, "a b mine 00000001", "00000001", nil},
+		"the id of something else":     {func(string) string { return plainFile + strings.Replace(foreign, "foreign", "mine", 1) }, []string{mine}, nil, "a b mine", "mine", sessioncore.ErrExists},
+		"with something that is wrong": {whole, []string{mode, "{}"}, []string{"00000001"}, "a b 00000001", "00000001", sessioncore.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startRaced(t, test.makes, storage.ErrStale)
+			ids, err := w.append(test.lines...)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.ids, ids)
+			snap := w.snapshot()
+			var got []string
+			for e := range sessioncore.Entry(snap.Len()) {
+				id, _ := snap.ID(e)
+				got = append(got, id)
+			}
+			require.Equal(t, test.file, strings.Join(got, " "))
+			require.Equal(t, test.leaf, w.leaf())
+		})
+	}
+}
+
+// TestLabelAndLeafBesideRewriter: the same for writes of which one line says all.
+func TestLabelAndLeafBesideRewriter(t *testing.T) {
+	for name, do := range map[string]func(w *writing) error{
+		"label": func(w *writing) error { return w.SetLabel(context.Background(), w.session, "a", "L") },
+		"leaf":  func(w *writing) error { return w.MoveLeaf(context.Background(), w.session, "a") },
+	} {
+		for carried, makes := range map[string]func(string) string{
+			"taken over":     func(s string) string { return s },
+			"not taken over": func(string) string { return plainFile },
+		} {
+			t.Run(name+", "+carried, func(t *testing.T) {
+				w := startRaced(t, makes, storage.ErrStale)
+				require.NoError(t, do(w))
+				require.Equal(t, 3, w.snapshot().Len())
+			})
+		}
+	}
+}
+
+// TestAppendLeftInPart: a program without the lock wrote behind an append that failed, which thus cannot be taken back.
+// The lines that are whole took effect, and the error is that of the next one.
+func TestAppendLeftInPart(t *testing.T) {
+	const (
+		mode    = `{"type":"mode_change","mode":"plan"}`
+		foreign = "\n" + `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
+	)
+	upTo := func(lines, bytes int) func(string) string { // so many of our lines, and a part of the next one
+		return func(s string) string {
+			at := len(plainFile)
+			for range lines {
+				at += strings.Index(s[at:], "\n") + 1
+			}
+			return s[:at+bytes] + foreign
+		}
+	}
+	for name, test := range map[string]struct {
+		left func(string) string
+		ids  []string
+		err  error
+	}{
+		"a torn line":         {upTo(0, 20), nil, unix.ENOSPC},
+		"a line":              {upTo(1, 0), []string{"00000001"}, unix.ENOSPC},
+		"a line and a half":   {upTo(1, 20), []string{"00000001"}, unix.ENOSPC},
+		"two lines":           {upTo(2, 0), []string{"00000001", "00000002"}, unix.ENOSPC},
+		"all, with a newline": {upTo(3, 0), []string{"00000001", "00000002", "00000003"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startRaced(t, test.left, unix.ENOSPC)
+			ids, err := w.append(mode, mode, mode)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.ids, ids)
+			require.Equal(t, 3+len(ids), w.snapshot().Len())
+			more, err := w.append([]string{mode, mode, mode}[len(ids):]...) // as a program does after a short write
+			require.NoError(t, err)
+			require.Len(t, more, 3-len(ids))
+			require.Equal(t, 6, w.snapshot().Len())
+		})
+	}
 }

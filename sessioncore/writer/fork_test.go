@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // outline lists a snapshot's entries as id<parent, labels as (parent target=label) with "prev" for the
@@ -134,4 +136,182 @@ func TestForkOld(t *testing.T) {
 	require.Equal(t, 3, snap.Len())
 	got, _ := snap.ID(2)
 	require.Equal(t, id, got)
+}
+
+// contextAt returns the context at an entry, as context.json without blobs.
+func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) string {
+	doc, err := s.Context(context.Background(), at, nil)
+	require.NoError(t, err)
+	defer doc.Close()
+	text := make([]byte, doc.Size())
+	_, err = doc.ReadAt(text, 0)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// forkedAt forks a session at an entry and calls f with the fork's snapshot.
+func (w *writing) forkedAt(id string, f func(fork *sessioncore.Snapshot)) {
+	name, err := w.Fork(context.Background(), w.session, id)
+	require.NoError(w.t, err, id)
+	snap, err := w.store.Session(name).Acquire(context.Background())
+	require.NoError(w.t, err, id)
+	defer snap.Release()
+	f(snap)
+}
+
+// forkSamples is how many entries of a session are forked.
+const forkSamples = 12
+
+// TestForkKeepsContext: the context at a fork's leaf is that at the forked entry. All compactions and all children of
+// labels are tested, and a sample of the other entries.
+func TestForkKeepsContext(t *testing.T) {
+	sessiontest.NotUnderRace(t)
+	for _, file := range caseFiles(t) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		w := startMemory(t, string(content), Options{})
+		source, err := w.session.Acquire(context.Background())
+		if err != nil {
+			continue
+		}
+		step := max(source.Len()/forkSamples, 1)
+		for e := range sessioncore.Entry(source.Len()) {
+			id, ok := source.ID(e)
+			if at, err := source.Find(id); !ok || err != nil || at != e {
+				continue
+			}
+			parent := source.Parent(e)
+			pointed := parent != sessioncore.NoEntry && isPointer(source, parent)
+			if int(e)%step != 0 && source.Kind(e) != sessioncore.TypeCompaction && !pointed {
+				continue
+			}
+			if target, isMove := w.movesElsewhere(source, e); isMove {
+				require.NotEqual(t, source.Parent(e), target)
+				continue // the fork's leaf is what it names
+			}
+			w.forkedAt(id, func(fork *sessioncore.Snapshot) {
+				leaf, err := fork.Leaf()
+				require.NoError(t, err)
+				require.Equal(t, contextAt(t, source, e), contextAt(t, fork, leaf), "%s at %s", filepath.Base(file), id)
+			})
+		}
+		source.Release()
+	}
+}
+
+// movesElsewhere reports whether an entry is a move of the leaf to another entry than its parent, which only
+// files that were made by hand have.
+func (w *writing) movesElsewhere(s *sessioncore.Snapshot, e sessioncore.Entry) (sessioncore.Entry, bool) {
+	if s.Kind(e) != s.Dialect().MoveType {
+		return sessioncore.NoEntry, false
+	}
+	text, err := s.ShownText(e)
+	require.NoError(w.t, err)
+	target, isMove := s.Dialect().MoveTarget(text)
+	if !isMove {
+		return sessioncore.NoEntry, false
+	}
+	id, _ := target.Text()
+	at, err := s.Find(id)
+	if err != nil {
+		at = sessioncore.NoEntry
+	}
+	return at, at != s.Parent(e)
+}
+
+// compacted is a session whose compaction keeps from a label on. %KEPT% is that entry's id.
+const compacted = plainFile +
+	`{"type":"message","id":"u","parentId":"b","timestamp":"2026-02-16T10:20:34.000Z","message":{"role":"user","content":"two"}}` + "\n" +
+	`{"type":"label","id":"l1","parentId":"u","timestamp":"2026-02-16T10:20:35.000Z","targetId":"a","label":"L"}` + "\n" +
+	`{"type":"label","id":"l2","parentId":"l1","timestamp":"2026-02-16T10:20:36.000Z","targetId":"b","label":"M"}` + "\n" +
+	`{"type":"message","id":"v","parentId":"l2","timestamp":"2026-02-16T10:20:37.000Z","message":{"role":"user","content":"three"}}` + "\n" +
+	`{"type":"message","id":"w","parentId":"v","timestamp":"2026-02-16T10:20:38.000Z","message":{"role":"user","content":"four"}}` + "\n" +
+	`{"type":"label","id":"l3","parentId":"w","timestamp":"2026-02-16T10:20:39.000Z","targetId":"u","label":"N"}` + "\n" +
+	`{"type":"compaction","id":"c","parentId":"l3","timestamp":"2026-02-16T10:20:40.000Z","summary":"s","firstKeptEntryId":"%KEPT%","tokensBefore":1, "providerReplayThroughEntryId":"%KEPT%"}` + "\n" +
+	`{"type":"label","id":"l4","parentId":"c","timestamp":"2026-02-16T10:20:41.000Z","targetId":"c","label":"O"}` + "\n" +
+	`{"type":"message","id":"x","parentId":"l4","timestamp":"2026-02-16T10:20:42.000Z","message":{"role":"user","content":"five"}}` + "\n"
+
+// TestForkKeepsCompaction: where a compaction names a label entry, its copy in a fork names the next entry
+// that is there.
+func TestForkKeepsCompaction(t *testing.T) {
+	tests := []struct{ kept, want, through string }{
+		{"u", "u", "u"},
+		{"l1", "v", "u"},
+		{"l2", "v", "u"},
+		{"w", "w", "w"},
+		{"l3", "c", "w"}, // nothing is kept
+		{"l4", "x", "c"}, // nor here: it follows
+		{"gone", "gone", "gone"},
+	}
+	for _, test := range tests {
+		w := startMemory(t, strings.ReplaceAll(compacted, "%KEPT%", test.kept), Options{})
+		source := w.snapshot()
+		w.forkedAt("x", func(fork *sessioncore.Snapshot) {
+			c, err := fork.Find("c")
+			require.NoError(t, err)
+			text, err := fork.ShownText(c)
+			require.NoError(t, err)
+			require.Equal(t, `{"type":"compaction","id":"c","parentId":"w","timestamp":"2026-02-16T10:20:40.000Z","summary":"s","firstKeptEntryId":"`+
+				test.want+`","tokensBefore":1, "providerReplayThroughEntryId":"`+test.through+`"}`, string(text))
+			leaf, err := fork.Leaf()
+			require.NoError(t, err)
+			at, err := source.Find("x")
+			require.NoError(t, err)
+			require.Equal(t, contextAt(t, source, at), contextAt(t, fork, leaf), test.kept)
+			require.Empty(t, problemsOf(t, fork))
+		})
+	}
+}
+
+// TestOperatorForkKeepsCompaction is TestForkKeepsCompaction for the other dialect, whose leaf entries are left
+// out as well.
+func TestOperatorForkKeepsCompaction(t *testing.T) {
+	content := opHeader +
+		`{"type":"message","id":"a","parent_id":null,"timestamp":1.5,"message":{"role":"user","content":"one"}}` + "\n" +
+		`{"type":"leaf","id":"f","parent_id":"a","timestamp":2.5,"target_id":"a"}` + "\n" +
+		`{"type":"message","id":"b","parent_id":"f","timestamp":3.5,"message":{"role":"user","content":"two"}}` + "\n" +
+		`{"type":"compaction","id":"c","parent_id":"b","timestamp":4.5,"summary":"s","first_kept_entry_id":"f"}` + "\n"
+	w := startMemory(t, content, Options{})
+	w.forkedAt("c", func(fork *sessioncore.Snapshot) {
+		text, err := fork.ShownText(sessioncore.Entry(fork.Len() - 1))
+		require.NoError(t, err)
+		require.Equal(t, `{"type":"compaction","id":"c","parent_id":"b","timestamp":4.5,"summary":"s","first_kept_entry_id":"b"}`, string(text))
+	})
+}
+
+// TestForkKeepsHeader: the title with its source, in a slot where there was one, and the working directories.
+func TestForkKeepsHeader(t *testing.T) {
+	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi"`
+	slot := func(title, source string) string {
+		return string(titleSlot(title, source, plainNow))
+	}
+	tests := []struct{ name, head, slot, want string }{
+		{"automatic, in the header", head + `,"title":"T","titleSource":"auto"}`, "", `,"title":"T","titleSource":"auto"}`},
+		{"the user's, in the header", head + `,"title":"T","titleSource":"user"}`, "", `,"title":"T","titleSource":"user"}`},
+		{"of unknown source", head + `,"title":"T"}`, "", `,"title":"T"}`},
+		{"automatic, in a slot", slot("T", "auto") + head + `,"title":"old","titleSource":"user"}`, slot("T", "auto"), `,"title":"T","titleSource":"auto"}`},
+		{"of unknown source, in a slot", slot("T", "") + head + `}`, slot("T", ""), `,"title":"T"}`},
+		{"none, in a slot", slot("", "") + head + `}`, slot("", ""), `}`},
+		{"directories", head + `,"additionalDirectories":["/a", "/b"],"previousSessionFiles":["/x.jsonl"]}`, "", `,"additionalDirectories":["/a", "/b"]}`},
+		{"directories that no client could read", head + `,"additionalDirectories":[7]}`, "", `}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := startMemory(t, test.head+"\n"+strings.TrimPrefix(plainFile, plainHeader), Options{Root: "/agent/sessions"})
+			name, err := w.Fork(context.Background(), w.session, "b")
+			require.NoError(t, err)
+			content := fileContent(t, w.storage, name)
+			if test.slot != "" {
+				require.Equal(t, test.slot, content[:slotSize])
+			}
+			w.forkedAt("b", func(fork *sessioncore.Snapshot) {
+				header, slot, err := fork.ReadHeader()
+				require.NoError(t, err)
+				require.Equal(t, test.slot != "", slot != nil)
+				_, rest, found := strings.Cut(string(header), `"parentSession":"/agent/sessions/`+plainName+`"`)
+				require.True(t, found)
+				require.Equal(t, test.want, rest)
+			})
+		})
+	}
 }

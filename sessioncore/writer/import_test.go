@@ -13,10 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -146,24 +144,6 @@ func TestImportBesideWriters(t *testing.T) {
 		}
 		require.LessOrEqual(t, won, 1)
 	}
-}
-
-// TestImportBesideClient: a session that a client has open does not grow.
-func TestImportBesideClient(t *testing.T) {
-	a, known := startAgent(t)
-	store := sessioncore.NewStore(a.Sessions)
-	t.Cleanup(store.Close)
-	w := New(store, Options{Journal: a.Sessions, Clients: known})
-	before := fileContent(t, a.Sessions, "p/s.jsonl")
-	_, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
-	_, err := w.Import(t.Context(), "p/s.jsonl", copyOf(before+importMore))
-	require.ErrorIs(t, err, sessioncore.ErrBusy)
-	require.Equal(t, before, fileContent(t, a.Sessions, "p/s.jsonl"))
-	end()
-	outcome, err := w.Import(t.Context(), "p/s.jsonl", copyOf(before+importMore))
-	require.NoError(t, err)
-	require.Equal(t, Grown, outcome)
-	require.Equal(t, before+importMore, fileContent(t, a.Sessions, "p/s.jsonl"))
 }
 
 // TestImportWaits: a lock that another import holds for longer than a write may wait is waited for.

@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/filelock"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -30,28 +29,6 @@ type answeringStorage struct {
 }
 
 func (a answeringStorage) Writers(string) (storage.WriterState, error) { return a.state, a.err }
-
-// TestWhetherSomebodyWrites: where nothing can tell whether somebody has the file open, a write is done; where the look
-// fails, it fails too.
-func TestWhetherSomebodyWrites(t *testing.T) {
-	for _, c := range []struct {
-		state storage.WriterState
-		err   error
-		want  error
-	}{
-		{storage.WritersNone, nil, nil},
-		{storage.WritersUnknown, nil, nil},
-		{storage.WritersUnknown, unix.EACCES, unix.EACCES},
-		{storage.WritersPresent, nil, sessioncore.ErrBusy},
-	} {
-		files := memory.New()
-		putFile(t, files, plainName, plainFile)
-		w := startWriting(t, answeringStorage{files, c.state, c.err}, "", Options{})
-		_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-		require.ErrorIs(t, err, c.want, c)
-		require.Equal(t, c.want == nil, fileContent(t, files, plainName) != plainFile, c)
-	}
-}
 
 // TestLiveRefusesEveryWrite: each kind of write is refused and names the client; a fork is not a write.
 func TestLiveRefusesEveryWrite(t *testing.T) {
@@ -70,6 +47,10 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 		"reset": func(w *Writer, s *sessioncore.Session) error { return w.ResetLeaf(ctx, s) },
 		"label": func(w *Writer, s *sessioncore.Session) error { return w.SetLabel(ctx, s, "a", "L") },
 		"title": func(w *Writer, s *sessioncore.Session) error { return w.SetTitle(ctx, s, "T") },
+		"import": func(w *Writer, s *sessioncore.Session) error {
+			_, err := w.Import(ctx, s.Name(), copyOf(fileContent(t, a.Sessions, s.Name())+importMore))
+			return err
+		},
 	}
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
@@ -105,23 +86,6 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	}
 }
 
-// TestDescriptorNamesThePID: the error has the PID of a process that keeps the file open for writing.
-func TestDescriptorNamesThePID(t *testing.T) {
-	a, known := startAgent(t)
-	store := sessioncore.NewStore(a.Sessions)
-	t.Cleanup(store.Close)
-	w := New(store, Options{Journal: a.Sessions, Clients: known})
-	pid, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
-	_, err := w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
-	var live *clients.LiveError
-	require.ErrorAs(t, err, &live)
-	found, _ := live.Process()
-	require.Equal(t, []any{"p/s.jsonl", clients.SignDescriptor, pid}, []any{live.Session, live.Sign, found})
-	end()
-	_, err = w.Append(context.Background(), store.Session("p/s.jsonl"), []byte(`{"type":"mode_change","mode":"plan"}`))
-	require.NoError(t, err)
-}
-
 // startAgent returns an agent directory with the Clients for it.
 func startAgent(t *testing.T) (*clienttest.Agent, *clients.Clients) {
 	t.Helper()
@@ -155,16 +119,7 @@ func (c *countedLocks) Lock(ctx context.Context, name string) (func() error, err
 // TestLeases: a lease is found while its process lives, only for its own session, and every kind of write is refused at
 // once: nothing is waited for. That needs neither files nor leases of the file system.
 func TestLeases(t *testing.T) {
-	onDisk, err := dir.Open(t.TempDir())
-	require.NoError(t, err)
-	defer onDisk.Close()
-	for kind, files := range map[string]storage.Storage{"memory": memory.New(), "directory": onDisk} {
-		t.Run(kind, func(t *testing.T) { testLeases(t, files) })
-	}
-}
-
-func testLeases(t *testing.T, files storage.Storage) {
-	t.Helper()
+	files := memory.New()
 	owners := t.TempDir()
 	leases := clients.NewLeases("/nowhere/session-owners", owners).Beside("/nowhere", owners)
 	putFile(t, files, plainName, plainFile)
@@ -225,4 +180,59 @@ func TestLockAfterPanic(t *testing.T) {
 	unlock, err := files.Lock(t.Context(), plainName)
 	require.NoError(t, err)
 	require.NoError(t, unlock())
+}
+
+// TestOwner: each sign of a client is told, the surest first, and none once it has ended. Nothing is locked for that.
+func TestOwner(t *testing.T) {
+	a, known := startAgent(t)
+	owners := t.TempDir()
+	leases := clients.NewLeases(owners)
+	locks := &countedLocks{Storage: a.Sessions}
+	store := sessioncore.NewStore(locks)
+	t.Cleanup(store.Close)
+	w := New(store, Options{Journal: locks, Clients: known, Leases: leases})
+	const name = "p/s.jsonl"
+	s := store.Session(name)
+	snap, err := s.Acquire(t.Context())
+	require.NoError(t, err)
+	lease := filepath.Join(owners, snap.LeaseName()+".lock")
+	snap.Release()
+	is := func(want *Owner) {
+		t.Helper()
+		got, err := w.Owner(t.Context(), s)
+		require.NoError(t, err)
+		if got != nil {
+			require.NotEmpty(t, got.Command)
+			got.Command = ""
+		}
+		require.Equal(t, want, got)
+	}
+	is(nil)
+
+	tty, terminal := clienttest.Terminal(t)
+	a.Crumb(terminal, name)
+	is(nil)
+	pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+	crumb := &Owner{Seen: "breadcrumb", PID: pid, Terminal: terminal}
+	is(crumb)
+	a.Crumb(terminal, "p/another.jsonl")
+	is(nil)
+	a.Crumb(terminal, name)
+	holder, endHolder := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, name)}}.Start(t)
+	is(&Owner{Seen: "descriptor", PID: holder})
+	lessee, endLessee := childtest.Start(t, "lease", lease)
+	is(&Owner{Seen: "lease", PID: lessee})
+
+	endLessee()
+	is(&Owner{Seen: "descriptor", PID: holder})
+	endHolder()
+	is(crumb)
+	end()
+	is(nil)
+	require.Zero(t, locks.taken)
+
+	f, err := os.OpenFile(dirtest.Path(a.Sessions, name), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	is(nil) // it is our own
 }

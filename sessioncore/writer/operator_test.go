@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,21 +22,6 @@ const (
 	opReply  = `{"type":"message","id":"b","parent_id":"a","timestamp":1771237320.25,"message":{"role":"user","content":"two"}}` + "\n"
 	opFile   = opHeader + opUser + opReply
 )
-
-func TestOperatorStore(t *testing.T) {
-	checked := 0
-	for _, file := range sessiontest.StoreFiles(t) {
-		if !strings.Contains(file, "/operator/") {
-			continue
-		}
-		checked++
-		content, err := os.ReadFile(file)
-		require.NoError(t, err)
-		snap := startMemory(t, string(content), Options{}).snapshot()
-		checkAsDocumented(t, string(content), snap)
-	}
-	require.Equal(t, 3, checked)
-}
 
 // TestHeaders: what makes a session, and of which dialect.
 func TestHeaders(t *testing.T) {

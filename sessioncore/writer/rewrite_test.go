@@ -1,16 +1,29 @@
 package writer
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // oldFile is of version 1: no ids, a compaction that counts entries, a role of version 2, unreadable
@@ -77,24 +90,271 @@ func shownEntries(t testing.TB, s *sessioncore.Snapshot) []string {
 	return out
 }
 
-// TestMigrationOfCases does it with every session of an old version that there is.
-func TestMigrationOfCases(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/cases/v[12]*.jsonl")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
-		t.Cleanup(store.Close)
-		snap, err := sessiontest.Acquire(t, store.Session(filepath.Base(file)))
-		require.NoError(t, err)
-		require.Less(t, snap.Version(), sessioncore.CurrentVersion, file)
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		w := startMemory(t, string(raw), Options{})
-		_, err = w.append(`{"type":"custom","customType":"x"}`)
-		require.NoError(t, err)
-		after := w.snapshot()
-		require.Equal(t, sessioncore.CurrentVersion, after.Version())
-		require.Equal(t, shownEntries(t, snap), shownEntries(t, after)[:snap.Len()], file)
+// watchedStorage is a storage that notes what is done under the lock.
+type watchedStorage struct {
+	storage.Storage
+	locked  atomic.Int32
+	atWrite func() // called while a replacement is written
+
+	writtenUnlocked, writtenLocked, addedLocked int // bytes of replacements
+	replacements                                int
+}
+
+func (w *watchedStorage) Lock(ctx context.Context, name string) (func() error, error) {
+	unlock, err := w.Storage.Lock(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	w.locked.Add(1)
+	return func() error { w.locked.Add(-1); return unlock() }, nil
+}
+
+func (w *watchedStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	w.replacements++
+	return w.Storage.Replace(name, storage.Replacement{Expect: r.Expect, Write: func(out io.Writer) error {
+		var text bytes.Buffer
+		err := r.Write(io.MultiWriter(out, &text))
+		if w.locked.Load() > 0 {
+			w.writtenLocked += text.Len()
+		} else {
+			w.writtenUnlocked += text.Len()
+		}
+		if w.atWrite != nil {
+			w.atWrite()
+		}
+		return err
+	}, Ready: func(more io.Writer) (storage.Token, error) {
+		var text bytes.Buffer
+		token, err := r.Ready(io.MultiWriter(more, &text))
+		w.addedLocked += text.Len()
+		return token, err
+	}})
+}
+
+// childLockedWriter FILE LINES: appends lines as a client does, under the lock of the file.
+func childLockedWriter(args []string) error {
+	files, err := dir.Open(filepath.Dir(args[0]))
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	name := filepath.Base(args[0])
+	var lines int
+	if _, err := fmt.Sscan(args[1], &lines); err != nil {
+		return err
+	}
+	for i := range lines {
+		unlock, err := files.Lock(context.Background(), name)
+		if err != nil {
+			return err
+		}
+		_, err = files.Append(name, fmt.Appendf(nil, `{"type":"custom","customType":"other","id":"other-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow))
+		if err2 := unlock(); err == nil {
+			err = err2
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return childtest.SayReady()
+}
+
+// TestRewriteWithoutTheLock: a session is copied while the lock is free. What another process appends meanwhile, under
+// the lock, is in the new file, and only that is written while the lock is held.
+func TestRewriteWithoutTheLock(t *testing.T) {
+	files := dirtest.New(t)
+	watched := &watchedStorage{Storage: files}
+	putFile(t, files, plainName, plainFile)
+	w := startWriting(t, watched, "", Options{})
+	size := len(w.content())
+	for i := range 3 {
+		watched.atWrite = func() {
+			watched.atWrite = nil
+			_, end := childtest.Start(t, "locked", dirtest.Path(files, plainName), "3")
+			end()
+		}
+		before := w.content()
+		require.NoError(t, w.SetTitle(context.Background(), w.session, fmt.Sprintf("title %d", i)))
+		require.Zero(t, watched.writtenLocked)
+		require.Greater(t, watched.writtenUnlocked, size)
+		require.Greater(t, len(w.content()), len(before))
+		require.Equal(t, i+1, watched.replacements, "once each")
+		for n := range 3 {
+			require.Equal(t, i+1, bytes.Count([]byte(w.content()), fmt.Appendf(nil, `"other-%d"`, n)))
+		}
+	}
+	require.Positive(t, watched.addedLocked)
+	require.Less(t, watched.addedLocked, 10*400)
+	require.Zero(t, watched.locked.Load())
+}
+
+// childStrayWriter FILE LINES HOLD: appends lines without any lock, one every 5 ms: each through a descriptor of its
+// own, or, with HOLD, 10 through one.
+func childStrayWriter(args []string) error {
+	var lines, hold int
+	if _, err := fmt.Sscan(args[1]+" "+args[2], &lines, &hold); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	var f *os.File
+	for i := range lines {
+		if i%hold == 0 {
+			var err error
+			if f, err = os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(f, `{"type":"custom","customType":"stray","id":"stray-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow); err != nil {
+			return err
+		}
+		if i%hold == hold-1 {
+			if err := f.Close(); err != nil {
+				return err
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// TestRewriteKeepsStrayLines: a program without the lock appends while the file is rewritten again and again; none of
+// its lines is lost or duplicated.
+func TestRewriteKeepsStrayLines(t *testing.T) {
+	for name, hold := range map[string]int{"opened for each line": 1, "opened for ten lines": 10} {
+		t.Run(name, func(t *testing.T) {
+			lines := 1500
+			if testing.Short() {
+				lines = 300
+			}
+			files := dirtest.New(t)
+			w := startWriting(t, files, plainFile, Options{})
+			_, end := childtest.Start(t, "stray", dirtest.Path(files, plainName), fmt.Sprint(lines), fmt.Sprint(hold))
+			rewrites := 0
+			for i := 0; !strings.Contains(w.content(), fmt.Sprintf(`"stray-%d"`, lines-1)); i++ {
+				err := w.SetTitle(context.Background(), w.session, fmt.Sprintf("title %d", i))
+				switch {
+				case err == nil:
+					rewrites++
+				case !errors.Is(err, sessioncore.ErrBusy) && !errors.Is(err, storage.ErrStale):
+					require.NoError(t, err)
+				}
+			}
+			end()
+			t.Logf("%d rewrites", rewrites)
+			require.Positive(t, rewrites)
+			content := w.content()
+			for i := range lines {
+				require.Equal(t, 1, strings.Count(content, fmt.Sprintf(`"stray-%d"`, i)), "line %d of %d", i, lines)
+			}
+			require.Empty(t, problemsOf(t, w.snapshot()))
+			require.Empty(t, storagetest.Leftovers(t, files.Path()))
+		})
+	}
+}
+
+// TestRewriteLooksForClientsAgain: a rewrite is abandoned if a client opens the session meanwhile.
+func TestRewriteLooksForClientsAgain(t *testing.T) {
+	a, known := startAgent(t)
+	tty, id := clienttest.Terminal(t)
+	store := sessioncore.NewStore(a.Sessions)
+	t.Cleanup(store.Close)
+	w, s := New(store, Options{Journal: a.Sessions, Clients: known}), store.Session("p/s.jsonl")
+	before := fileContent(t, a.Sessions, "p/s.jsonl")
+	for what, come := range map[string]func() func(){
+		"at its terminal": func() func() {
+			_, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
+			a.Crumb(id, "p/s.jsonl")
+			return end
+		},
+		"with a descriptor": func() func() {
+			_, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
+			return end
+		},
+	} {
+		var end func()
+		err := w.change(context.Background(), s, func(c *change) error {
+			return c.replace(func(out io.Writer) error {
+				end = come()
+				_, err := io.WriteString(out, "another file")
+				return err
+			}, true)
+		})
+		require.ErrorIs(t, err, sessioncore.ErrBusy, what)
+		require.Equal(t, before, fileContent(t, a.Sessions, "p/s.jsonl"), what)
+		end()
+	}
+	require.NoError(t, w.SetTitle(context.Background(), s, "free again"))
+}
+
+// caseFiles are the sessions of testdata's stores and cases and of the conformance cases; not the huge ones.
+func caseFiles(t *testing.T) []string {
+	roots := []string{"../../testdata/cases", "../../testdata/demo", "../../testdata/operator", "../../testdata/pi", "../../testdata/xcsh"}
+	for _, c := range sessiontest.Cases(t) {
+		roots = append(roots, filepath.Join(c.Dir, "agent"))
+	}
+	var files []string
+	for _, root := range roots {
+		before := len(files)
+		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".jsonl") {
+				files = append(files, path)
+			}
+			return err
+		}))
+		require.Greater(t, len(files), before, root)
+	}
+	return slices.DeleteFunc(files, func(file string) bool {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		return info.Size() >= 1<<20
+	})
+}
+
+// TestWriteToCases appends to, labels, moves and names every session that there is, and with that migrates what is old.
+func TestWriteToCases(t *testing.T) {
+	ctx := context.Background()
+	sessions := 0
+	for _, file := range caseFiles(t) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if len(content) == 0 {
+			continue // no session, and here no file
+		}
+		w := startMemory(t, string(content), Options{})
+		before, err := w.session.Acquire(context.Background())
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession, file)
+			continue
+		}
+		sessions++
+		name := filepath.Base(file)
+		shown := shownEntries(t, before)
+		ids, err := w.append(customLine(before))
+		require.NoError(t, err, name)
+		if before.Version() >= sessioncore.CurrentVersion {
+			require.True(t, strings.HasPrefix(w.content(), string(content)), name)
+		}
+		require.Equal(t, ids[0], w.leaf(), name)
+		require.NoError(t, w.SetLabel(ctx, w.session, ids[0], "L"), name)
+		require.NoError(t, w.SetTitle(ctx, w.session, "a title"), name)
+		require.NoError(t, w.MoveLeaf(ctx, w.session, ids[0]), name)
+		require.Equal(t, ids[0], w.leaf(), name)
+		after := w.snapshot()
+		require.GreaterOrEqual(t, after.Version(), sessioncore.CurrentVersion, name)
+		require.Equal(t, shown, shownEntries(t, after)[:len(shown)], name)
+		title, err := after.Title()
+		require.NoError(t, err)
+		require.Equal(t, "a title", title, name)
+		before.Release()
+	}
+	require.Greater(t, sessions, 100)
+}
+
+// customLine is an entry that every session of its dialect takes.
+func customLine(s *sessioncore.Snapshot) string {
+	if s.Dialect() == sessioncore.Operator {
+		return `{"type":"custom_info","custom_type":"x"}`
+	}
+	return `{"type":"custom","customType":"x"}`
 }

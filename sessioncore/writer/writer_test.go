@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -166,4 +168,9 @@ func (w *writing) leaf() string {
 	}
 	id, _ := snap.ID(e)
 	return id
+}
+
+// TestChild is not a test: it is the main function of the child process.
+func TestChild(*testing.T) {
+	childtest.Run(map[string]func(args []string) error{"client": clienttest.Child, "stray": childStrayWriter, "lease": childLease, "locked": childLockedWriter})
 }
