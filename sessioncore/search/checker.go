@@ -33,13 +33,13 @@ const (
 )
 
 // Entry implements Checker.
-func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error) {
+func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
 	if !c.inTime(s.Time(e)) {
-		return Hit{}, false, nil
+		return Hit{}, false
 	}
 	c.begin()
 	role := c.entry(s, e, text)
-	return Hit{Line: c.line}, c.isHit() && c.hasRole(role), nil
+	return Hit{Line: c.line}, c.isHit() && c.hasRole(role)
 }
 
 // Title implements Checker. A title has no role and no tool.

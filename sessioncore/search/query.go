@@ -201,7 +201,7 @@ func (q *Query) Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool
 }
 
 // Checker implements Matcher.
-func (q *Query) Checker() Checker {
+func (q *Query) Checker(rawjson.Value) Checker {
 	longest := 0
 	for _, w := range append(q.words[:len(q.words):len(q.words)], q.without...) {
 		longest = max(longest, len(w.text))

@@ -65,14 +65,14 @@ type Matcher interface {
 	// Needle returns what a session has on the line of every hit; nil if that is not known. ok is false if the session can
 	// have no hits. header reads its header.
 	Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
-	// Checker returns what checks entries for one goroutine.
-	Checker() Checker
+	// Checker returns what checks the entries of a session with that header.
+	Checker(header rawjson.Value) Checker
 }
 
 // Checker decides about entries. It is not safe for concurrent use.
 type Checker interface {
 	// Entry reports whether an entry is a hit, and returns what a Hit has of it: a line for people, and the prompt.
-	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error)
+	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool)
 	// Title is Entry for a session's title in its header, which has that time.
 	Title(title rawjson.Value, at time.Time) (line string, ok bool)
 }
@@ -211,7 +211,7 @@ func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *r
 	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(files)) {
 		r.workers.Go(func() (err error) {
 			defer storage.RecoverTo(&err)
-			return r.work(&worker{s: s, m: m, checker: m.Checker()}, files)
+			return r.work(&worker{s: s, m: m}, files)
 		})
 	}
 	return r

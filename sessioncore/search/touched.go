@@ -73,48 +73,30 @@ func cwdOf(header rawjson.Value) string {
 }
 
 // Checker implements Matcher.
-func (t *Touched) Checker() Checker { return &touchChecker{path: t.path} }
+func (t *Touched) Checker(header rawjson.Value) Checker {
+	return &touchChecker{path: t.path, cwd: cwdOf(header)}
+}
 
-// touchChecker holds entries against a Touched.
+// touchChecker holds entries of a session against a Touched.
 type touchChecker struct {
-	path    string
-	snap    *sessioncore.Snapshot // of which the rest is
-	cwd     string
-	prompts map[sessioncore.Entry]sessioncore.Entry
-	found   []string
+	path, cwd string
+	found     []string
 }
 
 // Title implements Checker.
 func (c *touchChecker) Title(rawjson.Value, time.Time) (line string, ok bool) { return "", false }
 
 // Entry implements Checker. The line names each tool and what it was told to touch.
-func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool, err error) {
+func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
 	if s.Kind(e) != sessioncore.TypeMessage {
-		return Hit{}, false, nil
-	}
-	if err := c.of(s); err != nil {
-		return Hit{}, false, err
+		return Hit{}, false
 	}
 	c.found = c.found[:0]
 	eachCall(s.Message(e, text).Member("content"), 0, c.call)
 	if len(c.found) == 0 {
-		return Hit{}, false, nil
+		return Hit{}, false
 	}
-	line := lineAt([]byte(strings.Join(c.found, "; ")), 0)
-	return Hit{Line: line, Prompt: c.promptBefore(e)}, true, nil
-}
-
-// of makes c check entries of that snapshot.
-func (c *touchChecker) of(s *sessioncore.Snapshot) error {
-	if c.snap == s {
-		return nil
-	}
-	header, _, err := s.ReadHeader()
-	if err != nil {
-		return err
-	}
-	c.snap, c.cwd, c.prompts = s, cwdOf(header), map[sessioncore.Entry]sessioncore.Entry{}
-	return nil
+	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: promptBefore(s, e)}, true
 }
 
 // call notes a call that names the path or something below it.
@@ -155,27 +137,14 @@ func isBelow(name, dir string) bool {
 }
 
 // promptBefore returns the name of the user's prompt that an entry follows, "" if there is none.
-func (c *touchChecker) promptBefore(e sessioncore.Entry) string {
-	prompt, passed := sessioncore.NoEntry, []sessioncore.Entry(nil)
-	for at := e; at != sessioncore.NoEntry && len(passed) < c.snap.Len(); at = c.snap.Parent(at) {
-		known, isKnown := c.prompts[at]
-		if isKnown {
-			prompt = known
-			break
+func promptBefore(s *sessioncore.Snapshot, e sessioncore.Entry) string {
+	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
+		if s.Role(e) == sessioncore.RoleUser {
+			return s.Name(e)
 		}
-		passed = append(passed, at)
-		if c.snap.Role(at) == sessioncore.RoleUser {
-			prompt = at
-			break
-		}
+		e = s.Parent(e)
 	}
-	for _, at := range passed {
-		c.prompts[at] = prompt
-	}
-	if prompt == sessioncore.NoEntry {
-		return ""
-	}
-	return c.snap.Name(prompt)
+	return ""
 }
 
 // pathKeys are the arguments, in camelCase, in which the tools of the clients and of others name files.

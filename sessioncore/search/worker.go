@@ -23,7 +23,6 @@ import (
 type worker struct {
 	s       *Searcher
 	m       Matcher
-	checker Checker
 	scanner scanner
 }
 
@@ -101,9 +100,17 @@ const fewEntries = 16
 // check looks at the entries on lines, and at the title.
 func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
-	hits, err := w.title(found.File, snap)
+	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return err
+	}
+	checker, title := w.m.Checker(header), header.Member("title")
+	if slot != nil {
+		title = slot.Member("title")
+	}
+	var hits []Hit
+	if line, ok := checker.Title(title, snap.HeaderTime()); ok {
+		hits = append(hits, Hit{File: found.File, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
 	read := r.Read
@@ -119,10 +126,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if err != nil {
 			return err
 		}
-		hit, ok, err := w.checker.Entry(snap, e, text)
-		if err != nil {
-			return err
-		}
+		hit, ok := checker.Entry(snap, e, text)
 		if !ok {
 			continue
 		}
@@ -142,22 +146,6 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // the title was not in order
 	found.Hits = hits
 	return nil
-}
-
-// title returns a hit for the title in the session's header or title slot, if it is one.
-func (w *worker) title(name string, snap *sessioncore.Snapshot) ([]Hit, error) {
-	header, slot, err := snap.ReadHeader()
-	if err != nil {
-		return nil, err
-	}
-	if slot != nil {
-		header = slot
-	}
-	line, ok := w.checker.Title(header.Member("title"), snap.HeaderTime())
-	if !ok {
-		return nil, nil
-	}
-	return []Hit{{File: name, What: TitleLabel, Time: snap.HeaderTime(), Line: line}}, nil
 }
 
 // newestFirst returns the entries that have a part of one of the lines, those with the latest time first.
