@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"math/rand"
 	"os"
@@ -18,34 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// memoryFiles are files in memory.
+// memoryFiles are the contents of files.
 type memoryFiles map[string][]byte
-
-func (m memoryFiles) Stat(name string) (storage.Stat, error) {
-	content, ok := m[name]
-	if !ok {
-		return storage.Stat{}, fs.ErrNotExist
-	}
-	return storage.Stat{Kind: storage.KindFile, Token: storage.Token{
-		Device: 1, Inode: uint64(len(name)), Size: int64(len(content)), Modified: 1, Changed: 1,
-	}}, nil
-}
-
-func (m memoryFiles) Open(name string) (storage.Object, error) {
-	st, err := m.Stat(name)
-	return memoryFile{ReaderAt: bytes.NewReader(m[name]), stat: st}, err
-}
-
-type memoryFile struct {
-	io.ReaderAt
-	stat storage.Stat
-}
-
-func (f memoryFile) Stat() (storage.Stat, error) { return f.stat, nil }
-func (f memoryFile) Close() error                { return nil }
 
 // sound returns the files of a database: a part of the prompts is in the log alone.
 func sound(t testing.TB) memoryFiles {
@@ -68,7 +43,11 @@ var searches = []string{"", "fix", "w*", `"fix it" OR word`, "NEAR(word 1) NOT f
 // check reads files of any content: it ends, soon, with JSON lines or with a reason. It returns how many lines each
 // answer had, for those that were lines.
 func check(t testing.TB, files memoryFiles, searches ...string) (lines []int) {
-	h := New(files)
+	stored := memory.New()
+	for name, content := range files {
+		require.NoError(t, stored.WriteFile(name, content))
+	}
+	h := New(stored)
 	for _, match := range searches {
 		got, err := h.Render(context.Background(), match, nil)
 		if err != nil {

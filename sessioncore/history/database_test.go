@@ -131,3 +131,108 @@ func TestImports(t *testing.T) {
 		}
 	}
 }
+
+// rows are prompts in no order, with ties in time.
+const rows = `INSERT INTO history(id, prompt, created_at, cwd) VALUES
+	(1, 'fix the git-commit hook', 1770000000, '/home/dev/a'),
+	(2, 'Why is it RED?', 1770000300, NULL),
+	(3, 'fix it' || char(10) || 'with "quotes" \ <b>&amp;</b> é 🌙 ' || char(1), 1770000100, '/tmp'),
+	(5, 'the same second, later', 1770000100, '')`
+
+func TestPromptsAreListed(t *testing.T) {
+	const want = `{"id":2,"prompt":"Why is it RED?","created_at":"2026-02-02T02:45:00Z","cwd":null}
+{"id":5,"prompt":"the same second, later","created_at":"2026-02-02T02:41:40Z","cwd":""}
+{"id":3,"prompt":"fix it\nwith \"quotes\" \\ <b>&amp;</b> é 🌙 \u0001","created_at":"2026-02-02T02:41:40Z","cwd":"/tmp"}
+{"id":1,"prompt":"fix the git-commit hook","created_at":"2026-02-02T02:40:00Z","cwd":"/home/dev/a"}
+`
+	require.Equal(t, want, render(t, open(t, database(t, schema14, rows)), ""))
+
+	h := open(t, database(t, schema18, rows, "UPDATE history SET session_id = 's1' WHERE id = 3"))
+	want18 := strings.ReplaceAll(want, `"}`, `","session_id":null}`)
+	want18 = strings.ReplaceAll(want18, `"cwd":null}`, `"cwd":null,"session_id":null}`)
+	want18 = strings.Replace(want18, `"/tmp","session_id":null`, `"/tmp","session_id":"s1"`, 1)
+	require.Equal(t, want18, render(t, h, ""))
+
+	h = open(t, database(t, schema18, rows, "ALTER TABLE history ADD COLUMN use_count INTEGER NOT NULL DEFAULT 1", "UPDATE history SET use_count = 7 WHERE id = 2"))
+	require.True(t, strings.HasPrefix(render(t, h, ""), `{"id":2,"prompt":"Why is it RED?","created_at":"2026-02-02T02:45:00Z","cwd":null,"session_id":null,"use_count":7}`+"\n"))
+}
+
+func TestSearch(t *testing.T) {
+	for _, schema := range []string{schema14, schema18} {
+		h := open(t, database(t, schema, rows))
+		for match, want := range map[string]string{
+			"fix":           "3 1",
+			"FIX":           "3 1",
+			"re*":           "2",
+			"it":            "2 3 1", // in git
+			"mit":           "1",
+			"ommi ix":       "1",
+			"e":             "2 5 3 1",
+			"fix AND hook":  "1",
+			"fix NOT hook":  "3",
+			"fix OR red":    "2 3 1",
+			`"git-commit"`:  "1",
+			`"fix it"`:      "3 1",
+			"prompt:later":  "5",
+			"NEAR(fix it)":  "3",
+			"^fix":          "3 1",
+			"é":             "3",
+			"nowhere":       "",
+			"\xff\xfe":      "",
+			"the AND later": "5",
+		} {
+			require.Equal(t, want, ids(t, render(t, h, match)), "%q", match)
+		}
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	h := open(t, database(t, schema18, rows))
+	for _, match := range []string{`"`, "*", "(", ":", "'", ";", strings.Repeat("(", 255), " ", "\x01", "^", "++", "--", "\xff\"", "…\""} {
+		_, err := h.Render(context.Background(), match, nil)
+		require.ErrorIs(t, err, ErrQuery, "%q", match)
+	}
+	require.Equal(t, "3 1", ids(t, render(t, h, "fix")), "the history goes on")
+	for _, match := range []string{strings.Repeat("a", 255), strings.Repeat("a ", 127), strings.Repeat("NOT NOT ", 31)} {
+		_, err := h.Render(context.Background(), match, nil)
+		if err != nil {
+			require.ErrorIs(t, err, ErrQuery, match)
+		}
+	}
+}
+
+// TestPlainWords: what is found as words is not taken for a query.
+func TestPlainWords(t *testing.T) {
+	h := open(t, database(t, schema18, rows))
+	for match, want := range map[string]string{
+		"git-commit": "1", "GIT-COM": "1", "git_commit": "1", "git.commit": "1", "*fix": "3 1", "-fix": "3 1", "fix AND": "", "fix b)": "3", "cwd:fix": "",
+		"'fix": "3 1", "' OR 1=1 --": "", "{fix": "3 1", "NEAR(fix hook, x)": "", "fix's": "3", `"fix`: "3 1", "C++": "5 1", "fix\x01hook": "1",
+	} {
+		require.Equal(t, want, ids(t, render(t, h, match)), "%q", match)
+	}
+}
+
+// TestOddValues: columns of SQLite hold values of any type.
+func TestOddValues(t *testing.T) {
+	const anyTypes = "CREATE TABLE history(id, prompt, created_at, cwd);" + fullText
+	for values, want := range map[string]string{
+		"1, NULL, 0, NULL":           `{"id":1,"prompt":null,"created_at":"1970-01-01T00:00:00Z","cwd":null}`,
+		"1, 7, -1, 8":                `{"id":1,"prompt":7,"created_at":-1,"cwd":8}`,
+		"'a', x'00ff41', 1.5, 9e999": `{"id":"a","prompt":"\u0000` + `\ufffd` + `A","created_at":1.5,"cwd":null}`,
+		"9223372036854775807, '', 'x', CAST(x'610062' AS TEXT)":  `{"id":9223372036854775807,"prompt":"","created_at":"x","cwd":"a\u0000b"}`,
+		"1, 2, 9223372036854775807, -9e999":                      `{"id":1,"prompt":2,"created_at":9223372036854775807,"cwd":null}`,
+		"1, CAST(x'eda080' AS TEXT), x'31', CAST(x'c3' AS TEXT)": `{"id":1,"prompt":"\ufffd\ufffd\ufffd","created_at":"1","cwd":"\ufffd"}`,
+	} {
+		h := open(t, database(t, anyTypes, "DROP TRIGGER history_ai", "INSERT INTO history VALUES ("+values+")"))
+		require.Equal(t, want+"\n", render(t, h, ""), values)
+	}
+}
+
+// TestNothingThere: a file that the client has just made has no prompts.
+func TestNothingThere(t *testing.T) {
+	for name, sql := range map[string]string{"empty": "", "no history": "CREATE TABLE other(a)", "no prompts": schema18} {
+		h := open(t, database(t, sql))
+		require.Empty(t, render(t, h, ""), name)
+		require.Empty(t, render(t, h, "fix"), name)
+	}
+}

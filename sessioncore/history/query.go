@@ -146,7 +146,8 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	if err != nil || !found.history {
 		return err // the client has created the file but nothing in it yet
 	}
-	sql := "SELECT " + found.columns() + " FROM history h ORDER BY h.created_at DESC, h.id DESC"
+	columns := strings.Join(append([]string{"id, prompt, created_at, cwd"}, found.columns...), ", ")
+	sql := "SELECT " + columns + " FROM history ORDER BY created_at DESC, id DESC"
 	if match == "" {
 		return readRows(conn, sql, nil, out)
 	}
@@ -235,19 +236,10 @@ func containsAll(prompt []byte, words []string) bool {
 	return true
 }
 
-// tables says which of the client's tables and columns the database has.
-type tables struct{ history, sessionID, useCount, index bool }
-
-// columns returns the columns that lines.add expects.
-func (t tables) columns() string {
-	columns := "h.id, h.prompt, h.created_at, h.cwd"
-	if t.sessionID {
-		columns += ", h.session_id"
-	}
-	if t.useCount {
-		columns += ", h.use_count"
-	}
-	return columns
+// tables says which of the client's tables the database has, and which columns beyond those of its first version.
+type tables struct {
+	history, index bool
+	columns        []string
 }
 
 // findTables reads the schema. It refuses a view or a virtual table with the name of a table: it could do anything.
@@ -289,11 +281,8 @@ func findColumns(conn *sqlite3.Conn, found *tables) error {
 		if stmt.ColumnInt(1) != 0 {
 			return fmt.Errorf("%w: history has a generated column", ErrUnreadable)
 		}
-		switch stmt.ColumnText(0) {
-		case "session_id":
-			found.sessionID = true
-		case "use_count":
-			found.useCount = true
+		if name := stmt.ColumnText(0); name == "session_id" || name == "use_count" {
+			found.columns = append(found.columns, name)
 		}
 	}
 	if err := stmt.Err(); err != nil {

@@ -5,14 +5,129 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
+
+// TestTouched: each way in which a call can name a file.
+func TestTouched(t *testing.T) {
+	const cwd = "/home/dev"
+	for _, c := range []struct {
+		call string // block of an assistant's message
+		path string
+		line string // "" if it is not a hit
+	}{
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev/main.go", "edit main.go"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev", "edit main.go"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/", "edit main.go"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev/main", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/de", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"ma\u0069n.go"}}`, "/home/dev/main.go", "edit main.go"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"../x/./y"}}`, "/home/x/", "edit ../x/./y"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"a.go:3-9"}}`, "/home/dev/a.go", "read a.go:3-9"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"a:b"}}`, "/home/dev/a:b", "read a:b"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"https://a/b"}}`, "/home/dev", ""},
+		{`{"type":"tool_use","name":"Write","input":{"file_path":"/etc/x \"y\""}}`, `/etc/x "y"`, `Write /etc/x "y"`},
+		{`{"type":"toolCall","name":"grep","arguments":{"paths":["/a","/b/c"]}}`, "/b", "grep /b/c"},
+		{`{"type":"toolCall","name":"edit","arguments":{"edits":[{"path":"p"},{"path":"p"},{"path":"q/r"}]}}`, "/home/dev/q", "edit q/r"},
+		{`{"type":"toolCall","name":"bash","arguments":{"command":"cat main.go"}}`, "/home/dev/main.go", ""},
+		{`{"type":"text","text":"main.go","path":"main.go"}`, "/home/dev/main.go", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a", "edit " + strings.Repeat("./", 87) + ".…"},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
+	} {
+		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
+		require.Contains(t, text, cwd)
+		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"do"}}` + "\n" +
+			`{"type":"message","id":"a","parentId":"u","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n" +
+			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n"
+		m, err := NewTouched(c.path)
+		require.NoError(t, err)
+		result, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
+		require.NoError(t, err)
+		if c.line == "" {
+			require.Empty(t, result.Hits, "%s %s", c.path, c.call)
+			require.Equal(t, Columns(true), string(result.Table()))
+			continue
+		}
+		require.Len(t, result.Hits, 2, "%s %s", c.path, c.call)
+		require.Equal(t, []string{c.line, c.line, "u", ""}, []string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
+		lines := strings.Split(string(result.Table()), "\n")
+		require.Contains(t, lines[1], "/entries/a.json\t"+result.Hits[0].Directory()+"/entries/u.json\t")
+		require.Contains(t, lines[2], "/entries/b.json\t-\t")
+	}
+	for _, name := range []string{"", "a", "./a", "/a\x00b"} {
+		_, err := NewTouched(name)
+		require.ErrorContains(t, err, "not an absolute path", name)
+	}
+}
+
+// pathsFound returns how many lines of a text a Touched's needle finds, in a session of /home/dev.
+func pathsFound(t *testing.T, file, text string) int {
+	m, err := NewTouched(file)
+	require.NoError(t, err)
+	n, _, err := m.Needle(func() (rawjson.Value, error) { return rawjson.Value(`{"type":"session","cwd":"/home/dev"}`), nil })
+	require.NoError(t, err)
+	var s scanner
+	found, err := s.find(context.Background(), strings.NewReader(text), int64(len(text)), n)
+	require.NoError(t, err)
+	return len(found)
+}
+
+// TestMentionsAreNoPaths: a session that has a file's name, but no path to that file, is not indexed for it.
+func TestMentionsAreNoPaths(t *testing.T) {
+	for text, want := range map[string]int{
+		`"main.go"`: 1, `"./main.go"`: 1, `"/home/dev/main.go"`: 1, `"\/home\/dev\/main.go:3"`: 1, `"\u002fhome/dev/ma\u0069n.go\u003a3"`: 1,
+		`"/home/dev/x/../main.go/y"`: 1, `"../dev\u002fmain.go"`: 1, `"the text" "main.go" "more"`: 1, `"see main.go" "main.go"`: 1,
+
+		`"see main.go"`: 0, `"main.go "`: 0, `"domain.go"`: 0, `"main.gos"`: 0, `"x/main.go"`: 0, `"/etc/main.go:3: no"`: 0, `"a\nmain.go:3\n"`: 0,
+		`"\"main.go\""`: 0, `"https://x/main.go"`: 0, `main.go`: 0, `"main.go`: 0, `"` + strings.Repeat("x", maxPath) + `/main.go"`: 0,
+		`"main.go/` + strings.Repeat("x", maxPath) + `"`: 0, `"main.go/\q"`: 0, `"` + strings.Repeat(`\`, 2*maxPath) + `main.go"`: 0,
+	} {
+		require.Equal(t, want, pathsFound(t, "/home/dev/main.go", text+"\n"), "%s", text)
+	}
+}
+
+// TestPathsAreFound: wherever a path is in a file, in whatever way it is written and however the file is cut into chunks.
+func TestPathsAreFound(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	noise := strings.Repeat(`{"text":"some \\\" text QQ/RR","QQ":["WW","RR"]}`+"\n", 2*chunkSize/40)
+	paths := 1500
+	if sessiontest.UnderRace {
+		paths = 150
+	}
+	tried := 0
+	for n := range paths {
+		var name []rune
+		for range 1 + rnd.IntN(6) {
+			name = append(name, alphabet[rnd.IntN(len(alphabet))])
+		}
+		base := string(name)
+		if strings.ContainsAny(base, "/:") || base == "." || base == ".." || newNeedle(&word{text: base, exact: true}) == nil {
+			continue
+		}
+		tried++
+		arg := []string{"%s", "./%s", "/home/dev/%s", "%s/below", "../dev/%s:1-2", "x/../%s"}[rnd.IntN(6)]
+		arg = fmt.Sprintf(arg, base)
+		var line bytes.Buffer
+		fmt.Fprintf(&line, `{"path":"%s"}`+"\n", spell(rnd, &word{text: arg, exact: true}, []int{0, 20, 100}[rnd.IntN(3)]))
+		before, after := rnd.IntN(300), rnd.IntN(300)
+		if n%50 == 0 { // around the end of a chunk
+			before, after = chunkSize-20+rnd.IntN(40)-line.Len(), 1000
+		}
+		before = strings.LastIndexByte(noise[:before+1], '\n') + 1
+		text := noise[:before] + strings.Repeat(" ", rnd.IntN(40)) + line.String() + noise[:after]
+		require.Equal(t, 1, pathsFound(t, path.Join("/home/dev", base), text), "%q written %s", base, line.String())
+	}
+	require.Greater(t, tried, paths/3)
+}
 
 // spell writes a word as JSON may write it: some characters in another case, some escaped.
 func spell(rnd *rand.Rand, w *word, escapes int) []byte {

@@ -3,11 +3,62 @@ package transcript
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 )
+
+// TestExcerptCutsAnywhere: wherever a string is cut, what is shown is the beginning and the end of its text,
+// without halves of characters or escapes.
+func TestExcerptCutsAnywhere(t *testing.T) {
+	body := `a\"\\\\\u0041ä\ud83d\ude00 語\n` + "\xff" + `\/z\\`
+	whole := string(markdown.AppendVisible(nil, rawjson.AppendDecoded(nil, []byte(body))))
+	v := rawjson.Value(`"` + body + `"`)
+	var x excerpter
+	for head := range len(body) {
+		for tail := range len(body) - head {
+			e, squeezed := x.of(v, excerptLimits{whole: head + tail, head: head, tail: tail})
+			require.False(t, squeezed)
+			require.True(t, strings.HasPrefix(whole, string(e.head)), "%d: %q", head, e.head)
+			require.True(t, strings.HasSuffix(whole, string(e.tail)), "%d: %q", tail, e.tail)
+			require.True(t, utf8.Valid(e.head) && utf8.Valid(e.tail))
+			require.LessOrEqual(t, len(e.head), 3*head)
+		}
+	}
+	e, _ := x.of(v, excerptLimits{whole: len(body)})
+	require.Equal(t, whole, string(e.head))
+	require.Zero(t, e.left)
+}
+
+func TestExcerptOfLongText(t *testing.T) {
+	line := strings.Repeat("x", 99) + `\n`
+	var x excerpter
+	e, _ := x.of(rawjson.Value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
+	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 5), string(e.head), "whole lines")
+	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 3), string(e.tail))
+	require.Greater(t, e.left, 100_000)
+}
+
+func TestBase64IsLeftOut(t *testing.T) {
+	picture := strings.Repeat("iVBORw0KGgo/+", 500)
+	for _, c := range []struct{ in, want string }{
+		{"see data:image/png;base64," + picture + " there", "see data:image/png;base64," + picture[:kept64-len("base64,")+len("base64,")] + "…{6 KB of base64} there"},
+		{picture, picture[:kept64] + "…{6 KB of base64}"},
+		{strings.Repeat("=", 3000), strings.Repeat("=", 3000)},
+		{strings.Repeat("word ", 3000), strings.Repeat("word ", 3000)},
+		{picture[:shortest64-1], picture[:shortest64-1]},
+		{picture + "\n" + picture, picture[:kept64] + "…{6 KB of base64}\n" + picture[:kept64] + "…{6 KB of base64}"},
+	} {
+		got, any := appendSqueezed(nil, []byte(c.in))
+		if !any {
+			got = []byte(c.in)
+		}
+		require.Equal(t, c.want, string(got))
+	}
+}
 
 func shownValueText(text string) (string, bool) {
 	v := valueText{excerpt: &excerpter{}, left: maxValue}
