@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -49,28 +48,16 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	return nil
 }
 
-// versionOf returns a header's version. An absent or null version is 1 (docs/format.md, Loading). Any other value
-// counts as the number to which the client's comparison converts it.
+// versionOf returns a header's version. An absent or null version is 1 (docs/format.md, Loading). What is no number
+// migrates nothing.
 func versionOf(v rawjson.Value) int {
-	n := math.NaN()
-	switch text, isText := v.Text(); {
-	case v.Missing():
-		n = 1
-	case v.IsNumber():
-		n, _ = strconv.ParseFloat(string(v), 64)
-	case v[0] == 't':
-		n = 1
-	case v[0] == 'f', string(v) == "[]", isText && strings.TrimSpace(text) == "":
-		n = 0
-	case isText:
-		if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
-			n = f
-		}
+	if v.Missing() {
+		return 1
 	}
-	if math.IsNaN(n) {
-		return CurrentVersion // every comparison with NaN is false, so nothing is migrated
+	if n, err := strconv.ParseFloat(string(v), 64); err == nil {
+		return int(math.Floor(math.Max(-1, math.Min(n, CurrentVersion))))
 	}
-	return int(math.Floor(math.Max(-1, math.Min(n, 1<<20))))
+	return CurrentVersion
 }
 
 // CurrentVersion is the version that migrations produce (docs/format.md, Old versions).

@@ -15,15 +15,13 @@ import (
 
 // record is what the index keeps of an entry: its position and its links, never its content.
 type record struct {
-	off    int64  // offset of the entry's text in the file
-	time   int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
-	size   uint32 // size of the text in bytes
-	line   uint32 // number of the text's first line, from 1
-	crc    uint32 // CRC-32C of the text
-	id     symbol // 0 for none
-	parent symbol // 0 for none
-	// before is 1 + the number of the previous entry with the same id, 0 for none.
-	before    uint32
+	off       int64  // offset of the entry's text in the file
+	time      int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
+	size      uint32 // size of the text in bytes
+	line      uint32 // number of the text's first line, from 1
+	crc       uint32 // CRC-32C of the text
+	id        symbol // 0 for none
+	parent    symbol // 0 for none
 	msgOff    uint32 // offset in the text of the value of the key "message"
 	msgSize   uint32 // size of that value in bytes, 0 for none
 	pathLabel symbol // see pathlabel.go
@@ -102,12 +100,11 @@ type index struct {
 	facts       map[any]any
 
 	contents
-	resume     jsonl.Position // where reading goes on
-	pathLabels commonPathLabels
-	marks      program.Marks
-	values     int64  // values read, counting the header but not a title slot
-	lastNow    int64  // the time of the previous entry, for entries without one
-	seed       string // of version 1: the header's id, from which entry ids are derived
+	resume  jsonl.Position // where reading goes on
+	marks   program.Marks
+	values  int64  // values read, counting the header but not a title slot
+	lastNow int64  // the time of the previous entry, for entries without one
+	seed    string // of version 1: the header's id, from which entry ids are derived
 }
 
 func newIndex(file storage.Object) *index {
@@ -300,13 +297,14 @@ func (x *index) link(rec *record, u *jsonl.Unit) {
 // setID sets the id of a record that is about to be added.
 func (x *index) setID(rec *record, id []byte) {
 	rec.id = x.symbols.intern(id)
-	if rec.before = x.symbols.symbols[rec.id].last; rec.before != 0 {
+	before := x.symbols.symbols[rec.id].last
+	if before != 0 {
 		x.problem(Problem{
 			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.Text(id),
-			Why: rawjson.Text(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[rec.before-1].line)),
+			Why: rawjson.Text(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)),
 		})
 	}
-	if rec.before == 0 && names.TooLong(id) {
+	if before == 0 && names.TooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
 	}
 }
