@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -63,30 +62,6 @@ var entriesCases = map[string]string{
 	"circle":           sessiontest.Header + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
 	"repeated id":      sessiontest.Header + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
 	"one":              sessiontest.Header + at(1, "a", "", ""),
-}
-
-func TestBranchEntries(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(3, 4))
-	for name, text := range entriesCases {
-		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, text)
-			for e := range Entry(s.Len()) {
-				b := s.Branch(e)
-				want := concatenated(t, s, s.Path(e))
-				require.Equal(t, want, string(wholeBranch(t, b)))
-				r, _, err := b.EntriesDocument(context.Background())
-				require.NoError(t, err)
-				for range 50 {
-					off := rnd.IntN(len(want) + 2)
-					p := make([]byte, rnd.IntN(len(want)+2))
-					n, err := r.ReadAt(p, int64(off))
-					require.Equal(t, want[min(off, len(want)):min(off+len(p), len(want))], string(p[:n]), "%d at %d", len(p), off)
-					require.Equal(t, n < len(p), err == io.EOF, "%v", err)
-				}
-				r.Close()
-			}
-		})
-	}
 }
 
 // TestBranchEntriesTogether: entries that follow each other in the file are read with one call.

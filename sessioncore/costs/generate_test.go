@@ -198,7 +198,7 @@ func (s *testStore) grow(n int) {
 			s.put(dir, header, append(withoutCost(entries), s.entries(entries, s.rnd.IntN(5))...))
 		case 3: // createBranchedSession
 			header["parentSession"] = filepath.Join(s.root, from)
-			s.put(dir, header, s.branch(entries))
+			s.put(dir, header, slices.DeleteFunc(entries, func(object) bool { return s.rnd.IntN(2) == 0 }))
 		case 4: // a copy by hand, which the user goes on with
 			s.put(s.one("x", "y", "z"), parent, append(entries, s.entries(entries, s.rnd.IntN(3))...))
 			s.names = slices.Compact(slices.Sorted(slices.Values(s.names)))
@@ -225,24 +225,4 @@ func withoutCost(entries []object) (free []object) {
 		free = append(free, copied)
 	}
 	return free
-}
-
-// branch returns the path to a random entry as the client's createBranchedSession does, and labels.
-func (s *testStore) branch(entries []object) (kept []object) {
-	byID := map[any]object{}
-	for _, e := range entries {
-		byID[e["id"]] = e
-	}
-	seen := map[any]bool{}
-	for e := entries[s.rnd.IntN(len(entries))]; e != nil && !seen[e["id"]]; e = byID[e["parentId"]] {
-		seen[e["id"]] = true
-		if e["type"] != "label" {
-			kept = append(kept, e)
-		}
-	}
-	slices.Reverse(kept)
-	if len(kept) > 0 {
-		kept = append(kept, object{"type": "label", "id": "fffff", "parentId": kept[len(kept)-1]["id"], "timestamp": s.stamp(), "targetId": kept[0]["id"], "label": "l"})
-	}
-	return kept
 }
