@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -105,22 +104,6 @@ func BenchmarkIndex(b *testing.B) {
 				require.NoError(b, err)
 				require.Len(b, x.records, 20_000)
 				require.Empty(b, x.problems)
-			}
-		})
-	}
-}
-
-// BenchmarkLoad is a session taken apart into lines and values, without an index.
-func BenchmarkLoad(b *testing.B) {
-	take := func(*jsonl.Unit) error { return nil }
-	for _, session := range longSessions {
-		b.Run(session.name, func(b *testing.B) {
-			data, err := os.ReadFile(writeLongSession(b, 2_000, 23<<20, session.text))
-			require.NoError(b, err)
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				_, err := jsonl.Load(context.Background(), bytes.NewReader(data), jsonl.Position{}, int64(len(data)), take)
-				require.NoError(b, err)
 			}
 		})
 	}

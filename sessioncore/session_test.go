@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // testSession is a session whose file a test changes from outside.
@@ -185,37 +183,6 @@ func TestOldSnapshots(t *testing.T) {
 		}()
 	}
 	group.Wait()
-}
-
-// TestStoreLetsGo: no more files stay open than the store may keep.
-func TestStoreLetsGo(t *testing.T) {
-	root := t.TempDir()
-	files, err := dir.Open(root)
-	require.NoError(t, err)
-	defer files.Close()
-	store := NewStore(files)
-	for i := range 3 * maxKept {
-		name := fmt.Sprintf("%d.jsonl", i)
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(sessiontest.Header+sessiontest.Entry("a", "")), 0o600))
-		snap, err := store.Session(name).Acquire(context.Background())
-		require.NoError(t, err)
-		snap.Release()
-	}
-	require.LessOrEqual(t, openFiles(t, root), maxKept+1)
-	store.Close()
-	require.LessOrEqual(t, openFiles(t, root), 1, "the directory itself")
-}
-
-func openFiles(t *testing.T, root string) int {
-	links, err := filepath.Glob("/proc/self/fd/*")
-	require.NoError(t, err)
-	n := 0
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, root) {
-			n++
-		}
-	}
-	return n
 }
 
 // TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // problemsOf is the text of problems.jsonl.
@@ -28,42 +28,39 @@ func problemsOf(t *testing.T, s *sessioncore.Snapshot, blobs document.Blobs) str
 
 // TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
 func TestLineOfJSON(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
+	snap := snapshotOf(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
 		`{"type":"message","id":"<&\ud83c\u2028\"\u0001\u007f","parentId":"gone","message":{"role":"user","content":"b"}}`+"\n"+
 		"garbage\n")
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
 	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c`+"\u2028"+`\"\u0001`+"\x7f"+`","why":"its parent is not in the file: it counts as a root"}
 {"line":4,"offset":327,"bytes":7,"problem":"skipped","why":"not JSON"}
 `, problemsOf(t, snap, nil))
 }
 
-// countingBlobs is a store of blobs that counts the looks.
-type countingBlobs struct {
-	document.Blobs
-	there map[string]bool
-	err   error
-	looks int
+// testBlobs has blobs of one size, all or those that are there, and counts how often they are looked at.
+type testBlobs struct {
+	size         int64
+	there        func(hash string) bool // nil for all
+	err          error
+	looks, reads int
 }
 
-func (b *countingBlobs) Size(hash string) (int64, error) {
+func (b *testBlobs) Size(hash string) (int64, error) {
 	b.looks++
-	if b.err != nil {
-		return 0, b.err
-	}
-	if !b.there[hash] {
+	if b.err == nil && b.there != nil && !b.there(hash) {
 		return 0, fs.ErrNotExist
 	}
-	return 1, nil
+	return b.size, b.err
 }
 
-func (b *countingBlobs) change(there ...string) {
-	b.there = map[string]bool{}
-	for _, h := range there {
-		b.there[h] = true
-	}
-	b.looks = 0
+func (b *testBlobs) Open(string) (storage.Object, error) {
+	b.reads++
+	return zeros{size: b.size}, nil
+}
+
+// only leaves the blobs with these hashes.
+func (b *testBlobs) only(there ...string) *testBlobs {
+	b.there, b.looks = func(hash string) bool { return slices.Contains(there, hash) }, 0
+	return b
 }
 
 // missingIDs are the ids of the entries that problems.jsonl says to lack a blob.
@@ -89,38 +86,33 @@ func TestMissingBlobs(t *testing.T) {
 	image := func(hash string) string {
 		return `{"type":"image","mimeType":"image/png","data":"blob:sha256:` + hash + `"}`
 	}
-	files := memory.New()
-	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}`+"\n"+
+	s := newTestSession(t, sessiontest.Header+
 		blobLine("one", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
 		blobLine("url", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
 		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+`"},"other":"blob:sha256:`+c+`"}`)+
-		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))))
-	store := sessioncore.NewStore(files)
-	defer store.Close()
+		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
 	acquire := func() *sessioncore.Snapshot {
-		snap, err := store.Session("p/s.jsonl").Acquire(context.Background())
+		snap, err := sessiontest.Acquire(t, s.session)
 		require.NoError(t, err)
-		t.Cleanup(snap.Release)
 		return snap
 	}
-	blobs := &countingBlobs{}
+	blobs := (&testBlobs{}).only()
 	snap := acquire()
 	require.Equal(t, []string{"one", "one", "url"}, missingIDs(t, snap, blobs))
 	require.Equal(t, 2, blobs.looks, "one for each blob")
-	blobs.change(a)
+	blobs.only(a)
 	require.Equal(t, []string{"one", "url"}, missingIDs(t, snap, blobs))
 	require.Equal(t, 2, blobs.looks)
-	blobs.change(a, b)
+	blobs.only(a, b)
 	require.Empty(t, missingIDs(t, snap, blobs))
 	require.Empty(t, missingIDs(t, snap, nil))
 
-	_, err := files.Append("p/s.jsonl", []byte(blobLine("more", `{"role":"user","content":[`+image(c)+`]}`)))
-	require.NoError(t, err)
+	s.Append(blobLine("more", `{"role":"user","content":[`+image(c)+`]}`))
 	grown := acquire()
 	require.Equal(t, []string{"more"}, missingIDs(t, grown, blobs))
 	require.Empty(t, missingIDs(t, snap, blobs), "a snapshot never changes")
 
-	blobs.change()
+	blobs.only()
 	blobs.err = errors.New("no disk")
 	text := problemsOf(t, grown, blobs)
 	require.Contains(t, text, "no disk")
@@ -132,37 +124,13 @@ func TestMissingBlobs(t *testing.T) {
 // TestManyReferences: the references of a session that are looked after are bounded, and that is said.
 func TestManyReferences(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(`{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/"}` + "\n")
+	text.WriteString(sessiontest.Header)
 	for i := range maxReferences + 2 {
 		text.WriteString(blobLine(fmt.Sprint(i), fmt.Sprintf(`{"role":"user","content":[{"type":"image","data":"blob:sha256:%064x"}]}`, i)))
 	}
-	files := memory.New()
-	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(text.String())))
-	store := sessioncore.NewStore(files)
-	defer store.Close()
-	snap, err := store.Session("p/s.jsonl").Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	doc := problemsOf(t, snap, &countingBlobs{})
+	doc := problemsOf(t, snapshotOf(t, text.String()), (&testBlobs{}).only())
 	require.Equal(t, maxReferences+1, strings.Count(doc, "\n"))
 	require.Contains(t, doc, `{"problem":"more"`)
-}
-
-// largeBlobs has blobs of any hash and of one size, which count how often they are looked at.
-type largeBlobs struct {
-	size  int64
-	looks int
-	reads int
-}
-
-func (b *largeBlobs) Size(string) (int64, error) {
-	b.looks++
-	return b.size, nil
-}
-
-func (b *largeBlobs) Open(string) (storage.Object, error) {
-	b.reads++
-	return zeros{size: b.size}, nil
 }
 
 // zeros is a file of NULs, which JSON escapes.
@@ -175,18 +143,9 @@ func (z zeros) ReadAt(p []byte, _ int64) (int, error) {
 func (z zeros) Stat() (storage.Stat, error) { return storage.Stat{}, nil }
 func (z zeros) Close() error                { return nil }
 
-// sessionWith returns a session of one message with these blocks.
-func sessionWith(t *testing.T, block string, count int) *sessioncore.Snapshot {
-	files := memory.New()
-	blocks := strings.TrimSuffix(strings.Repeat(block+",", count), ",")
-	require.NoError(t, files.WriteFile("s.jsonl", []byte(`{"type":"session","version":3,"id":"s","cwd":"/"}`+"\n"+
-		`{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[`+blocks+`]}}`+"\n")))
-	store := sessioncore.NewStore(files)
-	t.Cleanup(store.Close)
-	snap, err := store.Session("s.jsonl").Acquire(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(snap.Release)
-	return snap
+// messageWith is the line of a message with as many of a block.
+func messageWith(block string, count int) string {
+	return blobLine("a", `{"role":"user","content":[`+strings.TrimSuffix(strings.Repeat(block+",", count), ",")+`]}`)
 }
 
 // TestContextIsBounded: a small session that refers to a large blob many times makes no huge context. What does not fit
@@ -210,8 +169,8 @@ func TestContextIsBounded(t *testing.T) {
 		"text":        {url, 1 << 20, 6 << 20, document.MaxInlineText / (6 << 20)}, // \u0000 for each byte
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := sessionWith(t, c.block, references)
-			blobs := &largeBlobs{size: c.size}
+			snap := snapshotOf(t, sessiontest.Header+messageWith(c.block, references))
+			blobs := &testBlobs{size: c.size}
 			leaf, err := snap.Leaf()
 			require.NoError(t, err)
 			plain, err := snap.Context(t.Context(), leaf, nil)
@@ -229,6 +188,6 @@ func TestContextIsBounded(t *testing.T) {
 			require.Contains(t, problems, fmt.Sprintf("%d references stay references", doc.Unresolved()))
 		})
 	}
-	snap := sessionWith(t, image, 100)
-	require.Empty(t, problemsOf(t, snap, &largeBlobs{size: 1_000_000}), "all have room")
+	snap := snapshotOf(t, sessiontest.Header+messageWith(image, 100))
+	require.Empty(t, problemsOf(t, snap, &testBlobs{size: 1_000_000}), "all have room")
 }
