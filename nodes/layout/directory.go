@@ -72,7 +72,7 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 	entries := make([]Entry, 0, len(sessions.All()))
 	seen := make(map[string]bool, len(sessions.All()))
 	for _, info := range sessions.All() {
-		if !seen[info.ID] && d.Listing.HasDirectory(info) {
+		if !seen[info.ID] {
 			seen[info.ID] = true
 			entries = append(entries, Entry{Name: names.FileName(info.ID)})
 		}
@@ -201,16 +201,9 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 }
 
 // infos returns the sessions by rank.
-func (d Recent) infos(sessions *listing.Sessions) (infos []*listing.Info) {
-	for _, info := range sessions.All() {
-		if len(infos) == recentCount {
-			break
-		}
-		if d.Listing.HasDirectory(info) {
-			infos = append(infos, info)
-		}
-	}
-	return infos
+func (d Recent) infos(sessions *listing.Sessions) []*listing.Info {
+	all := sessions.All()
+	return all[:min(len(all), recentCount)]
 }
 
 // recentName returns the name of the link to the session of a rank, from 0.

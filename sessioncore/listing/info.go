@@ -55,7 +55,6 @@ type infoFlags uint16
 
 const (
 	infoSlot     infoFlags = 1 << iota // a title slot sets the title, possibly to none
-	infoSearched                       // the header was found by a text search and may not be one
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
 	infoPi                             // of pi
 	infoNamed                          // of pi, and Title is certainly that of the whole file

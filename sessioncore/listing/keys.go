@@ -29,7 +29,7 @@ type resumeKey struct {
 	file *sessionFile
 }
 
-// collectKeys returns the keys of all known sessions that have a directory. Callers must hold l.mu.
+// collectKeys returns the keys of all known sessions. Callers must hold l.mu.
 func (l *Listing) collectKeys() *keys {
 	if l.keys != nil {
 		return l.keys
@@ -37,7 +37,7 @@ func (l *Listing) collectKeys() *keys {
 	k := &keys{cutIDs: map[string]string{}, children: map[string][]*sessionFile{}}
 	for _, d := range l.dirs {
 		for _, f := range d.files {
-			if f.info != nil && l.HasDirectory(f.info) {
+			if f.info != nil {
 				k.add(f)
 			}
 		}
@@ -155,7 +155,7 @@ func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Inf
 		if err := l.refreshFiles(ctx, files); err != nil {
 			return nil, err
 		}
-		if newest := l.newestOf(files, fits); newest != nil {
+		if newest := newestOf(files, fits); newest != nil {
 			return newest, nil
 		}
 	}
@@ -164,17 +164,17 @@ func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Inf
 			return nil, err
 		}
 		files, _, fits = find()
-		if newest := l.newestOf(files, fits); newest != nil {
+		if newest := newestOf(files, fits); newest != nil {
 			return newest, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
 }
 
-func (l *Listing) newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
+func newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
 	var newest *Info
 	for _, f := range files {
-		if f.info != nil && (newest == nil || f.info.compare(newest) < 0) && fits(f.info) && l.HasDirectory(f.info) {
+		if f.info != nil && (newest == nil || f.info.compare(newest) < 0) && fits(f.info) {
 			newest = f.info
 		}
 	}

@@ -64,30 +64,6 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeSessionsOnly: a file that the client lists but cannot load has no directory and is skipped.
-func TestResumeSessionsOnly(t *testing.T) {
-	l := listOf(t,
-		[2]string{"p/a.jsonl", headerLine("abc", "/w")},
-		[2]string{"p/b.jsonl", `{"type":"session","id":"abcd","cwd":"/w" and torn`},
-		[2]string{"p/c.jsonl", `{"type":"session","id":"long","cwd":"/w","pad":"` + strings.Repeat("x", 2*prefixSize) + `"}`},
-	)
-	for key, want := range map[string]string{"abc": "abc", "ab": "abc", "abcd": "", "lo": "long", "long": "long"} {
-		info, err := l.Resume(context.Background(), key, false)
-		if want == "" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound)
-			continue
-		}
-		require.NoError(t, err)
-		require.Equal(t, want, info.ID)
-	}
-	e, err := l.CwdFind(context.Background(), "/w", "latest", false)
-	require.NoError(t, err)
-	require.Equal(t, "long", e.Session.ID)
-	_, err = l.CwdFind(context.Background(), "/w", "b", false)
-	require.ErrorIs(t, err, sessioncore.ErrNotFound)
-	require.Equal(t, "long abcd abc", ids(t, l), "index.jsonl has what the client lists")
-}
-
 // TestParents: parentSession is a path, of this store or of the one it was copied from, or an id.
 func TestParents(t *testing.T) {
 	child := func(id, parent string) string {

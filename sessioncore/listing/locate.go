@@ -48,16 +48,6 @@ func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Sessio
 	return s, err
 }
 
-// HasDirectory reports whether a listed session has a directory in the mount. It has none if the file is not a
-// session to us: where the client finds the header by a text search, it lists files that it could not load.
-func (l *Listing) HasDirectory(i *Info) bool {
-	if i.flags&infoSearched == 0 {
-		return true
-	}
-	_, err := l.session(context.Background(), i.Name)
-	return err == nil
-}
-
 // sessionNamed returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
 // ErrNotFound if there is none.
 func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessioncore.Session, error) {
@@ -113,7 +103,7 @@ func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error
 	for _, k := range l.collectKeys().startingWith(strings.ToLower(base)) {
 		files = append(files, k.file)
 	}
-	found := l.newestOf(files, func(i *Info) bool { return i.BaseName() == base })
+	found := newestOf(files, func(i *Info) bool { return i.BaseName() == base })
 	if found == nil {
 		return "", fmt.Errorf("%w: no session has the file name %.100q", sessioncore.ErrNotFound, base)
 	}

@@ -40,81 +40,50 @@ func parseInfo(prefix []byte) *Info {
 // infoParser parses one prefix.
 type infoParser struct {
 	Info
-	content []byte
+	content []byte // the prefix, as UTF-8
 	values  []rawjson.Value
 	summary string // replaces the title if the header has none
 }
 
-// header finds the header: the first value, or the one after a title slot. If that is not a header, it searches the
-// text of its line, which may be longer than the prefix.
+// header reads the header: the first value, or the one after a title slot. It returns false if that is none. One that is longer
+// than the prefix is none either: clients write none.
 func (p *infoParser) header() bool {
-	values, text := p.values, p.content
+	values := p.values
 	if p.hasSlot() {
 		p.flags |= infoSlot // whose title overrides the header's; a blank one means that there is none
 		if title, _ := values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
 			p.Title = title
 		}
-		_, text, _ = bytes.Cut(text, []byte("\n"))
-		values, text = values[1:], text[rawjson.SkipSpace(text, 0):]
+		values = values[1:]
 	}
-	if len(values) > 0 && p.parseHeader(values[0]) {
-		return true
+	if len(values) == 0 {
+		return false
 	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	return p.searchHeader(line)
+	header := values[0]
+	d := sessioncore.DialectOf(header)
+	if d == nil {
+		return false
+	}
+	if d == sessioncore.Operator {
+		p.flags |= infoOperator
+	}
+	at := header.Member("timestamp")
+	if ms, _, ok := d.Time(at); ok && (at.IsString() || d == sessioncore.Operator) {
+		p.created = ms
+	}
+	p.ID, _ = header.Member("id").Text()
+	p.CWD, _ = header.Member("cwd").Text()
+	p.Parent, _ = header.Member(d.ParentSessionKey).Text()
+	if p.flags&(infoSlot|infoOperator) == 0 {
+		p.Title, _ = header.Member("title").Text()
+	}
+	return true
 }
 
 // hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a slot too, but
 // no client loads them.
 func (p *infoParser) hasSlot() bool {
 	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.HasPrefix(p.content, p.values[0])
-}
-
-// parseHeader parses v and reports whether it is a header.
-func (p *infoParser) parseHeader(v rawjson.Value) bool {
-	d := sessioncore.DialectOf(v)
-	if d == nil {
-		return false
-	}
-	timestamp := v.Member("timestamp")
-	if !timestamp.IsString() && d != sessioncore.Operator {
-		timestamp = nil
-	}
-	p.fields(d, timestamp, func(key string) (string, bool) { return v.Member(key).Text() })
-	return true
-}
-
-// searchHeader searches the text of a line that could not be parsed, and reports whether it looks like a header.
-func (p *infoParser) searchHeader(line []byte) bool {
-	p.flags |= infoSearched
-	text := func(key string) (string, bool) { return textString(line, key, 0) }
-	typ, _ := text("type")
-	d := sessioncore.DialectOfType(typ)
-	if d == nil {
-		return false
-	}
-	var timestamp rawjson.Value
-	if at, ok := text("timestamp"); ok {
-		timestamp = rawjson.AppendQuoted(nil, at)
-	}
-	p.fields(d, timestamp, text)
-	return p.ID != ""
-}
-
-// fields sets what a header has.
-func (p *infoParser) fields(d *sessioncore.Dialect, timestamp rawjson.Value, text func(key string) (string, bool)) {
-	if d == sessioncore.Operator {
-		p.flags |= infoOperator
-	}
-	if ms, _, ok := d.Time(timestamp); ok {
-		p.created = ms
-	}
-	p.ID, _ = text("id")
-	p.CWD, _ = text("cwd")
-	p.Parent, _ = text(d.ParentSessionKey)
-	if p.flags&(infoSlot|infoOperator) == 0 {
-		p.Title, _ = text("title")
-	}
 }
 
 // entries parses all values; the header and the title slot are none of these entries.
@@ -231,24 +200,9 @@ func textString(text []byte, name string, from int) (string, bool) {
 	return unescapeFragment(raw), true
 }
 
-// countMessageMarkers counts what looks like the type member of a message, at any depth.
+// countMessageMarkers counts what looks like the type member of a message, at any depth, as clients and the operator write it.
 func countMessageMarkers(text []byte) int {
-	count := 0
-	for at := 0; ; {
-		at = indexFrom(text, `"type"`, at)
-		if at < 0 {
-			return count
-		}
-		colon := indexFrom(text, ":", at+len(`"type"`))
-		if colon < 0 {
-			return count
-		}
-		raw, ok := textProperty(text, "type", at)
-		if ok && (string(raw) == "message" || bytes.IndexByte(raw, '\\') >= 0 && unescapeFragment(raw) == "message") {
-			count++
-		}
-		at = colon + 1
-	}
+	return bytes.Count(text, []byte(`"type":"message"`)) + bytes.Count(text, []byte(`"type": "message"`))
 }
 
 // firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,

@@ -35,9 +35,6 @@ type sessionFile struct {
 	info   *Info // nil if the client does not list it
 }
 
-// unsettled reports whether a file may become a session, or another one, by growing.
-func (f *sessionFile) unsettled() bool { return f.info == nil || f.info.flags&infoSearched != 0 }
-
 // differs reports whether a file that now has this token has to be read.
 func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
 
@@ -54,7 +51,7 @@ func (l *Listing) lock(ctx context.Context, known bool) error {
 }
 
 // refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
-// the unsettled files.
+// the files that may become sessions by growing.
 func (l *Listing) refresh(ctx context.Context, all bool) error {
 	root := l.dirs[""]
 	if root == nil {
@@ -166,8 +163,8 @@ type dirChanges struct {
 	stale []*sessionFile // which have to be read
 }
 
-// scan looks at a directory: at the names if they changed, otherwise at every file if all is set, else at those that are
-// unsettled. It modifies d, and nothing if it fails.
+// scan looks at a directory: at the names if they changed, otherwise at every file if all is set, else at those that are no
+// sessions yet. It modifies d, and nothing if it fails.
 func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
@@ -190,7 +187,7 @@ func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 	var which []*sessionFile
 	var names []string
 	for _, f := range d.files {
-		if all || f.unsettled() {
+		if all || f.info == nil {
 			which, names = append(which, f), append(names, path.Base(f.name))
 		}
 	}
@@ -316,7 +313,7 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
-	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || old.Parent != r.info.Parent || (old.flags|r.info.flags)&infoSearched != 0:
+	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || old.Parent != r.info.Parent:
 		l.keys = nil
 	}
 	f.info = r.info

@@ -57,7 +57,7 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	c := change{
-		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.append,
+		path: before.path, version: before.version, sql: s.sql.append,
 		args: []any{nowMs(), string(data), before.size}, at: before.size, data: data,
 	}
 	after, asked, err := s.write(name, c)
@@ -79,7 +79,7 @@ func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) 
 		return storage.Stat{}, err
 	}
 	after, asked, err := s.write(name, change{
-		path: before.path, version: s.versionOf(name, before.version), sql: s.sql.setTitle,
+		path: before.path, version: before.version, sql: s.sql.setTitle,
 		args: []any{nowMs(), string(o.Tail), t.text, t.source, t.updated}, at: before.size, data: o.Tail,
 		title: &t,
 	})
@@ -157,11 +157,11 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 		return storage.Stat{}, err
 	}
 	c := change{
-		path: s.pathOf(name), version: s.versionOf(name, before.version), sql: s.sql.update,
+		path: s.pathOf(name), version: before.version, sql: s.sql.update,
 		args: append([]any{modified(o)}, more...), data: content.Bytes(),
 	}
 	if before.version == "" {
-		c.sql, c.version = s.sql.insert, ""
+		c.sql = s.sql.insert
 	}
 	after, asked, err := s.write(name, c)
 	if errors.Is(err, storage.ErrStale) && before.version == "" {
@@ -208,16 +208,6 @@ func (s *Storage) mayHold(dir string) error {
 	return nil
 }
 
-// versionOf returns the state that a write replaces: that in which the row was locked.
-func (s *Storage) versionOf(name, known string) string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if l := s.held[name]; l != nil {
-		return l.version
-	}
-	return known
-}
-
 // modified is the time of the last change that a row gets.
 func modified(o storage.Replacement) int64 {
 	if o.Modified.IsZero() {
@@ -251,6 +241,9 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 	asked = s.now()
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
+	if l != nil && c.version != "" {
+		c.version = l.version // in which the row was locked
+	}
 	if l != nil && !l.broken && !l.conn.Conn().IsClosed() {
 		after, err = c.run(ctx, l.conn.Conn())
 	} else {
