@@ -44,12 +44,9 @@ func (s *Session) probe(ctx context.Context) (st storage.Stat, p probed, err err
 	if known := s.probed.Load(); known != nil {
 		p = *known
 	}
-	if p.token != st.Token {
-		// Growth does not change the first value. If there was none, growth may add it.
-		if !p.isSession || !p.token.SameObject(st.Token) || st.Size <= p.token.Size {
-			if p, err = storage.Await(ctx, func() (probed, error) { return s.readProbe(ctx) }, func(probed) {}); err != nil {
-				return storage.Stat{}, p, err
-			}
+	if p.token != st.Token { // also where it only grew, as an editor may have written it anew in place
+		if p, err = storage.Await(ctx, func() (probed, error) { return s.readProbe(ctx) }, func(probed) {}); err != nil {
+			return storage.Stat{}, p, err
 		}
 		p.token = st.Token
 		s.probed.Store(&p)
