@@ -104,10 +104,3 @@ func TestHelperKnownFromName(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, c.Helper, "the exit status depends on it")
 }
-
-// The help is for terminals of 80 columns.
-func TestUsageWidth(t *testing.T) {
-	for line := range strings.Lines(Summary() + Usage()) {
-		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
-	}
-}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,43 +36,26 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	if os.Geteuid() == 0 && os.Getenv(namespaceEnv) == "" {
-		if code, err := runInNamespace(); err == nil {
-			os.Exit(code)
-		} else {
-			fmt.Fprintln(os.Stderr, "no mount namespace for the tests, so they run without:", err)
-		}
+		fmt.Fprintln(os.Stderr, "no mount namespace for the tests, so they run without:", enterNamespace())
 	}
 	os.Exit(runTests(m))
 }
 
-// runInNamespace runs this test program once more in a new mount namespace.
-func runInNamespace() (int, error) {
+// enterNamespace goes on as this test program in a new mount namespace. It returns only if there can be none.
+func enterNamespace() error {
+	unshare, err := exec.LookPath("unshare")
+	if err == nil {
+		err = exec.Command(unshare, "--mount", "true").Run()
+	}
+	if err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	cmd := exec.Command(self, os.Args[1:]...)
-	cmd.Env = append(os.Environ(), namespaceEnv+"=1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-	// go test interrupts its child alone when it runs out of time; the copy is to end as well.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGQUIT)
-	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	go func() {
-		for s := range signals {
-			_ = cmd.Process.Signal(s)
-		}
-	}()
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return max(exit.ExitCode(), 1), nil
-	}
-	return 0, err
+	args := append([]string{unshare, "--mount", "--propagation", "private", self}, os.Args[1:]...)
+	return syscall.Exec(unshare, args, append(os.Environ(), namespaceEnv+"=1"))
 }
 
 func runTests(m *testing.M) int {
@@ -121,12 +103,9 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// prepareNamespace cuts the namespace off and puts a device for everyone over /dev/fuse. That /dev/fuse
-// cannot be made here is no error: the tests that need it say so.
+// prepareNamespace puts a device for everyone over /dev/fuse. That /dev/fuse cannot be made here is no error: the tests that
+// need it say so.
 func prepareNamespace() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
 	// Where it cannot be mounted, or is already, the tests that need it say so or find it.
 	_ = unix.Mount("fusectl", connections, "fusectl", 0, "")
 	var st unix.Stat_t

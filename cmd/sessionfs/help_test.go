@@ -3,33 +3,13 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/mountopts"
 )
-
-func TestExitStatus(t *testing.T) {
-	command, helper := mountopts.Command{}, mountopts.Command{Helper: true}
-	for _, c := range []struct {
-		err           error
-		plain, mount8 int
-	}{
-		{nil, exitOK, exitOK},
-		{errors.New("x"), exitFailure, helperMount},
-		{refuse(exitUsage, "x"), exitUsage, helperUsage},
-		{refuse(exitSource, "x"), exitSource, helperMount},
-		{errors.Join(refuse(exitFuse, "x")), exitFuse, helperMount},
-	} {
-		require.Equal(t, c.plain, exitStatus(c.err, command))
-		require.Equal(t, c.mount8, exitStatus(c.err, helper))
-	}
-}
 
 // The help fits a screen of 24 lines with the prompt below it, and names every command.
 func TestHelp(t *testing.T) {
