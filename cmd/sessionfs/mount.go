@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -132,4 +135,80 @@ func sayReady(ready *os.File) error {
 	}
 	_, _ = ready.Write([]byte{readyByte})
 	return nil
+}
+
+const (
+	fuseDevice = "/dev/fuse"
+	fuseConf   = "/etc/fuse.conf"
+)
+
+// diagnose returns why a mount failed. It is called after the failure, so that nothing is refused that would
+// have worked (a fusermount3 that asks a helper outside of a container, for example).
+func diagnose(err error, o mountopts.Options) error {
+	if errors.Is(err, fs.ErrSource) {
+		return refuse(exitSource, "%s", err)
+	}
+	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
+	if reason := fuseProblem(o); reason != "" {
+		return refuse(exitFuse, "%s\n%s", what, reason)
+	}
+	return refuse(exitMount, "%s", what)
+}
+
+// fuseProblem returns what is missing for mounting, or "".
+func fuseProblem(o mountopts.Options) string {
+	if reason := deviceProblem(); reason != "" {
+		return reason
+	}
+	root := os.Geteuid() == 0
+	if root && !mayMount() {
+		return "This is root without the right to mount, as usual in a container: allow it CAP_SYS_ADMIN and " +
+			fuseDevice + " (docker run --cap-add SYS_ADMIN --device " + fuseDevice + ")."
+	}
+	if root || mayMount() {
+		return ""
+	}
+	bin, err := fusermount()
+	if err != nil {
+		return "Users other than root need fusermount3: install the package fuse3 (apt install fuse3, dnf install fuse3)."
+	}
+	if nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && nnp == 1 {
+		return "This process may not gain privileges (no_new_privs: a sandbox, a container, NoNewPrivileges= in systemd), so " +
+			bin + " cannot mount for it."
+	}
+	if info, err := os.Stat(bin); err == nil && info.Mode()&iofs.ModeSetuid == 0 {
+		return bin + " is not set-uid root, so users other than root may not be able to mount: reinstall the package fuse3."
+	}
+	if o.AllowRoot {
+		return "-o allow_root needs the line 'user_allow_other' in " + fuseConf + ", which root must write there; or leave allow_root out."
+	}
+	return ""
+}
+
+// deviceProblem returns what is wrong with /dev/fuse, or "". fusermount3 opens it as the user.
+func deviceProblem() string {
+	f, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
+	switch {
+	case err == nil:
+		f.Close()
+		return ""
+	case errors.Is(err, iofs.ErrNotExist):
+		return fuseDevice + " does not exist: load the kernel module (modprobe fuse) and install the package fuse3; " +
+			"a container needs to be given the device (docker run --device " + fuseDevice + ")."
+	case errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV):
+		return fuseDevice + " is there but the kernel has no FUSE: load the module (modprobe fuse)."
+	case errors.Is(err, iofs.ErrPermission):
+		return fuseDevice + " may not be opened (" + err.Error() + "): its mode should be 0666, and a container needs to be allowed the device."
+	}
+	return fuseDevice + " cannot be opened: " + err.Error() + "."
+}
+
+// mayMount reports whether this process has CAP_SYS_ADMIN.
+func mayMount() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // version 3 of the call writes two
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }

@@ -53,8 +53,6 @@ func checkMountpoint(o mountopts.Options) (string, error) {
 	}
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, iofs.ErrNotExist):
-		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", path, path)
 	case err != nil:
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s cannot be used: %s", path, err)
 	case !info.IsDir():
