@@ -74,8 +74,9 @@ type step struct {
 
 // TestControlHandle: how lines are cut from writes, and what the writer is told.
 func TestControlHandle(t *testing.T) {
-	notUnderRace(t)
 	const all, none = -1, 0
+	defer func(n int) { maxControlLine = n }(maxControlLine)
+	maxControlLine = 1 << 16
 	long := strings.Repeat("x", maxControlLine)
 	for name, c := range map[string]struct {
 		empty bool
@@ -190,26 +191,15 @@ func TestControlRelease(t *testing.T) {
 	require.Equal(t, []string{"a"}, f.applied)
 }
 
-// TestControlWriters cuts many texts into writes (FuzzControlWrites).
-func TestControlWriters(t *testing.T) {
+// FuzzControlWrites cuts many texts into writes.
+func FuzzControlWrites(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(3, 1))
-	for range 5_000 {
+	for range 2_000 {
 		var lines []string
 		for range rnd.IntN(8) {
-			lines = append(lines, []string{"", "a", "{json}", "bad", strings.Repeat("l", rnd.IntN(20)+1)}[rnd.IntN(5)])
+			lines = append(lines, []string{"", "a", "{json}", "{half", "bad", "\x00\r", strings.Repeat("l", rnd.IntN(20)+1)}[rnd.IntN(7)])
 		}
-		text := strings.Join(lines, "\n")
-		if rnd.IntN(2) == 0 {
-			text += "\n"
-		}
-		writeInParts(t, text, rnd.Uint64())
-	}
-}
-
-// FuzzControlWrites does it with any text.
-func FuzzControlWrites(f *testing.F) {
-	for _, text := range []string{"a\nb", "{json}\n\n\nbad\nc", "\x00\n\r\n", "bad", "\n", "{half"} {
-		f.Add(text, uint64(1))
+		f.Add(strings.Join(lines, "\n")+strings.Repeat("\n", rnd.IntN(2)), rnd.Uint64())
 	}
 	f.Fuzz(writeInParts)
 }
@@ -255,14 +245,6 @@ func writeInParts(t *testing.T, text string, seed uint64) {
 		require.True(t, errors.Is(failed, syscall.EINVAL))
 	}
 	require.Equal(t, want, file.applied, "%q", text)
-}
-
-// notUnderRace skips a test that has one goroutine and takes long with the race detector. scripts/test runs it without.
-func notUnderRace(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("it has one goroutine, and takes long with the race detector")
-	}
 }
 
 // TestLinesAreCounted: the number of a refused line is that in all that was written to the open file, and last-error is

@@ -19,7 +19,7 @@ import (
 )
 
 // maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
-const maxControlLine = writer.MaxLine
+var maxControlLine = writer.MaxLine // tests have a shorter one
 
 // uninterrupted returns the context for a write: what was begun is finished, so that no line takes effect twice because a
 // program was told that it did not. It waits for a lock only for a limited time.
