@@ -143,14 +143,17 @@ func statOf(st *unix.Stat_t) storage.Stat {
 	}
 }
 
-// Open implements storage.Files.
+// Open implements storage.Files. One call walks the whole path.
 func (s *Storage) Open(name string) (storage.Object, error) {
-	p, err := s.openParent(name)
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
+	}
+	root, _, err := s.hold("")
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
-	fd, _, err := p.open(unix.O_RDONLY)
+	defer root.release()
+	fd, _, err := nameAt{storage: s, dir: root, base: name, name: name}.open(unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -166,12 +166,11 @@ func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
 	}
 	known := s.held.find(name)
 	if known != nil {
-		defer func(d *heldDir) { d.release() }(known)
 		if st, err := statAt(from, path); err == nil && st.SameObject(known.id) {
-			known.refs.Add(1)
 			return known, st, nil
 		}
 		s.held.drop(name, known, false)
+		known.release()
 	}
 	fd, err := s.openat(from, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
