@@ -77,16 +77,6 @@ func TestGateOfAClient(t *testing.T) {
 	free(t, s)
 }
 
-// TestGateBelow: the outer lock is that of the whole path.
-func TestGateBelow(t *testing.T) {
-	s := openTemp(t)
-	require.NoError(t, s.MkdirAll("p/q"))
-	unlock := storagetest.Lock(t, s, "p/q/x.jsonl")
-	_, err := filelock.TryAcquire(gateOf(pathOf(s, "p/q")))
-	require.ErrorIs(t, err, filelock.ErrHeld)
-	require.NoError(t, unlock())
-}
-
 // TestGateAndLockFileShareTheWait: waiting for both takes no longer than waiting for one. The clock is synctest's.
 func TestGateAndLockFileShareTheWait(t *testing.T) {
 	s := openTemp(t)

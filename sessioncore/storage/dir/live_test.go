@@ -66,25 +66,17 @@ func TestWriters(t *testing.T) {
 
 	_, end := childtest.Start(t, "hold", path)
 	assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
-	_, err = s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("another\n")})
+	st, err := s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("another\n")})
 	require.NoError(t, err)
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
-	end()
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
-}
-
-// TestWritersDoesNotSeeOurWriting: after each of our own writes no process has the file open.
-func TestWritersDoesNotSeeOurWriting(t *testing.T) {
-	s := newUsersStorage(t)
-	st, err := s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
-	require.NoError(t, err)
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"), "nobody has it open after our own writes")
 	_, err = s.Replace("y.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("two\n")})
 	require.NoError(t, err)
 	_, err = s.Append("y.jsonl", []byte("three\n"))
 	require.NoError(t, err)
 	require.NoError(t, s.Sync("y.jsonl"))
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+	end()
+	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
 }
 
 // TestWritersByOthers: the owner of a file may take a lease; for other users the state is unknown.

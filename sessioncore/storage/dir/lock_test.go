@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
+	"sessionfs/sessioncore/internal/filelock"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -34,20 +35,22 @@ func deadPid(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-func TestLockFileIsTheClients(t *testing.T) {
+// TestLockIsTheClients: the lock file has the client's name and content, and the outer lock is that of its path.
+func TestLockIsTheClients(t *testing.T) {
 	s := openTemp(t)
-	unlock := storagetest.Lock(t, s, "x.jsonl")
-	m := regexp.MustCompile(`^([0-9]+):([0-9]+)\n$`).FindStringSubmatch(readDisk(t, s, ".x.jsonl.lock"))
+	require.NoError(t, s.MkdirAll("p/q"))
+	unlock := storagetest.Lock(t, s, "p/q/x.jsonl")
+	m := regexp.MustCompile(`^([0-9]+):([0-9]+)\n$`).FindStringSubmatch(readDisk(t, s, "p/q/.x.jsonl.lock"))
 	require.NotNil(t, m)
 	assert.Equal(t, strconv.Itoa(os.Getpid()), m[1])
 	ms, err := strconv.ParseInt(m[2], 10, 64)
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now(), time.UnixMilli(ms), storagetest.Generous)
-	st := storagetest.Stat(t, s, ".x.jsonl.lock")
-	assert.Equal(t, uint32(0o600), st.Mode)
+	assert.Equal(t, uint32(0o600), storagetest.Stat(t, s, "p/q/.x.jsonl.lock").Mode)
+	_, err = filelock.TryAcquire(gateOf(pathOf(s, "p/q")))
+	require.ErrorIs(t, err, filelock.ErrHeld)
 	require.NoError(t, unlock())
-	_, err = os.Lstat(pathOf(s, ".x.jsonl.lock"))
-	assert.ErrorIs(t, err, os.ErrNotExist)
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 func TestLockContent(t *testing.T) {
@@ -272,22 +275,6 @@ func TestUnlockLeavesAnothersLock(t *testing.T) {
 	writeDisk(t, s, ".x.jsonl.lock", "1:1\n")
 	assert.ErrorIs(t, unlock(), storage.ErrStale, "and taken")
 	assert.Equal(t, "1:1\n", readDisk(t, s, ".x.jsonl.lock"))
-}
-
-// TestTwoStorages: two storages of one directory in one process exclude each other.
-func TestTwoStorages(t *testing.T) {
-	s := openTemp(t)
-	require.NoError(t, os.Mkdir(pathOf(s, "d"), 0o700))
-	deeper, err := Open(pathOf(s, "d"))
-	require.NoError(t, err)
-	defer deeper.Close()
-	unlock := storagetest.Lock(t, s, "d/x.jsonl")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, err = deeper.Lock(ctx, "x.jsonl")
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, unlock())
-	require.NoError(t, storagetest.Lock(t, deeper, "x.jsonl")())
 }
 
 func TestGateKeepsTheOrder(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 type Storage struct {
 	locks storage.FIFOMutexes[string]
 
-	mu      sync.RWMutex // guards the fields below and those of every node
+	mu      sync.Mutex // guards the fields below and those of every node
 	nodes   map[string]*node
 	changes int64 // so far; a node has the number of its first one as Inode, and that of its last one as Changed
 }
@@ -51,36 +51,21 @@ func (m *Storage) touch(n *node) *node {
 	return n
 }
 
-// find returns what a name stands for. Callers must hold m.mu.
-func (m *Storage) find(name string) (*node, error) {
-	if n := m.nodes[name]; n != nil {
-		return n, nil
+// get returns what a name stands for, which must be of a kind; KindOther stands for any. Callers must hold m.mu.
+func (m *Storage) get(name string, kind storage.Kind) (*node, error) {
+	if name != "" || kind == storage.KindFile {
+		if err := storage.CheckName(name); err != nil {
+			return nil, err
+		}
 	}
-	if err := storage.CheckName(name); err != nil {
-		return nil, err
+	n := m.nodes[name]
+	switch {
+	case n == nil, kind == storage.KindDir && n.Kind != kind:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	case kind == storage.KindFile && n.Kind != kind:
+		return nil, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
 	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}
-
-// file is find for a name that must be a file. Callers must hold m.mu.
-func (m *Storage) file(name string) (*node, error) {
-	if err := storage.CheckName(name); err != nil { // "" cannot name a file
-		return nil, err
-	}
-	n, err := m.find(name)
-	if err == nil && n.Kind != storage.KindFile {
-		err = fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
-	}
-	return n, err
-}
-
-// dir is find for a name that must be a directory. Callers must hold m.mu.
-func (m *Storage) dir(name string) error {
-	n, err := m.find(name)
-	if err == nil && n.Kind != storage.KindDir {
-		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return err
+	return n, nil
 }
 
 // put makes a name stand for a new node, and makes missing directories. Callers must hold m.mu.
@@ -91,7 +76,7 @@ func (m *Storage) put(name string, n *node) (*node, error) {
 			return nil, err
 		}
 	}
-	if m.dir(above) != nil {
+	if m.nodes[above].Kind != storage.KindDir {
 		return nil, fmt.Errorf("%w: %s", unix.ENOTDIR, above)
 	}
 	m.touch(m.nodes[above])
@@ -104,9 +89,9 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	if only != nil {
 		return storage.ListOnly(m, dir, only, f)
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if err := m.dir(dir); err != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.get(dir, storage.KindDir); err != nil {
 		return err
 	}
 	for name, n := range m.nodes {
@@ -125,9 +110,9 @@ func (m *Storage) ReadAhead([]string) {}
 
 // Stat implements storage.Files.
 func (m *Storage) Stat(name string) (storage.Stat, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	n, err := m.find(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(name, storage.KindOther)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -136,9 +121,9 @@ func (m *Storage) Stat(name string) (storage.Stat, error) {
 
 // Open implements storage.Files.
 func (m *Storage) Open(name string) (storage.Object, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	n, err := m.file(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.get(name, storage.KindFile)
 	if err != nil {
 		return nil, err
 	}
@@ -152,15 +137,15 @@ type object struct {
 }
 
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
-	o.storage.mu.RLock()
+	o.storage.mu.Lock()
 	data := o.data
-	o.storage.mu.RUnlock()
+	o.storage.mu.Unlock()
 	return bytes.NewReader(data).ReadAt(p, off)
 }
 
 func (o *object) Stat() (storage.Stat, error) {
-	o.storage.mu.RLock()
-	defer o.storage.mu.RUnlock()
+	o.storage.mu.Lock()
+	defer o.storage.mu.Unlock()
 	return o.node.Stat, nil
 }
 
@@ -168,20 +153,20 @@ func (o *object) Close() error { return nil }
 
 // Sync implements storage.Journal. It only checks that the file exists.
 func (m *Storage) Sync(name string) error {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	_, err := m.file(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.get(name, storage.KindFile)
 	return err
 }
 
 // Lock implements storage.Journal.
 func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
-	m.mu.RLock()
+	m.mu.Lock()
 	err := storage.CheckName(name)
 	if err == nil {
-		err = m.dir(storage.Dir(name))
+		_, err = m.get(storage.Dir(name), storage.KindDir)
 	}
-	m.mu.RUnlock()
+	m.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +183,7 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, err := m.file(name)
+	n, err := m.get(name, storage.KindFile)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -214,9 +199,9 @@ func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	if r.Write == nil {
 		return m.overwrite(name, r)
 	}
-	m.mu.RLock()
+	m.mu.Lock()
 	err := m.expect(name, r.Expect)
-	m.mu.RUnlock()
+	m.mu.Unlock()
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -249,7 +234,7 @@ func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 func (m *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, err := m.file(name)
+	n, err := m.get(name, storage.KindFile)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -295,7 +280,7 @@ func (m *Storage) WriteFile(name string, data []byte) error {
 func (m *Storage) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := m.find(name); err != nil {
+	if _, err := m.get(name, storage.KindOther); err != nil {
 		return err
 	}
 	maps.DeleteFunc(m.nodes, func(other string, _ *node) bool { return strings.HasPrefix(other+"/", name+"/") })
@@ -307,7 +292,7 @@ func (m *Storage) Remove(name string) error {
 func (m *Storage) Chtimes(name string, modified time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, err := m.find(name)
+	n, err := m.get(name, storage.KindOther)
 	if err == nil {
 		m.touch(n).Modified = modified.UnixNano()
 	}
