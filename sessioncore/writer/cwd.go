@@ -229,9 +229,6 @@ func (c *change) makePlace(disk mover, to string) error {
 // from 18 on.
 const previousFilesKey = "previousSessionFiles"
 
-// previousFilesRules are the rules for that member.
-var previousFilesRules = []fieldRule{{key: previousFilesKey, kinds: rawjson.Array, elements: rawjson.String}}
-
 // cwdMembers returns the members of the header that change when the session gets a working directory and its file the
 // name to.
 func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []objectMember) {
@@ -257,7 +254,7 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []o
 // addPrevious adds a path to the previous ones, unless it is among them.
 func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 	var files []string
-	if check(header, "", previousFilesRules) == nil {
+	if shapes["previousFiles"].check(header) == nil {
 		files = texts(header.Member(previousFilesKey))
 	}
 	return objectMember{previousFilesKey, quotedList(append(files, file))}, !slices.Contains(files, file)
@@ -266,7 +263,7 @@ func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 // withoutDirectory removes the working directory from the further ones, and these if none is left: the client does so
 // at each move.
 func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
-	if check(header, "", directoriesRules) != nil {
+	if shapes["directories"].check(header) != nil {
 		return objectMember{}, false // there are none, or the client cannot open the session
 	}
 	all := texts(header.Member(directoriesKey))

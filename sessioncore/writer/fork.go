@@ -72,7 +72,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 	}
 	if snap.Dialect() == sessioncore.OMP {
 		file.title, file.titleSource = titleOf(header, slot)
-		if check(header, "", directoriesRules) == nil {
+		if shapes["directories"].check(header) == nil {
 			file.directories = sessioncore.OneLine(header.Member(directoriesKey))
 		}
 	}
@@ -81,9 +81,6 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 
 // directoriesKey is the member of omp's header with the working directories other than cwd.
 const directoriesKey = "additionalDirectories"
-
-// directoriesRules are the rules for that member: the client cannot open a session that violates them.
-var directoriesRules = []fieldRule{{key: directoriesKey, kinds: rawjson.Array, elements: rawjson.String}}
 
 // forkedLabels returns a label entry for each label in effect on the path, as a chain after its last entry.
 func (w *Writer) forkedLabels(route *forkPath) []byte {

@@ -33,8 +33,6 @@ type NewSession struct {
 	Parent string // parentSession of the header; "" for none
 }
 
-var newSessionRules = []fieldRule{needName("cwd"), mayText("title"), mayText("parentSession")}
-
 // ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title
 // and parentSession.
 func ParseNewSession(line []byte) (NewSession, error) {
@@ -43,7 +41,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 		if !rawjson.IsValidObject(text) {
 			return NewSession{}, &FieldError{Want: "a working directory or one JSON object"}
 		}
-		if err := check(text, "", newSessionRules); err != nil {
+		if err := shapes["newSession"].check(text); err != nil {
 			return NewSession{}, err
 		}
 		var n NewSession

@@ -2,119 +2,179 @@ package writer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// shape describes what an object must be: rules for its members, and further ones that depend on one member.
+// shape describes what an object must be: rules for its members, and further ones that depend on one member. Members
+// without a rule may have any value.
+//
+// It is written as a list of members. `summary` must be a string; `n:number` or `n:string|null` has another kind, `n:usage`
+// is an object of the shape usage, `n:[image]` an array of such objects, `n:[string]` of strings, and `n:any|usage` may be
+// anything, and of that shape if it is an object. Behind the name, ! forbids an empty string, - permits that it is missing,
+// ? also null, and + adds it if it is missing. `@role=message` selects a further shape by the text of role: message/user,
+// message/assistant and so on. Other texts are refused, and the error lists the known ones, but for `@role=message*`.
 type shape struct {
-	fields []fieldRule
-	by     *variants
+	members []memberRule
+	by      string // the member that selects a variant; "" for none
+	of      map[string]*shape
+	others  bool // texts without a variant are permitted
 }
 
-// variants are shapes selected by the text of a member.
-type variants struct {
-	key string
-	of  map[string]*shape
-	// others permits texts without a shape. Otherwise they are refused, and the error lists the known ones.
-	others bool
-}
-
-// fieldRule describes what a member of an object must be. Members without a rule may have any value.
-type fieldRule struct {
+// memberRule describes what a member of an object must be.
+type memberRule struct {
 	key      string
 	kinds    rawjson.Kinds
 	optional bool
 	notEmpty bool          // for a string
 	elements rawjson.Kinds // for an array; 0 for any
-	each     *shape        // for the objects in an array
+	each     *shape        // for the objects in an array; nil for any
 	object   *shape        // for an object; nil for any
 	// fill is a member as JSON that is added if it is missing, "" for none: one that clients require and that can be
 	// added without changing the meaning.
 	fill string
 }
 
-// of is a shape with these rules alone.
-func of(fields ...fieldRule) *shape { return &shape{fields: fields} }
-
-// check checks an object against rules. path is the path of the object, "" for the line.
-func check(object rawjson.Value, path string, rules []fieldRule) error {
-	_, err := of(rules...).check(object, path, nil, nil)
-	return err
-}
-
-// check checks an object against a shape, and appends the fills that it needs to fills, as edits of text, which
-// contains the object. If text is nil, nothing is filled in.
-func (s *shape) check(object rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
-	found := s.pick(object)
-	var add []byte
-	for i := range s.fields {
-		r := &s.fields[i]
-		if len(found[i]) == 0 && r.fill != "" {
-			add = rawjson.AppendListed(add, r.fill)
+// parseShapes returns the shapes of a table, by their names. A line has one or several names and, behind "=", the members. One
+// that begins with a tab goes on with the line before, and one that begins with # is a comment.
+func parseShapes(table string) map[string]*shape {
+	shapes, texts := map[string]*shape{}, map[string]string{}
+	for line := range strings.SplitSeq(strings.ReplaceAll(table, "\n\t", " "), "\n") {
+		names, text, isShape := strings.Cut(line, " =")
+		if !isShape || line[0] == '#' {
+			continue
 		}
-		var err error
-		if fills, err = r.check(path, found[i], text, fills); err != nil {
-			return fills, err
+		for name := range strings.SplitSeq(names, ",") {
+			name = strings.TrimSpace(name)
+			shapes[name], texts[name] = &shape{}, text
 		}
 	}
-	if text != nil && len(add) > 0 {
-		fills = fills.Object(object, object.OffsetIn(text), string(add), func(rawjson.Member) bool { return false })
+	for name, text := range texts {
+		*shapes[name] = parseShape(text, shapes)
 	}
-	if s.by == nil {
-		return fills, nil
-	}
-	return s.by.check(object, found[len(s.fields)], path, text, fills)
+	return shapes
 }
 
-// pick returns the members that have rules, in one pass over the object, followed by the member that selects the
-// variant, if there are variants. Of repeated members it returns the last.
-func (s *shape) pick(object rawjson.Value) []rawjson.Value {
-	found := make([]rawjson.Value, len(s.fields), len(s.fields)+1)
-	if s.by != nil {
-		found = append(found, nil)
+// parseShape returns a shape that may refer to others.
+func parseShape(text string, others map[string]*shape) (s shape) {
+	for token := range strings.FieldsSeq(text) {
+		by, isVariants := strings.CutPrefix(token, "@")
+		if !isVariants {
+			s.members = append(s.members, parseMember(token, others))
+			continue
+		}
+		key, family, _ := strings.Cut(by, "=")
+		family, s.others = strings.CutSuffix(family, "*")
+		s.by, s.of = key, map[string]*shape{}
+		for name, other := range others {
+			if variant, ok := strings.CutPrefix(name, family+"/"); ok {
+				s.of[variant] = other
+			}
+		}
 	}
+	return s
+}
+
+var namedKinds = map[string]rawjson.Kinds{
+	"string": rawjson.String, "number": rawjson.Number, "bool": rawjson.Bool, "object": rawjson.Object,
+	"array": rawjson.Array, "null": rawjson.Null, "any": ^rawjson.Kinds(0),
+}
+
+func parseMember(token string, shapes map[string]*shape) memberRule {
+	name, kinds, hasKinds := strings.Cut(token, ":")
+	if !hasKinds {
+		kinds = "string"
+	}
+	r := memberRule{key: strings.TrimRight(name, "!-?+")}
+	marks := name[len(r.key):]
+	r.notEmpty = strings.Contains(marks, "!")
+	r.optional = strings.ContainsAny(marks, "-?")
+	if strings.Contains(marks, "?") {
+		r.kinds = rawjson.Null
+	}
+	if strings.Contains(marks, "+") {
+		r.fill = fills[r.key]
+	}
+	// named returns a kind, or that of objects and their shape.
+	named := func(kind string) (rawjson.Kinds, *shape) {
+		if k, ok := namedKinds[kind]; ok {
+			return k, nil
+		}
+		if shapes[kind] == nil {
+			panic("no shape has the name " + kind)
+		}
+		return rawjson.Object, shapes[kind]
+	}
+	for kind := range strings.SplitSeq(kinds, "|") {
+		if inside, isArray := strings.CutPrefix(kind, "["); isArray {
+			r.elements, r.each = named(strings.TrimSuffix(inside, "]"))
+			r.kinds |= rawjson.Array
+			continue
+		}
+		k, object := named(kind)
+		if r.kinds |= k; object != nil {
+			r.object = object
+		}
+	}
+	return r
+}
+
+// check checks an object against a shape.
+func (s *shape) check(object rawjson.Value) error { return (&checker{}).object(s, object, "") }
+
+// checker checks what is in a text, and collects what has to be filled in.
+type checker struct {
+	text  rawjson.Value // nil to fill nothing in
+	fills rawjson.Edits
+}
+
+// object checks an object. path is its path, "" for the line.
+func (c *checker) object(s *shape, object rawjson.Value, path string) error {
+	// Of repeated members the last counts.
+	found := make([]rawjson.Value, len(s.members))
+	var which rawjson.Value
 	object.EachMember(func(m rawjson.Member) bool {
-		for i := range s.fields {
-			if m.KeyIs(s.fields[i].key) {
+		for i := range s.members {
+			if m.KeyIs(s.members[i].key) {
 				found[i] = m.Value
 			}
 		}
-		if s.by != nil && m.KeyIs(s.by.key) {
-			found[len(s.fields)] = m.Value
+		if s.by != "" && m.KeyIs(s.by) {
+			which = m.Value
 		}
 		return true
 	})
-	return found
-}
-
-// check checks an object against the shape that which, the value of its member v.key, selects.
-func (v *variants) check(object, which rawjson.Value, path string, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
-	if name, ok := which.Text(); ok {
-		if variant := v.of[name]; variant != nil {
-			return variant.check(object, path, text, fills)
+	var add []byte
+	for i := range s.members {
+		r := &s.members[i]
+		if len(found[i]) == 0 && r.fill != "" {
+			add = rawjson.AppendListed(add, r.fill)
+			continue
+		}
+		if err := c.member(r, found[i], joinPath(path, r.key)); err != nil {
+			return err
 		}
 	}
-	if v.others {
-		return fills, nil
+	if c.text != nil && len(add) > 0 {
+		c.fills = c.fills.Object(object, object.OffsetIn(c.text), string(add), func(rawjson.Member) bool { return false })
 	}
-	err := &FieldError{Field: joinPath(path, v.key), Want: v.names(), Got: "none"}
+	if s.by == "" {
+		return nil
+	}
+	if name, ok := which.Text(); ok && s.of[name] != nil {
+		return c.object(s.of[name], object, path)
+	}
+	if s.others {
+		return nil
+	}
+	err := &FieldError{Field: joinPath(path, s.by), Want: "one of " + strings.Join(slices.Sorted(maps.Keys(s.of)), ", "), Got: "none"}
 	if len(which) > 0 {
 		err.Got = shortened(which)
 	}
-	return fills, err
-}
-
-// names lists the texts that have a shape.
-func (v *variants) names() string {
-	names := make([]string, 0, len(v.of))
-	for name := range v.of {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return "one of " + strings.Join(names, ", ")
+	return err
 }
 
 func joinPath(path, key string) string {
@@ -124,29 +184,28 @@ func joinPath(path, key string) string {
 	return path + "." + key
 }
 
-func (r *fieldRule) check(path string, v, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
-	path = joinPath(path, r.key)
+// member checks the value of a member, nil if it is missing.
+func (c *checker) member(r *memberRule, v rawjson.Value, path string) error {
 	kind := v.Kind()
 	switch {
-	case kind == 0 && (r.optional || r.fill != ""):
-		return fills, nil
+	case kind == 0 && r.optional:
+		return nil
 	case kind == 0:
-		return fills, &FieldError{Field: path, Want: r.kinds.String(), Got: "none"}
+		return &FieldError{Field: path, Want: r.kinds.String(), Got: "none"}
 	case kind&r.kinds == 0:
-		return fills, &FieldError{Field: path, Want: r.kinds.String(), Got: kind.String()}
+		return &FieldError{Field: path, Want: r.kinds.String(), Got: kind.String()}
 	case r.notEmpty && string(v) == `""`:
-		return fills, &FieldError{Field: path, Want: "a string that is not empty"}
+		return &FieldError{Field: path, Want: "a string that is not empty"}
 	case kind == rawjson.Object && r.object != nil:
-		return r.object.check(v, path, text, fills)
+		return c.object(r.object, v, path)
 	case kind == rawjson.Array && r.elements != 0:
-		return r.checkElements(path, v, text, fills)
+		return c.elements(r, v, path)
 	}
-	return fills, nil
+	return nil
 }
 
-// checkElements checks the elements of an array: first the kinds of all, then each of them.
-func (r *fieldRule) checkElements(path string, array, text rawjson.Value, fills rawjson.Edits) (rawjson.Edits, error) {
-	var err error
+// elements checks the elements of an array: first the kinds of all, then each of them.
+func (c *checker) elements(r *memberRule, array rawjson.Value, path string) (err error) {
 	at := 0
 	array.EachElement(func(element rawjson.Value, _ int) bool {
 		if k := element.Kind(); k&r.elements == 0 {
@@ -156,15 +215,13 @@ func (r *fieldRule) checkElements(path string, array, text rawjson.Value, fills 
 		return err == nil
 	})
 	if err != nil || r.each == nil {
-		return fills, err
+		return err
 	}
 	at = 0
 	array.EachElement(func(element rawjson.Value, _ int) bool {
-		if element.IsObject() {
-			fills, err = r.each.check(element, fmt.Sprintf("%s[%d]", path, at), text, fills)
-		}
+		err = c.object(r.each, element, fmt.Sprintf("%s[%d]", path, at))
 		at++
 		return err == nil
 	})
-	return fills, err
+	return err
 }

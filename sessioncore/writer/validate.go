@@ -9,8 +9,7 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// This file says what an entry must look like to be appended (docs/design.md section 2, append): the types that the
-// format knows, and for each type the fields that readers rely on. messagerules.go has the rules for messages.
+// This file holds an entry that is to be appended against the rules of its dialect (rules.go).
 
 // FieldError describes the field of a line that is invalid. It wraps ErrInvalid.
 type FieldError struct {
@@ -36,77 +35,22 @@ func (e *FieldError) Error() string {
 // Unwrap returns ErrInvalid.
 func (e *FieldError) Unwrap() error { return sessioncore.ErrInvalid }
 
-// commonRules are the rules for every entry; missing members are filled in. An entry with an empty id could not be a
-// parent, since readers take an empty parentId for none (docs/format.md, Loading).
-var commonRules = []fieldRule{
-	needText("type"),
-	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
-	mayText("parentId"),
-	{key: "timestamp", kinds: rawjson.String, optional: true},
-}
-
-// entryRules are the rules for each type that can be appended: the first fifteen of the table (docs/format.md, Entry
-// types). If a type has an older and a newer form, both are valid.
-var entryRules = map[sessioncore.EntryType][]fieldRule{
-	sessioncore.TypeMessage: {needObject("message", messageRules)},
-	sessioncore.TypeThinkingLevelChange: {
-		{key: "thinkingLevel", kinds: rawjson.String | rawjson.Null},
-		mayText("configured"),
-	},
-	sessioncore.TypeModelChange: {needName("model"), mayText("role"), mayBool("resolvedModelIsFallback")},
-	sessioncore.TypeCompaction: {
-		needText("summary"), mayText("shortSummary"), needText("firstKeptEntryId"), needNumber("tokensBefore"),
-		{key: "tokensAfter", kinds: rawjson.Number, optional: true},
-		mayText("method"), mayText("providerReplayThroughEntryId"), mayText("warning"), fileDetails,
-		mayObject("preserveData", nil), mayBool("fromExtension"), mayBool("fromHook"),
-	},
-	sessioncore.TypeBranchSummary: {
-		needName("fromId"), needText("summary"), fileDetails, mayBool("fromExtension"), mayBool("fromHook"),
-	},
-	sessioncore.TypeCustom: {needText("customType")},
-	sessioncore.TypeCustomMessage: {
-		needText("customType"), contentRule, needBool("display"),
-		{key: "attribution", kinds: rawjson.String, optional: true},
-	},
-	sessioncore.TypeLabel:         {needText("targetId"), mayText("label")},
-	sessioncore.TypeTTSRInjection: {needTexts("injectedRules")},
-	sessioncore.TypeSessionInit: {
-		{key: "systemPrompt", kinds: rawjson.String | rawjson.Array, elements: rawjson.String},
-		needText("task"), needTexts("tools"), mayObject("compactionThreshold", nil),
-	},
-	sessioncore.TypeResetBoundary:     {},
-	sessioncore.TypeArchive:           {needText("targetId"), needBool("archived")},
-	sessioncore.TypeModeChange:        {needText("mode"), mayObject("data", nil)},
-	sessioncore.TypeServiceTierChange: {{key: "serviceTier", kinds: rawjson.String | rawjson.Object | rawjson.Null}},
-	sessioncore.TypeMCPToolSelection:  {needTexts("selectedToolNames")},
-}
-
-// oldModelRules are the rules for a model change that has, as in older clients, a provider and a modelId instead of a
-// model (docs/format.md, Entry types).
-var oldModelRules = []fieldRule{needName("provider"), needName("modelId")}
-
-// rulesOf returns the rules for all entries of a dialect, and for each type that can be appended.
-func rulesOf(d *sessioncore.Dialect) (common []fieldRule, entries map[sessioncore.EntryType][]fieldRule) {
-	switch d {
-	case sessioncore.Operator:
-		return operatorCommonRules, operatorEntryRules
-	case sessioncore.Pi:
-		return commonRules, piEntryRules
-	}
-	return commonRules, entryRules
-}
+// families are the names of the rules of each dialect.
+var families = map[*sessioncore.Dialect]string{sessioncore.OMP: "omp", sessioncore.Pi: "pi", sessioncore.Operator: "operator"}
 
 // checkEntry checks an entry against the rules for its type. It returns the type and the members to be filled in, as
 // edits of line.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
-	common, entries := rulesOf(d)
-	if err := check(line, "", common); err != nil {
+	common := shapes[families[d]]
+	if err := common.check(line); err != nil {
 		return sessioncore.TypeUnknown, nil, err
 	}
-	kind := d.TypeOf(line.Member("type"))
-	rules, ok := entries[kind]
-	if !ok {
-		return kind, nil, unknownType(d, kind, line.Member("type"))
+	typ := line.Member("type")
+	kind := d.TypeOf(typ)
+	name, _ := typ.Text()
+	rules := shapes[families[d]+"/"+name]
+	if rules == nil {
+		return kind, nil, unknownType(d, kind, typ)
 	}
 	if err := checkSpelling(d, line, common, rules); err != nil {
 		return kind, nil, err
@@ -117,14 +61,45 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 		}
 	}
 	if d == sessioncore.OMP && kind == sessioncore.TypeModelChange && line.Member("model") == nil && line.Member("provider") != nil {
-		rules = oldModelRules
+		rules = shapes["oldModel"]
 	}
-	var variant *variants
-	if d == sessioncore.OMP && kind == sessioncore.TypeCustomMessage {
-		variant = customDetails
+	c := &checker{text: line}
+	err := c.object(rules, line, "")
+	return kind, c.fills, err
+}
+
+// unknownType returns the error for an entry of a type that cannot be appended to a session of dialect d.
+func unknownType(d *sessioncore.Dialect, kind sessioncore.EntryType, typ rawjson.Value) error {
+	want := "one that can be appended"
+	switch kind {
+	case sessioncore.TypeUnknown:
+	case sessioncore.TypeSessionInfo, sessioncore.TypeUsage, sessioncore.TypeContextEdit:
+		if d == sessioncore.OMP {
+			want = "one that omp reads, as this session is not known to be one of pi"
+		}
+	default:
+		if d == sessioncore.Pi {
+			want = "one that pi reads"
+		}
 	}
-	fills, err := (&shape{rules, variant}).check(line, "", line, nil)
-	return kind, fills, err
+	return &FieldError{Field: "type", Want: want, Got: shortened(typ)}
+}
+
+// checkSpelling refuses keys in the other dialect's spelling: they would have no effect, while the right key would be
+// filled in or reported missing.
+func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, shapes ...*shape) error {
+	if d.Spelling != jsonl.SnakeCase {
+		return nil
+	}
+	for _, s := range shapes {
+		for _, rule := range s.members {
+			key := rule.key
+			if camel := rawjson.CamelCase(key); camel != key && line.Member(camel) != nil {
+				return &FieldError{Field: camel, Want: "the key " + key + ", as keys of this session are in snake_case"}
+			}
+		}
+	}
+	return nil
 }
 
 // shownValue is how many bytes of a value an error repeats.
@@ -137,46 +112,65 @@ func shortened(v rawjson.Value) string {
 	return names.TextUTF8(string(rawjson.AppendUTF8(nil, v[:shownValue]))) + "…"
 }
 
-// This file has the rules for entries of the operator dialect (docs/format.md, Operator dialect).
-
-// operatorCommonRules are the rules for every entry, as commonRules are in omp's dialect.
-var operatorCommonRules = []fieldRule{
-	needText("type"),
-	{key: "id", kinds: rawjson.String, optional: true, notEmpty: true},
-	mayText("parent_id"),
-	{key: "timestamp", kinds: rawjson.String | rawjson.Number, optional: true},
+// batchLine is what later lines of a batch need to know of an earlier one.
+type batchLine struct {
+	parent   *string
+	editable bool
 }
 
-// operatorEntryRules are the rules for each type. tokens_before is optional in a compaction.
-var operatorEntryRules = map[sessioncore.EntryType][]fieldRule{
-	sessioncore.TypeMessage:    {needObject("message", of(needName("role")))},
-	sessioncore.TypeCompaction: {needText("summary"), needText("first_kept_entry_id"), mayNumber("tokens_before")},
-	sessioncore.TypeBranchSummary: {
-		{key: "from_id", kinds: rawjson.String | rawjson.Null, notEmpty: true},
-		needText("summary"),
-	},
-	sessioncore.TypeLeaf:                {{key: "target_id", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeLabel:               {needText("target_id"), mayText("label")},
-	sessioncore.TypeThinkingLevelChange: {{key: "thinking_level", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeModelChange:         {needText("provider"), needName("model_id")},
-	sessioncore.TypeSessionInfo:         {{key: "name", kinds: rawjson.String | rawjson.Null}},
-	sessioncore.TypeCustom:              {needText("custom_type")},
-	sessioncore.TypeCustomMessage:       {needText("custom_type"), blocksOrText, needBool("display")},
-}
-
-// checkSpelling refuses keys in the other dialect's spelling: they would have no effect, while the right key would be
-// filled in or reported missing.
-func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, common, rules []fieldRule) error {
-	if d.Spelling != jsonl.SnakeCase {
-		return nil
+// checkEdit returns an error unless a context_edit has a target that pi lets it have: a message that is sent, on the
+// branch that ends in parent.
+func (b *batch) checkEdit(d *draft, parent *string) error {
+	target, _ := d.text.Member(b.dialect.TargetKey).Text()
+	if err := b.mustHave(target); err != nil {
+		return err
 	}
-	for _, list := range [][]fieldRule{common, rules} {
-		for i := range list {
-			key := list[i].key
-			if camel := rawjson.CamelCase(key); camel != key && line.Member(camel) != nil {
-				return &FieldError{Field: camel, Want: "the key " + key + ", as keys of this session are in snake_case"}
-			}
+	for parent != nil {
+		line, ok := b.ids[*parent]
+		if !ok {
+			return b.checkEditIn(target, *parent)
+		}
+		if *parent == target {
+			return editError(line.editable)
+		}
+		parent = line.parent
+	}
+	return editError(false)
+}
+
+// checkEditIn is checkEdit for a parent in the session.
+func (b *batch) checkEditIn(target, parent string) error {
+	at, err := b.snap.Find(parent)
+	if err != nil {
+		return err
+	}
+	for _, e := range b.snap.Path(at) {
+		if id, _ := b.snap.ID(e); id == target {
+			return editError(isEditable(b.snap.Kind(e), b.snap.Role(e)))
 		}
 	}
-	return nil
+	return editError(false)
+}
+
+func editError(ok bool) error {
+	if ok {
+		return nil
+	}
+	return &FieldError{Field: "targetId", Want: "a custom_message or a message of a user, an assistant or a tool, on the branch of the new entry"}
+}
+
+// isEditable reports whether a context_edit can be about an entry.
+func isEditable(kind sessioncore.EntryType, role sessioncore.Role) bool {
+	switch role {
+	case sessioncore.RoleUser, sessioncore.RoleAssistant, sessioncore.RoleToolResult:
+		return kind == sessioncore.TypeMessage
+	}
+	return kind == sessioncore.TypeCustomMessage
+}
+
+// isEditable reports whether a context_edit can be about the entry of a line.
+func (d *draft) isEditable() bool {
+	role, _ := d.text.Member("message").Member("role").Text()
+	return d.kind == sessioncore.TypeCustomMessage ||
+		d.kind == sessioncore.TypeMessage && (role == "user" || role == "assistant" || role == "toolResult")
 }
