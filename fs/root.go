@@ -70,6 +70,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		t.close()
 		return nil, err
 	}
+	owner, err := source.Stat("")
+	if err != nil {
+		t.close()
+		return nil, err
+	}
 	onDisk.SetSharing(sharing(o)) // pi's may be elsewhere
 	paths := []string{o.Source, o.SourceAs, source.Path()}
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
@@ -80,6 +85,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Clients: clients.New(source, terminals),
 		Leases:  clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
 		Flat:    flat != "",
+		Scopes:  clients.ScopesOf(owner.UID),
 	})
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
 	t.shared = onDisk.Shared()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	agents "sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/writer"
 )
@@ -72,7 +73,7 @@ func (h halfMoved) completes(at string) {
 	defer files.Close()
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	w := writer.New(store, writer.Options{Journal: files, Root: files.Path()})
+	w := writer.New(store, writer.Options{Journal: files, Root: files.Path(), Scopes: agents.ScopesOf(uint32(os.Geteuid()))})
 	require.NoError(h.t, w.SetCWD(h.t.Context(), store.Session(at+"/"+movedName+".jsonl"), h.project))
 }
 

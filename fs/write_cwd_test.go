@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	agents "sessionfs/sessioncore/clients"
 )
 
 // Writing to cwd (docs/design.md section 2).
@@ -47,9 +49,7 @@ func newMovable(t *testing.T, opts ...mountOption) *movable {
 }
 
 // scope is the directory for the sessions of a working directory.
-func scope(cwd string) string {
-	return "--" + strings.ReplaceAll(strings.TrimPrefix(cwd, "/"), "/", "-") + "--"
-}
+func scope(cwd string) string { return agents.ScopesOf(uint32(os.Geteuid())).Name(cwd) }
 
 // isAt: the session is in the directory for cwd and nowhere else, with all that belongs to it, on disk and in the mount.
 func (v *movable) isAt(cwd, cwdShown string) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -49,7 +50,7 @@ func TestCWDHeader(t *testing.T) {
 			const head = `{"type":"session","version":3,"id":"s",`
 			w := startWriting(t, disk, before+fill.Replace(head+test.header)+"}"+rest, Options{Root: disk.Path()})
 			require.NoError(t, w.SetCWD(t.Context(), w.session, cwd+"/./"))
-			to := scopeName(cwd) + "/session.jsonl"
+			to := clients.AbsoluteScope(cwd) + "/session.jsonl"
 			require.Equal(t, before+fill.Replace(head+test.want)+"}"+rest, fileContent(t, disk, to), "everything else is carried over")
 			_, err := disk.Stat(plainName)
 			require.ErrorIs(t, err, fs.ErrNotExist)
@@ -71,7 +72,7 @@ func TestCWDRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	scope := scopeName(dir)
+	scope := clients.AbsoluteScope(dir)
 	for name, test := range map[string]struct {
 		line  string
 		there []string // other files, directories with a slash
@@ -148,7 +149,7 @@ func TestCWDOtherFiles(t *testing.T) {
 			require.NoError(t, w.SetCWD(t.Context(), w.store.Session(test.file), cwd))
 			to := test.file
 			if storage.Dir(to) != "" {
-				to = scopeName(cwd) + "/session.jsonl"
+				to = clients.AbsoluteScope(cwd) + "/session.jsonl"
 			}
 			require.Equal(t, strings.ReplaceAll(test.want, "CWD", cwd)+"\n"+test.rest, fileContent(t, disk, to))
 		})
@@ -184,7 +185,7 @@ func TestCWDCompletes(t *testing.T) {
 		return "", nil
 	}
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	require.Equal(t, content, fileContent(t, disk, scopeName(cwd)+"/session.jsonl"))
+	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 
 // TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
@@ -193,7 +194,7 @@ func TestCWDKeepsLeafInMemory(t *testing.T) {
 	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
 	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	w.session = w.store.Session(scopeName(cwd) + "/session.jsonl")
+	w.session = w.store.Session(clients.AbsoluteScope(cwd) + "/session.jsonl")
 	require.Equal(t, "a", w.leaf())
 }
 
@@ -238,7 +239,7 @@ func TestCWDBreadcrumbs(t *testing.T) {
 	}
 	w := startWriting(t, sessiontest.OpenDir(t, disk.Path()), plainFile, Options{Root: disk.Path(), Crumbs: crumbs})
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	to := cwd + "\n" + dirtest.Path(disk, scopeName(cwd)+"/session.jsonl") + "\n"
+	to := cwd + "\n" + dirtest.Path(disk, clients.AbsoluteScope(cwd)+"/session.jsonl") + "\n"
 	for name, want := range map[string]string{"pts-1": to, "pts-2": to, "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x"} {
 		require.Equal(t, want, fileContent(t, crumbs, name))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -41,7 +42,7 @@ func FuzzNewSession(f *testing.F) {
 		defer store.Close()
 		name, err := New(store, Options{Journal: files}).NewSession(context.Background(), spec)
 		if err != nil {
-			require.Greater(t, len(scopeName(path.Clean(spec.CWD))), 200, "%q: %v", spec.CWD, err)
+			require.Greater(t, len(clients.AbsoluteScope(path.Clean(spec.CWD))), 200, "%q: %v", spec.CWD, err)
 			return
 		}
 		require.Equal(t, 1, strings.Count(name, "/"), name)

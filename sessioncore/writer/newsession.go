@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
@@ -70,7 +71,7 @@ func (n *NewSession) check() error {
 // NewSession creates a session and returns its name in the storage. If the store has room for it, the session waits
 // in memory until the first assistant message or until Sync. In a store of the operator dialect it is created beside
 // the others (storedialect.go), as where pi was given a directory; otherwise in the directory that has sessions of
-// that working directory, or in the one with the documented name (docs/format.md, Files). If that name is too long
+// that working directory, or in the one that the client makes (docs/format.md, Files). If that name is too long
 // for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
@@ -190,20 +191,20 @@ func newSessionID(now time.Time) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// scopeName returns the documented name of the directory for sessions of a working directory.
-func scopeName(cwd string) string {
-	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
-}
-
 // scopeDir returns the directory below the storage's root for a session of a working directory: the one that has such
-// sessions other than the file except, or else the one with the documented name.
+// sessions other than the file except, or else the one that the client makes. One that clients of omp rename when they start
+// does not count: a path in it would not stay.
 func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
 	if w.opts.Scope != nil {
 		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
 			return "", err
 		}
 	}
-	dir = cmp.Or(dir, scopeName(cwd))
+	if w.store.Program() == program.Pi {
+		dir = cmp.Or(dir, clients.AbsoluteScope(cwd))
+	} else if dir == "" || w.opts.Scopes.Passing(dir, cwd) {
+		dir = w.opts.Scopes.Name(cwd)
+	}
 	if len(dir) > unix.NAME_MAX {
 		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
 			unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)

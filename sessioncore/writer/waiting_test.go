@@ -306,8 +306,6 @@ func TestSessionNames(t *testing.T) {
 	id := newSessionID(now)
 	require.Regexp(t, `^019c65f7-45dd-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
 	require.NotEqual(t, id, newSessionID(now))
-	require.Equal(t, "--home-dev-a-b-c--", scopeName(`/home/dev/a:b\c`))
-	require.Equal(t, "----", scopeName("/"))
 }
 
 // waitingTest is a writer over a disk with a memory before it.

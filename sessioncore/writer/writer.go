@@ -43,8 +43,10 @@ type Options struct {
 	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
 	Root string
 	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
-	// has. If it is nil, a new session goes into the directory with the documented name.
+	// has. If it is nil, a new session goes into the directory that Scopes names.
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
+	// Scopes are the names that clients give to directories of sessions.
+	Scopes clients.Scopes
 	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
 	Blobs BlobPutter
 	// Flat makes new sessions lie directly in the storage, as where pi was given a directory for them.
