@@ -75,7 +75,7 @@ func (l *lockFile) holderOf(text string, modified time.Time) holder {
 }
 
 // processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
-// the lock, so that the lock is not one of this process.
+// the name, so that no lock of this process is held under it.
 func (l *lockFile) processHolds(pid int, made time.Time) holder {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		if l.dir.remote || !l.isNobodys(pid) {
