@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"math"
@@ -105,8 +106,11 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 		return nil, st, err
 	}
 	info := parseInfo(prefix)
-	if info == nil {
-		return nil, st, nil
+	if info == nil && st.Size > prefixSize {
+		info, err = parseLong(obj, st.Size)
+	}
+	if info == nil || err != nil {
+		return nil, st, err
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
 	if isPi(info, l.store.Program(), prefix) {
@@ -119,6 +123,26 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 	}
 	info.lineSize = len(info.appendLine(nil))
 	return info, st, nil
+}
+
+// maxHeader is the size of the longest header that is listed, with what comes before it. Of those that clients write, the list
+// of directories and of earlier places can grow.
+const maxHeader = 64 << 10
+
+// parseLong is parseInfo for a file whose header is longer than the prefix, which then has no message.
+func parseLong(obj storage.Object, size int64) (*Info, error) {
+	head := make([]byte, min(maxHeader, size))
+	if err := storage.ReadFull(obj, head, 0); err != nil {
+		return nil, err
+	}
+	end := 0
+	for range 2 { // the first line may be a title slot
+		end += bytes.IndexByte(head[end:], '\n') + 1
+		if info := parseInfo(head[:end]); info != nil {
+			return info, nil
+		}
+	}
+	return nil, nil
 }
 
 // maxDisplayName is the maximum length of a display name in characters (docs/format.md, Listing and resuming).

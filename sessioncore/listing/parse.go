@@ -46,8 +46,7 @@ type infoParser struct {
 	summary string // replaces the title if the header has none
 }
 
-// header reads the header: the first value, or the one after a title slot. It returns false if that is none. One that is longer
-// than the prefix is none either: clients write none.
+// header reads the header: the first value, or the one after a title slot. It returns false if that is none.
 func (p *infoParser) header() bool {
 	values := p.values
 	if p.hasSlot() {

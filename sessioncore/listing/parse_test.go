@@ -159,3 +159,23 @@ func TestLineOfJSON(t *testing.T) {
 	require.Equal(t, `{"id":"<\u2028","path":"sessions/p/x","cwd":"/a&b`+"\uFFFD"+`","title":null,"created":null,"modified":"1970-01-01T00:00:00.000Z",`+
 		`"messageCount":0,"firstMessage":"(no messages)","parentSession":"p\u0001","size":0}`+"\n", string(info.appendLine(nil)))
 }
+
+// TestLongHeader: a session is listed however many directories its header names.
+func TestLongHeader(t *testing.T) {
+	header := `{"type":"session","version":3,"id":"x","cwd":"/w","previousSessionFiles":["` + strings.Repeat("/long", 2000) + `"],"title":"T"}` + "\n"
+	slot := `{"type":"title","v":1,"title":"S","updatedAt":"2026-02-16T10:20:30.000Z","pad":""}` + "\n"
+	for want, file := range map[string]string{
+		"T": header + message(`"hello"`), "S": slot + header, "": header[:len(header)-2], " ": strings.Repeat("no header ", 2000),
+	} {
+		l := listOf(t, [2]string{"w/2026-01-01T00-00-00-000Z_x.jsonl", file})
+		all, err := l.Sessions(t.Context())
+		require.NoError(t, err)
+		if strings.TrimSpace(want) == "" {
+			require.Empty(t, all.All())
+			continue
+		}
+		require.Len(t, all.All(), 1)
+		require.Equal(t, want, all.All()[0].Title)
+		require.Equal(t, noMessages, all.All()[0].first)
+	}
+}
