@@ -13,6 +13,7 @@ import (
 type excerpt struct {
 	head, tail []byte // visible text
 	left       int    // bytes of the stored text omitted between them
+	cut        bool   // something was omitted, there or within them
 }
 
 // excerptLimits say how much of a text is shown, in bytes of the stored text.
@@ -29,24 +30,23 @@ type excerpter struct {
 	decoded, squeezed, visible []byte
 }
 
-// of returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64; squeezed
-// reports whether it found any.
-func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeezed bool) {
+// of returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64.
+func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	if !v.IsString() {
-		return e, false
+		return e
 	}
 	body := v[1 : len(v)-1]
 	x.visible = x.visible[:0]
 	if len(body) <= limits.whole {
-		squeezed = x.show(body)
+		e.cut = x.show(body)
 		e.head = x.visible
-		return e, squeezed
+		return e
 	}
 	from, to := rawjson.CutPoint(body, limits.head), rawjson.CutPoint(body, len(body)-limits.tail)
 	e.left = to - from
-	squeezed = x.show(body[:from])
+	e.cut = x.show(body[:from])
 	n := len(x.visible)
-	squeezed = x.show(body[to:]) || squeezed
+	e.cut = x.show(body[to:]) || e.cut
 	e.head, e.tail = x.visible[:n:n], x.visible[n:]
 	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
@@ -57,7 +57,8 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt, squeez
 		e.left += i + 1
 		e.tail = e.tail[i+1:]
 	}
-	return e, squeezed
+	e.cut = e.cut || e.left > 0
+	return e
 }
 
 // show appends the visible text of the body of a JSON string, or of a part of it.
@@ -82,8 +83,7 @@ func shownLine(v rawjson.Value, characters int) []byte {
 // shownText returns the visible text of the beginning of a string, at least that many characters if it has them.
 func shownText(v rawjson.Value, characters int) []byte {
 	var x excerpter
-	e, _ := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters})
-	return e.head
+	return x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
 }
 
 const (

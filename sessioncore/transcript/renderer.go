@@ -136,9 +136,9 @@ func trimBlankLines(text []byte) []byte {
 
 // proseOf returns the visible running text of v, within the entry's limit.
 func (w *renderer) proseOf(v rawjson.Value) []byte {
-	x, squeezed := w.excerpt.of(v, excerptLimits{whole: w.proseLeft, head: w.proseLeft})
+	x := w.excerpt.of(v, excerptLimits{whole: w.proseLeft, head: w.proseLeft})
 	w.proseLeft -= min(len(v), w.proseLeft)
-	w.cut = w.cut || squeezed || x.left > 0
+	w.cut = w.cut || x.cut
 	return x.head
 }
 
@@ -198,8 +198,8 @@ func (w *renderer) output(info string, v rawjson.Value) {
 		limits = excerptLimits{whole: w.outputLeft, head: w.outputLeft}
 	}
 	w.outputLeft -= min(len(v), limits.whole)
-	x, squeezed := w.excerpt.of(v, limits)
-	w.cut = w.cut || squeezed
+	x := w.excerpt.of(v, limits)
+	w.cut = w.cut || x.cut && x.left == 0
 	if len(bytes.TrimSpace(x.head)) == 0 && x.left == 0 {
 		return
 	}

@@ -301,8 +301,8 @@ func (t *valueText) block(text []byte, indent string) {
 
 // text returns a string's visible text, for a long string its head and tail.
 func (t *valueText) text(v rawjson.Value) []byte {
-	x, squeezed := t.excerpt.of(v, outputLimits)
-	t.cut = t.cut || squeezed || x.left > 0
+	x := t.excerpt.of(v, outputLimits)
+	t.cut = t.cut || x.cut
 	text := bytes.Clone(x.head)
 	if x.left > 0 {
 		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)

@@ -20,15 +20,15 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 	var x excerpter
 	for head := range len(body) {
 		for tail := range len(body) - head {
-			e, squeezed := x.of(v, excerptLimits{whole: head + tail, head: head, tail: tail})
-			require.False(t, squeezed)
+			e := x.of(v, excerptLimits{whole: head + tail, head: head, tail: tail})
+			require.Equal(t, e.left > 0, e.cut)
 			require.True(t, strings.HasPrefix(whole, string(e.head)), "%d: %q", head, e.head)
 			require.True(t, strings.HasSuffix(whole, string(e.tail)), "%d: %q", tail, e.tail)
 			require.True(t, utf8.Valid(e.head) && utf8.Valid(e.tail))
 			require.LessOrEqual(t, len(e.head), 3*head)
 		}
 	}
-	e, _ := x.of(v, excerptLimits{whole: len(body)})
+	e := x.of(v, excerptLimits{whole: len(body)})
 	require.Equal(t, whole, string(e.head))
 	require.Zero(t, e.left)
 }
@@ -36,7 +36,7 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 func TestExcerptOfLongText(t *testing.T) {
 	line := strings.Repeat("x", 99) + `\n`
 	var x excerpter
-	e, _ := x.of(rawjson.Value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
+	e := x.of(rawjson.Value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
 	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 5), string(e.head), "whole lines")
 	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 3), string(e.tail))
 	require.Greater(t, e.left, 100_000)
