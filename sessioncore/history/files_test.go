@@ -316,7 +316,7 @@ func fill(prompts int) string {
 
 // meddlingFiles does something once, after a number of uses of the files.
 type meddlingFiles struct {
-	Files
+	storage.Files
 	left   int
 	meddle func()
 }

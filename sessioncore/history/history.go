@@ -44,21 +44,15 @@ var (
 	ErrUnreadable = errors.New("the prompt history cannot be read")
 )
 
-// Files is the part of storage.Storage that is used to read the database.
-type Files interface {
-	Stat(name string) (storage.Stat, error)
-	Open(name string) (storage.Object, error)
-}
-
 // History is the prompt history of a SOURCE. It is safe for concurrent use.
 type History struct {
-	files Files
+	files storage.Files
 	limit time.Duration // maxTime, or less in tests
 	reads *semaphore.Weighted
 }
 
 // New returns the history in files, which need not exist.
-func New(files Files) *History {
+func New(files storage.Files) *History {
 	return &History{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 

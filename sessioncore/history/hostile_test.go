@@ -102,7 +102,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 // slowFiles takes a while for each read.
-type slowFiles struct{ Files }
+type slowFiles struct{ storage.Files }
 
 func (f slowFiles) Open(name string) (storage.Object, error) {
 	obj, err := f.Files.Open(name)
