@@ -214,7 +214,6 @@ func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, look
 	if err != nil {
 		return nil, false, nil // reading the file as a whole reports the error
 	}
-	defer w.Close()
 	if !cur.match(x.file, w) {
 		return nil, false, nil
 	}

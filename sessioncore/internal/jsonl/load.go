@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"sync"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -164,38 +163,29 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	}
 }
 
-// pipeline loads with one goroutine that reads, several that classify, and this one, which merges the results in
-// file order.
+// pipeline loads with one goroutine that reads, one for each chunk that classifies it, and this one, which merges the
+// results in file order.
 func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	ctx, cancel := context.WithCancel(ctx)
-	workers := min(runtime.GOMAXPROCS(0), 4)
-	inFlight := 2 * workers
+	inFlight := 2 * min(runtime.GOMAXPROCS(0), 4)
 	free := make(chan *chunk, inFlight)
 	for range inFlight {
 		free <- &chunk{done: make(chan error, 1)}
 	}
-	work := make(chan *chunk, inFlight)
 	ordered := make(chan *chunk, inFlight)
 	var readErr error
-	finished := make(chan struct{})
 	defer func() {
 		cancel()
-		<-finished
 		for c := range ordered { // after an error
 			<-c.done
 			c.release()
 		}
 	}()
 	go func() {
-		defer close(finished)
 		defer close(ordered)
-		defer close(work)
 		defer storage.RecoverTo(&readErr)
-		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}, free, work, ordered)
+		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}, free, ordered)
 	}()
-	for range workers {
-		go classifyChunks(work)
-	}
 	for c := range ordered {
 		err := <-c.done
 		if err == nil {
@@ -212,7 +202,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	return readErr
 }
 
-func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, ordered chan<- *chunk) error {
+func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
 		select {
@@ -225,19 +215,14 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, work, o
 		} else if err != nil {
 			return err
 		}
-		work <- c    // does not block: there are no more chunks than its capacity
-		ordered <- c // does not block either
-	}
-}
-
-func classifyChunks(work <-chan *chunk) {
-	var s rawjson.Scanner
-	for c := range work {
-		c.done <- func() (err error) {
-			defer storage.RecoverTo(&err)
-			c.classify(&s)
-			return nil
+		go func() {
+			c.done <- func() (err error) {
+				defer storage.RecoverTo(&err)
+				c.classify(&rawjson.Scanner{})
+				return nil
+			}()
 		}()
+		ordered <- c // does not block: there are no more chunks than its capacity
 	}
 }
 
@@ -323,38 +308,20 @@ const probeChunk = 4 << 10
 // lines that a client adds at a time. More growth is read in chunks by the loader.
 const windowSize = 32 << 10
 
-// Window is an open file of which one part has already been read. It is not safe for concurrent use.
+// Window is an open file of which one part has already been read.
 type Window struct {
 	obj  io.ReaderAt
 	off  int64 // of text in the file
 	text []byte
-	buf  *[windowSize]byte // the buffer of text; nil for none
 }
 
-var windowBuffers = sync.Pool{New: func() any { return new([windowSize]byte) }}
-
-// NewWindow returns a window on a file, and reads it from off to end unless that is more than windowSize. Callers
-// must call Close.
+// NewWindow returns a window on a file, and reads it from off to end unless that is more than windowSize.
 func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 	w := &Window{obj: obj, off: off}
-	if end-off > windowSize {
-		return w, nil
+	if end-off <= windowSize {
+		w.text = make([]byte, end-off)
 	}
-	w.buf = windowBuffers.Get().(*[windowSize]byte)
-	w.text = w.buf[:end-off]
-	if err := storage.ReadFull(obj, w.text, off); err != nil {
-		w.Close()
-		return nil, err
-	}
-	return w, nil
-}
-
-// Close releases the buffer. The file stays open.
-func (w *Window) Close() {
-	if w.buf != nil {
-		windowBuffers.Put(w.buf)
-		w.buf, w.text = nil, nil
-	}
+	return w, storage.ReadFull(obj, w.text, off)
 }
 
 // ReadAt implements io.ReaderAt.
