@@ -3,7 +3,7 @@ package fs_test
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -93,19 +93,10 @@ func TestArchiveIsFound(t *testing.T) {
 	_, err := os.Readlink(m.path("by-id/3333"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 
-	require.Equal(t, 1, strings.Count(run(t, "cat", m.path("index.jsonl")), "\n"))
-	found := map[string]float64{}
-	for line := range strings.Lines(run(t, "cat", m.path("archive/index.jsonl"))) {
-		var info struct {
-			Path string
-			Size float64
-		}
-		require.NoError(t, json.Unmarshal([]byte(line), &info))
-		require.DirExists(t, m.path(info.Path))
-		found[info.Path] = info.Size
-	}
-	size := float64(len(sessionOf("1111old", "/w", "old") + entry(0, "e0", "", "x")))
-	require.Equal(t, map[string]float64{"archive/p/old": size, "archive/p/other": size + 4}, found)
+	require.Equal(t, "1\n", shell(t, `wc -l < "$1"`, m.path("index.jsonl")))
+	size := len(sessionOf("1111old", "/w", "old") + entry(0, "e0", "", "x"))
+	require.Equal(t, fmt.Sprintf("archive/p/old %d\narchive/p/other %d\n", size, size+4),
+		shell(t, `cd "$1"; jq -r '"\(.path) \(.size)"' archive/index.jsonl | sort | while read -r path size; do [ -d "$path" ] && echo "$path $size"; done`, m.dir))
 
 	a.archived(t, "new", sessionOf("4444new", "/w", "new"))
 	require.Equal(t, "../archive/p/new", link(t, m.path("by-id/44")), "archived after the mount")
@@ -116,72 +107,55 @@ func TestArchiveIsFound(t *testing.T) {
 func TestArchiveIsReadOnly(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	a.write("live", chain("live", 2))
-	file := a.archived(t, "s", chain("s", 3))
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
+	a.archived(t, "s", chain("s", 3))
+	before := statListing(t, a.dir)
 	m := mountForTest(t, a.dir)
-	s := m.path("archive/p/s")
-	line := []byte(`{"type":"custom","customType":"x"}` + "\n")
-	write := func(name string) func() error {
-		return func() error { return os.WriteFile(filepath.Join(s, name), line, 0o600) }
-	}
-	attempts := map[string]func() error{
-		"append": write("append"), "labels": write("labels"), "title": write("title"), "cwd": write("cwd"), "fork": write("fork"), "new file": write("new"),
-		"leaf":       func() error { return os.Symlink("entries/"+entryID(0)+".json", filepath.Join(s, "tmp")) },
-		"unlink":     func() error { return os.Remove(filepath.Join(s, "leaf")) },
-		"rename":     func() error { return os.Rename(filepath.Join(s, "leaf"), filepath.Join(s, "leaf2")) },
-		"chmod":      func() error { return os.Chmod(filepath.Join(s, "append"), 0o777) },
-		"in entries": func() error { return os.Remove(filepath.Join(s, "entries", entryID(0)+".json")) },
-	}
-	for name, try := range attempts {
-		require.NoError(t, err)
-		require.ErrorIs(t, try(), syscall.EROFS, name)
-		said := run(t, "cat", filepath.Join(s, "last-error"))
-		require.Contains(t, said, "archived", name)
-		require.Contains(t, said, "archive/sessions/p/s.jsonl.gz", name)
-	}
-	for _, try := range []func() error{
-		func() error { return os.Remove(m.path("archive/p/s.jsonl.gz")) },
-		func() error { return os.Mkdir(m.path("archive/q"), 0o700) },
-		func() error { return os.WriteFile(m.path("archive/p/new.jsonl"), line, 0o600) },
-		func() error { return os.Chmod(m.path("archive/p/s.jsonl.gz"), 0o600) },
+	first := entryID(0) + ".json"
+	for _, script := range []string{
+		`echo '{"type":"custom","customType":"x"}' > append`, `echo x > labels`, `echo x > title`, `echo /tmp > cwd`, `echo x > fork`, `echo x > new`, `ln -sfn entries/` + first + ` leaf`,
+		`unlink leaf`, `mv -T leaf leaf2`, `chmod 777 append`, `rm -f entries/` + first,
+		`rm -f ../s.jsonl.gz`, `mkdir ../../q`, `echo x > ../new.jsonl`, `chmod 600 ../s.jsonl.gz`,
 	} {
-		require.ErrorIs(t, try(), syscall.EROFS)
-		require.Contains(t, run(t, "cat", m.path("last-error")), "archived")
+		_, said, err := tool(t, "bash", "-c", `cd "$1" && `+script, "bash", m.path("archive/p/s"))
+		require.Error(t, err, script)
+		require.Contains(t, said, "Read-only file system", script)
+		told := m.path("archive/p/s/last-error")
+		if strings.Contains(script, "../") {
+			told = m.path("last-error")
+		}
+		require.Contains(t, run(t, "cat", told), "archived", script)
+		require.True(t, strings.Contains(script, "../") || strings.Contains(run(t, "cat", told), "archive/sessions/p/s.jsonl.gz"), script)
+		require.NoError(t, os.WriteFile(m.path("new-session"), nil, 0)) // which empties the root's last-error
 	}
-	now, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(data, now))
-	require.Equal(t, []string{"s", "s.jsonl.gz"}, names(t, m.path("archive/p")))
-	require.Equal(t, chain("live", 2), string(read(t, a.path("live.jsonl"))))
+	require.Equal(t, before, statListing(t, a.dir))
 }
 
 // TestArchiveDamaged: what cannot be unpacked is an error with a reason, does not hide its neighbours, and is well again
-// when the file is.
+// when the file is. Package gzip has each damage.
 func TestArchiveDamaged(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
 	a := newAgent(t)
 	text := chain("s", 2000)
-	good := a.archived(t, "good", chain("good", 3))
-	cut, plain, gone := a.archived(t, "cut", text), a.archived(t, "plain", text), a.archived(t, "gone", text)
-	data, err := os.ReadFile(cut)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(cut, data[:len(data)/2], 0o644))
-	require.NoError(t, os.WriteFile(plain, []byte(text), 0o644))
-	bomb := a.archived(t, "bomb", header("bomb"))
-	start, err := os.ReadFile(bomb)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(bomb, append(start, bytes.Repeat(gzipped(strings.Repeat(" ", 1<<20)), 65)...), 0o644))
-	two := a.archived(t, "two", chain("two", 5))
-	more, err := os.ReadFile(two)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(two, append(append(more, gzipped(entry(5, entryID(5), entryID(4), "x"))...), "junk"...), 0o644))
+	data := string(gzipped(text))
+	files := map[string]string{
+		"good": string(gzipped(chain("good", 3))), "cut": data[:len(data)/2], "plain": text, "gone": data,
+		"bomb": string(gzipped(header("bomb"))) + strings.Repeat(string(gzipped(strings.Repeat(" ", 1<<20))), 65),
+		"two":  string(gzipped(chain("two", 5))) + string(gzipped(entry(5, entryID(5), entryID(4), "x"))) + "junk",
+	}
+	file := map[string]string{}
+	for name, content := range files {
+		file[name] = a.archived(t, name, "")
+		require.NoError(t, os.WriteFile(file[name], []byte(content), 0o644))
+	}
 	m := mountForTest(t, a.dir)
 	require.Equal(t, []string{"bomb", "bomb.jsonl.gz", "cut", "cut.jsonl.gz", "gone", "gone.jsonl.gz", "good", "good.jsonl.gz", "plain.jsonl.gz", "two", "two.jsonl.gz"}, names(t, m.path("archive/p")))
-	require.Len(t, names(t, m.path("archive/p/good/entries")), 3)
-	require.Len(t, names(t, m.path("archive/p/two/entries")), 6)
+	has := func(name string, entries int) {
+		t.Helper()
+		require.Len(t, names(t, m.path("archive/p", name, "entries")), entries)
+	}
+	has("good", 3)
+	has("two", 6)
 	for name, want := range map[string]error{"cut": syscall.EIO, "bomb": syscall.EFBIG} {
 		for range 2 {
 			_, err := os.ReadDir(m.path("archive/p", name, "entries"))
@@ -195,19 +169,17 @@ func TestArchiveDamaged(t *testing.T) {
 	open, err := os.Open(m.path("archive/p/gone/entries", entryID(1999)+".json"))
 	require.NoError(t, err)
 	defer open.Close()
-	require.NoError(t, os.Remove(gone))
+	require.NoError(t, os.Remove(file["gone"]))
 	rest, err := io.ReadAll(open)
 	require.NoError(t, err)
 	require.Contains(t, string(rest), entryID(1999))
 	_, err = os.ReadDir(m.path("archive/p/gone/entries"))
 	require.Error(t, err)
-	require.NoError(t, os.WriteFile(cut, data, 0o644))
-	require.Len(t, names(t, m.path("archive/p/cut/entries")), 2000)
-	require.NoError(t, os.WriteFile(cut+".new", gzipped(chain("s", 10)), 0o644))
-	require.NoError(t, os.Rename(cut+".new", cut))
-	require.Len(t, names(t, m.path("archive/p/cut/entries")), 10)
-	require.NoError(t, os.Remove(bomb))
-	require.FileExists(t, good)
+	require.NoError(t, os.WriteFile(file["cut"], []byte(data), 0o644))
+	has("cut", 2000)
+	require.NoError(t, os.WriteFile(file["cut"]+".new", gzipped(chain("s", 10)), 0o644))
+	require.NoError(t, os.Rename(file["cut"]+".new", file["cut"]))
+	has("cut", 10)
 }
 
 // TestArchiveHostile: links and what else is not a file below archive/ are not followed.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,52 +15,41 @@ import (
 
 // What was opened goes on where the session does (docs/design.md section 6): tail -f follows.
 
-// tailing is a program that follows a file.
+// tailing is a program that follows a file, and says what it reads to another.
 type tailing struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	mu   sync.Mutex // guards said and complained
-	said strings.Builder
-	err  strings.Builder
+	t   *testing.T
+	out string
 }
 
-type lockedWriter struct {
-	mu *sync.Mutex
-	b  *strings.Builder
+// tailers are programs that follow a file; $1 is the file.
+var tailers = map[string]string{
+	"tail -f": `exec tail -n +1 -s 0.1 -f "$1"`,
+	"tail -F": `exec tail -n +1 -s 0.1 -F "$1"`,
+	"python": `exec python3 -c '
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDONLY)
+while True:
+    b = os.read(fd, 65536)
+    if b: os.write(1, b)
+    else: time.sleep(0.05)' "$1"`,
 }
 
-func (w lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
-}
-
-func follow(t *testing.T, name string, args ...string) *tailing {
+// follow starts such a program. Whatever it complains of is among what it says.
+func follow(t *testing.T, how, file string) *tailing {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		missing(t, "%s is not installed", name)
-	}
-	f := &tailing{t: t, cmd: exec.Command(name, args...)}
-	f.cmd.Env = append(os.Environ(), "LC_ALL=C")
-	f.cmd.Dir = "/"
-	f.cmd.Stdout, f.cmd.Stderr = lockedWriter{&f.mu, &f.said}, lockedWriter{&f.mu, &f.err}
-	require.NoError(t, f.cmd.Start())
-	t.Cleanup(f.stop)
+	f := &tailing{t, filepath.Join(t.TempDir(), "out")}
+	cmd := exec.Command("bash", "-c", tailers[how]+` > "$2" 2>&1`, "bash", file, f.out)
+	cmd.Dir = "/"
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool { _, err := os.Stat(f.out); return err == nil }, patience, time.Millisecond)
 	return f
 }
 
-func (f *tailing) stop() {
-	if f.cmd.ProcessState == nil {
-		_ = f.cmd.Process.Kill()
-		_ = f.cmd.Wait()
-	}
-}
-
-func (f *tailing) output() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.said.String()
-}
+func (f *tailing) output() string { return string(read(f.t, f.out)) }
 
 // prints waits until the program has printed just that.
 func (f *tailing) prints(want string) {
@@ -71,52 +60,33 @@ func (f *tailing) prints(want string) {
 	require.Equal(f.t, want, f.output())
 }
 
-// isQuiet: it complained of nothing.
-func (f *tailing) isQuiet() {
-	f.t.Helper()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	require.Empty(f.t, f.err.String())
-}
-
-var tailers = map[string][]string{
-	"tail -f": {"tail", "-n", "+1", "-s", "0.1", "-f"},
-	"python": {"python3", "-c", `
-import os, sys, time
-fd = os.open(sys.argv[1], os.O_RDONLY)
-while True:
-    b = os.read(fd, 65536)
-    if b: os.write(1, b)
-    else: time.sleep(0.05)`},
-}
-
 // foreign is a line that a client beside us appends under an entry.
 func foreign(n int, parent string) string {
 	return entry(n, entryID(n), parent, fmt.Sprint("foreign ", n))
 }
 
-// TestTailFollowsBranches: what a client and what we ourselves append is printed, to the byte what is read then.
-func TestTailFollowsBranches(t *testing.T) {
-	for name, args := range tailers {
-		t.Run(name, func(t *testing.T) {
+// TestTailFollows: what a client and what we ourselves append is printed, to the byte what is read then. Where the session
+// takes another turn, a reader keeps what he has, and goes on when the session comes back to it; the names show the new branch
+// at once.
+func TestTailFollows(t *testing.T) {
+	for _, how := range []string{"tail -f", "python"} {
+		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			w := newWriting(t)
-			var tails []*tailing
-			files := []string{"transcript.md", "branches/current/entries.jsonl", "branches/e3/transcript.md"}
-			for _, file := range files {
-				tails = append(tails, follow(t, args[0], append(args[1:len(args):len(args)], w.in(file))...))
-				tails[len(tails)-1].prints(w.read(file))
+			start := func(file string) *tailing {
+				f := follow(t, how, w.in(file))
+				f.prints(w.read(file))
+				return f
 			}
-			other := follow(t, args[0], append(args[1:len(args):len(args)], w.in("branches/e2/entries.jsonl"))...)
+			transcript, branch, toHere := start("transcript.md"), start("branches/current/entries.jsonl"), start("branches/e3/transcript.md")
+			other := start("branches/e2/entries.jsonl")
 			fixed := w.read("branches/e3/entries.jsonl")
 			check := func() {
 				t.Helper()
-				for i, file := range files {
-					file = strings.Replace(file, "branches/e3/", "branches/current/", 1)
-					tails[i].prints(w.read(file))
+				for _, f := range []*tailing{transcript, toHere} {
+					f.prints(w.read("transcript.md"))
 				}
-				require.Equal(t, fixed, w.read("branches/e3/entries.jsonl"), "a branch to an entry ends there")
-				require.Equal(t, fmt.Sprintln(len(fixed)), run(t, "stat", "-c", "%s", w.in("branches/e3/entries.jsonl")))
+				branch.prints(w.read("branches/current/entries.jsonl"))
 			}
 			w.add("s", foreign(4, "e3"))
 			check()
@@ -126,31 +96,13 @@ func TestTailFollowsBranches(t *testing.T) {
 				require.NoError(t, put(w.in("append"), message(fmt.Sprint("ours ", n))+"\n"+message(strings.Repeat("long ", 20_000))+"\n"))
 			}
 			check()
-			require.Contains(t, tails[0].output(), "ours 2")
+			require.Contains(t, transcript.output(), "ours 2")
 			other.prints(writtenEntries[0] + writtenEntries[1] + writtenEntries[2])
-			for _, f := range append(tails, other) {
-				f.isQuiet()
-			}
-		})
-	}
-}
+			require.Equal(t, fixed, w.read("branches/e3/entries.jsonl"), "a branch to an entry ends there")
+			require.Equal(t, fmt.Sprintln(len(fixed)), run(t, "stat", "-c", "%s", w.in("branches/e3/entries.jsonl")))
 
-// TestTailStaysOnItsBranch: where the session takes another turn, a reader keeps what he has, and goes on when
-// the session comes back to it; the names show the new branch at once.
-func TestTailStaysOnItsBranch(t *testing.T) {
-	for name, args := range tailers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWriting(t)
-			start := func(file string) *tailing {
-				f := follow(t, args[0], append(args[1:len(args):len(args)], w.in(file))...)
-				f.prints(w.read(file))
-				return f
-			}
-			transcript, branch := start("transcript.md"), start("branches/current/entries.jsonl")
-			text, lines := transcript.output(), branch.output()
-			require.NoError(t, os.Remove(w.in("leaf")))
-			require.NoError(t, os.Symlink("entries/e0.json", w.in("leaf")))
+			text, lines, tip := transcript.output(), branch.output(), w.leaf()
+			run(t, "ln", "-sfn", "e0", w.in("leaf"))
 			require.Less(t, len(w.read("transcript.md")), len(text))
 			require.Equal(t, fmt.Sprintln(len(w.read("transcript.md"))), run(t, "stat", "-c", "%s", w.in("transcript.md")))
 			require.Equal(t, writtenEntries[0], w.read("branches/current/entries.jsonl"))
@@ -161,41 +113,21 @@ func TestTailStaysOnItsBranch(t *testing.T) {
 			transcript.prints(text)
 			branch.prints(lines)
 			elsewhere := second.output()
-			require.NoError(t, os.Remove(w.in("leaf")))
-			require.NoError(t, os.Symlink("entries/e3.json", w.in("leaf")))
+			run(t, "ln", "-sfn", tip, w.in("leaf"))
 			require.NoError(t, put(w.in("append"), message("back")+"\n"))
-			transcript.prints(w.read("transcript.md"))
-			branch.prints(w.read("branches/current/entries.jsonl"))
+			check()
 			second.prints(elsewhere)
-			for _, f := range []*tailing{transcript, branch, second} {
-				f.isQuiet()
-			}
 		})
 	}
 }
 
-// TestTailByName: tail -F opens what the name leads to when that is another file; the transcript stays one.
-func TestTailByName(t *testing.T) {
-	t.Parallel()
-	w := newWriting(t)
-	f := follow(t, "tail", "-n", "+1", "-s", "0.1", "-F", w.in("transcript.md"))
-	for n := range 2 {
-		require.NoError(t, put(w.in("append"), message(fmt.Sprint(n))+"\n"))
-		f.prints(w.read("transcript.md"))
-		time.Sleep(time.Second) // it looks at the name where nothing happens for a while
-	}
-	f.prints(w.read("transcript.md"))
-	f.isQuiet()
-}
-
 // TestTailOfLists: labels and problems.jsonl follow where there are more of them, and stay where one changes. The raw file
-// follows what is written.
+// follows what is written. tail -F opens what the name leads to when that is another file; the transcript stays one.
 func TestTailOfLists(t *testing.T) {
 	t.Parallel()
 	w := newWriting(t)
-	labels := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("labels"))
-	problems := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.in("problems.jsonl"))
-	raw := follow(t, "tail", "-n", "+1", "-s", "0.1", "-f", w.m.path("sessions/p/s.jsonl"))
+	labels, problems := follow(t, "tail -f", w.in("labels")), follow(t, "tail -f", w.in("problems.jsonl"))
+	raw, transcript := follow(t, "tail -f", w.m.path("sessions/p/s.jsonl")), follow(t, "tail -F", w.in("transcript.md"))
 	require.NoError(t, put(w.in("labels"), "e1 one\n"))
 	labels.prints("e1\tone\n")
 	require.NoError(t, put(w.in("labels"), "e2\ttwo\n"))
@@ -206,9 +138,13 @@ func TestTailOfLists(t *testing.T) {
 	require.NotEmpty(t, w.read("problems.jsonl"))
 	problems.prints(w.read("problems.jsonl"))
 	labels.prints("e1\tone\ne2\ttwo\n")
+	for n := range 2 {
+		require.NoError(t, put(w.in("append"), message(fmt.Sprint(n))+"\n"))
+		transcript.prints(w.read("transcript.md"))
+		time.Sleep(time.Second) // it looks at the name where nothing happens for a while
+	}
+	transcript.prints(w.read("transcript.md"))
 	raw.prints(w.raw("s"))
-	labels.isQuiet()
-	problems.isQuiet()
 }
 
 // TestOpenFileGoesOnExactly: what a descriptor shows never changes, only grows; its size is that of what it
