@@ -130,7 +130,8 @@ func TestDatabaseBlobTable(t *testing.T) {
 	require.ErrorContains(t, openFails(t, mountopts.Options{Source: table.Source("&prefix=" + rowsPrefix), Blobs: mountopts.BlobsInDatabase, ReadOnly: true}), "there is no table")
 }
 
-// TestDatabaseWrites: every write does to the row what it does to a file.
+// TestDatabaseWrites: every write does to the row what it does to a file, and what a client or another mount writes shows.
+// TestDatabaseKilled has many writers at once.
 func TestDatabaseWrites(t *testing.T) {
 	d := withRow(t, postgrestest.Shared(t), header("s")+entry(1, "e1", "", "one")+entry(2, "e2", "e1", "two"))
 	before := d.row()
@@ -163,42 +164,12 @@ func TestDatabaseWrites(t *testing.T) {
 
 	require.ErrorIs(t, put(d.session("s", "append"), badLine+"\n"), syscall.EINVAL)
 	require.Contains(t, run(t, "cat", d.session("s", "last-error")), "message.role")
-}
 
-// TestDatabaseOfOthers: what a client or another mount writes shows within a second, and all of them append to one
-// session without loss.
-func TestDatabaseOfOthers(t *testing.T) {
-	const each = 40
-	server := postgrestest.Shared(t)
-	a := withRow(t, server, header("s")+entry(1, "e1", "", "one"))
-	b := mountTable(t, a.table)
-	shows := func(d database, id string) {
-		require.Eventually(t, func() bool { _, err := os.Stat(d.session("s", "entries", id+".json")); return err == nil }, patience, 10*time.Millisecond)
-	}
-	a.table.Append(t, rowsPrefix+"p/s.jsonl", entry(2, "e2", "e1", "two"))
-	shows(a, "e2")
-	shows(b, "e2")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for n := range each {
-			a.table.Append(t, rowsPrefix+"p/s.jsonl", entry(3, "client"+entryID(n), "e2", "by the client"))
-		}
-	}()
-	// A line that is refused, as the lock was not to be had in 500 ms on a busy machine, is not there: it is written again.
-	loop := `tries=9
-for ((n = 0; n < $2; n++)); do
-    until echo "{\"type\":\"custom\",\"customType\":\"$3\",\"data\":$n}" > "$1"; do ((tries--)) || exit; done
-done`
-	both := `bash -c "$1" - "$2" "$3" a & a=$!; bash -c "$1" - "$4" "$3" b & b=$!; wait $a && wait $b`
-	shell(t, both, loop, a.session("s", "append"), "40", b.session("s", "append"))
-	<-done
-	list := records(t, a.row())
-	require.Equal(t, 1+2+3*each, len(list))
-	seen := map[string]bool{}
-	for _, r := range list {
-		require.False(t, seen[r.ID], r.ID)
-		seen[r.ID] = true
+	other := mountTable(t, d.table)
+	d.table.Append(t, rowsPrefix+"p/s.jsonl", entry(9, "client", "e2", "by a client"))
+	id = ask(t, other.session("s", "append"), message("by another mount"))
+	for _, path := range []string{d.session("s", "entries/client.json"), other.session("s", "entries/client.json"), d.session("s", "entries", id+".json")} {
+		require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, patience, 10*time.Millisecond, path)
 	}
 }
 

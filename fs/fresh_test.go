@@ -157,7 +157,8 @@ func TestSessionEnds(t *testing.T) {
 			a := newAgent(t)
 			m := mountForTest(t, a.dir)
 			for _, look := range looks {
-				a.replaceAny("s", header("s"), entry(0, "e0", "", "first"))
+				require.NoError(t, os.RemoveAll(a.path("s.jsonl")))
+				a.replace("s", header("s"), entry(0, "e0", "", "first"))
 				require.Equal(t, "entries/e0.json\n", run(t, "readlink", m.session("s", "leaf")))
 				shell(t, "find $1 >/dev/null; "+look+" >/dev/null", m.session("s")) // the kernel knows it all
 				end(a)
@@ -171,10 +172,4 @@ func TestSessionEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// replaceAny is replace where there may be a directory in the way.
-func (a agent) replaceAny(name string, content ...string) {
-	require.NoError(a.t, os.RemoveAll(a.path(name+".jsonl")))
-	a.replace(name, content...)
 }

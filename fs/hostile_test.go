@@ -55,28 +55,27 @@ func deepEntry(levels int) string {
 
 func TestHurtSessions(t *testing.T) {
 	onceIsEnough(t)
-	for name, h := range hurt {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			hostile(t, func(a agent) { a.write("bad", h.content) }, func(t *testing.T, a agent, m *mount) {
-				var want []string
-				for _, e := range h.entries {
-					want = append(want, e+".json")
-				}
-				require.Equal(t, want, names(t, m.session("bad", "entries")))
-				problems := run(t, "cat", m.session("bad", "problems.jsonl"))
-				if h.problem == "" {
-					require.Empty(t, problems)
-				}
-				require.Contains(t, problems, h.problem)
-				run(t, "grep", "-rc", "", m.session("bad"))
-				for _, file := range []string{"context.json", "header.json"} {
-					require.True(t, json.Valid(read(t, m.session("bad", file))))
-				}
-				require.Equal(t, h.content, string(read(t, m.path("sessions/p/bad.jsonl"))))
-			})
-		})
-	}
+	hostile(t, func(a agent) {
+		for name, h := range hurt {
+			a.write(name, h.content)
+		}
+	}, func(t *testing.T, a agent, m *mount) {
+		for name, h := range hurt {
+			var want []string
+			for _, e := range h.entries {
+				want = append(want, e+".json")
+			}
+			require.Equal(t, want, names(t, m.session(name, "entries")), name)
+			problems := string(read(t, m.session(name, "problems.jsonl")))
+			require.Contains(t, problems, h.problem, name)
+			require.True(t, h.problem != "" || problems == "", "%s: %s", name, problems)
+			run(t, "grep", "-rc", "", m.session(name))
+			for _, file := range []string{"context.json", "header.json"} {
+				require.True(t, json.Valid(read(t, m.session(name, file))), name)
+			}
+			require.Equal(t, h.content, string(read(t, m.path("sessions/p", name+".jsonl"))), name)
+		}
+	})
 }
 
 // TestBlobReferences: a malformed reference opens no file, here or elsewhere, and stays as it is.

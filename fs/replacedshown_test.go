@@ -3,10 +3,8 @@ package fs_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,49 +35,49 @@ add(db, "a prompt")
 db.close()`, filepath.Join(dir, "history.db"))
 }
 
-// newReplaceable mounts SOURCE at top/agent of a new directory.
-func newReplaceable(t *testing.T, opts ...mountOption) *writing {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	dir := filepath.Join(base, "top/agent")
-	replaceable(t, dir)
-	return &writing{agent{t, dir}, mountForTest(t, dir, opts...)}
-}
-
 // TestReplacedIsShown: what stands in SOURCE now is what is shown and written to, with the inode numbers that it had;
-// while there is nothing, there is nothing.
+// while there is nothing, there is nothing. A session that waits in memory is there all the time, goes to the directory that is
+// there then, and makes none in the place of one that is about to come back.
 func TestReplacedIsShown(t *testing.T) {
 	for _, what := range []string{"../../top", "../agent", "sessions", "sessions/p"} {
 		t.Run(filepath.Base(what), func(t *testing.T) {
-			w := newReplaceable(t)
-			target := filepath.Join(w.dir, what)
+			base, err := filepath.EvalSymlinks(t.TempDir())
+			require.NoError(t, err)
+			dir := filepath.Join(base, "top/agent")
+			replaceable(t, dir)
+			w := &writing{agent{t, dir}, mountForTest(t, dir)}
+			target, s0 := filepath.Join(dir, what), w.m.session("s0")
 			old := target + ".old"
-			dir := w.m.session("s0")
 			inodes := func() string {
 				return shell(t, `cd "$1" && stat -c '%i %n' . sessions sessions/p sessions/p/s0 sessions/p/s0/entries sessions/p/s0/entries/e0.json`, w.m.dir)
 			}
 			before := inodes()
-			ask(t, dir+"/append", message("in the first"))
+			ask(t, s0+"/append", message("in the first"))
+			waits := ask(t, w.m.path("new-session"), "/home/dev/project")
+			require.Equal(t, "sessions/p", filepath.Dir(waits))
+			ask(t, w.m.path(waits, "append"), message("question"))
 			require.NoError(t, os.Rename(target, old))
-			require.Error(t, put(dir+"/append", message("in nothing")+"\n"))
-			_, err := os.Stat(dir + "/leaf")
-			require.ErrorIs(t, err, os.ErrNotExist)
+			require.Error(t, put(s0+"/append", message("in nothing")+"\n"))
+			require.NoFileExists(t, s0+"/leaf")
 			run(t, "ls", w.m.dir, w.m.path("sessions"), w.m.path("recent"))
-			_, err = os.ReadDir(w.m.path("sessions"))
-			require.NoError(t, err)
+			require.Contains(t, run(t, "cat", w.m.path(waits, "context.json")), "question", "it is there all the time")
+			require.Error(t, put(w.m.path(waits, "append"), assistant("answer")+"\n"))
+			require.NoFileExists(t, target)
 
 			run(t, "cp", "-r", old, target)
 			first := run(t, "cat", w.m.path("sessions/p/s0.jsonl"))
 			require.Contains(t, first, "in the first")
-			ask(t, dir+"/append", message("in the second"))
+			ask(t, s0+"/append", message("in the second"))
 			require.Contains(t, w.raw("s0"), "in the second")
-			require.Contains(t, run(t, "cat", dir+"/context.json"), "in the second")
-			require.NotContains(t, shell(t, `cat "$1"/* "$1"/*/* "$1"/*/*/* "$1"/*/*/*/* 2>/dev/null; true`, old), "in the second")
+			require.Contains(t, run(t, "cat", s0+"/context.json"), "in the second")
+			ask(t, w.m.path(waits, "append"), assistant("answer"))
+			require.Equal(t, "1 question\n1 answer\n", shell(t, `for said in question answer; do echo $(grep -c $said "$1") $said; done`, filepath.Join(dir, waits+".jsonl")))
+			require.Empty(t, shell(t, `grep -rl 'in the second\|question' "$1"; true`, old))
 			require.Equal(t, before, inodes())
 
 			require.NoError(t, unix.Renameat2(unix.AT_FDCWD, target, unix.AT_FDCWD, old, unix.RENAME_EXCHANGE))
 			require.Equal(t, first, run(t, "cat", w.m.path("sessions/p/s0.jsonl")))
-			require.NotContains(t, run(t, "cat", dir+"/context.json"), "in the second")
+			require.NotContains(t, run(t, "cat", s0+"/context.json"), "in the second")
 			run(t, "find", w.m.dir)
 		})
 	}
@@ -140,34 +138,4 @@ func TestFileSystemOfSourceReplaced(t *testing.T) {
 	run(t, "df", m.dir)
 	run(t, "umount", "-l", source)
 	require.Contains(t, run(t, "cat", m.session("s0", "context.json")), "two")
-}
-
-// TestReplacedBelowWaitingSession: a session that waits in memory goes to the directory that is there then, and makes
-// none in the place of one that is about to come back.
-func TestReplacedBelowWaitingSession(t *testing.T) {
-	for _, what := range []string{"../agent", "sessions", "sessions/p"} {
-		t.Run(filepath.Base(what), func(t *testing.T) {
-			w := newReplaceable(t)
-			target := filepath.Join(w.dir, what)
-			path := ask(t, w.m.path("new-session"), "/home/dev/project")
-			require.Equal(t, "sessions/p", filepath.Dir(path))
-			ask(t, w.m.path(path, "append"), message("question"))
-
-			old := filepath.Join(t.TempDir(), "old")
-			require.NoError(t, os.Rename(target, old))
-			require.Contains(t, run(t, "cat", w.m.path(path, "context.json")), "question", "it is there all the time")
-			require.Error(t, put(w.m.path(path, "append"), assistant("answer")+"\n"))
-			require.NoFileExists(t, target)
-			run(t, "cp", "-r", old, target)
-			ask(t, w.m.path(path, "append"), assistant("answer"))
-			text, err := os.ReadFile(filepath.Join(w.dir, path+".jsonl"))
-			require.NoError(t, err)
-			require.Equal(t, 1, strings.Count(string(text), "answer"))
-			require.Contains(t, string(text), "question")
-			require.NoError(t, filepath.WalkDir(old, func(p string, _ fs.DirEntry, err error) error {
-				require.NotEqual(t, filepath.Base(path)+".jsonl", filepath.Base(p))
-				return err
-			}))
-		})
-	}
 }
