@@ -1,6 +1,8 @@
 package fs_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,6 +107,15 @@ func TestXcshAndPiWriting(t *testing.T) {
 			ask(t, m.path(made, "append"), assistant("Hello."))
 			require.Equal(t, "session 3\n", shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.version)"'`, filepath.Join(dir, made+".jsonl")))
 			require.Empty(t, run(t, "cat", at+"/problems.jsonl"))
+			// pi knows no blobs and would send the reference to one as if it were the picture (package writer, TestImagesOfPi).
+			for _, session := range []string{session, made, strings.TrimPrefix(forked, m.dir+"/")} {
+				ask(t, m.path(session, "append"), bigImage(60_000))
+				raw := run(t, "cat", filepath.Join(dir, session+".jsonl"))
+				require.Equal(t, client == "pi", strings.Contains(raw, strings.Repeat("QUJD", 20_000)), session)
+				require.Equal(t, client != "pi", strings.Contains(raw, `"data":"blob:sha256:`), session)
+			}
+			_, err := os.Stat(filepath.Join(dir, "blobs", fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Repeat("ABC", 20_000))))))
+			require.Equal(t, client == "pi", os.IsNotExist(err))
 		})
 	}
 }

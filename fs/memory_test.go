@@ -1,14 +1,12 @@
 package fs_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -234,43 +232,4 @@ print(soon(lambda: keep("prompts.jsonl")), files and os.fstat(files[-1]).st_size
 	require.Equal(t, "['ENOMEM', 'ok']\nTrue\nok True\n", out)
 	require.NotContains(t, m.logged(), "backing I/O failed")
 	m.staysSmall(t)
-}
-
-// TestContextSizeIsRemembered: a stat of context.json renders it once, and is exact whatever happens to the blobs.
-func TestContextSizeIsRemembered(t *testing.T) {
-	a := newAgent(t)
-	blob := []byte("an image")
-	hash := fmt.Sprintf("%x", sha256.Sum256(blob))
-	lines := []string{header("s")}
-	for n := range 100 {
-		lines = append(lines, strings.Replace(entry(n, entryID(n), before(n, n-1), "IMAGE"), `"IMAGE"`,
-			`[{"type":"image","mimeType":"image/png","data":"blob:sha256:`+hash+`"}]`, 1))
-	}
-	a.write("s", lines...)
-	blobs := filepath.Join(a.dir, "blobs")
-	require.NoError(t, os.Mkdir(blobs, 0o755))
-	m := mountForTest(t, a.dir)
-	file := m.session("s", "context.json")
-	exact := func() int {
-		info, err := os.Stat(file)
-		require.NoError(t, err)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.EqualValues(t, len(text), info.Size())
-		return len(text)
-	}
-	without := exact()
-	require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), blob, 0o644))
-	with := exact()
-	require.Less(t, with, without, "the base64 is shorter than the reference")
-	require.NoError(t, os.Remove(filepath.Join(blobs, hash)))
-	require.Equal(t, without, exact())
-	require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), blob, 0o644))
-	require.NoError(t, os.Chtimes(blobs, time.Time{}, time.Now().Add(-time.Hour)))
-	time.Sleep(100 * time.Millisecond) // the directory is as it was for a while: its times tell of the next change
-	require.Equal(t, with, exact())
-	reads := m.procNumber("io", "syscr")
-	run(t, "stat", file, file, file, file, file, file, file, file, file, file)
-	perStat := float64(m.procNumber("io", "syscr")-reads) / 10
-	require.Less(t, perStat, 30.0, "reads for a stat: those of requests, and not one for each of 100 messages")
 }

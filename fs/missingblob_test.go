@@ -4,36 +4,58 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestMissingBlob: an image whose blob is gone is in problems.jsonl, from the next look on, and out of it when the
-// blob is back. The size is exact each time.
+// TestMissingBlob: an image whose blob is gone is in problems.jsonl, and its reference in context.json, from the next look on,
+// and not when the blob is back. Both sizes are exact each time, and a stat of context.json renders it once.
 func TestMissingBlob(t *testing.T) {
-	a := demo(t)
-	m := mountForTest(t, a)
-	problems := m.path(demoSession, "problems.jsonl")
-	look := func() string {
+	a := newAgent(t)
+	hash := sum256("an image")
+	lines := []string{header("s")}
+	for n := range 100 {
+		lines = append(lines, strings.Replace(entry(n, entryID(n), before(n, n-1), "IMAGE"), `"IMAGE"`,
+			`[{"type":"image","mimeType":"image/png","data":"blob:sha256:`+hash+`"}]`, 1))
+	}
+	a.write("s", lines...)
+	blobs := filepath.Join(a.dir, "blobs")
+	m := mountForTest(t, a.dir)
+	context := m.session("s", "context.json")
+	look := func(there bool) {
 		t.Helper()
-		b, err := os.ReadFile(problems)
-		require.NoError(t, err)
-		require.Equal(t, fmt.Sprintln(len(b)), run(t, "stat", "-c", "%s", problems))
-		return string(b)
+		for _, file := range []string{context, m.session("s", "problems.jsonl")} {
+			text := string(read(t, file))
+			require.Equal(t, fmt.Sprintln(len(text)), run(t, "stat", "-c", "%s", file))
+			require.Equal(t, !there, strings.Contains(text, hash), "%s: %.300s", file, text)
+		}
+		require.Equal(t, !there, strings.Contains(run(t, "cat", m.session("s", "problems.jsonl")), `"problem":"blob"`))
 	}
-	require.Empty(t, look())
-	const hash = "d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74"
-	blob := filepath.Join(a, "blobs", hash)
-	for range 5 {
-		require.NoError(t, os.Rename(blob, blob+".away"))
-		require.Contains(t, look(), `"problem":"blob"`)
-		require.Contains(t, look(), hash)
-		require.NoError(t, os.Rename(blob+".away", blob))
-		require.Empty(t, look())
+	for range 3 {
+		look(false)
+		require.NoError(t, os.MkdirAll(blobs, 0o755))
+		look(false)
+		require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
+		look(true)
+		require.NoError(t, os.Remove(filepath.Join(blobs, hash)))
+		look(false)
+		require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
+		look(true)
+		require.NoError(t, os.Rename(blobs, blobs+".gone"))
+		look(false)
+		require.NoError(t, os.Rename(blobs+".gone", blobs))
+		look(true)
+		require.NoError(t, os.RemoveAll(blobs))
 	}
-	require.NoError(t, os.Rename(filepath.Join(a, "blobs"), filepath.Join(a, "gone")))
-	require.Contains(t, look(), hash)
-	require.NoError(t, os.Rename(filepath.Join(a, "gone"), filepath.Join(a, "blobs")))
-	require.Empty(t, look())
+	require.NoError(t, os.MkdirAll(blobs, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
+	require.NoError(t, os.Chtimes(blobs, time.Time{}, time.Now().Add(-time.Hour)))
+	time.Sleep(100 * time.Millisecond) // the directory is as it was for a while: its times tell of the next change
+	look(true)
+	reads := m.procNumber("io", "syscr")
+	run(t, "stat", context, context, context, context, context, context, context, context, context, context)
+	require.Less(t, m.procNumber("io", "syscr")-reads, 300, "reads for ten stats: those of requests, and not one for each of 100 messages")
 }
