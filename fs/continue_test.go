@@ -3,6 +3,7 @@ package fs_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,26 +44,17 @@ func TestContinue(t *testing.T) {
 		"outside": "/w\n" + outside + "/out.jsonl\n", "up": "/w\n/x/sessions/../../../etc/passwd.jsonl\n", ".dot": "/w\n" + here + "/s.jsonl\n",
 		"binary": "\xff\xfe\x00\n\x00\xff\n", "long": "/w\n/sessions/" + strings.Repeat("n", 5000) + ".jsonl",
 	}
-	for terminal, text := range valid {
-		a.crumb(terminal, text)
-	}
-	for terminal, text := range invalid {
-		a.crumb(terminal, text)
+	for _, crumbs := range []map[string]string{valid, invalid} {
+		for terminal, text := range crumbs {
+			a.crumb(terminal, text)
+		}
 	}
 	crumbs := filepath.Join(a.dir, "terminal-sessions")
 	require.NoError(t, os.Symlink("pts-3", filepath.Join(crumbs, "symlink")))
 	require.NoError(t, os.Mkdir(filepath.Join(crumbs, "dir"), 0o755))
-	invalid["symlink"], invalid["dir"], invalid["none"] = "", "", ""
 	m := mountForTest(t, a.dir)
-	require.Equal(t, []string{"-rf", "a b", "kitty-7", "pts-3", "tmux-%3"}, names(t, m.path("continue")))
-	for terminal := range valid {
-		want := "../sessions/p/s"
-		if terminal == "tmux-%3" {
-			want = "../sessions/p/s/Task"
-		}
-		require.Equal(t, want, link(t, m.path("continue", terminal)), terminal)
-		run(t, "cat", m.path("continue", terminal, "header.json"))
-	}
+	require.Equal(t, "-rf ../sessions/p/s s\na b ../sessions/p/s s\nkitty-7 ../sessions/p/s s\npts-3 ../sessions/p/s s\ntmux-%3 ../sessions/p/s/Task task\n",
+		shell(t, `cd "$1" && ls -U | while read -r name; do echo "$name" $(readlink -- "$name") $(jq -r .id "./$name/header.json"); done`, m.path("continue")))
 	for terminal := range invalid {
 		_, err := os.Lstat(m.path("continue", terminal))
 		require.ErrorIs(t, err, os.ErrNotExist, terminal)
@@ -97,30 +89,31 @@ func TestParent(t *testing.T) {
 	put("p/none.jsonl", header("none"))
 	put("p/hostile.jsonl", child("../../../../etc/passwd"))
 	m := mountForTest(t, a.dir)
+	leads := func(path, want string) {
+		t.Helper()
+		parent := m.path("sessions", path, "parent")
+		require.Equal(t, want != "", slices.Contains(names(t, filepath.Dir(parent)), "parent"))
+		if want != "" {
+			require.Equal(t, want, link(t, parent), path)
+			require.FileExists(t, parent+"/header.json")
+			return
+		}
+		_, err := os.Lstat(parent)
+		require.ErrorIs(t, err, os.ErrNotExist, path)
+	}
 	for path, want := range map[string]string{
 		"p/path": "../root", "q/copied": "../../p/root", "q/id": "../../p/root", "p/root/artifacts/Task": "../../../root", "p/root/Task": "../../root",
-		"p/root/artifacts/Task/artifacts/Sub": "../../../../Task", "p/ofTask": "../root/Task",
+		"p/root/artifacts/Task/artifacts/Sub": "../../../../Task", "p/ofTask": "../root/Task", "p/root": "", "p/none": "", "p/hostile": "",
 	} {
-		require.Equal(t, want, link(t, m.path("sessions", path, "parent")), path)
-		require.Contains(t, names(t, m.path("sessions", path)), "parent")
-		want, err := os.Stat(m.path("sessions", path, "parent", "header.json"))
-		require.NoError(t, err, path)
-		require.True(t, want.Mode().IsRegular())
-	}
-	require.Equal(t, "root\n", run(t, "jq", "-r", ".id", m.path("sessions/q/id/parent/header.json")))
-	for _, path := range []string{"p/root", "p/none", "p/hostile"} {
-		_, err := os.Lstat(m.path("sessions", path, "parent"))
-		require.ErrorIs(t, err, os.ErrNotExist, path)
-		require.NotContains(t, names(t, m.path("sessions", path)), "parent")
+		leads(path, want)
 	}
 
 	require.NoError(t, os.Remove(a.path("root.jsonl")))
-	_, err := os.Lstat(m.path("sessions/q/id/parent"))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	leads("q/id", "")
 	put("r/root.jsonl", header("root")) // the client moved it
-	require.Equal(t, "../../r/root", link(t, m.path("sessions/q/id/parent")))
+	leads("q/id", "../../r/root")
 	put("p/none.jsonl", child("root"))
-	require.Equal(t, "../../r/root", link(t, m.path("sessions/p/none/parent")))
+	leads("p/none", "../../r/root")
 }
 
 // TestForksAndNewSessionsAreFound: also while they are in memory only.
