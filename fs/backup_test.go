@@ -1,11 +1,9 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 // same mount and in a new one, finds every file as it was (docs/design.md section 6).
 func TestSecondBackupOfPrograms(t *testing.T) {
 	fullOnly(t) // TestSecondBackup does the same with tar and rsync
-	for program, backup := range map[string]func(t *testing.T) func(dir string) (changed []string){
+	for program, backup := range map[string]func(t *testing.T) func(dir string) string{
 		"restic": resticBackup, "borg": borgBackup,
 	} {
 		t.Run(program, func(t *testing.T) {
@@ -39,50 +37,26 @@ func TestSecondBackupOfPrograms(t *testing.T) {
 	}
 }
 
-// resticBackup returns a backup by restic into a repository of the test; it returns what was new or changed.
-func resticBackup(t *testing.T) func(string) []string {
+// resticBackup returns a backup by restic into a repository of the test; it prints what was new or changed. Not directories: in
+// their entries restic keeps the number of the device, which the kernel gives each mount as it likes.
+func resticBackup(t *testing.T) func(string) string {
 	t.Setenv("RESTIC_REPOSITORY", filepath.Join(t.TempDir(), "repository"))
 	t.Setenv("RESTIC_PASSWORD", "test")
 	t.Setenv("RESTIC_CACHE_DIR", t.TempDir())
 	run(t, "restic", "init")
-	return func(dir string) (changed []string) {
-		for line := range strings.Lines(run(t, "restic", "backup", "--json", "--verbose=2", dir)) {
-			var status struct {
-				Type   string `json:"message_type"`
-				Action string `json:"action"`
-				Item   string `json:"item"`
-			}
-			require.NoError(t, json.Unmarshal([]byte(line), &status), line)
-			// Not directories: in their entries restic keeps the number of the device, which the kernel gives
-			// each mount as it likes.
-			if status.Type == "verbose_status" && status.Action != "unchanged" && status.Action != "scan_finished" &&
-				strings.HasPrefix(status.Item, dir+"/") && !strings.HasSuffix(status.Item, "/") {
-				changed = append(changed, status.Action+" "+status.Item)
-			}
-		}
-		return changed
+	return func(dir string) string {
+		return shell(t, `set -o pipefail; restic backup --json --verbose=2 "$1" | jq -r --arg dir "$1/" 'select(.message_type == "verbose_status" and .action != "unchanged" and
+			.action != "scan_finished" and (.item | startswith($dir) and (endswith("/") | not))) | "\(.action) \(.item)"'`, dir)
 	}
 }
 
-// borgBackup is the same of borg.
-func borgBackup(t *testing.T) func(string) []string {
+// borgBackup is the same of borg, which remembers no file as new as the newest that it saw: that one is not of the mount.
+func borgBackup(t *testing.T) func(string) string {
 	t.Setenv("BORG_BASE_DIR", t.TempDir())
 	t.Setenv("BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK", "yes")
 	repository := filepath.Join(t.TempDir(), "repository")
 	run(t, "borg", "init", "--encryption=none", repository)
-	runs := 0
-	return func(dir string) (changed []string) {
-		runs++
-		// Borg remembers no file as new as the newest that it saw: that one is not of the mount.
-		newest := filepath.Join(t.TempDir(), "newest")
-		require.NoError(t, os.WriteFile(newest, nil, 0o600))
-		_, list, err := tool(t, "borg", "create", "--list", "--filter", "AMCE", repository+"::"+string(rune('a'+runs)), dir, newest)
-		require.NoError(t, err, list)
-		for line := range strings.Lines(list) {
-			if !strings.HasSuffix(strings.TrimSpace(line), newest) && !strings.HasSuffix(strings.TrimSpace(line), newest[1:]) {
-				changed = append(changed, line)
-			}
-		}
-		return changed
+	return func(dir string) string {
+		return shell(t, `set -o pipefail; newest=$2/newest; touch "$newest"; borg create --list --filter AMCE "$1::$(date +%N)" "$3" "$newest" 2>&1 | { grep -v 'newest$' || true; }`, repository, t.TempDir(), dir)
 	}
 }

@@ -133,36 +133,6 @@ func TestLeafByListedNames(t *testing.T) {
 	w.wellRead()
 }
 
-// TestBranchRewritten: a rewrite of the same size shows at the next open; who has it open reads the old one to
-// its end, and growth elsewhere changes neither content nor times.
-func TestBranchRewritten(t *testing.T) {
-	a := newAgent(t)
-	text := func(c string) string { return entry(0, "a", "", c) + entry(1, "b", "a", strings.Repeat(c, 300_000)) }
-	a.write("s", header("s"), text("x"))
-	m := mountForTest(t, a.dir)
-	file := m.session("s", "branches/b/entries.jsonl")
-	require.Equal(t, sum256(text("x")), sum256(run(t, "cat", file)))
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer f.Close()
-	times := run(t, "stat", "-L", "-c", "%i %s %y %z", file, filepath.Dir(file), m.session("s", "branches/b/path/000001-user-a.json"), m.session("s", "branches/b"))
-	a.add("s", entry(2, "c", "a", "more"))
-	require.Equal(t, times, run(t, "stat", "-L", "-c", "%i %s %y %z", file, filepath.Dir(file), m.session("s", "branches/b/path/000001-user-a.json"), m.session("s", "branches/b")))
-	require.Equal(t, sum256(text("x")), sum256(run(t, "cat", file)))
-	for _, c := range []string{"y", "z", "y"} {
-		a.replace("s", header("s"), text(c))
-		require.Equal(t, sum256(text(c)), sum256(run(t, "cat", file)))
-		require.NotEqual(t, times, run(t, "stat", "-L", "-c", "%i %s %y %z", file), "a backup notices")
-	}
-	old := make([]byte, len(text("x")))
-	_, err = f.ReadAt(old, 0)
-	require.NoError(t, err)
-	require.Equal(t, sum256(text("x")), sum256(string(old)))
-	a.replace("s", header("s"), entry(0, "a", "", "x"))
-	_, err = os.ReadFile(file)
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
 // TestLongBranch: every name of a long path can be looked at, and the whole be copied.
 func TestLongBranch(t *testing.T) {
 	m, n := mountForTest(t, big(t)), bigSessions["chain"].entries()

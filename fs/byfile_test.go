@@ -18,17 +18,6 @@ func call(n int, id, parent, tool, file string) string {
 		quoted(id), quoted(parent), n, quoted(tool), quoted(file)) + "\n"
 }
 
-// touchedRows reads the table of a directory in by-file/, without its first line.
-func (m *mount) touchedRows(file string) (rows [][]string) {
-	m.t.Helper()
-	lines := strings.SplitAfter(run(m.t, "cat", m.path("by-file", file, "results.tsv")), "\n")
-	require.Equal(m.t, "time\tsession\twhat\tpath\tprompt\ttext\n", lines[0])
-	for _, line := range lines[1 : len(lines)-1] {
-		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
-	}
-	return rows
-}
-
 // TestByFile: what a session did with a file, as tools see it.
 func TestByFile(t *testing.T) {
 	t.Parallel()
@@ -49,12 +38,12 @@ func TestByFile(t *testing.T) {
 	require.Equal(t, [][]string{
 		{"2026-02-16T11:00:03.000Z", "Two", "assistant", "sessions/p/two/entries/b0.json", "-", "write " + work + "/main.go"},
 		{"2026-02-16T11:00:01.000Z", "One", "assistant", "sessions/p/one/entries/a1.json", "sessions/p/one/entries/a0.json", "edit main.go"},
-	}, m.touchedRows(work+"/main.go"))
+	}, m.table("by-file", work+"/main.go"))
 	require.Equal(t, 1, m.searches())
-	require.Len(t, m.touchedRows(work), 3)
-	require.Equal(t, "read "+work+"/sub/x.go:1-9", m.touchedRows(work + "/sub")[0][5])
-	require.Equal(t, "sessions/p/two/entries/b1.json", m.touchedRows("elsewhere/main.go")[0][3])
-	require.Empty(t, m.touchedRows(work+"/sub/x"))
+	require.Len(t, m.table("by-file", work), 3)
+	require.Equal(t, "read "+work+"/sub/x.go:1-9", m.table("by-file", work+"/sub")[0][5])
+	require.Equal(t, "sessions/p/two/entries/b1.json", m.table("by-file", "elsewhere/main.go")[0][3])
+	require.Empty(t, m.table("by-file", work+"/sub/x"))
 
 	entries := m.path("by-file", work, "main.go/entries")
 	require.Equal(t, []string{"0001-assistant-b0.json", "0002-assistant-a1.json"}, names(t, entries))
@@ -62,12 +51,8 @@ func TestByFile(t *testing.T) {
 	require.Equal(t, []string{"0001-Two", "0002-One"}, names(t, m.path("by-file", work, "main.go/sessions")))
 	require.FileExists(t, m.path("by-file", work, "main.go/sessions/0002-One/header.json"))
 
-	raw, err := os.OpenFile(filepath.Join(a, "sessions/p/one.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	defer raw.Close()
-	_, err = raw.WriteString(call(9, "a3", "a2", "edit", "./main.go"))
-	require.NoError(t, err)
-	require.Equal(t, "sessions/p/one/entries/a3.json", m.touchedRows(work + "/main.go")[0][3])
+	grow(t, filepath.Join(a, "sessions/p/one.jsonl"), call(9, "a3", "a2", "edit", "./main.go"))
+	require.Equal(t, "sessions/p/one/entries/a3.json", m.table("by-file", work+"/main.go")[0][3])
 	require.ErrorIs(t, os.Remove(m.path("by-file/x/y")), syscall.EPERM)
-	require.Empty(t, m.touchedRows(strings.Repeat("\xff\n", 60)+"/"+strings.Repeat("z", 255)))
+	require.Empty(t, m.table("by-file", strings.Repeat("\xff\n", 60)+"/"+strings.Repeat("z", 255)))
 }

@@ -193,6 +193,8 @@ func TestOpenFileGoesOnExactly(t *testing.T) {
 		require.Equal(t, was, all(), "pinned")
 		require.Equal(t, int64(len(was)), size())
 		require.Contains(t, w.read(file), "another session")
+		w.replace("s", header("s"), entry(0, "e0", "", "a new session_1"))
+		require.Contains(t, w.read(file), "a new session_1", "of the same size")
 		w.replace("s", header("s"), strings.Join(writtenEntries, ""))
 	}
 }

@@ -18,15 +18,15 @@ func debugging(c *mountConfig) { c.options.Debug = true }
 // searches is how many times files were read for a search.
 func (m *mount) searches() int { return strings.Count(m.logged(), "msg=searched") }
 
-// table reads the table of a query, without its first line; each line is cut into its fields.
+// table reads the table of a query, or of a path in by-file/, without its first line; each line is cut into its fields.
 func (m *mount) table(dir, query string) (rows [][]string) {
 	m.t.Helper()
 	lines := strings.SplitAfter(run(m.t, "cat", filepath.Join(m.path(dir), query, "results.tsv")), "\n")
-	require.Equal(m.t, "time\tsession\twhat\tpath\ttext\n", lines[0])
+	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\n", true: "time\tsession\twhat\tpath\tprompt\ttext\n"}[dir == "by-file"]
+	require.Equal(m.t, columns, lines[0])
 	for _, line := range lines[1 : len(lines)-1] {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		require.Len(m.t, fields, 5)
-		rows = append(rows, fields)
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		require.Len(m.t, rows[len(rows)-1], strings.Count(columns, "\t")+1)
 	}
 	return rows
 }
@@ -75,8 +75,7 @@ func TestSearch(t *testing.T) {
 	require.FileExists(t, m.path("sessions/p/one/search/dhow/sessions", names(t, m.path("sessions/p/one/search/dhow/sessions"))[0], "header.json"))
 
 	// A session that grows is found at once, and what was listed is still there.
-	grown := filepath.Join(m.source, "sessions/q/other.jsonl")
-	require.NoError(t, os.WriteFile(grown, append(read(t, grown), entry(9, "c1", "c0", "now zanzibar too")...), 0o644))
+	grow(t, filepath.Join(m.source, "sessions/q/other.jsonl"), entry(9, "c1", "c0", "now zanzibar too"))
 	require.Contains(t, run(t, "cat", m.path("search/zanzibar/entries/0001-user-b0.json")), "zanzibar again")
 	require.Equal(t, "sessions/q/other/entries/c1.json", m.table("search", "zanzibar")[0][3])
 

@@ -66,11 +66,7 @@ func TestSecrets(t *testing.T) {
 	require.NotContains(t, text, plantedPassword[:8])
 	require.Equal(t, fmt.Sprintln(len(text)), run(t, "stat", "-c", "%s", file))
 
-	raw, err := os.OpenFile(filepath.Join(a, "sessions", "p", "s.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	defer raw.Close()
-	_, err = raw.WriteString(`{"type":"custom","id":"00000007","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":"` + plantedToken + "\"}\n")
-	require.NoError(t, err)
+	grow(t, filepath.Join(a, "sessions", "p", "s.jsonl"), `{"type":"custom","id":"00000007","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":"`+plantedToken+"\"}\n")
 	require.Equal(t, "13\n", run(t, "jq", "-s", "length", file))
 	require.Equal(t, `{"line":8,"entry":"00000007","where":"/data","kind":"github-pat"}`, strings.Split(run(t, "cat", file), "\n")[12])
 }

@@ -56,12 +56,15 @@ func (a agent) replace(name string, content ...string) {
 }
 
 // add appends to sessions/p/<name>.jsonl.
-func (a agent) add(name string, content ...string) {
-	f, err := os.OpenFile(a.path(name+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(a.t, err)
+func (a agent) add(name string, content ...string) { grow(a.t, a.path(name+".jsonl"), content...) }
+
+// grow appends to a file.
+func grow(t testing.TB, file string, content ...string) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
 	defer f.Close()
 	_, err = f.WriteString(strings.Join(content, ""))
-	require.NoError(a.t, err)
+	require.NoError(t, err)
 }
 
 // header is the first line of a session.

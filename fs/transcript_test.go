@@ -26,15 +26,11 @@ func TestReadingFilesHaveTheirSize(t *testing.T) {
 			[ "$(stat -c %s "$f")" = "$(wc -c < "$f")" ] && [ "$(ls -l "$f" | awk '{ print $5 }')" = "$(wc -c < "$f")" ] && echo; done | wc -l`, m.path("sessions")))
 	}
 	check()
-	f, err := os.OpenFile(filepath.Join(a, demoSession+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(t, err)
-	defer f.Close()
 	before := run(t, "cat", m.path(demoSession, "transcript.md"))
 	cost := run(t, "jq", ".total.cost.total", m.path(demoSession, "usage.json"))
 	require.Equal(t, "0.6568348500000001\n", cost)
-	_, err = fmt.Fprintln(f, `{"type":"message","id":"f0000001","parentId":"`+strings.TrimSuffix(filepath.Base(run(t, "readlink", m.path(demoSession, "leaf"))), ".json\n")+
-		`","timestamp":"2026-03-30T09:00:00.000Z","message":{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"One more."}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1}}}}`)
-	require.NoError(t, err)
+	grow(t, filepath.Join(a, demoSession+".jsonl"), `{"type":"message","id":"f0000001","parentId":"`+strings.TrimSuffix(filepath.Base(run(t, "readlink", m.path(demoSession, "leaf"))), ".json\n")+
+		`","timestamp":"2026-03-30T09:00:00.000Z","message":{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"One more."}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1}}}}`, "\n")
 	after := run(t, "cat", m.path(demoSession, "transcript.md"))
 	turn := "\n## Assistant · 2026-03-30 09:00:00 · `p/m`\n\nOne more.\n"
 	require.Equal(t, strings.Replace(before, "`3a17833e`", "`f0000001`", 1)+turn, after)

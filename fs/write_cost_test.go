@@ -1,15 +1,14 @@
 package fs_test
 
 import (
+	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -46,36 +45,17 @@ func TestSync(t *testing.T) {
 func (w *writing) traced(t testing.TB, calls string, meanwhile func()) string {
 	out := filepath.Join(t.TempDir(), "trace")
 	strace := exec.Command("strace", "-f", "-p", fmt.Sprint(w.m.cmd.Process.Pid), "-e", "trace="+calls, "-e", "signal=none", "-o", out)
-	var problems strings.Builder
-	strace.Stderr = &problems
+	problems, err := strace.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, strace.Start())
-	ended := make(chan struct{})
-	go func() { _ = strace.Wait(); close(ended) }()
-	attached := func() bool {
-		tracer := w.m.procNumber("status", "TracerPid")
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.m.cmd.Process.Pid))
-		for _, task := range tasks {
-			text, err := os.ReadFile(task)
-			if err == nil && !strings.Contains(string(text), fmt.Sprintf("TracerPid:\t%d\n", strace.Process.Pid)) {
-				return false
-			}
-		}
-		return tracer == strace.Process.Pid
-	}
-	for deadline := time.Now().Add(patience); !attached(); time.Sleep(5 * time.Millisecond) {
-		select {
-		case <-ended:
-			t.Skipf("strace cannot attach here: %s", problems.String())
-		default:
-			require.True(t, time.Now().Before(deadline), "strace does not attach")
-		}
+	if said, _ := bufio.NewReader(problems).ReadString('\n'); !strings.Contains(said, "attached") {
+		_ = strace.Wait()
+		t.Skipf("strace cannot attach here: %s", said)
 	}
 	meanwhile()
 	_ = strace.Process.Signal(syscall.SIGINT)
-	<-ended
-	text, err := os.ReadFile(out)
-	require.NoError(t, err)
-	return string(text)
+	_ = strace.Wait()
+	return string(read(t, out))
 }
 
 // TestAppendCost: an append reads and writes as much in a long session as in a short one. The least of several rounds
