@@ -15,5 +15,6 @@ my $signals = 0;
 $SIG{ALRM} = sub { $signals++ };
 setitimer(ITIMER_REAL, 0.0002, 0.0002);
 for (my $n = 0; $n < 300 || $signals < 300; $n++) { syswrite($append, "$ARGV[1]\n") // die "write $n: $!" }
+setitimer(ITIMER_REAL, 0);
 `, w.in("append"), message(strings.Repeat("x", 100)))
 }
