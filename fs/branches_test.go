@@ -141,9 +141,7 @@ func TestLongBranch(t *testing.T) {
 	require.Empty(t, run(t, "find", branch+"/path/", "-size", "+1"))
 	require.Equal(t, fmt.Sprintln(n), shell(t, `ls "$1/path" | wc -l`, branch))
 	require.Equal(t, fmt.Sprintln(n), shell(t, `tar -C "$1" -cf - path | tar -t | grep -c json`, branch))
-	var seen markCounter
-	crawlTool(t, &seen, "cat", branch+"/entries.jsonl")
-	seen.each(t, n, 1)
+	seesEachOnce(t, `cat "$1/branches/current/entries.jsonl"`, m.session("chain"), scratch(t))
 	info, err := os.Stat(branch + "/entries.jsonl")
 	require.NoError(t, err)
 	raw, err := os.Stat(m.path("sessions/p/chain.jsonl"))

@@ -205,7 +205,8 @@ func (m *mount) stop() {
 	}
 	if !m.ends(patience) {
 		if m.mounted() {
-			m.t.Errorf("the mount could not be unmounted: it is in use by %q, or the daemon hangs\n%s", m.usedBy(), m.logged())
+			users, _ := exec.Command("bash", "-c", `ls -l /proc/[0-9]*/{cwd,root,exe,fd/*} 2>/dev/null | grep -F "$1"`, "bash", m.dir).Output()
+			m.t.Errorf("the mount could not be unmounted: it is in use, or the daemon hangs\n%s\n%s", users, m.logged())
 			_ = m.cmd.Process.Signal(syscall.SIGQUIT)
 			m.ends(time.Second)
 		} else {
@@ -240,22 +241,6 @@ func (m *mount) ends(patience time.Duration) bool {
 		}
 	}
 	return false
-}
-
-// usedBy are the processes that have something in the mount open, or as their directory, each with what it is.
-func (m *mount) usedBy() (users []string) {
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, kind := range []string{"cwd", "root", "exe"} {
-		more, _ := filepath.Glob("/proc/[0-9]*/" + kind)
-		links = append(links, more...)
-	}
-	for _, link := range links {
-		if file, err := os.Readlink(link); err == nil && (file == m.dir || strings.HasPrefix(file, m.dir+"/")) {
-			command, _ := os.ReadFile(filepath.Join("/proc", strings.Split(link, "/")[2], "cmdline"))
-			users = append(users, fmt.Sprintf("%s %s -> %s", strings.ReplaceAll(string(command), "\x00", " "), link, file))
-		}
-	}
-	return users
 }
 
 // mounted reports whether the mount is in the mount table.

@@ -2,10 +2,8 @@ package fs_test
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -243,44 +241,6 @@ func writeBig(dir string) error {
 		}
 	}
 	return nil
-}
-
-// markCounter counts the marks in what is written to it.
-type markCounter struct {
-	seen map[string]int
-	rest []byte
-}
-
-const markLen = len("MARK00000000")
-
-// Write implements io.Writer.
-func (c *markCounter) Write(p []byte) (int, error) {
-	if c.seen == nil {
-		c.seen = map[string]int{}
-	}
-	text := append(c.rest, p...)
-	at := 0
-	for {
-		i := bytes.Index(text[at:], []byte("MARK"))
-		if i < 0 || at+i+markLen > len(text) {
-			break
-		}
-		c.seen[string(text[at+i:at+i+markLen])]++
-		at += i + markLen
-	}
-	c.rest = bytes.Clone(text[max(at, len(text)-markLen+1):])
-	return len(p), nil
-}
-
-var _ io.Writer = (*markCounter)(nil)
-
-// each requires that every mark up to n was seen just so many times.
-func (c *markCounter) each(t testing.TB, n, times int) {
-	t.Helper()
-	require.Len(t, c.seen, n, "entries seen")
-	for i := range n {
-		require.Equal(t, times, c.seen[mark(i)], "how often entry %d was seen", i)
-	}
 }
 
 // treeSum is a hash over names, content, modes and times of a directory tree on disk.
