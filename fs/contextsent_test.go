@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -21,22 +20,14 @@ func TestContextSent(t *testing.T) {
 		line("c", `"b"`, `"type":"message","message":{"role":"user","content":"asked"}`) +
 		line("d", `"c"`, `"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"partly"}],"stopReason":"aborted"}`) +
 		line("e", `"d"`, `"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"bash","arguments":{}}],"stopReason":"toolUse"}`)
-	const session = "sessions/--p--/2026-02-16T10-20-30-000Z_s"
-	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(dir+"/sessions/--p--", 0o755))
-	require.NoError(t, os.WriteFile(dir+"/"+session+".jsonl", []byte(text), 0o644))
+	a := newAgent(t)
+	a.write("s", text)
 	read := func(m *mount, name string) string {
-		name = m.path(session, name)
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		require.EqualValues(t, len(text), info.Size())
-		return string(text)
+		return shell(t, `[ "$(stat -c %s "$1")" = "$(wc -c < "$1")" ] && cat "$1"`, m.session("s", name))
 	}
-	stored := mountForTest(t, dir)
+	stored := mountForTest(t, a.dir)
 	require.Equal(t, 4, strings.Count(read(stored, "context.json"), `"role"`))
-	sent := mountForTest(t, dir, func(c *mountConfig) { c.options.ContextSent = true })
+	sent := mountForTest(t, a.dir, func(c *mountConfig) { c.options.ContextSent = true })
 	const asked = `{"messages":[{"role":"user","content":"asked","attribution":"user"}],`
 	require.True(t, strings.HasPrefix(read(sent, "context.json"), asked))
 	require.True(t, strings.HasPrefix(read(sent, "branches/d/context.json"), asked))

@@ -32,26 +32,21 @@ func TestOperatorWriting(t *testing.T) {
 	for _, c := range []struct{ script, leaf, want string }{
 		{`echo '{"type":"message","message":{"role":"user","content":"four"}}' >> "$1/append"`, "",
 			`{"type":"message","id":_,"parent_id":"e3","timestamp":_,"message":{"role":"user","content":"four"}}`},
-		{`ln -sfn entries/e1.json "$1/leaf"`, "e1", `{"type":"leaf","id":_,"parent_id":_,"timestamp":_,"target_id":"e1"}`},
+		{`ln -sfn entries/e1.json "$1/leaf"`, "entries/e1.json", `{"type":"leaf","id":_,"parent_id":_,"timestamp":_,"target_id":"e1"}`},
 		{`printf 'e2 two\n' > "$1/labels"`, "", `{"type":"label","id":_,"parent_id":"e1","timestamp":_,"target_id":"e2","label":"two"}`},
 		{`echo 'The title' > "$1/title"`, "", `{"type":"session_info","id":_,"parent_id":_,"timestamp":_,"name":"The title"}`},
-		{`ln -s by-label/two "$1/new" && mv -T "$1/new" "$1/leaf"`, "e2", `{"type":"leaf","id":_,"parent_id":_,"timestamp":_,"target_id":"e2"}`},
-		{`ln -sfn tree "$1/leaf"`, "-", `{"type":"leaf","id":_,"parent_id":"e2","timestamp":_,"target_id":null}`},
-		{`echo '{"type":"model_change","provider":"openai","model_id":"gpt-5"}' >> "$1/append"`, "",
-			`{"type":"model_change","id":_,"parent_id":null,"timestamp":_,"provider":"openai","model_id":"gpt-5"}`},
+		{`ln -s by-label/two "$1/new" && mv -T "$1/new" "$1/leaf"`, "entries/e2.json", `{"type":"leaf","id":_,"parent_id":_,"timestamp":_,"target_id":"e2"}`},
+		{`ln -sfn tree "$1/leaf"`, "tree", `{"type":"leaf","id":_,"parent_id":"e2","timestamp":_,"target_id":null}`},
 	} {
 		before := string(read(t, file))
 		shell(t, c.script, at)
 		now := string(read(t, file))
 		require.True(t, strings.HasPrefix(now, before), "lines that were there have changed")
 		require.Equal(t, c.want+"\n", made.ReplaceAllString(now[len(before):], `"$1":_`), c.script)
-		switch target := link(t, at+"/leaf"); c.leaf {
-		case "-":
-			require.Equal(t, "tree", target)
-		case "":
+		if c.leaf != "" {
+			require.Equal(t, c.leaf, link(t, at+"/leaf"), c.script)
+		} else {
 			require.Equal(t, run(t, "tail", "-n", "1", file), string(read(t, at+"/leaf")), c.script)
-		default:
-			require.Equal(t, "entries/"+c.leaf+".json", target, c.script)
 		}
 	}
 	require.ErrorIs(t, put(at+"/append", `{"type":"custom","customType":"x"}`+"\n"), syscall.EINVAL)

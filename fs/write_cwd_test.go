@@ -96,63 +96,60 @@ func TestCWD(t *testing.T) {
 	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
 }
 
-// TestCWDRefused: what is refused has its errno and its reason.
+// TestCWDRefused: what is refused has its errno and its reason. Package writer has all reasons.
 func TestCWDRefused(t *testing.T) {
 	v := newMovable(t)
 	at := v.m.path("sessions/p", movedName)
-	require.ErrorIs(t, put(at+"/cwd", "project\n"), syscall.EINVAL)
-	require.Contains(t, run(t, "cat", at+"/last-error"), "cwd: expected an absolute path")
-	require.ErrorIs(t, put(at+"/cwd", v.project+"/x\n"), syscall.ENOENT)
-	require.Contains(t, run(t, "cat", at+"/last-error"), "no such directory: "+v.project+"/x")
-	require.ErrorIs(t, put(at+"/artifacts/Task/cwd", v.project+"\n"), syscall.EINVAL)
-	require.Equal(t, slot("Moved")+header("moved")+v.text, v.raw(movedName))
-	require.FileExists(t, v.path(movedName+"/3.bash.log"))
-
 	waits := v.m.path(ask(t, v.m.path("new-session"), "/home/waits"))
-	require.Equal(t, "/home/waits\n", run(t, "cat", waits+"/cwd"))
-	require.ErrorIs(t, put(waits+"/cwd", v.project+"\n"), syscall.EBUSY)
-	require.Contains(t, run(t, "cat", waits+"/last-error"), "not on disk yet")
+	refused := func(session, cwd string, want error, why string) {
+		t.Helper()
+		require.ErrorIs(t, put(session+"/cwd", cwd+"\n"), want)
+		require.Contains(t, run(t, "cat", session+"/last-error"), why)
+	}
+	refused(at, "project", syscall.EINVAL, "cwd: expected an absolute path")
+	refused(at, v.project+"/x", syscall.ENOENT, "no such directory: "+v.project+"/x")
+	refused(at+"/artifacts/Task", v.project, syscall.EINVAL, "cwd: ")
+	refused(waits, v.project, syscall.EBUSY, "not on disk yet")
 	c, _, _ := v.resume(movedName)
-	require.ErrorIs(t, put(at+"/cwd", v.project+"\n"), syscall.EBUSY)
-	require.Contains(t, run(t, "cat", at+"/last-error"), "live=allow")
+	refused(at, v.project, syscall.EBUSY, "live=allow")
 	c.end()
+	require.Equal(t, "/home/waits\n", run(t, "cat", waits+"/cwd"))
 	v.m.stop()
 	v.m = mountForTest(t, v.dir, func(c *mountConfig) { c.options.ReadOnly = true })
 	require.ErrorIs(t, put(v.m.path("sessions/p", movedName, "cwd"), v.project+"\n"), syscall.EROFS)
+	require.Equal(t, slot("Moved")+header("moved")+v.text, v.raw(movedName))
+	require.FileExists(t, v.path(movedName+"/3.bash.log"))
 }
 
 // TestCWDOpenHandles: what is open when a session moves writes to no other file, and says so.
 func TestCWDOpenHandles(t *testing.T) {
 	v := newMovable(t)
 	at := v.m.path("sessions/p", movedName)
-	open := func(name string) *os.File {
+	open := map[string]*os.File{}
+	for _, name := range []string{"append", "cwd"} {
 		f, err := os.OpenFile(filepath.Join(at, name), os.O_RDWR, 0)
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = f.Close() })
-		return f
+		defer f.Close()
+		open[name] = f
 	}
-	adds, cwd := open("append"), open("cwd")
-	shown, err := os.Open(at + "/entries.jsonl")
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.Nil(t, shown)
 	raw, err := os.Open(at + ".jsonl")
 	require.NoError(t, err)
 	defer raw.Close()
 	require.NoError(t, put(at+"/cwd", v.project+"\n"))
-	_, err = adds.WriteString(message("x") + "\n")
-	require.ErrorIs(t, err, syscall.ESTALE)
-	_, err = cwd.WriteString("/tmp\n")
-	require.ErrorIs(t, err, syscall.ESTALE)
-	require.NoError(t, cwd.Sync())
-	// Another session in its place gets none of it either.
-	v.write(movedName, header("other"))
-	_, err = adds.WriteString(message("x") + "\n")
-	text := v.raw(movedName)
-	if err == nil {
-		require.Equal(t, 2, strings.Count(text, "\n"), "the name stands for the new session, as after any replacement")
-	} else {
-		require.Equal(t, header("other"), text)
+	for name, line := range map[string]string{"append": message("x"), "cwd": "/tmp"} {
+		_, err = open[name].WriteString(line + "\n")
+		require.ErrorIs(t, err, syscall.ESTALE)
 	}
+	require.NoError(t, open["cwd"].Sync())
+	// Another session in its place gets none of it either: the file that was open takes nothing but the line that was refused,
+	// and the name stands for the new session, as after any replacement.
+	v.write(movedName, header("other"))
+	_, err = open["append"].WriteString(message("x") + "\n")
+	want := 1
+	if err == nil {
+		want = 2
+	}
+	require.Equal(t, want, strings.Count(v.raw(movedName), "\n"))
 	require.NoError(t, os.Remove(v.path(movedName+".jsonl")))
 	v.isAt(scope(v.project), v.project)
 }
