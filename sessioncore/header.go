@@ -107,13 +107,6 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	return header, slot, nil
 }
 
-// SessionID returns the id in the header as WTF-8 text.
-func (s *Snapshot) SessionID() (string, error) {
-	header, _, err := s.ReadHeader()
-	id, _ := header.Member("id").Text()
-	return id, err
-}
-
 // Title returns the session's title as WTF-8 text, "" if it has none. A title slot overrides the header
 // (docs/format.md, Title slot). The title of a session of pi or operator is the name in the last session_info entry;
 // null, an empty name and no such entry all mean that there is no title. pi trims the name.

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -302,24 +303,11 @@ func (s *Snapshot) findID(name string, fixed []string) symbol {
 
 // atLine returns the entry that begins on a line, or NoEntry.
 func (s *Snapshot) atLine(line int64) Entry {
-	low, high := 0, len(s.records)
-	for low < high {
-		if mid := (low + high) / 2; int64(s.records[mid].line) < line {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if low < len(s.records) && int64(s.records[low].line) == line {
-		return Entry(low)
+	i := sort.Search(len(s.records), func(i int) bool { return int64(s.records[i].line) >= line })
+	if i < len(s.records) && int64(s.records[i].line) == line {
+		return Entry(i)
 	}
 	return NoEntry
-}
-
-// raw reads an entry's text from the file without checking it.
-func (s *Snapshot) raw(e Entry) (rawjson.Value, error) {
-	rec := &s.records[e]
-	return s.read(rec.off, int64(rec.size))
 }
 
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
@@ -333,7 +321,8 @@ func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 // EntryText reads an entry's text and checks that it is what was indexed; the error wraps storage.ErrStale if it is
 // not. Code that takes a text apart relies on its being valid JSON, and a file can be overwritten in place.
 func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
-	v, err := s.raw(e)
+	rec := &s.records[e]
+	v, err := s.read(rec.off, int64(rec.size))
 	if err == nil {
 		err = s.check(e, v)
 	}
@@ -364,9 +353,7 @@ func (s *Snapshot) Path(e Entry) []Entry {
 		path = append(path, e)
 		e = s.Parent(e)
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }
 

@@ -42,22 +42,22 @@ func (t *Tree) IsTip(e Entry) bool { return t.Has(e) && len(t.Children(e)) == 0 
 
 // Tree returns the snapshot's tree. It is built on first use.
 func (s *Snapshot) Tree() *Tree {
-	s.treeOnce.Do(func() { s.tree = s.buildTree() })
+	s.treeOnce.Do(func() { s.tree = newTree(s) })
 	return s.tree
 }
 
-func (s *Snapshot) buildTree() *Tree {
+func newTree(s *Snapshot) *Tree {
 	n := len(s.records)
 	t := &Tree{parent: make([]Entry, n), first: make([]int32, n+1)}
-	s.joinParents(t)
-	s.cutCycles(t)
-	s.hideLeafMoves(t)
-	s.gatherChildren(t)
+	t.joinParents(s)
+	t.cutCycles(s)
+	t.hideLeafMoves(s)
+	t.gatherChildren(s)
 	return t
 }
 
 // joinParents sets each node's parent and records the entries that cannot be linked.
-func (s *Snapshot) joinParents(t *Tree) {
+func (t *Tree) joinParents(s *Snapshot) {
 	newest := make([]int32, len(s.symbols.symbols)) // 1 + entry
 	for e := range s.records {
 		newest[s.records[e].id] = int32(e) + 1
@@ -83,7 +83,7 @@ func (s *Snapshot) joinParents(t *Tree) {
 }
 
 // cutCycles makes the first entry in file order of each cycle of parents a root (docs/design.md, tree/).
-func (s *Snapshot) cutCycles(t *Tree) {
+func (t *Tree) cutCycles(s *Snapshot) {
 	const seen, done = 1, 2
 	state := make([]uint8, len(s.records))
 	var walk []Entry
@@ -108,7 +108,7 @@ func (s *Snapshot) cutCycles(t *Tree) {
 }
 
 // hideLeafMoves removes moves of the leaf without children from the tree.
-func (s *Snapshot) hideLeafMoves(t *Tree) {
+func (t *Tree) hideLeafMoves(s *Snapshot) {
 	count := make([]int32, len(s.records))
 	var moves []Entry
 	for e, p := range t.parent {
@@ -136,7 +136,7 @@ func (s *Snapshot) hideLeafMoves(t *Tree) {
 }
 
 // gatherChildren fills roots and children from the parents.
-func (s *Snapshot) gatherChildren(t *Tree) {
+func (t *Tree) gatherChildren(s *Snapshot) {
 	for e, p := range t.parent {
 		if p >= 0 {
 			t.first[p+1]++

@@ -125,11 +125,8 @@ func TestLeases(t *testing.T) {
 	putFile(t, files, plainName, plainFile)
 	locks := &countedLocks{Storage: files}
 	w := startWriting(t, locks, "", Options{Leases: leases})
-	snap, err := w.session.Acquire(context.Background())
+	id, err := w.session.ID(context.Background())
 	require.NoError(t, err)
-	id, err := snap.SessionID()
-	require.NoError(t, err)
-	snap.Release()
 	in, base := filepath.Split(plainName)
 
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
