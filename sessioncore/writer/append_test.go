@@ -274,17 +274,27 @@ func TestAppendGoneAndNoSession(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// TestAppendMovesAndGoesOn: each line sees the moves before it.
 func TestAppendMovesAndGoesOn(t *testing.T) {
-	w := startMemory(t, plainFile, Options{})
-	_, err := w.append(
-		`{"type":"custom","customType":"sessionfs/leaf","parentId":"a","data":{"targetId":"a"}}`,
-		`{"type":"mode_change","id":"x","mode":"plan"}`,
-		`{"type":"custom","customType":"sessionfs/leaf","parentId":null,"data":{"targetId":null}}`,
-		`{"type":"mode_change","id":"y","mode":"plan"}`,
-	)
-	require.NoError(t, err)
-	require.Equal(t, "a", w.parentOfID("x"))
-	require.Equal(t, "", w.parentOfID("y"))
+	for _, test := range []struct {
+		file  string
+		lines []string
+	}{
+		{plainFile, []string{
+			`{"type":"custom","customType":"sessionfs/leaf","parentId":"a","data":{"targetId":"a"}}`, `{"type":"mode_change","id":"x","mode":"plan"}`,
+			`{"type":"custom","customType":"sessionfs/leaf","parentId":null,"data":{"targetId":null}}`, `{"type":"mode_change","id":"y","mode":"plan"}`,
+		}},
+		{opFile, []string{
+			`{"type":"leaf","target_id":"a"}`, `{"type":"custom_info","id":"x","custom_type":"t"}`,
+			`{"type":"leaf","target_id":null}`, `{"type":"custom_info","id":"y","custom_type":"t"}`,
+		}},
+	} {
+		w := startMemory(t, test.file, Options{})
+		_, err := w.append(test.lines...)
+		require.NoError(t, err)
+		require.Equal(t, "a", w.parentOfID("x"))
+		require.Equal(t, "", w.parentOfID("y"))
+	}
 }
 
 // TestAppendBesideClient: an append fails while a program keeps the file open for writing; it waits for one that

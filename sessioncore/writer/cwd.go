@@ -287,12 +287,9 @@ func texts(array rawjson.Value) (all []string) {
 
 // quotedList returns an array of strings as JSON.
 func quotedList(all []string) string {
-	list := []byte{'['}
-	for i, text := range all {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = rawjson.AppendQuoted(list, text)
+	var list []byte
+	for _, text := range all {
+		list = rawjson.AppendListed(list, string(rawjson.AppendQuoted(nil, text)))
 	}
-	return string(append(list, ']'))
+	return "[" + string(list) + "]"
 }

@@ -178,7 +178,8 @@ func titleFields(title, source string) []objectMember {
 // the member.
 func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	var edits rawjson.Edits
-	var add, gone []string
+	var add []byte
+	var gone []string
 	for _, f := range fields {
 		at := -1
 		var old rawjson.Member
@@ -194,20 +195,12 @@ func setMembers(object rawjson.Value, fields []objectMember) []byte {
 		case at >= 0:
 			edits = append(edits, rawjson.Edit{Start: at, End: old.End, Text: f.json})
 		default:
-			add = append(add, string(rawjson.AppendQuoted(nil, f.key))+":"+f.json)
+			add = rawjson.AppendListed(add, string(rawjson.AppendQuoted(nil, f.key))+":"+f.json)
 		}
 	}
 	object = edits.Apply(object)
-	edits = rawjson.Edits(nil).Object(object, 0, joinMembers(add), func(m rawjson.Member) bool {
+	edits = rawjson.Edits(nil).Object(object, 0, string(add), func(m rawjson.Member) bool {
 		return slices.ContainsFunc(gone, m.KeyIs)
 	})
 	return edits.Apply(object)
-}
-
-func joinMembers(members []string) string {
-	var out []byte
-	for _, m := range members {
-		out = rawjson.AppendListed(out, m)
-	}
-	return string(out)
 }

@@ -299,17 +299,13 @@ func (w *Writer) End(ctx context.Context) (failed []Unkept) {
 }
 
 // SyncAll puts all waiting sessions on disk to which something was added. If it fails for some, the error is that of
-// the first one and says how many more there are.
+// the first one and says how many they are.
 func (w *Writer) SyncAll(ctx context.Context) error {
 	failed := w.keepAll(ctx)
-	switch n := len(failed); n {
-	case 0:
+	if len(failed) == 0 {
 		return nil
-	case 1:
-		return fmt.Errorf("%s is not on disk: %w", failed[0].Name, failed[0].Err)
-	default:
-		return fmt.Errorf("%s and %d more are not on disk: %w", failed[0].Name, n-1, failed[0].Err)
 	}
+	return fmt.Errorf("%d new sessions are not on disk, the first is %s: %w", len(failed), failed[0].Name, failed[0].Err)
 }
 
 // synced calls Sync if the option Sync is set and err is nil. It is called after the lock is released: a disk may
