@@ -79,14 +79,13 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 // remembers.
 type hits struct {
 	aboutSessions
-	searcher *search.Searcher
-	matcher  search.Matcher
+	matcher search.Matcher
 	// up leads from entries/ and sessions/ to where the paths of hits begin.
 	up string
 }
 
 func newHits(view *View, m search.Matcher, session *sessioncore.Session, up string) hits {
-	return hits{newAboutSessions(view, session), view.Search, m, up}
+	return hits{newAboutSessions(view, session), m, up}
 }
 
 // another returns hits for another node of the same query.
@@ -94,33 +93,35 @@ func (h *hits) another() hits { return newHits(h.view, h.matcher, h.session, h.u
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
-	before := h.searcher.FilesRead()
+	searcher := h.view.Search
+	before := searcher.FilesRead()
 	defer func() {
-		if n := h.searcher.FilesRead() - before; n > 0 || err != nil {
+		if n := searcher.FilesRead() - before; n > 0 || err != nil {
 			h.view.Log.Debug("searched", "files", n)
 		}
 	}()
 	if h.session == nil {
-		return h.searcher.Search(ctx, h.matcher)
+		return searcher.Search(ctx, h.matcher)
 	}
-	return h.searcher.SearchIn(ctx, h.matcher, h.session.Name())
+	return searcher.SearchIn(ctx, h.matcher, h.session.Name())
 }
 
 // last returns what was found last, which may be old, nil if that is not known.
 func (h *hits) last() *search.Result {
-	if h.session == nil {
-		return h.searcher.Last(h.matcher, "")
+	in := ""
+	if h.session != nil {
+		in = h.session.Name()
 	}
-	return h.searcher.Last(h.matcher, h.session.Name())
+	return h.view.Search.Last(h.matcher, in)
 }
 
 // HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
 type HitsDir struct{ hits }
 
 var hitsNames = fixedNames[*HitsDir]{
-	{layout.Entries, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), entryLinks} }, nil},
+	{layout.Entries, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), true} }, nil},
 	{layout.HitsTable, syscall.S_IFREG, newHitsTable, nil},
-	{layout.HitsSessions, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), sessionLinks} }, nil},
+	{layout.HitsSessions, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), false} }, nil},
 }
 
 func (d *HitsDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
@@ -153,41 +154,26 @@ func newHitsTable(d *HitsDir) fusefs.InodeEmbedder {
 // HitLinksDir is entries/ or sessions/ in the directory of a query: links to what was found.
 type HitLinksDir struct {
 	hits
-	kind hitLinkKind
+	entries bool // else sessions
 }
 
-// hitLinkKind is what a HitLinksDir has.
-type hitLinkKind struct {
-	// of returns the hits that have a link, in the order of their numbers.
-	of func(*search.Result) []*search.Hit
-	// name returns the name of a link, and the others the path to which it leads, in the mount or in the session.
-	name      func(number int, h *search.Hit) string
-	inMount   func(h *search.Hit) string
-	inSession func(h *search.Hit) string
-}
-
-var entryLinks = hitLinkKind{
-	func(r *search.Result) []*search.Hit {
-		all := make([]*search.Hit, len(r.Hits))
-		for i := range r.Hits {
-			all[i] = &r.Hits[i]
-		}
-		return all
-	},
-	layout.HitName, (*search.Hit).Path, (*search.Hit).Below,
-}
-
-var sessionLinks = hitLinkKind{
-	func(r *search.Result) []*search.Hit { return layout.HitSessions(r.Hits) },
-	layout.HitSessionName, (*search.Hit).Directory, func(*search.Hit) string { return "" },
+func (d *HitLinksDir) name(number int, h *search.Hit) string {
+	if d.entries {
+		return layout.HitName(number, h)
+	}
+	return layout.HitSessionName(number, h)
 }
 
 // target returns where the link to a hit leads.
 func (d *HitLinksDir) target(h *search.Hit) string {
-	if d.session != nil {
-		return path.Join(d.up, d.kind.inSession(h))
+	to := d.up
+	if d.session == nil {
+		to = path.Join(to, h.Directory())
 	}
-	return path.Join(d.up, d.kind.inMount(h))
+	if d.entries {
+		to = path.Join(to, h.Below())
+	}
+	return to
 }
 
 // find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
@@ -221,7 +207,7 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	if r == nil {
 		return nil
 	}
-	if of := d.kind.of(r); n < len(of) && d.kind.name(n+1, of[n]) == name {
+	if of := layout.LinkedHits(r.Hits, d.entries); n < len(of) && d.name(n+1, of[n]) == name {
 		return of[n]
 	}
 	return nil
@@ -232,10 +218,10 @@ func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 	if err != nil {
 		return nil, err
 	}
-	of := d.kind.of(result)
+	of := layout.LinkedHits(result.Hits, d.entries)
 	items := make([]item, len(of))
 	for i, h := range of {
-		items[i] = d.newItem(d.kind.name(i+1, h), syscall.S_IFLNK)
+		items[i] = d.newItem(d.name(i+1, h), syscall.S_IFLNK)
 	}
 	return items, nil
 }

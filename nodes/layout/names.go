@@ -112,16 +112,16 @@ func HitName(number int, h *search.Hit) string {
 	return numbered(number, 4, h.What, h.Entry)
 }
 
-// HitSessions returns the first hit of each session among hits, in their order.
-func HitSessions(hits []search.Hit) (first []*search.Hit) {
+// LinkedHits returns the hits that have a link: all, or the first one of each session, in their order.
+func LinkedHits(hits []search.Hit, all bool) (linked []*search.Hit) {
 	seen := map[string]bool{}
 	for i := range hits {
-		if h := &hits[i]; !seen[h.File] {
+		if h := &hits[i]; all || !seen[h.File] {
 			seen[h.File] = true
-			first = append(first, h)
+			linked = append(linked, h)
 		}
 	}
-	return first
+	return linked
 }
 
 // HitSessionName returns the name of a link to a session that has hits.
