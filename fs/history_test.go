@@ -92,7 +92,7 @@ func TestHistory(t *testing.T) {
 		_, problems, err := tool(t, "cat", search+"/"+match)
 		require.Error(t, err, match)
 		require.Contains(t, problems, "Invalid argument", match)
-		require.Contains(t, run(t, "cat", m.path("last-error")), " history/search/"+strings.ReplaceAll(match, "\x01", `\x01`)+": not a search query: ")
+		require.Contains(t, run(t, "cat", m.path("last-error")), " history/search/"+strings.ReplaceAll(match, "\x01", `\u0001`)+": not a search query: ")
 	}
 	require.Contains(t, m.logged(), "not a search query")
 	require.Contains(t, m.logged(), "unterminated string")

@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
@@ -143,16 +142,7 @@ func oneLine(text string) string {
 	if len(text) > maxReason {
 		text = text[:maxReason] + "…"
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return string(names.TitleLine(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 // ofSession is a directory of one session. What only has to know which one it is in needs no more of the types above it.

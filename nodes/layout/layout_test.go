@@ -97,7 +97,7 @@ func TestPathNames(t *testing.T) {
 	for place, want := range []string{
 		"000001-user-a.json",
 		"000002-toolResult-bash-x%2Fy.json",
-		"000003-" + strings.Repeat("%25", 8) + "-" + names.FileName(long) + ".json",
+		"000003--" + names.FileName(long) + ".json",
 	} {
 		e := sessioncore.Entry(place)
 		require.Equal(t, want, PathName(s, place, e))
@@ -110,19 +110,6 @@ func TestPathNames(t *testing.T) {
 		"000004-user-a.json", "-1-user-a.json", "+00001-user-a.json", "0000001-user-a.json", "99999999999999999999-user-a.json"} {
 		_, err := FindPathName(s, branch, name)
 		require.ErrorIs(t, err, sessioncore.ErrNotFound, name)
-	}
-}
-
-func TestCutPathLabel(t *testing.T) {
-	for _, c := range []struct {
-		what  string
-		limit int
-		want  string
-	}{
-		{"user", 40, "user"}, {"user", 4, "user"}, {"user", 3, "use"}, {"a%2Fb", 5, "a%2Fb"}, {"a%2Fb", 4, "a%2F"}, {"a%2Fb", 3, "a"},
-		{"aéb", 3, "aé"}, {"aéb", 2, "a"}, {"%", 1, "%"}, {"%2F", 2, ""},
-	} {
-		require.Equal(t, c.want, cutPathLabel(c.what, c.limit), "%s at %d", c.what, c.limit)
 	}
 }
 

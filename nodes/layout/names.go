@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
@@ -51,19 +50,18 @@ const (
 )
 
 // PathName returns the name in path/ of the entry at a place of a branch, counted from 0: its number counted from 1,
-// its path label, and the name of its file in entries/ (docs/design.md, branches/). The label is cut further if the
-// name would be longer than file names can be.
+// its path label, and the name of its file in entries/ (docs/design.md, branches/).
 func PathName(s *sessioncore.Snapshot, place int, e sessioncore.Entry) string {
 	return numbered(place+1, pathDigits, s.PathLabel(e), s.Name(e))
 }
 
-// numbered returns the name of a link to an entry's file.
+// numbered returns the name of a link to an entry's file, without a label that would make it too long.
 func numbered(number, digits int, label, name string) string {
-	n := strconv.Itoa(number)
-	if missing := digits - len(n); missing > 0 {
-		n = "000000"[:missing] + n
+	numbered := fmt.Sprintf("%0*d-%s-%s%s", digits, number, label, name, EntrySuffix)
+	if len(numbered) > maxFileName {
+		return fmt.Sprintf("%0*d--%s%s", digits, number, name, EntrySuffix)
 	}
-	return n + "-" + cutPathLabel(label, maxFileName-len(n)-len(name)-len("--"+EntrySuffix)) + "-" + name + EntrySuffix
+	return numbered
 }
 
 // FindPathName returns the entry of a branch that has a name in path/, or sessioncore.ErrNotFound.
@@ -76,25 +74,6 @@ func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name stri
 		}
 	}
 	return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
-}
-
-// cutPathLabel shortens a label of Snapshot.PathLabel to at most limit bytes. It cuts neither a %XX nor a character.
-func cutPathLabel(label string, limit int) string {
-	if len(label) <= limit {
-		return label
-	}
-	at := 0
-	for at < limit {
-		n := len("%XX")
-		if label[at] != '%' || len(label) == 1 {
-			_, n = utf8.DecodeRuneInString(label[at:])
-		}
-		if at+n > limit {
-			break
-		}
-		at += n
-	}
-	return label[:at]
 }
 
 // Names in search/, and in the directory of a query.
