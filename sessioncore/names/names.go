@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -75,7 +76,7 @@ func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return plainASCII(byte(r))
-	case r < 0xA0, rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
+	case r < 0xA0, utf16.IsSurrogate(r):
 		return false
 	}
 	return r != utf8.RuneError || size == len(rawjson.Replacement)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -35,7 +36,7 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 		return append(dst, `\n`...)
 	case r == '\r':
 		return append(dst, `\r`...)
-	case IsControl(r), rawjson.IsHighSurrogate(r), rawjson.IsLowSurrogate(r):
+	case IsControl(r), utf16.IsSurrogate(r):
 		return fmt.Appendf(dst, `\u%04x`, r)
 	}
 	return append(dst, text...)

@@ -17,14 +17,8 @@ import (
 func nextUnits(body []byte) (size, units int, high bool) {
 	switch c := body[0]; {
 	case c == '\\' && body[1] == 'u':
-		unit := rawjson.Hex4(body[2:])
-		if !rawjson.IsHighSurrogate(unit) {
-			return 6, 1, false
-		}
-		if len(body) >= 12 && body[6] == '\\' && body[7] == 'u' && rawjson.IsLowSurrogate(rawjson.Hex4(body[8:])) {
-			return 12, 2, false
-		}
-		return 6, 1, true
+		r, size := rawjson.ReadEscape(body)
+		return size, size / 6, r >= 0xD800 && r < 0xDC00
 	case c == '\\':
 		return 2, 1, false
 	case c < utf8.RuneSelf:

@@ -157,7 +157,7 @@ func (n *Needle) isPlain(b []byte, at int) bool {
 // beginsEscaped reports whether b begins with a character as an escape, and all that follow it. What is before it is not
 // looked at: hardly anybody escapes characters.
 func (n *Needle) beginsEscaped(b []byte) bool {
-	r, size := readEscape(b)
+	r, size := rawjson.ReadEscape(b)
 	if size == 0 {
 		return false
 	}
@@ -172,7 +172,7 @@ func (n *Needle) beginsEscaped(b []byte) bool {
 // follow reports whether b begins with the characters from k on, escaped or not.
 func (n *Needle) follow(b []byte, k int) bool {
 	for ; k < len(n.runes); k++ {
-		r, size := readEscape(b)
+		r, size := rawjson.ReadEscape(b)
 		if size == 0 {
 			r, size = utf8.DecodeRune(b)
 		}
@@ -182,30 +182,6 @@ func (n *Needle) follow(b []byte, k int) bool {
 		b = b[size:]
 	}
 	return true
-}
-
-// readEscape returns the character that an escape at the start of b stands for, and its length, 0 if there is none.
-func readEscape(b []byte) (r rune, size int) {
-	unit, ok := hexEscape(b)
-	if !ok {
-		return 0, 0
-	}
-	if rawjson.IsHighSurrogate(unit) {
-		if low, ok := hexEscape(b[6:]); ok && rawjson.IsLowSurrogate(low) {
-			return 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00), 12
-		}
-	}
-	return unit, 6
-}
-
-func hexEscape(b []byte) (rune, bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0, false
-	}
-	if n, status := rawjson.EscapeLen(b); status != rawjson.OK || n != 6 {
-		return 0, false
-	}
-	return rawjson.Hex4(b[2:]), true
 }
 
 // pair is two neighbouring bytes of which only some bits count, or the beginning of an escape, as pair_amd64.s reads them.

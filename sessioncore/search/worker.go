@@ -36,9 +36,7 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
 		err = w.search(ctx, found)
 	}
-	switch {
-	case err == nil, storage.IsMissing(err), errors.Is(err, sessioncore.ErrNotSession), errors.Is(err, storage.ErrNotRegular):
-	default:
+	if err != nil && !storage.IsMissing(err) && !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular) {
 		found.Err, found.Hits = err, nil
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -106,7 +107,7 @@ func labelEscape(text string) int {
 		return 0
 	}
 	unit := rawjson.Hex4([]byte(text[1:5]))
-	if names.IsControl(unit) || rawjson.IsHighSurrogate(unit) || rawjson.IsLowSurrogate(unit) {
+	if names.IsControl(unit) || utf16.IsSurrogate(unit) {
 		return len(`uXXXX`)
 	}
 	return 0

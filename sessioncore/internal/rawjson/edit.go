@@ -55,7 +55,7 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 	var kept, any bool
 	var keptEnd int
 	open := -1 // start of dropped members with no kept member before them
-	object.EachMember(func(m Member) bool {
+	for m := range object.EachMember {
 		any = true
 		switch {
 		case !drop(m):
@@ -72,8 +72,7 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 		default:
 			keptEnd = m.End
 		}
-		return true
-	})
+	}
 	if !any {
 		keptEnd = 1
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -27,15 +28,9 @@ func AppendDecoded(dst, body []byte) []byte {
 		body = body[n:]
 		switch c := body[1]; c {
 		case 'u':
-			unit := Hex4(body[2:])
-			body = body[6:]
-			if IsHighSurrogate(unit) && len(body) >= 6 && body[0] == '\\' && body[1] == 'u' {
-				if low := Hex4(body[2:]); IsLowSurrogate(low) {
-					unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
-					body = body[6:]
-				}
-			}
-			dst = AppendCodePoint(dst, unit)
+			r, size := ReadEscape(body)
+			dst = AppendCodePoint(dst, r)
+			body = body[size:]
 		default:
 			dst = append(dst, unescaped(c))
 			body = body[2:]
@@ -65,15 +60,32 @@ func Hex4(b []byte) rune {
 	return rune(HexDigit(b[0])<<12 | HexDigit(b[1])<<8 | HexDigit(b[2])<<4 | HexDigit(b[3]))
 }
 
-// IsHighSurrogate reports whether r is the first half of a surrogate pair.
-func IsHighSurrogate(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
+// ReadEscape returns the character that text begins with as an escape of the form \uXXXX, or as two of them that are a
+// surrogate pair, and their length; 0 if it does not.
+func ReadEscape(text []byte) (r rune, size int) {
+	unit, ok := escapedUnit(text)
+	if !ok {
+		return 0, 0
+	}
+	if low, ok := escapedUnit(text[6:]); ok {
+		if pair := utf16.DecodeRune(unit, low); pair != utf8.RuneError {
+			return pair, 12
+		}
+	}
+	return unit, 6
+}
 
-// IsLowSurrogate reports whether r is the second half of a surrogate pair.
-func IsLowSurrogate(r rune) bool { return r >= 0xDC00 && r < 0xE000 }
+func escapedUnit(text []byte) (unit rune, ok bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	_, status := EscapeLen(text)
+	return Hex4(text[2:]), status == OK
+}
 
 // AppendCodePoint appends r as WTF-8: as UTF-8, or as three bytes if it is a surrogate.
 func AppendCodePoint(dst []byte, r rune) []byte {
-	if IsHighSurrogate(r) || IsLowSurrogate(r) {
+	if utf16.IsSurrogate(r) {
 		return append(dst, 0xED, byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
 	}
 	return utf8.AppendRune(dst, r)
@@ -259,16 +271,12 @@ func CutPoint(body []byte, at int) int {
 	for back := 0; back < 3 && at > 0 && body[at]&0xC0 == 0x80; back++ {
 		at--
 	}
-	if before := at - longest; before >= 0 && !IsEscaped(body[:before]) && isHalf(body[before:], IsHighSurrogate) && isHalf(body[at:], IsLowSurrogate) {
-		return before
+	if before := at - longest; before >= 0 && !IsEscaped(body[:before]) {
+		if _, size := ReadEscape(body[before:]); size > longest {
+			return before
+		}
 	}
 	return at
-}
-
-// isHalf reports whether text begins with an escape of such a half of a surrogate pair.
-func isHalf(text []byte, half func(rune) bool) bool {
-	n, status := EscapeLen(text)
-	return status == OK && n == 6 && text[0] == '\\' && half(Hex4(text[2:]))
 }
 
 // HexDigit returns the value of a hexadecimal digit, or -1.

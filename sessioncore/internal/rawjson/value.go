@@ -72,12 +72,11 @@ func (v Value) Is(want string) bool {
 // there is none or v is not an object.
 func (v Value) Member(key string) Value {
 	var found Value
-	v.EachMember(func(m Member) bool {
+	for m := range v.EachMember {
 		if m.KeyIs(key) {
 			found = m.Value
 		}
-		return true
-	})
+	}
 	return found
 }
 

@@ -119,16 +119,11 @@ func decode(dst, body []byte) []byte {
 // escapeLen returns the length of the escape, or pair of them, at the start of b. A backslash that begins none stands for
 // itself.
 func escapeLen(b []byte) int {
-	n, status := rawjson.EscapeLen(b)
-	if status != rawjson.OK {
-		return 1
+	if _, size := rawjson.ReadEscape(b); size > 0 {
+		return size
 	}
-	if n == 6 && rawjson.IsHighSurrogate(rawjson.Hex4(b[2:])) {
-		if low, status := rawjson.EscapeLen(b[6:]); status == rawjson.OK && low == 6 && rawjson.IsLowSurrogate(rawjson.Hex4(b[8:])) {
-			return 12
-		}
-	}
-	return n
+	n, _ := rawjson.EscapeLen(b)
+	return max(n, 1)
 }
 
 // appendPiece appends the text of a byte or an escape.
