@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"context"
-	"time"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -171,18 +170,4 @@ func (s *Session) Format(ctx context.Context) (Format, error) {
 	}
 	defer snap.Release()
 	return snap.Format(), nil
-}
-
-// recentLook is the maximum age of a snapshot whose format RecentFormat returns. It is short, so that the file is
-// unlikely to have been replaced since; if it was, it is read while the lock is held.
-const recentLook = time.Second
-
-// RecentFormat returns the format of the current snapshot. ok is false if its file was not read within the last
-// second.
-func (s *Session) RecentFormat() (f Format, ok bool) {
-	cur := s.current.Load()
-	if cur == nil || time.Now().UnixNano()-cur.readAt > int64(recentLook) {
-		return Format{}, false
-	}
-	return cur.Format(), true
 }

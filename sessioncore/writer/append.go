@@ -28,21 +28,15 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
 	var tried tries
-	// Under the lock the file is read anyway. So if its format was read a moment ago, use that to check the lines
-	// and save a read; but do not refuse a line because of it.
-	f, recent := s.RecentFormat()
 	for range staleTries {
-		if !recent {
-			if f, err = s.Format(ctx); err != nil {
-				return nil, err
-			}
+		f, err := s.Format(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if drafts, bad := w.drafts(f, lines); bad == nil || !recent {
-			if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
-				return ids, err
-			}
+		drafts, bad := w.drafts(f, lines)
+		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
+			return ids, err
 		}
-		recent = false
 	}
 	return nil, fmt.Errorf("%w: %w", storage.ErrStale, errFormat)
 }
