@@ -43,32 +43,35 @@ func TestLastError(t *testing.T) {
 	require.Empty(t, run(t, "cat", w.m.path("last-error")))
 }
 
-// TestLastErrorOfTheRoot: what concerns no session is told in the root.
+// TestLastErrorOfTheRoot: what concerns no session is told in the root, until what failed there succeeds.
 func TestLastErrorOfTheRoot(t *testing.T) {
 	w := newWriting(t)
-	told := func() string { return run(t, "cat", w.m.path("last-error")) }
-	require.Empty(t, told())
+	tells := func(want string) {
+		t.Helper()
+		require.Regexp(t, want, run(t, "cat", w.m.path("last-error")))
+	}
+	gone := func(path string) {
+		t.Helper()
+		_, err := os.Lstat(w.m.path(path))
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+	tells(`^$`)
 	require.ErrorIs(t, put(w.m.path("new-session"), "relative/path\n"), syscall.EINVAL)
-	require.Regexp(t, `^20\S+Z new-session: line 1: .* \(0 applied\) \(invalid argument\)\n$`, told())
+	tells(`^20\S+Z new-session: line 1: .* \(0 applied\) \(invalid argument\)\n$`)
 	require.Contains(t, w.m.logged(), "op=write path=new-session")
 	require.FileExists(t, w.m.path("by-id/s"))
-	require.NotEmpty(t, told(), "another look-up says nothing about new-session")
-	require.NotEmpty(t, ask(t, w.m.path("new-session"), "/home/dev/p"))
-	require.Empty(t, told())
-	_, err := os.Lstat(w.m.path("by-id/nowhere"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.Regexp(t, `Z by-id/nowhere: .*no session's id or file name begins with it`, told())
-	_, err = os.Lstat(w.m.path("by-id/.git"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.Contains(t, told(), "by-id/nowhere: ")
+	tells(`new-session`) // another look-up says nothing about it
+	ask(t, w.m.path("new-session"), "/home/dev/p")
+	tells(`^$`)
+	gone("by-id/nowhere")
+	tells(`Z by-id/nowhere: .*no session's id or file name begins with it`)
+	gone("by-id/.git")
+	tells(`by-id/nowhere: `)
 	require.FileExists(t, w.m.path("by-id/s"))
-	require.Empty(t, told())
-
-	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "terminal-sessions"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "terminal-sessions", "tty1"), []byte("/w\n/gone/sessions/p/gone.jsonl\n"), 0o644))
-	_, err = os.Lstat(w.m.path("continue/tty1"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.Regexp(t, `Z continue/tty1: .*gone\.jsonl`, told())
+	tells(`^$`)
+	w.crumb("tty1", "/w\n/gone/sessions/p/gone.jsonl\n")
+	gone("continue/tty1")
+	tells(`Z continue/tty1: .*gone\.jsonl`)
 	require.ErrorIs(t, os.Remove(w.m.path("last-error")), syscall.EPERM)
 	require.Empty(t, w.read("last-error"), "a session's tells of the session alone")
 }

@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -12,24 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// lines returns the texts of the user's messages in a session file, in whole lines, and how many lines are none.
-func (a agent) lines(name string) (texts map[string]int, torn int) {
-	texts = map[string]int{}
-	for line := range strings.SplitSeq(strings.TrimSuffix(a.raw(name), "\n"), "\n") {
-		var e struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			torn++
-		} else if e.Message.Content != "" {
-			texts[e.Message.Content]++
-		}
-	}
-	return texts, torn
-}
 
 // TestSharedMounts: two daemons write to one session, each through a file system of its own whose kernel remembers what
 // it knew of the file.
@@ -59,16 +40,15 @@ func TestSharedMounts(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	texts, torn := a.lines("s")
-	require.Zero(t, torn)
+	texts, parents := map[string]int{}, map[string]int{}
+	for _, r := range records(t, a.raw("s")) { // which are all whole
+		texts[string(r.Message)]++
+		parents[r.parent()]++
+	}
 	for i := range mounts {
 		for n := range each {
-			require.Equal(t, 1, texts[fmt.Sprintf("mount %d, line %d", i, n)], "mount %d, line %d", i, n)
+			require.Equal(t, 1, texts[fmt.Sprintf(`{"role":"user","content":"mount %d, line %d"}`, i, n)], "mount %d, line %d", i, n)
 		}
-	}
-	parents := map[string]int{}
-	for _, r := range records(t, a.raw("s")) {
-		parents[r.parent()]++
 	}
 	for parent, children := range parents {
 		if parent != "" && parent != "e0" {
