@@ -173,21 +173,19 @@ func TestNothingElseIsShown(t *testing.T) {
 	}
 	m := mountForTest(t, a)
 	require.Equal(t, rootNames, names(t, m.dir))
-	for _, name := range []string{"auth.json", "agent.db", "history.db", "tools", ".env", "sessions/../auth.json"} {
-		_, err := os.Lstat(m.dir + "/" + name)
-		require.ErrorIs(t, err, os.ErrNotExist, name)
-	}
 	_, _, err := tool(t, "grep", "-r", "SECRET", m.dir)
 	require.Error(t, err)
 	list := names(t, m.path("sessions/-tmp-gauge-csv"))
+	gone := []string{"auth.json", "agent.db", "history.db", "tools", ".env", "sessions/../auth.json"}
 	for _, name := range hidden {
 		require.NotContains(t, list, name)
-		_, err := os.Lstat(m.path("sessions/-tmp-gauge-csv", name))
+		gone = append(gone, "sessions/-tmp-gauge-csv/"+name)
+	}
+	for _, name := range gone {
+		_, err := os.Lstat(m.dir + "/" + name)
 		require.ErrorIs(t, err, os.ErrNotExist, name)
 	}
-	for _, name := range shownToo {
-		require.Contains(t, list, name)
-	}
+	require.Subset(t, list, shownToo)
 	require.NotContains(t, list, ".hidden", "the client lists no hidden sessions")
 }
 
@@ -202,14 +200,12 @@ func TestArtifactPaths(t *testing.T) {
 	}
 	m := mountForTest(t, a.dir)
 	require.Equal(t, slices.Insert(slices.Clone(sessionNames), 1, "artifacts"), names(t, m.session("s")))
-	for _, path := range []string{"3.bash.log", "artifacts/3.bash.log"} {
-		require.Equal(t, "output", run(t, "cat", m.session("s", path)))
+	for path, want := range map[string]string{
+		"3.bash.log": "output", "artifacts/3.bash.log": "output", "deep/er/f": "f", "artifacts/Task/leaf": entry(0, "t0", "", "sub"), "Task/leaf": entry(0, "t0", "", "sub"),
+		"artifacts/title": "trap", "title": "",
+	} {
+		require.Equal(t, want, run(t, "cat", m.session("s", path)), path)
 	}
-	require.Equal(t, "f", run(t, "cat", m.session("s", "deep/er/f")))
-	require.Equal(t, entry(0, "t0", "", "sub"), run(t, "cat", m.session("s", "artifacts/Task/leaf")))
-	require.Equal(t, entry(0, "t0", "", "sub"), run(t, "cat", m.session("s", "Task/leaf")))
-	require.Equal(t, "trap", run(t, "cat", m.session("s", "artifacts/title")))
-	require.Empty(t, run(t, "cat", m.session("s", "title")))
 	_, err := os.Lstat(m.session("s", "nothing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -62,14 +62,18 @@ func TestPowerLoss(t *testing.T) {
 
 // lost returns what is wrong with a disk after a loss of power.
 func (l *lossy) lost(image diskImage, marks []string) string {
+	there := slices.Collect(maps.Keys(lossFiles))
+	for i, name := range there {
+		there[i] = "p/" + name
+	}
 	for _, promise := range l.promises {
-		if _, ok := image["sessions/"+promise.session+".jsonl"]; !ok && slices.Contains(marks, promise.durable) {
-			return promise.session + " is gone"
+		if slices.Contains(marks, promise.durable) {
+			there = append(there, promise.session)
 		}
 	}
-	for name := range lossFiles {
-		if _, ok := image["sessions/p/"+name+".jsonl"]; !ok {
-			return name + " is gone"
+	for _, session := range there {
+		if _, ok := image["sessions/"+session+".jsonl"]; !ok {
+			return session + " is gone"
 		}
 	}
 	for path, text := range image {
