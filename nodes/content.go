@@ -169,9 +169,9 @@ func newLastErrorFile(view *View, of string, stat func(context.Context) (storage
 		if err != nil {
 			return content{}, err
 		}
-		last, _ := view.refusals.get(of)
-		c := textContent([]byte(last.line()), st)
-		c.at, c.private = last.at, of == outside
+		text, at := view.refusals.get(of)
+		c := textContent([]byte(text), st)
+		c.at, c.private = at, of == outside
 		return c, nil
 	}
 	return &ContentFile{node: node{view: view}, render: render}

@@ -41,7 +41,7 @@ func (f *fakeFile) open() *controlHandle {
 // lastError returns why a line was refused, as last-error says it.
 func (f *fakeFile) lastError() string {
 	last, _ := f.view.refusals.get("s")
-	return last.line()
+	return last
 }
 
 func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, done int, err error) {

@@ -73,28 +73,9 @@ func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
 var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
 
 // Setattr accepts and ignores a size and times, which > and touch send, and a mode and an owner that are there
-// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused; the log
-// has that, but not last-error, which is about lines.
+// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused.
 func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if f.view.Archived() {
-		return f.denyWrite("setattr")
-	}
-	errno := f.Getattr(ctx, fh, out)
-	if errno != 0 {
-		return errno
-	}
-	if mode, sets := in.GetMode(); sets && mode&07777 != out.Mode&07777 || setsOwner(in, out) {
-		f.view.Log.Info("refused", "op", "setattr", "path", f.path(), "errno", syscall.EPERM, "why", errDenied)
-		return syscall.EPERM
-	}
-	return 0
-}
-
-// setsOwner reports whether an owner is to be set that is not the one that there is.
-func setsOwner(in *fuse.SetAttrIn, out *fuse.AttrOut) bool {
-	uid, setsUID := in.GetUID()
-	gid, setsGID := in.GetGID()
-	return setsUID && uid != out.Uid || setsGID && gid != out.Gid
+	return f.keepAttr(ctx, fh, in, out)
 }
 
 var _ = (fusefs.NodeOpener)((*ControlFile)(nil))

@@ -43,16 +43,7 @@ var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))
 
 // Setattr accepts and ignores what cp -a and rsync -a set on a link that they made: times and the owner that it has.
 func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if errno := l.Getattr(ctx, fh, out); errno != 0 {
-		return errno
-	}
-	if l.view.Archived() {
-		return l.denyWrite("setattr")
-	}
-	if _, setsMode := in.GetMode(); setsMode || setsOwner(in, out) {
-		return l.denyWrite("setattr")
-	}
-	return 0
+	return l.keepAttr(ctx, fh, in, out)
 }
 
 const leafName = "leaf"

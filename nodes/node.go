@@ -80,6 +80,25 @@ func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fus
 	return n.denyWrite("setattr")
 }
 
+// keepAttr is Setattr for what can be written: it changes nothing, and refuses a mode or an owner that is not the one that
+// there is. The log has that, but not last-error, which is about lines.
+func (n *node) keepAttr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if n.view.Archived() {
+		return n.denyWrite("setattr")
+	}
+	if errno := n.Getattr(ctx, fh, out); errno != 0 {
+		return errno
+	}
+	mode, setsMode := in.GetMode()
+	uid, setsUID := in.GetUID()
+	gid, setsGID := in.GetGID()
+	if setsMode && mode&07777 != out.Mode&07777 || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
+		n.view.Log.Info("refused", "op", "setattr", "path", n.path(), "errno", syscall.EPERM, "why", errDenied)
+		return syscall.EPERM
+	}
+	return 0
+}
+
 // go-fuse allows removals by default; in directories all changes are refused (docs/design.md section 7).
 
 // Create is refused.

@@ -33,17 +33,9 @@ type refusals struct {
 const outside = ""
 
 type refusal struct {
-	what string        // the file that was written to, or the directory of the look-up
-	text func() string // nil if there is none
+	what string // the file that was written to, or the directory of the look-up
+	text func() string
 	at   time.Time
-}
-
-// line returns the text of last-error.
-func (r refusal) line() string {
-	if r.text == nil {
-		return ""
-	}
-	return r.text()
 }
 
 // maxRefusals is for how many sessions a reason is kept; beyond that all are dropped, as a user looks at the last one
@@ -59,11 +51,15 @@ func (r *refusals) note(session string, last refusal) {
 	r.last[session] = last
 }
 
-func (r *refusals) get(session string) (refusal, bool) {
+// get returns the text of last-error and its time, the zero values if there is none.
+func (r *refusals) get(session string) (text string, at time.Time) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	last, ok := r.last[session]
-	return last, ok
+	r.mu.Unlock()
+	if ok {
+		text = last.text()
+	}
+	return text, last.at
 }
 
 // forget removes the reason of a session, if what is not empty only one that is about what.

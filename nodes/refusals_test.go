@@ -170,9 +170,8 @@ func TestWriteErrors(t *testing.T) {
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
-		last, ok := view.refusals.get("p/s.jsonl")
-		assert.True(t, ok)
-		assert.Contains(t, last.line(), c.err.Error(), "last-error has the reason")
+		last, _ := view.refusals.get("p/s.jsonl")
+		assert.Contains(t, last, c.err.Error(), "last-error has the reason")
 		assert.Equal(t, c.want == syscall.EIO, wayOut("p/s.jsonl", c.err) == unknownWay, "last-error has a way out of %v", c.err)
 		if c.situation == "" {
 			continue

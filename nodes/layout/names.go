@@ -95,9 +95,12 @@ func HitName(number int, h *search.Hit) string {
 func LinkedHits(hits []search.Hit, all bool) (linked []*search.Hit) {
 	seen := map[string]bool{}
 	for i := range hits {
-		if h := &hits[i]; all || !seen[h.File] {
-			seen[h.File] = true
+		h := &hits[i]
+		if all || !seen[h.File] {
 			linked = append(linked, h)
+		}
+		if !all {
+			seen[h.File] = true
 		}
 	}
 	return linked
