@@ -20,7 +20,7 @@ import (
 // Fork creates a new session from the path to the entry id, beside the session s, and returns its name in the storage
 // (docs/design.md section 2, fork). Like the client's createBranchedSession, it omits label entries, appends new ones
 // for the labels in effect, and names the parent session. Unlike that, it leaves no reference to an omitted entry
-// (forkpath.go): a child of a label entry becomes a child of the entry before, and a compaction that keeps entries
+// (forkPath): a child of a label entry becomes a child of the entry before, and a compaction that keeps entries
 // from a label entry on keeps them from the next entry on. So the context at the fork's leaf is that at the entry.
 // operator's leaf entries, whose targets would be missing, are omitted too. The title, its source and additional
 // working directories are copied, as the newer client does. ErrNotFound: no entry has that id.

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file checks for live clients (docs/design.md section 4).
+// This file tells whether a client has a session open (docs/design.md section 4).
 
 // checkLive fails with a LiveError if a live client has the session open. Where nothing can tell, as on a file system without
 // leases, it assumes that there is none: sessions there must stay writable. Where the look itself fails, so does the

@@ -70,7 +70,7 @@ func (n *NewSession) check() error {
 
 // NewSession creates a session and returns its name in the storage. If the store has room for it, the session waits
 // in memory until the first assistant message or until Sync. In a store of the operator dialect it is created beside
-// the others (storedialect.go), as where pi was given a directory; otherwise in the directory that has sessions of
+// the others (storeDialect), as where pi was given a directory; otherwise in the directory that has sessions of
 // that working directory, or in the one that the client makes (docs/format.md, Files). If that name is too long
 // for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {

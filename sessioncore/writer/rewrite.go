@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file rewrites sessions, for a migration, or for a title or working directory in the header. Everything else is copied byte for byte,
-// including unreadable text (docs/design.md section 4).
+// This file rewrites sessions, for a migration, or for a title or working directory in the header. Everything else is
+// copied byte for byte, including unreadable text (docs/design.md section 4).
 
 // fileEdit replaces a range of the file by a text.
 type fileEdit struct {
