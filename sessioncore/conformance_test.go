@@ -172,15 +172,14 @@ func (a *answers) check() {
 	if a.differs("contexts") && a.diff.Only == "" {
 		return
 	}
-	a.want.Member("contexts").EachMember(func(m rawjson.Member) bool {
+	for m := range a.want.Member("contexts").EachMember {
 		key, _ := m.Key.Text()
 		at := NoEntry
 		if key != "null" { // the context before any entry
 			at = a.find(key)
 		}
 		a.checkContext("contexts", m.Value, at)
-		return true
-	})
+	}
 }
 
 // checkBranches: entries.jsonl of every tip is the files of the entries on its path one behind the other.

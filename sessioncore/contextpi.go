@@ -160,14 +160,13 @@ func (c *contextBuilder) writePiCompaction(e Entry) {
 	if l.text.Member(keptKey) != nil {
 		return
 	}
-	l.text.Member("retainedTail").EachElement(func(message rawjson.Value, _ int) bool {
+	for message := range l.text.Member("retainedTail").EachElement {
 		reason := message.Member("stopReason")
 		if message.IsObject() && !reason.Is("error") && !reason.Is("aborted") && !reason.Is("deferred") {
 			c.separate()
 			c.writeValue(l, message)
 		}
-		return true
-	})
+	}
 }
 
 // writePiThinkingLevel writes the level as the entry has it.

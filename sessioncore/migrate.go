@@ -104,11 +104,10 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 // hookEdit adds the edit that replaces the role hookMessage of version 2 by custom. base is the message's offset in
 // the edited text.
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
-	message.EachMember(func(m rawjson.Member) bool {
+	for m := range message.EachMember {
 		if m.KeyIs("role") {
 			edits = append(edits, rawjson.Edit{Start: base + m.End - len(m.Value), End: base + m.End, Text: `"custom"`})
 		}
-		return true
-	})
+	}
 	return edits
 }

@@ -95,12 +95,11 @@ func pathLabelByTheBook(text rawjson.Value) string {
 		if role == "toolResult" || role == "tool_result" {
 			label = "toolResult"
 			tool := rawjson.Value(nil)
-			text.Member("message").EachMember(func(m rawjson.Member) bool {
+			for m := range text.Member("message").EachMember {
 				if m.KeyIs("toolName") || m.KeyIs("tool_name") {
 					tool = m.Value
 				}
-				return true
-			})
+			}
 			if name, _ := tool.Text(); name != "" {
 				label += "-" + name
 			}

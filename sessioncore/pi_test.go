@@ -60,13 +60,12 @@ func TestPiClient(t *testing.T) {
 			require.NoError(t, err)
 			a.compare("name", string(rawjson.AppendQuoted(nil, title)))
 			compareJSON(t, "context", want.Member("context"), piContext(t, snap, a.leaf()))
-			want.Member("contexts").EachMember(func(m rawjson.Member) bool {
+			for m := range want.Member("contexts").EachMember {
 				id, _ := m.Key.Text()
 				sum, _ := m.Value.Member("sha256").Text()
 				got := sha256.Sum256([]byte(sessiontest.Canonical(piContext(t, snap, a.find(id)))))
 				require.Equal(t, sum, hex.EncodeToString(got[:]), "context at %s", id)
-				return true
-			})
+			}
 		})
 	}
 }

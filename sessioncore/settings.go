@@ -123,10 +123,9 @@ func (c *contextBuilder) modelNamed(e Entry) string {
 // characters of a string. Other values have none.
 func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 	if list.IsArray() {
-		list.EachElement(func(v rawjson.Value, _ int) bool {
+		for v := range list.EachElement {
 			f(v)
-			return true
-		})
+		}
 		return
 	}
 	text, _ := list.Text()

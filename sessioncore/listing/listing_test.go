@@ -109,15 +109,14 @@ func TestListConformance(t *testing.T) {
 			index, lines := readIndex(t, listDir(t, filepath.Join(copyAgent(t, c.Dir), "sessions")))
 			got := slices.Collect(bytes.Lines(index))
 			n := 0
-			rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement(func(want rawjson.Value, _ int) bool {
+			for want := range rawjson.Value(bytes.TrimSpace(text)).Member("sessions").EachElement {
 				require.Less(t, n, len(got), "%s is not listed", want)
 				require.Equal(t, listedAs(want, "file"), `"`+filepath.Base(lines[n].Path)+sessioncore.FileEnding+`"`)
 				for _, key := range []string{"id", "cwd", "title", "messageCount", "firstMessage", "parentSession"} {
 					require.Equal(t, listedAs(want, key), listedAs(got[n], key), "%s of %s", key, lines[n].Path)
 				}
 				n++
-				return true
-			})
+			}
 			require.Equal(t, len(got), n, "sessions in the list")
 		})
 	}

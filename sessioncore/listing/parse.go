@@ -114,13 +114,12 @@ func contentText(content rawjson.Value) string {
 		return text
 	}
 	var texts []string
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	for block := range content.EachElement {
 		if block.Member("type").Is("text") {
 			text, _ := block.Member("text").Text()
 			texts = append(texts, text)
 		}
-		return true
-	})
+	}
 	return strings.Join(texts, " ")
 }
 

@@ -76,7 +76,7 @@ type Members [count]rawjson.Value
 
 // Read finds the members of a message, of an entry that is like one, or of a content block in one pass.
 func Read(v rawjson.Value) (m Members) {
-	v.EachMember(func(member rawjson.Member) bool {
+	for member := range v.EachMember {
 		name, _ := member.Key.Bytes()
 		key, ok := keys[string(name)]
 		if !ok {
@@ -85,8 +85,7 @@ func Read(v rawjson.Value) (m Members) {
 		if ok {
 			m[key] = member.Value
 		}
-		return true
-	})
+	}
 	return m
 }
 

@@ -329,12 +329,11 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 		return text
 	}
 	replayed := map[string]bool{}
-	payload.Member("items").EachElement(func(item rawjson.Value, _ int) bool {
+	for item := range payload.Member("items").EachElement {
 		for _, name := range namesOfItem(item) {
 			replayed[name] = true
 		}
-		return true
-	})
+	}
 	var edits rawjson.Edits
 	message.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
 		signature, _ := block.Member(key).Text()

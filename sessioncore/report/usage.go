@@ -229,15 +229,14 @@ type count struct {
 }
 
 func readCounts(v rawjson.Value, counts []count) {
-	v.EachMember(func(m rawjson.Member) bool {
+	for m := range v.EachMember {
 		name := m.Name()
 		for _, c := range counts {
 			if c.key == name {
 				*c.to = countOf(m.Value)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.

@@ -277,11 +277,10 @@ func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
 
 // texts returns the strings in an array.
 func texts(array rawjson.Value) (all []string) {
-	array.EachElement(func(v rawjson.Value, _ int) bool {
+	for v := range array.EachElement {
 		text, _ := v.Text()
 		all = append(all, text)
-		return true
-	})
+	}
 	return all
 }
 

@@ -244,12 +244,11 @@ func appendReference(dst []byte, id *string) []byte {
 // in omp's custom entries and messages at the end.
 func (b *batch) complete(d *draft, fill []byte) []byte {
 	atEnd, at := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage), 0
-	d.text.EachMember(func(m rawjson.Member) bool {
+	for m := range d.text.EachMember {
 		if atEnd || m.KeyIs("type") {
 			at = m.End
 		}
-		return true
-	})
+	}
 	return rawjson.Edits{{Start: at, End: at, Text: string(fill)}}.AppendTo(b.lines, d.text)
 }
 

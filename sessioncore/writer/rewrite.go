@@ -183,12 +183,11 @@ func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	for _, f := range fields {
 		at := -1
 		var old rawjson.Member
-		object.EachMember(func(m rawjson.Member) bool {
+		for m := range object.EachMember {
 			if m.KeyIs(f.key) {
 				at, old = m.End-len(m.Value), m
 			}
-			return true
-		})
+		}
 		switch {
 		case f.json == "":
 			gone = append(gone, f.key)

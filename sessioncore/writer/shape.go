@@ -136,7 +136,7 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 	// Of repeated members the last counts.
 	found := make([]rawjson.Value, len(s.members))
 	var which rawjson.Value
-	object.EachMember(func(m rawjson.Member) bool {
+	for m := range object.EachMember {
 		for i := range s.members {
 			if m.KeyIs(s.members[i].key) {
 				found[i] = m.Value
@@ -145,8 +145,7 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 		if s.by != "" && m.KeyIs(s.by) {
 			which = m.Value
 		}
-		return true
-	})
+	}
 	var add []byte
 	for i := range s.members {
 		r := &s.members[i]
@@ -205,23 +204,23 @@ func (c *checker) member(r *memberRule, v rawjson.Value, path string) error {
 }
 
 // elements checks the elements of an array: first the kinds of all, then each of them.
-func (c *checker) elements(r *memberRule, array rawjson.Value, path string) (err error) {
+func (c *checker) elements(r *memberRule, array rawjson.Value, path string) error {
 	at := 0
-	array.EachElement(func(element rawjson.Value, _ int) bool {
+	for element := range array.EachElement {
 		if k := element.Kind(); k&r.elements == 0 {
-			err = &FieldError{Field: fmt.Sprintf("%s[%d]", path, at), Want: r.elements.String(), Got: k.String()}
+			return &FieldError{Field: fmt.Sprintf("%s[%d]", path, at), Want: r.elements.String(), Got: k.String()}
 		}
 		at++
-		return err == nil
-	})
-	if err != nil || r.each == nil {
-		return err
+	}
+	if r.each == nil {
+		return nil
 	}
 	at = 0
-	array.EachElement(func(element rawjson.Value, _ int) bool {
-		err = c.object(r.each, element, fmt.Sprintf("%s[%d]", path, at))
+	for element := range array.EachElement {
+		if err := c.object(r.each, element, fmt.Sprintf("%s[%d]", path, at)); err != nil {
+			return err
+		}
 		at++
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }

@@ -72,14 +72,13 @@ func Canonical(v rawjson.Value) string {
 	case v.IsObject():
 		members := map[string]string{}
 		var keys []string
-		v.EachMember(func(m rawjson.Member) bool {
+		for m := range v.EachMember {
 			key, _ := m.Key.Text()
 			if _, ok := members[key]; !ok {
 				keys = append(keys, key)
 			}
 			members[key] = Canonical(m.Value)
-			return true
-		})
+		}
 		slices.Sort(keys)
 		var out []string
 		for _, k := range keys {
@@ -88,10 +87,9 @@ func Canonical(v rawjson.Value) string {
 		return "{" + strings.Join(out, ",") + "}"
 	case v.IsArray():
 		var out []string
-		v.EachElement(func(e rawjson.Value, _ int) bool {
+		for e := range v.EachElement {
 			out = append(out, Canonical(e))
-			return true
-		})
+		}
 		return "[" + strings.Join(out, ",") + "]"
 	case v.IsString():
 		text, _ := v.Text()
