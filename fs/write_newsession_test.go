@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,4 +103,42 @@ func TestNewSessionRefused(t *testing.T) {
 	require.NoError(t, os.Remove(sessions+"/--later--"))
 	ask(t, w.m.path(path, "append"), assistant("hi"))
 	require.Contains(t, string(read(t, filepath.Join(w.dir, path+".jsonl"))), "typed")
+}
+
+// TestScopeRenamed: a client gives another name to the directory of a session, at once or file by file. What was open for
+// writing goes on, and a session that waits in memory goes with its directory; nothing is made at the old name.
+func TestScopeRenamed(t *testing.T) {
+	const script = `set -e; cd "$1"; exec 3<>"$2/append" 4>>"$2/labels" 5>>"$2/title"
+		echo "$4" >&3; read -r id <&3
+		eval "$5"; ls "$3" >/dev/null
+		echo "$4" >&3; read -r next <&3; echo "$id start" >&4; echo "Renamed" >&5; python3 -c 'import os; os.fsync(3)'
+		[ "$(readlink "$3/entries/../leaf")" != "" ]; cat "$3/title"; cut -f2 "$3/labels"; jq -r .parentId "$3/entries/$next.json"; echo "$id"`
+	for name, move := range map[string]string{
+		"renamed": `mv "$6/--old--" "$6/-new"`,
+		"merged":  `mkdir "$6/-new"; mv "$6"/--old--/* "$6/-new/"; rmdir "$6/--old--"`,
+	} {
+		for _, waits := range []bool{false, true} {
+			if waits && name == "merged" {
+				continue // it is not there to be moved
+			}
+			t.Run(fmt.Sprint(name, waits), func(t *testing.T) {
+				w := newWriting(t)
+				const other = "sessions/--old--/2026-01-01T00-00-00-000Z_019b76a1-0000-7000-8000-000000000000"
+				require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/--old--"), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(w.dir, other+".jsonl"), []byte(`{"type":"session","version":3,"id":"019b76a1-0000-7000-8000-000000000000","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/old"}`+"\n"), 0o600))
+				path := ask(t, w.m.path("new-session"), "/old")
+				require.Equal(t, filepath.Dir(other), filepath.Dir(path))
+				if !waits {
+					ask(t, w.m.path(path, "append"), assistant("hi"))
+				}
+				now := filepath.Join("sessions/-new", filepath.Base(path))
+				out := shell(t, script, w.m.dir, path, now, message("hello"), move, filepath.Join(w.dir, "sessions"))
+				lines := strings.Split(strings.TrimSpace(out), "\n")
+				require.Len(t, lines, 4)
+				require.Equal(t, []string{"Renamed", "start", lines[3]}, lines[:3])
+				require.NoDirExists(t, filepath.Join(w.dir, "sessions/--old--"))
+				require.FileExists(t, filepath.Join(w.dir, now+".jsonl"))
+			})
+		}
+	}
 }

@@ -3,7 +3,9 @@ package nodes
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
+	"strings"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -48,14 +50,50 @@ type ControlFile struct {
 }
 
 // control returns the node of a control file; r is nil for one of size 0.
-func (d *SessionDir) control(name string, do applyLines, r render) *ControlFile {
-	f := &ControlFile{
-		of: d.session.Name(), name: name, probe: d.session.Probe, do: do,
-		makeDurable: func(ctx context.Context) error { return d.view.Writer.Sync(ctx, d.session) },
+func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r render) *ControlFile {
+	f := &ControlFile{of: d.session.Name(), name: name}
+	f.probe = func(ctx context.Context) (st storage.Stat, err error) {
+		err = d.wherever(ctx, func(d *SessionDir) (err error) {
+			st, err = d.session.Probe(ctx)
+			return err
+		})
+		return st, err
+	}
+	f.do = func(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
+		err = d.wherever(ctx, func(d *SessionDir) error {
+			more, n, err := do(d)(ctx, lines[done:])
+			results, done = append(results, more...), done+n
+			return err
+		})
+		return results, done, err
+	}
+	f.makeDurable = func(ctx context.Context) error {
+		return d.wherever(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(ctx, d.session) })
 	}
 	f.init(d.view, d.session, r)
 	f.writable = true
 	return f
+}
+
+// wherever calls do, and again for where the session is now, if it is not there any more: clients rename directories of sessions
+// when they start, and what is open goes on.
+func (d *SessionDir) wherever(ctx context.Context, do func(*SessionDir) error) error {
+	err := do(d)
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) {
+		return err
+	}
+	if to := d.moved.Load(); to != nil {
+		return to.wherever(ctx, do)
+	}
+	now, missing := d.view.Listing.Moved(ctx, d.session)
+	if missing != nil {
+		return err
+	}
+	d.session.Drop() // what is kept of the old name
+	dir, file := path.Split(now.Name())
+	to := newSessionDir(d.beside.at(path.Clean(dir)), strings.TrimSuffix(file, layout.SessionSuffix))
+	d.moved.Store(to)
+	return to.wherever(ctx, do)
 }
 
 func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
@@ -137,10 +175,17 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 	}
 }
 
+// eachLine is oneByOne for what is done with a session.
+func eachLine(do func(d *SessionDir, ctx context.Context, line string) (result string, err error)) func(*SessionDir) applyLines {
+	return func(d *SessionDir) applyLines {
+		return oneByOne(func(ctx context.Context, line string) (string, error) { return do(d, ctx, line) })
+	}
+}
+
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
 func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("append", d.appendLines, nil)
+	f := d.control("append", func(d *SessionDir) applyLines { return d.appendLines }, nil)
 	f.part = writer.Unfinished
 	return f
 }
@@ -160,7 +205,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("labels", oneByOne(d.setLabel), atOnce(report.Labels))
+	f := d.control("labels", eachLine((*SessionDir).setLabel), atOnce(report.Labels))
 	f.growing()
 	return f
 }
@@ -177,7 +222,7 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
 // one line only.
 func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("title", oneByOne(d.setTitle), atOnce(renderTitle))
+	f := d.control("title", eachLine((*SessionDir).setTitle), atOnce(renderTitle))
 	f.empty, f.single = true, true
 	return f
 }
@@ -198,7 +243,7 @@ func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) 
 
 // makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
 func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("cwd", oneByOne(d.setCWD), atOnce(renderCWD))
+	f := d.control("cwd", eachLine((*SessionDir).setCWD), atOnce(renderCWD))
 	f.single, f.makeDurable = true, nil // it is, and may be at another place by now
 	return f
 }
@@ -229,7 +274,9 @@ func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
 }
 
 // makeFork makes fork: an id creates a session of the path to that entry.
-func makeFork(d *SessionDir) fusefs.InodeEmbedder { return d.control("fork", oneByOne(d.fork), nil) }
+func makeFork(d *SessionDir) fusefs.InodeEmbedder {
+	return d.control("fork", eachLine((*SessionDir).fork), nil)
+}
 
 // fork creates a session. Reading the same open file gives the path of its directory from the mount's root.
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {

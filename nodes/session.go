@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,6 +28,8 @@ type SessionDir struct {
 	aboutSessions
 	// beside is the directory that the session file is in.
 	beside *SourceDir
+	// moved is where the session is, if it was found elsewhere; see wherever.
+	moved atomic.Pointer[SessionDir]
 
 	mu      sync.Mutex        // guards what follows
 	pending map[string]string // targets of links that wait to be renamed to leaf

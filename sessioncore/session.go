@@ -21,8 +21,9 @@ type Session struct {
 
 	current  atomic.Pointer[Snapshot]
 	probed   atomic.Pointer[probed]
-	lastUsed atomic.Int64 // the store's clock at the last Acquire
-	readers  waiting      // for the file to be read
+	file     atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
+	lastUsed atomic.Int64                  // the store's clock at the last Acquire
+	readers  waiting                       // for the file to be read
 
 	// mu guards the field below, and what is added to the index of current. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu   sync.Mutex
@@ -258,9 +259,19 @@ func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Positi
 	return from, false, nil
 }
 
+// SetFile notes which file the session is.
+func (s *Session) SetFile(t storage.Token) { s.file.Store(&t) }
+
+// IsFile reports whether a file is the one that the session was when it was last looked at or written, under whatever name.
+func (s *Session) IsFile(t storage.Token) bool {
+	was := s.file.Load()
+	return was != nil && was.SameObject(t)
+}
+
 // install makes snap the current snapshot and adds a reference for that.
 func (s *Session) install(snap *Snapshot) {
 	snap.Retain()
+	s.SetFile(snap.stat.Token)
 	if old := s.current.Swap(snap); old != nil {
 		old.Release()
 	}

@@ -93,6 +93,24 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 	return nil, fmt.Errorf("%w: %.100q was not moved here", sessioncore.ErrNotFound, file)
 }
 
+// Moved returns the session that a session is now, if its file has gone to another directory since it was last read or
+// written. The error wraps ErrNotFound if it has not.
+func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessioncore.Session, error) {
+	base := strings.TrimSuffix(path.Base(s.Name()), sessioncore.FileEnding)
+	dir, err := l.dirOf(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	now, err := l.session(ctx, path.Join(dir, path.Base(s.Name())))
+	if err != nil {
+		return nil, err
+	}
+	if st, err := now.Probe(ctx); err != nil || !s.IsFile(st.Token) {
+		return nil, fmt.Errorf("%w: %s is another file", sessioncore.ErrNotFound, now.Name())
+	}
+	return now, nil
+}
+
 // dirOf returns the directory of the session whose file has a name, without its ending; of several the newest.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
 	if err := l.lock(ctx, false); err != nil {

@@ -44,10 +44,11 @@ type Waiting struct {
 
 	mu     sync.Mutex // guards the fields below, and what is in files
 	files  map[string]*waitingFile
-	bytes  int64       // the sum of their sizes
-	hold   budget.Hold // bytes
-	serial int64       // number of changes, for tokens
-	ended  bool        // no more data may be kept in memory only
+	dirs   map[string]storage.Token // what the directories are on disk that sessions wait in
+	bytes  int64                    // the sum of their sizes
+	hold   budget.Hold              // bytes
+	serial int64                    // number of changes, for tokens
+	ended  bool                     // no more data may be kept in memory only
 }
 
 // waitingFile is a session in memory.
@@ -62,7 +63,7 @@ var _ storage.Files = (*Waiting)(nil)
 
 // NewWaiting returns a Waiting beside the files on disk. What is in memory is a part of limit, which may be nil.
 func NewWaiting(disk storage.Files, limit *budget.Budget) *Waiting {
-	return &Waiting{Files: disk, files: map[string]*waitingFile{}, hold: limit.Kept()}
+	return &Waiting{Files: disk, files: map[string]*waitingFile{}, dirs: map[string]storage.Token{}, hold: limit.Kept()}
 }
 
 // Has reports whether a session is in memory only.
@@ -107,8 +108,37 @@ func (w *Waiting) Stat(name string) (storage.Stat, error) {
 	if err == nil && st.Kind != storage.KindDir {
 		return st, nil
 	}
+	w.see(name, st)
 	_, dir := w.in(name)
 	return dir.over(st, err)
+}
+
+// see notes what a directory is on disk. The sessions that wait in one that had another name go with it: clients rename
+// directories of sessions when they start.
+func (w *Waiting) see(name string, st storage.Stat) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir, is := range w.dirs {
+		switch {
+		case st.Kind != storage.KindDir || is.Inode != 0 && !is.SameObject(st.Token):
+		case dir == name:
+			w.dirs[dir] = st.Token
+		case is.Inode != 0:
+			delete(w.dirs, dir)
+			w.dirs[name] = st.Token
+			w.rename(dir, name)
+		}
+	}
+}
+
+// rename gives the sessions in a directory the names that they have in another one. Callers must hold w.mu.
+func (w *Waiting) rename(dir, to string) {
+	for name, f := range w.files {
+		if storage.Dir(name) == dir {
+			delete(w.files, name)
+			w.files[path.Join(to, path.Base(name))] = f // names have ids, and are nowhere twice
+		}
+	}
 }
 
 // List implements storage.Files. A name that is on disk too comes once.
@@ -119,6 +149,11 @@ func (w *Waiting) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 	more := true
 	err := w.Files.List(dir, only, func(item storage.Item) bool {
+		if item.Kind == storage.KindDir && dir == "" && names != nil {
+			if st, err := item.State(); err == nil {
+				w.see(item.Name, st)
+			}
+		}
 		if waits, ok := names[item.Name]; ok {
 			delete(names, item.Name)
 			state := item.State
@@ -231,6 +266,7 @@ func (w *Waiting) lock(ctx context.Context, name string) (unlock func() error, e
 // add adds a session, whose user and group are those of owner. used says that it has more than a header, which must not be
 // lost. The error is ErrTooMany, errNoRoom, or wraps fs.ErrExist.
 func (w *Waiting) add(name string, owner storage.Stat, data []byte, used bool) error {
+	in, _ := w.Files.Stat(storage.Dir(name)) // which need not be there yet
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -240,6 +276,9 @@ func (w *Waiting) add(name string, owner storage.Stat, data []byte, used bool) e
 		return errNoRoom
 	case len(w.files) >= maxWaiting:
 		return fmt.Errorf("%w: %d; sync FILE of a session's append puts it on disk", ErrTooMany, len(w.files))
+	}
+	if dir := storage.Dir(name); w.dirs[dir].Inode == 0 {
+		w.dirs[dir] = in.Token
 	}
 	w.put(name, waitingFile{
 		data: data, made: time.Now().UnixNano(), used: used,
@@ -294,6 +333,13 @@ func (w *Waiting) forget(name string) {
 	w.bytes -= int64(len(w.files[name].data))
 	w.hold.Set(w.bytes)
 	delete(w.files, name)
+	dir := storage.Dir(name)
+	for other := range w.files {
+		if storage.Dir(other) == dir {
+			return
+		}
+	}
+	delete(w.dirs, dir)
 }
 
 // hasRoom reports whether n more bytes may be kept in memory only. Callers must hold w.mu.

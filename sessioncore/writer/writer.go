@@ -257,14 +257,15 @@ func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done boo
 
 // keep puts a waiting session on disk, with more added to its end. Callers must hold its lock.
 func (w *Writer) keep(name string, more []byte) error {
-	err := storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
+	st, err := w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
 		_, err := out.Write(w.opts.Waiting.find(name).data)
 		if err == nil {
 			_, err = out.Write(more)
 		}
 		return err
-	}}))
-	if err == nil {
+	}})
+	if err = storage.Replaced(st, err); err == nil {
+		w.store.Session(name).SetFile(st.Token)
 		w.opts.Waiting.forget(name)
 	}
 	return err
