@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"sessionfs/sessioncore/internal/sessiontest"
@@ -10,25 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at is an entry at second n under a parent.
-func at(n int, id, parent, more string) string {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
-	}
-	return fmt.Sprintf(`{"type":"custom","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:%02d.000Z"%s}`+"\n", id, p, n, more)
-}
-
-func labelAt(n int, id, parent, target, label string) string {
-	return strings.Replace(at(n, id, parent, `,"targetId":"`+target+`","label":"`+label+`"`), `"custom"`, `"label"`, 1)
-}
-
-func moveAt(n int, id, parent, target string) string {
-	if target != "null" {
-		target = `"` + target + `"`
-	}
-	return at(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
-}
+var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
 
 // TestBranchNames: what branches/ has, and what it does not have.
 func TestBranchNames(t *testing.T) {

@@ -47,30 +47,24 @@ func TestConformanceOfModel(t *testing.T) {
 	}
 }
 
-// TestOwnCases: the same for the project's own cases, which need no other folder.
+// TestOwnCases: the same for the project's own cases, which need no other folder, and for the stores of other clients.
 func TestOwnCases(t *testing.T) {
-	files, err := filepath.Glob("../testdata/cases/*.want.json")
+	own, err := filepath.Glob("../testdata/cases/*.want.json")
 	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		session := strings.TrimSuffix(file, ".want.json") + ".jsonl"
-		t.Run(filepath.Base(session), func(t *testing.T) {
-			want, err := os.ReadFile(file)
+	require.NotEmpty(t, own)
+	check := func(file, blobs, want string) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(want)
 			require.NoError(t, err)
-			checkSession(t, session, "../testdata/cases/blobs", rawjson.Value(strings.TrimSpace(string(want))), sessiontest.Difference{})
+			checkSession(t, file, blobs, rawjson.Value(strings.TrimSpace(string(text))), sessiontest.Difference{})
 		})
 	}
-}
-
-// TestOtherStores: the same for the stores of other clients.
-func TestOtherStores(t *testing.T) {
+	for _, want := range own {
+		check(strings.TrimSuffix(want, ".want.json")+".jsonl", "../testdata/cases/blobs", want)
+	}
 	for _, file := range sessiontest.StoreFiles(t) {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			want, err := os.ReadFile("../testdata/wants/" + strings.TrimSuffix(filepath.Base(file), ".jsonl") + ".want.json")
-			require.NoError(t, err)
-			store, _, _ := strings.Cut(file, "/sessions/")
-			checkSession(t, file, store+"/blobs", rawjson.Value(strings.TrimSpace(string(want))), sessiontest.Difference{})
-		})
+		store, _, _ := strings.Cut(file, "/sessions/")
+		check(file, store+"/blobs", "../testdata/wants/"+strings.TrimSuffix(filepath.Base(file), ".jsonl")+".want.json")
 	}
 }
 

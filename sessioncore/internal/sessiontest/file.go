@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,26 @@ func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface {
 		t.Cleanup(snap.Release)
 	}
 	return snap, err
+}
+
+// At is an entry at second n under a parent.
+func At(n int, id, parent, more string) string {
+	p := "null"
+	if parent != "" {
+		p = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"custom","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:%02d.000Z"%s}`+"\n", id, p, n, more)
+}
+
+// LabelAt is an entry that labels another.
+func LabelAt(n int, id, parent, target, label string) string {
+	return strings.Replace(At(n, id, parent, `,"targetId":"`+target+`","label":"`+label+`"`), `"custom"`, `"label"`, 1)
+}
+
+// MoveAt is an entry that moves the leaf.
+func MoveAt(n int, id, parent, target string) string {
+	if target != "null" {
+		target = `"` + target + `"`
+	}
+	return At(n, id, parent, `,"customType":"sessionfs/leaf","data":{"targetId":`+target+`}`)
 }
