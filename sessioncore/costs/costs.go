@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
@@ -15,7 +16,7 @@ import (
 type Costs struct {
 	store *sessioncore.Store
 
-	turn  chan struct{} // holds a value while somebody adds up, which guards the fields below
+	mu    sync.Mutex // guards the fields below; held while somebody adds up
 	known map[string]*account
 	size  int // of known, in bytes
 	room  int // the most that size may be
@@ -38,19 +39,17 @@ const (
 
 // New returns the Costs of a store's sessions.
 func New(store *sessioncore.Store) *Costs {
-	return &Costs{store: store, turn: make(chan struct{}, 1), known: map[string]*account{}, room: maxKnown}
+	return &Costs{store: store, known: map[string]*account{}, room: maxKnown}
 }
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
 // the copies of an answer, that in the session that began first counts. Sessions that cannot be read are left out, as
 // everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := storage.LockUntil(ctx, &c.mu); err != nil {
+		return nil, err
 	}
-	defer func() { <-c.turn }()
+	defer c.mu.Unlock()
 	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
 		return c.last.text, nil
 	}

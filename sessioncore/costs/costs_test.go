@@ -213,12 +213,12 @@ func TestWaiting(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(3)
 	c := New(s.store)
-	c.turn <- struct{}{}
+	c.mu.Lock()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := s.text(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
-	<-c.turn
+	c.mu.Unlock()
 	require.Equal(t, s.slowLines(), s.lines(c))
 }
 

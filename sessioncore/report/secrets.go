@@ -2,12 +2,14 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/secrets"
+	"sessionfs/sessioncore/storage"
 )
 
 // secretPlace is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the secret.
@@ -29,8 +31,8 @@ type secretsKey struct{}
 
 // secretsText is the last text of secrets.jsonl, as a reader looks up the file before it opens it.
 type secretsText struct {
-	turn chan struct{} // holds a value while one of them searches
-	size int64         // of the part of the file that text is about
+	mu   sync.Mutex // guards the fields below; held while one of them searches
+	size int64      // of the part of the file that text is about
 	text []byte
 }
 
@@ -40,13 +42,11 @@ const maxKeptSecrets = 64 << 10
 // Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
 // object per line. The whole file is read.
 func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
-	last := s.Shared(secretsKey{}, func() any { return &secretsText{turn: make(chan struct{}, 1)} }).(*secretsText)
-	select {
-	case last.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	last := s.Shared(secretsKey{}, func() any { return &secretsText{} }).(*secretsText)
+	if err := storage.LockUntil(ctx, &last.mu); err != nil {
+		return nil, err
 	}
-	defer func() { <-last.turn }()
+	defer last.mu.Unlock()
 	if last.text != nil && last.size == s.Stat().Size {
 		return document.OfText(s, last.text), nil
 	}
@@ -68,19 +68,15 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 
 func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {
 	text := []byte{}
-	add := func(line any) {
-		b, _ := json.Marshal(line) // numbers and texts, which cannot fail
-		text = append(append(text, b...), '\n')
-	}
 	for _, p := range found.Places {
 		line := secretPlace{Line: p.Line, Where: p.Where, Kind: p.Kind}
 		if e := s.EntryAt(p.Offset); e != sessioncore.NoEntry {
 			line.Entry = found.Clean(s.Name(e))
 		}
-		add(line)
+		text = rawjson.AppendLine(text, line)
 	}
 	if more {
-		add(moreSecrets{"more", "further places are not listed"})
+		text = rawjson.AppendLine(text, moreSecrets{"more", "further places are not listed"})
 	}
 	return text
 }
