@@ -3,6 +3,7 @@
 package dir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ var childTasks = map[string]func(args []string) error{
 	"gate":     childGate,
 	"hold":     childHold,
 	"live":     childLive,
+	"left":     childLeft,
 	"chown":    childChown,
 }
 
@@ -89,6 +91,49 @@ func childLive(args []string) error {
 	seen, _ := procfs.Find("/proc", st, 0)
 	fmt.Println(state, seen)
 	return err
+}
+
+// childLeft SHARED: a lock that its holder could not remove, in a directory that nobody may write to for a moment, is taken
+// again at once when it can be.
+func childLeft(args []string) error {
+	dir, err := os.MkdirTemp("", "left")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	if args[0] == "shared" {
+		s.SetSharing(SharingAlways)
+	}
+	for _, mode := range []os.FileMode{0o500, 0} {
+		unlock, err := s.Lock(context.Background(), "x.jsonl")
+		if err == nil {
+			err = os.Chmod(dir, mode)
+		}
+		if err != nil {
+			return err
+		}
+		if err := unlock(); !errors.Is(err, os.ErrPermission) {
+			return fmt.Errorf("want a permission error, got %v", err)
+		}
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
+		}
+		if _, err := os.Stat(pathOf(s, ".x.jsonl.lock")); err != nil {
+			return err
+		}
+		unlock, err = s.Lock(context.Background(), "x.jsonl")
+		if err == nil {
+			err = unlock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // childChown DIR NAME: replaces another user's file, which must be refused.

@@ -336,16 +336,25 @@ func (l *lockFile) ours() bool {
 // out of descriptors must not leave its locks behind.
 func (l *lockFile) remove() error {
 	defer unix.Close(l.fd)
-	switch err := l.checkSame(l.made); {
-	case errors.Is(err, storage.ErrStale):
+	err := l.checkSame(l.made)
+	if errors.Is(err, storage.ErrStale) {
 		return fmt.Errorf("%w: the lock of %s was broken by another process", storage.ErrStale, l.name)
-	case err != nil:
-		return err
 	}
-	if err := l.unlink(); err != nil {
-		return l.fail("unlock", err)
+	if err == nil {
+		if err = l.unlink(); err == nil {
+			return nil
+		}
+		err = l.fail("unlock", err)
 	}
-	return nil
+	l.giveUp()
+	return err
+}
+
+// giveUp makes a lock that cannot be removed one that nobody waits for, clients neither: without content, and old.
+func (l *lockFile) giveUp() {
+	if unix.Ftruncate(l.fd, 0) == nil {
+		_ = unix.Futimes(l.fd, make([]unix.Timeval, 2))
+	}
 }
 
 // look reads the existing lock: held says for the error message who holds it, stale reports whether it is stale. A lock

@@ -53,6 +53,17 @@ func TestLockIsTheClients(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
+// TestLockLeftBehind: who could not remove his lock is not kept from his own session.
+func TestLockLeftBehind(t *testing.T) {
+	for _, where := range []string{"local", "shared"} {
+		if os.Geteuid() == 0 {
+			childtest.RunAsNobody(t, "left", where)
+		} else {
+			require.NoError(t, childLeft([]string{where}))
+		}
+	}
+}
+
 func TestLockContent(t *testing.T) {
 	for text, want := range map[string]int{
 		"12:1700000000000\n":       12,

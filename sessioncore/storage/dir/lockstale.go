@@ -43,6 +43,8 @@ func (l *lockFile) isStale(text string, st storage.Stat) bool {
 	watched := time.Since(l.storage.locks.seenSince(l.name, text, st.Token))
 	h := l.holderOf(text, st.ModTime())
 	switch {
+	case st.Size == 0 && st.Modified == 0: // see giveUp
+		return true
 	case l.shared():
 		return h != holderLives && watched > lockForeign
 	case h == holderUnclear:
