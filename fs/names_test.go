@@ -15,13 +15,16 @@ import (
 	filenames "sessionfs/sessioncore/names"
 )
 
+// bidiControls change the direction of writing.
+const bidiControls = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
 // nameOf is the rule of docs/design.md section 1, Names, written from its text: plain names as they are, else
 // offending bytes in percent-encoding, cut at 200 bytes with 16 digits of the id's hash.
 func nameOf(id string) string {
 	var name strings.Builder
 	for at, rest := 0, id; rest != ""; rest = id[at:] {
 		r, n := utf8.DecodeRuneInString(rest)
-		control := r <= 0x1F || r >= 0x7F && r <= 0x9F
+		control := r <= 0x1F || r >= 0x7F && r <= 0x9F || strings.ContainsRune(bidiControls, r)
 		notUTF8 := r == utf8.RuneError && n == 1 // of a lone surrogate
 		leading := at == 0 && (r == '.' || r == '-')
 		if control || notUTF8 || leading || r == '/' || r == '%' || r == '~' {
@@ -54,7 +57,7 @@ func treeNameOf(id string) string {
 // pieces are what random ids are put together of.
 var pieces = []string{
 	"a", "B", "0", "é", "🌱", " ", "/", "..", ".", "-", "%", "%2F", "~", "~1", "\x00", "\n", "\r", "\t", "\x1b", "\x7f",
-	"\u0085", "\u009f", "\u00a0", "\u2028", "\uFFFD", "\xED\xA0\xBC", "\xED\xBF\xBF", "entry.json", ".deep", "leaf", "current",
+	"\u0085", "\u009f", "\u00a0", "\u2028", "\u061c", "\u200d", "\u202e", "\u2069", "\uFFFD", "\xED\xA0\xBC", "\xED\xBF\xBF", "entry.json", ".deep", "leaf", "current",
 	"CON", "\\", "*", `"`, "<", strings.Repeat("x", 60), strings.Repeat("é", 40), strings.Repeat("/", 30),
 }
 

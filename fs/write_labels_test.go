@@ -62,12 +62,12 @@ func TestLabels(t *testing.T) {
 // TestTerminalsAreNotObeyed: control characters of a session are escaped where a terminal would show them; what was
 // read of labels can be written back, and changes nothing.
 func TestTerminalsAreNotObeyed(t *testing.T) {
-	const escapes = `\u001b[2J \u001b]0;owned\u0007 \u009b31m \u0085 \u007f \u0000 \r \n`
+	const escapes = `\u001b[2J \u001b]0;owned\u0007 \u009b31m \u0085 \u007f \u0000 \r \n \u202e \u2066 \u200f \u061c`
 	for name, c := range map[string]struct{ id, label, said string }{
 		"a label":           {"e9", escapes, "said"},
 		"an id":             {"e9" + escapes, "L", "said"},
-		"what a user said":  {"e9", "L", escapes + "x"},
-		"all":               {"e9" + escapes, escapes, escapes},
+		"what a user said":  {"e9", "L", escapes + "said"},
+		"all":               {"e9" + escapes, escapes, escapes + "said"},
 		"an escape of ours": {"e9", `\\u001b \\\\n`, "said"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,10 +75,16 @@ func TestTerminalsAreNotObeyed(t *testing.T) {
 			w.add("s", entry(4, c.id, "e0", c.said),
 				`{"type":"label","id":"l0","parentId":"`+c.id+`","timestamp":"2026-02-16T11:00:05.000Z","targetId":"`+c.id+`","label":"`+c.label+`"}`+"\n",
 				entry(6, "last", "l0", c.said))
-			for _, file := range []string{"labels", "branches.tsv", "title"} {
-				for _, r := range w.read(file) {
-					require.False(t, unicode.IsControl(r) && r != '\n' && r != '\t', "%s: %q", file, w.read(file))
-				}
+			found := run(t, "cat", w.m.path("search/said/results.tsv"))
+			require.Contains(t, found, "said")
+			for file, text := range map[string]string{
+				"labels": w.read("labels"), "branches.tsv": w.read("branches.tsv"), "title": w.read("title"),
+				"results.tsv": found, "entries": strings.Join(names(t, w.in("entries")), ""),
+				"by-label": strings.Join(names(t, w.in("by-label")), ""),
+			} {
+				require.False(t, strings.ContainsFunc(text, func(r rune) bool {
+					return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidiControls, r)
+				}), "%s: %q", file, text)
 			}
 			require.Equal(t, 1, strings.Count(w.read("labels"), "\n"), "a line for the label")
 			require.Equal(t, 1+3, strings.Count(w.read("branches.tsv"), "\n"), "a line for each tip")

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/names"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -157,7 +158,7 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 // visible replaces what could change the state of a terminal.
 func visible(name string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
+		if names.IsControl(r) || r == utf8.RuneError {
 			return '?'
 		}
 		return r

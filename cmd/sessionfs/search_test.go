@@ -68,7 +68,7 @@ func TestSearchUnreadable(t *testing.T) {
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
 	hits := []search.Hit{
-		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", Entry: "0a", What: "user-tides", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m"},
+		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", Entry: "0a", What: "user-tides", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e"},
 		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", What: search.TitleLabel, Time: at, Line: "Tide"},
 	}
 	query, err := search.ParseQuery("tide")
@@ -80,7 +80,7 @@ func TestSearchOnTerminal(t *testing.T) {
 	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(&out), marks: query.Marks(), isTerminal: true}
 	require.NoError(t, p.session(&search.Found{Hits: hits}))
 	const plain = "Low ?[2J\nsessions/p/a\n" +
-		"  2026-03-30 07:13:41  user-tides  entries/0a.json\n     the tides?]0;x? of ?1m\n" +
+		"  2026-03-30 07:13:41  user-tides  entries/0a.json\n     the tides?]0;x? of ?1m?\n" +
 		"  2026-03-30 07:13:41  title  title\n    Tide\n"
 	require.Equal(t, plain, out.String())
 	require.NoError(t, p.end(nil))

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
@@ -142,7 +141,7 @@ func (x cwdKeys) list(dir string) []CwdEntry {
 	}
 	if strings.Count(key, "\x00") < maxListedLevels {
 		x.children(key, func(child string) {
-			if !strings.ContainsFunc(child, unicode.IsControl) { // which a terminal might obey; it is found by name
+			if !strings.ContainsFunc(child, names.IsControl) { // which a terminal might obey; it is found by name
 				add(CwdEntry{Name: cwdName(child), Dir: path.Join(dir, child)})
 			}
 		})

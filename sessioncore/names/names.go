@@ -71,12 +71,12 @@ func plainASCII(c byte) bool {
 }
 
 // PlainRune reports whether a name may have the code point r, whose encoding has size bytes. C0 controls, DEL, C1
-// controls, surrogates and ill-formed bytes are encoded.
+// controls, bidi controls, surrogates and ill-formed bytes are encoded.
 func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return plainASCII(byte(r))
-	case r < 0xA0, utf16.IsSurrogate(r):
+	case IsControl(r), utf16.IsSurrogate(r):
 		return false
 	}
 	return r != utf8.RuneError || size == len(rawjson.Replacement)

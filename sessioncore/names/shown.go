@@ -42,8 +42,11 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// IsControl reports whether r is a C0 or C1 control character or DEL.
-func IsControl(r rune) bool { return r < 0x20 || r >= 0x7F && r <= 0x9F }
+// IsControl reports whether r is a C0 or C1 control character, DEL, or one that changes the direction of writing, by which
+// a line can be made to look like another one (Unicode's property Bidi_Control).
+func IsControl(r rune) bool {
+	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // FirstWords returns the beginning of a text on one line, at most limit characters and an ellipsis.
 func FirstWords(text string, limit int) string {

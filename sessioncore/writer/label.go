@@ -87,7 +87,7 @@ func unescapeLabelField(field string) (string, error) {
 	for _, rest, found := strings.Cut(field, `\`); found; {
 		n := labelEscape(rest)
 		if n == 0 {
-			return "", &FieldError{Want: `one of \\ \t \n \r \udXXX \u00XX`, Got: fmt.Sprintf("%.6q", `\`+rest)}
+			return "", &FieldError{Want: `one of \\ \t \n \r, or \uXXXX for a control character or a surrogate`, Got: fmt.Sprintf("%.6q", `\`+rest)}
 		}
 		_, rest, found = strings.Cut(rest[n:], `\`)
 	}

@@ -54,7 +54,7 @@ func TestParseLabelLine(t *testing.T) {
 	tests := []struct{ line, id, label string }{
 		{"a", "a", ""}, {"a L", "a", "L"}, {"a\tL", "a", "L"}, {"a  L ", "a", " L "}, {"a b\tL M", "a b", "L M"},
 		{`a\tb c\n\\d\r`, "a\tb", "c\n\\d\r"}, {"\tL", "", "L"}, {`a \ud800`, "a", "\xed\xa0\x80"},
-		{`a \ud83d\ude00`, "a", "😀"}, {"a \xff", "a", "�"}, {"a\t", "a", ""},
+		{`a \ud83d\ude00`, "a", "😀"}, {"a \xff", "a", "�"}, {"a\t", "a", ""}, {`a \u202e\u061c`, "a", "\u202e\u061c"},
 	}
 	for _, test := range tests {
 		id, label, err := ParseLabelLine(test.line)

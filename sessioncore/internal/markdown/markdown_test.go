@@ -148,6 +148,7 @@ func TestVisible(t *testing.T) {
 		"one\r\ntwo\rthree\r":           "one\ntwo\nthree\n",
 		"c1 \u009b31m":                  "c1 {U+009B}31m",
 		"\u202eevil\u2066x\u2069":       "{U+202E}evil{U+2066}x{U+2069}",
+		"\u061c \u200e\u200f":           "{U+061C} {U+200E}{U+200F}",
 		"line\u2028paragraph\u2029":     "line{U+2028}paragraph{U+2029}",
 		"“quotes” – and é, 語, 👍🏽\u200d": "“quotes” – and é, 語, 👍🏽\u200d",
 		"high \xed\xa0\xbd end":         "high \uFFFD end",

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"fmt"
+	"unicode"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -17,7 +18,7 @@ var suspicious = func() (t [256]bool) {
 	for c := range 0x20 {
 		t[c] = c != '\n' && c != '\t'
 	}
-	t[0x7F], t[0xC2], t[0xE2], t[0xED] = true, true, true, true
+	t[0x7F], t[0xC2], t[0xD8], t[0xE2], t[0xED] = true, true, true, true, true
 	return t
 }()
 
@@ -58,9 +59,9 @@ func AppendVisible(dst, text []byte) []byte {
 }
 
 // Obeyed reports whether r is a character beyond ASCII that has an effect on terminals, editors or browsers: a C1
-// control, a line or paragraph separator, or a character that embeds, overrides or isolates a direction of writing.
+// control, a line or paragraph separator, or a character that changes the direction of writing.
 func Obeyed(r rune) bool {
-	return r >= 0x80 && r < 0xA0 || r >= 0x2028 && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+	return r >= 0x80 && r < 0xA0 || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // AppendLine appends visible text as one line of at most characters characters. Runs of white space become one
