@@ -123,8 +123,8 @@ func checkBacking(t *testing.T, w *writing) {
 		require.Contains(t, w.raw("s"), `"content":"`+text+`"`)
 	}
 	project := w.path("")
-	gone := project + ".old"
-	run(t, "mv", project, gone) // which an overlay refuses to rename, so that mv copies it
+	gone := filepath.Join(w.dir, "gone") // not in sessions/, where a session would follow it
+	run(t, "mv", project, gone)          // which an overlay refuses to rename, so that mv copies it
 	_, err = os.Stat(w.in("leaf"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.Error(t, put(w.in("append"), message("x")+"\n"))

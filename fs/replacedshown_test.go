@@ -47,7 +47,7 @@ func TestReplacedIsShown(t *testing.T) {
 			replaceable(t, dir)
 			w := &writing{agent{t, dir}, mountForTest(t, dir)}
 			target, s0 := filepath.Join(dir, what), w.m.session("s0")
-			old := target + ".old"
+			old := filepath.Join(base, "old") // not in sessions/, where a session would follow it
 			inodes := func() string {
 				return shell(t, `cd "$1" && stat -c '%i %n' . sessions sessions/p sessions/p/s0 sessions/p/s0/entries sessions/p/s0/entries/e0.json`, w.m.dir)
 			}
