@@ -408,9 +408,12 @@ func (s *Scanner) skipLong(b []byte, i int) (int, Status) {
 // useVectors reports whether this machine can run skipVectors. Tests set it to false, to compare.
 var useVectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 
-// skipBlocks skips blocks of a string with vector instructions, where the processor has them.
+// skipBlocks skips blocks of a string, with vector instructions where the processor has them.
 func (s *Scanner) skipBlocks(b []byte, i int) int {
-	if n := len(b) - i; useVectors && n >= blockSize {
+	if !useVectors {
+		return s.skipBlocksInWords(b, i)
+	}
+	if n := len(b) - i; n >= blockSize {
 		skipped, high := skipVectors(&b[i], n)
 		if high {
 			s.Flags |= HasHighBytes
