@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +26,8 @@ const (
 	sweepEvery = time.Hour
 	// aclName is the extended attribute in which Linux keeps an access control list.
 	aclName = "system.posix_acl_access"
-	// aclLimit is the maximum size of an extended attribute (XATTR_SIZE_MAX).
-	aclLimit = 64 << 10
+	// attributeLimit is the maximum size of an extended attribute, and of the list of their names (XATTR_SIZE_MAX).
+	attributeLimit = 64 << 10
 )
 
 // Replace implements storage.Journal: it writes a temporary file in the same directory, calls fsync, renames it over name if
@@ -233,6 +234,9 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err := keepACL(old, t.fd); err != nil {
 		return t.fail("keep the access control list of", err)
 	}
+	if err := keepUserAttributes(old, t.fd); err != nil {
+		return t.fail("keep the extended attributes of", err)
+	}
 	return t.setMode(was.Mode)
 }
 
@@ -259,7 +263,7 @@ func (t *temporary) setTime(modified time.Time) error {
 // keepACL copies the access control list, or removes it if from has none: a default ACL of the directory may have
 // given the new file one, and without its list a file's group bits would grant more than they did.
 func keepACL(from, to int) error {
-	list := make([]byte, aclLimit)
+	list := make([]byte, attributeLimit)
 	n, err := unix.Fgetxattr(from, aclName, list)
 	switch err {
 	case nil:
@@ -271,6 +275,31 @@ func keepACL(from, to int) error {
 		return nil
 	}
 	return err
+}
+
+// keepUserAttributes copies the extended attributes that users set. A file system without them has none to lose.
+func keepUserAttributes(from, to int) error {
+	list, value := make([]byte, attributeLimit), make([]byte, attributeLimit)
+	n, err := unix.Flistxattr(from, list)
+	if err == unix.ENOTSUP || err == unix.ENOSYS {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(string(list[:n]), "\x00") {
+		if !strings.HasPrefix(name, "user.") {
+			continue
+		}
+		n, err := unix.Fgetxattr(from, name, value)
+		if err == nil {
+			err = unix.Fsetxattr(to, name, value[:n], 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A process that is killed leaves the temporary file behind that it was writing. A later replacement in the directory
