@@ -2,6 +2,7 @@ package fs
 
 import (
 	"log/slog"
+	"time"
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
@@ -17,14 +18,14 @@ func MountRoot(root *nodes.RootDir, o mountopts.Options, log *slog.Logger) (*Ser
 	return mountTree(t, o, log)
 }
 
-// MountFew is Mount that gives nodes back to the kernel when there are more than that.
-func MountFew(limit int) func(mountopts.Options, *slog.Logger) (*Server, error) {
+// MountFew is Mount that gives nodes back to the kernel when there are more than that, or when none was added for a while.
+func MountFew(limit int, rest time.Duration) func(mountopts.Options, *slog.Logger) (*Server, error) {
 	return func(o mountopts.Options, log *slog.Logger) (*Server, error) {
 		t, err := openTree(o, log)
 		if err != nil {
 			return nil, err
 		}
-		t.root.KeepNodes(limit)
+		t.root.KeepNodes(limit, rest)
 		return mountTree(t, o, log)
 	}
 }

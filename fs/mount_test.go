@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -56,6 +57,8 @@ type daemonOptions struct {
 	Debug bool
 	// MaxNodes, where not 0, is how many nodes the mount keeps (prune_test.go).
 	MaxNodes int
+	// NodesRest, where not 0, is after how long without a new one nodes are given back.
+	NodesRest time.Duration
 }
 
 // runDaemon serves one mount until it is unmounted, or until the test that started it is gone.
@@ -74,7 +77,7 @@ func runDaemon(options string) int {
 		mountIt = mountPanicking
 	}
 	if o.MaxNodes > 0 {
-		mountIt = fs.MountFew(o.MaxNodes)
+		mountIt = fs.MountFew(o.MaxNodes, cmp.Or(o.NodesRest, time.Hour))
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	s, err := mountIt(o.Options, log)

@@ -63,8 +63,16 @@ var _ = (fusefs.NodeLookuper)((*directory)(nil))
 
 // Lookup finds a name.
 func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	dir := d.Operations().(dirNode)
 	d.lookups.Add(1)
+	inode, errno := d.lookUp(ctx, name, out)
+	if errno == syscall.ENOENT {
+		d.view.live().crowd.missed(d.EmbeddedInode(), name)
+	}
+	return inode, errno
+}
+
+func (d *directory) lookUp(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	dir := d.Operations().(dirNode)
 	snap, err := dir.acquire(ctx)
 	if err != nil {
 		return nil, d.noName(dir, name, err)

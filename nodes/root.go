@@ -27,7 +27,7 @@ type RootDir struct {
 
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
-	view.crowd.init(maxNodes)
+	view.crowd.init(int(min(maxNodes, view.Memory.Size()/nodeShare)), atRest)
 	return &RootDir{directory: newDirectory(view), names: names, source: source}
 }
 

@@ -39,7 +39,7 @@ func (d *SearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ 
 	}
 	query, view, err := d.parse(it.name)
 	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &HitsDir{newHits(view, query, d.session, "../../..")}
+		return &HitsDir{hits{newAboutSessions(view, d.session), query.Key(), ""}}
 	}}, err
 }
 
@@ -75,21 +75,32 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
 }
 
-// hits finds what the directory of a query shows, whatever the query is about. Nothing is kept here: the Searcher
-// remembers.
+// hits finds what the directory of a query shows, whatever the query is about. Nothing is kept here but what is in the
+// name: the kernel remembers many. The Searcher remembers what was found.
 type hits struct {
 	aboutSessions
-	matcher search.Matcher
-	// up leads from entries/ and sessions/ to where the paths of hits begin.
-	up string
+	query string // in by-file/ it is empty
+	file  string // path
 }
 
-func newHits(view *View, m search.Matcher, session *sessioncore.Session, up string) hits {
-	return hits{newAboutSessions(view, session), m, up}
+// matcher returns the query.
+func (h *hits) matcher() (search.Matcher, error) {
+	if h.file != "" {
+		return search.NewTouched(h.file)
+	}
+	return search.ParseQuery(h.query)
+}
+
+// up leads from entries/ and sessions/ to where the paths of hits begin.
+func (h *hits) up() string {
+	if h.file == "" {
+		return "../../.."
+	}
+	return path.Join("..", strings.Repeat("../", 1+strings.Count(h.file, "/")))
 }
 
 // another returns hits for another node of the same query.
-func (h *hits) another() hits { return newHits(h.view, h.matcher, h.session, h.up) }
+func (h *hits) another() hits { return hits{newAboutSessions(h.view, h.session), h.query, h.file} }
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
@@ -100,19 +111,27 @@ func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 			h.view.Log.Debug("searched", "files", n)
 		}
 	}()
-	if h.session == nil {
-		return searcher.Search(ctx, h.matcher)
+	m, err := h.matcher()
+	if err != nil {
+		return nil, err
 	}
-	return searcher.SearchIn(ctx, h.matcher, h.session.Name())
+	if h.session == nil {
+		return searcher.Search(ctx, m)
+	}
+	return searcher.SearchIn(ctx, m, h.session.Name())
 }
 
 // last returns what was found last, which may be old, nil if that is not known.
 func (h *hits) last() *search.Result {
+	m, err := h.matcher()
+	if err != nil {
+		return nil
+	}
 	in := ""
 	if h.session != nil {
 		in = h.session.Name()
 	}
-	return h.view.Search.Last(h.matcher, in)
+	return h.view.Search.Last(m, in)
 }
 
 // HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
@@ -166,7 +185,7 @@ func (d *HitLinksDir) name(number int, h *search.Hit) string {
 
 // target returns where the link to a hit leads.
 func (d *HitLinksDir) target(h *search.Hit) string {
-	to := d.up
+	to := d.up()
 	if d.session == nil {
 		to = path.Join(to, h.Directory())
 	}
@@ -239,10 +258,7 @@ func (d *ByFileDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ 
 
 // FileDir is the directory of a file below by-file/: what was done with it, or with what is below it. To look it up or
 // to list it searches nothing.
-type FileDir struct {
-	HitsDir
-	file string
-}
+type FileDir struct{ HitsDir }
 
 // find finds one of the names of a HitsDir, or else the directory of a file below.
 func (d *FileDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
@@ -255,12 +271,10 @@ func (d *FileDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item,
 // fileDir is the directory of a file, in dir or its directory's.
 func (v *View) fileDir(dir, name string) (child, error) {
 	file := path.Join(dir, name)
-	touched, err := search.NewTouched(file)
-	if err != nil {
+	if _, err := search.NewTouched(file); err != nil {
 		return child{}, syscall.ENOENT
 	}
 	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		up := strings.TrimSuffix(strings.Repeat("../", 1+strings.Count(file, "/")), "/")
-		return &FileDir{HitsDir{newHits(v, touched, nil, path.Join("..", up))}, file}
+		return &FileDir{HitsDir{hits{newAboutSessions(v, nil), "", file}}}
 	}}, nil
 }

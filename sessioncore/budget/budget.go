@@ -77,6 +77,14 @@ func (b *Budget) addWork(n int64) {
 	b.peak = max(b.peak, b.held+b.working)
 }
 
+// Size returns the size in bytes, that of the default where there is no Budget.
+func (b *Budget) Size() int64 {
+	if b == nil {
+		return Default
+	}
+	return b.size
+}
+
 // Limit returns how many bytes may be held in all.
 func (b *Budget) Limit() int64 { return b.limit }
 

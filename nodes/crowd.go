@@ -1,0 +1,209 @@
+package nodes
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// maxNodes is how many nodes may exist before unused ones are pruned. The kernel forgets a node only when memory is
+	// short: after a crawl over a store of 140,000 entries, three nodes each, nearly never. The limit is enough for every
+	// name of a session of 20,000 entries; a pruned name costs one more lookup.
+	maxNodes = 1 << 16
+	// nodeShare is how much of the memory of the process there must be for each node that may exist. One takes up to 1 KiB
+	// here, and as much in the kernel.
+	nodeShare = 4 << 10
+	// atRest is how long no node must have been added before unused ones are pruned, however few there are.
+	atRest = time.Minute
+	// maxMisses is how many names that are not there are remembered. The kernel keeps them, though it asks for them again,
+	// and keeps the directory with them: tools look for .git and the like in every one. So each is taken from it.
+	maxMisses = 1 << 14
+	// missBatch is how many of them are taken from it at once, and freshMisses how many of the last ones are not: the answer
+	// may not be there yet.
+	missBatch, freshMisses = 512, 64
+)
+
+// crowd counts nodes.
+type crowd struct {
+	limit int           // see maxNodes; this and rest do not change after the mount
+	rest  time.Duration // see atRest
+	room  atomic.Int64  // how many may be added before Prune counts them
+	full  chan struct{} // wakes Prune
+
+	mu     sync.Mutex // guards misses
+	misses []miss
+}
+
+// miss is a name that was looked for in a directory and is not there.
+type miss struct {
+	dir  *fusefs.Inode
+	name string
+}
+
+func (c *crowd) init(limit int, rest time.Duration) {
+	c.limit, c.rest, c.full = limit, rest, make(chan struct{}, 1)
+	c.makeRoom(0)
+}
+
+// makeRoom sets room after a count of the nodes. If most are in use, a quarter of the limit may be added before the next
+// count.
+func (c *crowd) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes, c.limit/4))) }
+
+// wake wakes Prune.
+func (c *crowd) wake() {
+	select {
+	case c.full <- struct{}{}:
+	default: // it is woken already
+	}
+}
+
+// missed notes a name that is not there.
+func (c *crowd) missed(dir *fusefs.Inode, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.misses) < maxMisses {
+		c.misses = append(c.misses, miss{dir, name})
+	}
+	if len(c.misses) >= missBatch+freshMisses {
+		c.wake()
+	}
+}
+
+// takeMisses returns all misses but the last ones.
+func (c *crowd) takeMisses() []miss {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := max(len(c.misses)-freshMisses, 0)
+	taken := c.misses[:n]
+	c.misses = append([]miss(nil), c.misses[n:]...)
+	return taken
+}
+
+var _ = (fusefs.NodeOnAdder)((*node)(nil))
+
+// OnAdd counts the node.
+func (n *node) OnAdd(context.Context) {
+	if c := &n.view.live().crowd; c.room.Add(-1) < 0 {
+		c.wake()
+	}
+}
+
+// pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
+const pruneBatch = 512
+
+// KeepNodes sets how many nodes may exist, and how long after the last one was added those that are not in use are given
+// back. It must be called before the mount.
+func (d *RootDir) KeepNodes(limit int, rest time.Duration) { d.view.crowd.init(limit, rest) }
+
+// Prune makes the kernel forget unused nodes whenever there are too many, and when none was added for a while, until stop
+// is closed. It must run in its own goroutine, the only one that sends such notifications: the kernel takes
+// locks for them that may be held by requests which wait for the server.
+func (d *RootDir) Prune(stop <-chan struct{}) {
+	c, rest := &d.view.crowd, time.NewTicker(d.view.crowd.rest)
+	defer rest.Stop()
+	before, idle := c.room.Load(), true
+	for {
+		select {
+		case <-c.full:
+			storage.Guarded(func() {
+				d.forgetMisses(stop)
+				if c.room.Load() < 0 {
+					d.pruneOnce(c.limit*3/4, stop)
+				}
+			})()
+		case <-rest.C:
+			if room := c.room.Load(); room != before {
+				before, idle = room, false
+			} else if !idle {
+				storage.Guarded(func() { d.pruneOnce(0, stop) })()
+				before, idle = c.room.Load(), true
+			}
+		case <-stop:
+			return
+		}
+	}
+}
+
+// forgetMisses makes the kernel forget names that are not there.
+func (d *RootDir) forgetMisses(stop <-chan struct{}) {
+	for _, m := range d.view.crowd.takeMisses() {
+		select {
+		case <-stop:
+			return
+		default:
+			if m.dir.GetChild(m.name) == nil { // else it is there by now, and somebody may work in it
+				m.dir.NotifyEntry(m.name)
+			}
+		}
+	}
+}
+
+// pruneOnce makes the kernel forget all nodes that are not in use, if there are more than enough of them.
+func (d *RootDir) pruneOnce(enough int, stop <-chan struct{}) {
+	nodes := below(nil, &d.Inode)
+	if len(nodes) <= enough { // the kernel has forgotten some by itself
+		d.view.crowd.makeRoom(len(nodes))
+		return
+	}
+	d.forgetMisses(stop)
+	before := len(nodes)
+	forget := d.forgetNodes
+	for len(nodes) > 0 {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		n := min(len(nodes), pruneBatch)
+		switch errno := forget(nodes[:n]); errno {
+		case 0:
+		case syscall.ENOSYS: // before Linux 6.18
+			forget = d.forgetNames
+			continue
+		default: // it is being unmounted
+			return
+		}
+		nodes = nodes[n:]
+	}
+	left := len(below(nil, &d.Inode))
+	d.view.crowd.makeRoom(left)
+	d.view.Log.Debug("nodes were given back", "before", before, "left", left)
+}
+
+// below appends the nodes below a directory that may be pruned, the nodes in a directory before the directory itself,
+// which is in use while the kernel remembers a name in it.
+func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
+	for _, child := range dir.Children() {
+		if child.IsDir() {
+			nodes = below(nodes, child)
+		}
+		if k, ok := child.Operations().(interface{ kept() bool }); !ok || !k.kept() {
+			nodes = append(nodes, child)
+		}
+	}
+	return nodes
+}
+
+// forgetNodes makes the kernel forget those nodes that are not in use.
+func (d *RootDir) forgetNodes(nodes []*fusefs.Inode) syscall.Errno { return d.NotifyPrune(nodes) }
+
+// forgetNames is forgetNodes for older kernels, which can forget names only, whether in use or not. So it skips
+// directories: one may be the working directory of a process.
+func (d *RootDir) forgetNames(nodes []*fusefs.Inode) syscall.Errno {
+	for _, n := range nodes {
+		if name, parent := n.Parent(); parent != nil && !n.IsDir() {
+			// ENOENT means that it has forgotten the name already.
+			if errno := parent.NotifyEntry(name); errno != 0 && errno != syscall.ENOENT {
+				return errno
+			}
+		}
+	}
+	return 0
+}
