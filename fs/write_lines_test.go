@@ -74,6 +74,15 @@ func TestLineTooLong(t *testing.T) {
 	require.Empty(t, w.added(before))
 	require.NoError(t, put(w.in("append"), message("next")+"\n"))
 	require.Len(t, w.added(before), 1)
+	for _, file := range []string{w.in("append"), w.m.path("new-session")} { // in parts of another size, of a file that answers
+		fd, err := unix.Open(file, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		for err == nil {
+			_, err = unix.Write(fd, chunk[:1008<<10])
+		}
+		require.ErrorIs(t, err, syscall.EFBIG)
+		require.NoError(t, unix.Close(fd))
+	}
 }
 
 // TestAnswers: exec 3<>append, in every shell. Package nodes tests what can be read when.

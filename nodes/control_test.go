@@ -306,6 +306,35 @@ func TestPendingLinesAreBounded(t *testing.T) {
 	require.Zero(t, b.Held())
 }
 
+// TestTooLongBeforeNoMemory: a line that is too long is found to be so in the memory that the longest one takes, which is
+// taken, whatever the sizes of the writes.
+func TestTooLongBeforeNoMemory(t *testing.T) {
+	defer func(n int) { maxControlLine = n }(maxControlLine)
+	maxControlLine = 9 << 20
+	line := strings.Repeat("x", maxControlLine) + "\n"
+	for _, size := range []int{100_001, 1008 << 10, 1<<20 - 42, 1 << 20} {
+		b := budget.New(budget.Min)
+		other := b.Hold()
+		require.NoError(t, other.Resize(b.Limit()-10<<20))
+		f := newFake(b)
+		h := f.open()
+		h.mute = true
+		for rest := line; rest != ""; rest = rest[min(size, len(rest)):] {
+			_, errno := h.Write(t.Context(), []byte(rest[:min(size, len(rest))]), 0)
+			require.Zero(t, errno, f.lastError())
+		}
+		require.True(t, slices.Equal([]string{line[:maxControlLine]}, f.applied))
+		var errno syscall.Errno
+		for errno == 0 {
+			_, errno = h.Write(t.Context(), []byte(line[:size]), 0)
+		}
+		require.Equal(t, syscall.EFBIG, errno, f.lastError())
+		require.Zero(t, h.Release(t.Context()))
+		other.Close()
+		require.Zero(t, b.Held())
+	}
+}
+
 // TestAnswersAreBounded: a program that reads no answers is refused before a line takes effect, and can go on after
 // it has read them.
 func TestAnswersAreBounded(t *testing.T) {

@@ -27,9 +27,9 @@ type controlHandle struct {
 
 	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
-	pending []byte // the beginning of a line
-	lines   int    // newlines that were taken, including those of empty lines
-	applied int    // lines that took effect
+	pending [][]byte // the beginning of a line, in pieces; all but the last are full
+	lines   int      // newlines that were taken, including those of empty lines
+	applied int      // lines that took effect
 	refused refusedLine
 	results answers
 	hold    budget.Hold // pending, the refused line and results
@@ -99,7 +99,7 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if end > 0 {
 		if len(h.pending) > 0 {
-			if err := h.makeRoom(bytes.IndexByte(data, '\n')); err != nil {
+			if err := h.join(ctx, bytes.IndexByte(data, '\n')); err != nil {
 				return 0, h.refuse(err, nil, 0)
 			}
 		}
@@ -128,10 +128,9 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	if h.file.single && h.applied > 0 && len(rest) > 0 {
 		return end, h.refuse(errManyLines, nil, 0)
 	}
-	if err := h.makeRoom(len(rest)); err != nil {
+	if err := h.keep(rest); err != nil {
 		return end, h.refuse(err, nil, 0)
 	}
-	h.pending = append(h.pending, rest...)
 	return len(data), 0
 }
 
@@ -170,15 +169,15 @@ func (e *lineError) Unwrap() error { return e.err }
 
 var newline = []byte{'\n'}
 
-// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one. Empty lines
+// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one, in one piece. Empty lines
 // are left out unless empty is true. ends holds the offset in data at which each line ends, including the empty lines
 // after it.
-func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
+func cutLines(pending [][]byte, data []byte, empty bool) (lines [][]byte, ends []int) {
 	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
 		line := data[at:n]
 		if len(pending) > 0 {
-			line = append(pending, line...)
+			line = append(pending[0], line...)
 			pending = nil
 		}
 		at = n + 1
@@ -244,7 +243,11 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	if h.refused.errno != 0 {
 		return 0 // the write has failed
 	}
-	if line := h.pending; len(line) > 0 {
+	if len(h.pending) > 0 {
+		if err := h.join(ctx, 0); err != nil {
+			return h.refuse(err, nil, 0)
+		}
+		line := h.pending[0]
 		if h.file.part != nil && h.file.part(line) {
 			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
 		}
@@ -313,26 +316,69 @@ func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 // Ids that the writer chose may be longer.
 const answerRoom = 128
 
-// makeRoom finds the memory for n more bytes of the line, and for what it is copied from.
-func (h *controlHandle) makeRoom(n int) error {
-	need := len(h.pending) + n
-	switch {
-	case need > maxControlLine:
+// maxPiece is the largest piece of the beginning of a line, in bytes, that is made before it is filled.
+const maxPiece = 1 << 20
+
+// keep adds to the beginning of a line. That grows by pieces and is not copied: so a line that is too long is found to be
+// before there is no memory for it.
+func (h *controlHandle) keep(data []byte) error {
+	size := sizeOf(h.pending)
+	if size+len(data) > maxControlLine {
 		return errLineTooLong
-	case need <= cap(h.pending):
+	}
+	for len(data) > 0 {
+		last := len(h.pending) - 1
+		if last < 0 || len(h.pending[last]) == cap(h.pending[last]) {
+			room := max(len(data), min(size, maxPiece))
+			if err := h.hold.Resize(int64(size + room + h.results.held())); err != nil {
+				return err
+			}
+			h.pending, last = append(h.pending, make([]byte, 0, room)), last+1
+		}
+		piece := h.pending[last]
+		n := min(cap(piece)-len(piece), len(data))
+		h.pending[last], data, size = append(piece, data[:n]...), data[n:], size+n
+	}
+	return nil
+}
+
+// join makes one piece of the beginning of a line, with room for n more bytes.
+func (h *controlHandle) join(ctx context.Context, n int) error {
+	size := sizeOf(h.pending) + n
+	if size > maxControlLine {
+		return errLineTooLong
+	}
+	if first := h.pending[0]; len(h.pending) == 1 && size <= cap(first) {
 		return nil
 	}
-	room := min(max(need, 2*cap(h.pending)), maxControlLine)
-	if err := h.hold.Resize(int64(room + cap(h.pending) + h.results.held())); err != nil {
+	done, err := h.file.view.Memory.Work(ctx, int64(size))
+	if err != nil {
 		return err
 	}
-	h.pending = append(make([]byte, 0, room), h.pending...)
+	defer done()
+	line := make([]byte, 0, size)
+	for _, piece := range h.pending {
+		line = append(line, piece...)
+	}
+	h.pending = [][]byte{line}
 	return nil
+}
+
+// sizeOf returns how long a text in pieces is.
+func sizeOf(pieces [][]byte) (n int) {
+	for _, piece := range pieces {
+		n += len(piece)
+	}
+	return n
 }
 
 // account tells the budget what is held now.
 func (h *controlHandle) account() {
-	h.hold.Set(int64(cap(h.pending) + cap(h.refused.line) + h.results.held()))
+	room := 0
+	for _, piece := range h.pending {
+		room += cap(piece)
+	}
+	h.hold.Set(int64(room + cap(h.refused.line) + h.results.held()))
 }
 
 // forLines finds the memory that it takes to carry out lines: for their answers and, for a moment, for a copy of them.
