@@ -104,7 +104,12 @@ type Rendering struct {
 // error of the storage.
 func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
 	out := &lines{hold: hold}
-	c, err := h.read(ctx, match, out)
+	c, err := h.read(ctx, match, out, 1)
+	if errors.Is(err, budget.ErrNoMemory) { // which another read may have for a moment: once more, alone
+		hold.Close()
+		out = &lines{hold: hold}
+		c, err = h.read(ctx, match, out, maxReads)
+	}
 	if err != nil {
 		hold.Close()
 		return Rendering{}, err
@@ -112,12 +117,13 @@ func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (
 	return Rendering{out.text.Bytes(), c.state, c.settled}, nil
 }
 
-// read copies the files until they are of one committed state, and runs a query on that, within the limits.
-func (h *History) read(request context.Context, match string, out *lines) (c *copied, err error) {
-	if err := h.reads.Acquire(request, 1); err != nil {
+// read copies the files until they are of one committed state, and runs a query on that, within the limits. It takes so many
+// of the places for reads.
+func (h *History) read(request context.Context, match string, out *lines, places int64) (c *copied, err error) {
+	if err := h.reads.Acquire(request, places); err != nil {
 		return nil, err
 	}
-	defer h.reads.Release(1)
+	defer h.reads.Release(places)
 	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
 	room := out.hold.Another()

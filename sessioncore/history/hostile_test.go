@@ -155,3 +155,24 @@ func TestNoRoom(t *testing.T) {
 	other.Close()
 	require.Zero(t, b.Held())
 }
+
+// TestWaitsForMemory: a read that has no memory beside another one waits until that has ended.
+func TestWaitsForMemory(t *testing.T) {
+	h, b := open(t, database(t, schema18, fill(10))), budget.New(budget.Min)
+	heavy, hold := b.Hold(), b.Hold()
+	require.NoError(t, h.reads.Acquire(t.Context(), 1))
+	require.NoError(t, heavy.Resize(b.Limit()))
+	answer := make(chan error)
+	go func() {
+		_, err := h.Render(t.Context(), "word", &hold)
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		t.Fatal("it does not wait: ", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	heavy.Close()
+	h.reads.Release(1)
+	require.NoError(t, <-answer)
+}
