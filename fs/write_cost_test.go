@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,35 +19,78 @@ import (
 
 // What a write costs, and what reaches the disk.
 
-// TestSync: fsync on append, and with -o sync each line, reaches the disk.
+// TestSync: with -o sync each line reaches the disk; otherwise fsync of any control file brings there what was written to the
+// session, through whichever file.
 func TestSync(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		missing(t, "strace is not installed")
 	}
-	const lines = 5
-	for _, sync := range []bool{false, true} {
-		w := newWriting(t, func(c *mountConfig) { c.options.Sync = sync })
-		calls := w.traced(t, "fsync,fdatasync,sync_file_range", func() {
-			for i := range lines {
-				require.NoError(t, put(w.in("append"), message(fmt.Sprint(i))+"\n"))
-			}
-			require.NoError(t, put(w.in("labels"), "e1 x\n"))
-			run(t, "ln", "-sfn", "e1", w.in("leaf"))
-		})
-		if sync {
-			require.GreaterOrEqual(t, strings.Count(calls, "fsync("), lines+2, "%s", calls)
-		} else {
-			require.NotContains(t, calls, "fsync(")
-			calls = w.traced(t, "fsync,fdatasync", func() { run(t, "sync", w.in("append")) })
-			require.Contains(t, calls, "fsync(")
+	const durable, replaced = "fsync s.jsonl, fsync .", "write tmp, fsync tmp, rename tmp, fsync ."
+	w := newWriting(t)
+	for _, c := range []struct{ file, line, writes, syncs string }{
+		{"append", message("x"), "write s.jsonl", durable},
+		{"labels", "e1 x", "write s.jsonl", durable},
+		{"title", "A title", replaced, durable},
+		{"fork", "e1", replaced, durable},
+		{"new-session", `{"cwd":"/home/dev/project"}`, "", ""},
+		{"cwd", "/home/dev/project", "", durable},
+	} {
+		path := w.in(c.file)
+		if c.file == "new-session" {
+			path = w.m.path(c.file)
 		}
+		require.Equal(t, c.writes, w.changes(func() { require.NoError(t, put(path, c.line+"\n")) }), c.file)
+		require.Equal(t, c.syncs, w.changes(func() { run(t, "sync", path) }), c.file)
 	}
+	for _, file := range []string{"append", "labels", "title", "fork", "cwd"} { // of a session that is not on disk yet
+		path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+		require.Equal(t, replaced+", fsync new, fsync .", w.changes(func() { run(t, "sync", path+"/"+file) }), file)
+	}
+	path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+	id := ask(t, path+"/append", message("typed"))
+	require.Equal(t, "", w.changes(func() { ask(t, path+"/fork", id) }))
+	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "sessions/q"), 0o700)) // a session that has to go to p, with nothing to change in it
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/q/m.jsonl"), []byte(header("m")), 0o600))
+	require.Equal(t, "fsync new, fsync ., rename new, fsync .", w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
+	require.Equal(t, strings.Repeat(replaced+", fsync new, fsync ., ", 2), w.changes(func() { run(t, "sync", path+"/fork") })+", ", "the fork too")
+
+	w.remount(func(c *mountConfig) { c.options.Sync = true })
+	for file, line := range map[string]string{"append": message("x"), "labels": "e2 x"} {
+		require.Equal(t, "write s.jsonl, "+durable, w.changes(func() { require.NoError(t, put(w.in(file), line+"\n")) }), file)
+	}
+	require.Contains(t, w.changes(func() { run(t, "ln", "-sfn", "e1", w.in("leaf")) }), durable)
+}
+
+// change matches a call in a trace that changes a file of a session's directory, or makes it durable.
+var change = regexp.MustCompile(`(write|fsync|rename)[a-z0-9]*\((?:\d+|AT_FDCWD)<[^>]*/sessions/[pq](?:/([^>]*))?>(?:, "([^"]*))?`)
+
+// changes is what changed on disk meanwhile, in order.
+func (w *writing) changes(meanwhile func()) string {
+	var all []string
+	for _, call := range change.FindAllStringSubmatch(w.traced(w.t, "write,pwrite64,fsync,fdatasync,renameat,renameat2", meanwhile), -1) {
+		what, file := call[1], call[2]
+		if what == "rename" {
+			file = call[3]
+		}
+		switch {
+		case strings.HasSuffix(file, ".lock"):
+			continue
+		case strings.HasSuffix(file, ".tmp"):
+			file = "tmp"
+		case file == "":
+			file = "."
+		case file != "s.jsonl":
+			file = "new"
+		}
+		all = append(all, what+" "+file)
+	}
+	return strings.Join(slices.Compact(all), ", ") // the old file is put aside before it is replaced
 }
 
 // traced is what strace saw of the daemon's calls meanwhile.
 func (w *writing) traced(t testing.TB, calls string, meanwhile func()) string {
 	out := filepath.Join(t.TempDir(), "trace")
-	strace := exec.Command("strace", "-f", "-p", fmt.Sprint(w.m.cmd.Process.Pid), "-e", "trace="+calls, "-e", "signal=none", "-o", out)
+	strace := exec.Command("strace", "-f", "-y", "-p", fmt.Sprint(w.m.cmd.Process.Pid), "-e", "trace="+calls, "-e", "signal=none", "-o", out)
 	problems, err := strace.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, strace.Start())

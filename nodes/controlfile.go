@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -43,7 +44,7 @@ type ControlFile struct {
 	// part reports whether a last line without a newline is incomplete: then it is not carried out when a descriptor is
 	// closed, since the rest may be written through another. nil means never.
 	part func(line []byte) bool
-	// makeDurable is for fsync; nil where a line that took effect is on disk.
+	// makeDurable is for fsync.
 	makeDurable func(context.Context) error
 	empty       bool // an empty line has a meaning; else it is ignored
 	single      bool // each open file accepts one line; if more are written, none of them takes effect
@@ -142,6 +143,16 @@ func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		h.shown = shown
 	}
 	return h, fuse.FOPEN_DIRECT_IO, 0
+}
+
+var _ = (fusefs.NodeFsyncer)((*ControlFile)(nil))
+
+// Fsync makes durable what was written to the session, through this open file or another: sync(1) has it open for reading.
+func (f *ControlFile) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
+	if err := f.makeDurable(uninterrupted(ctx)); err != nil {
+		return f.refused(err)
+	}
+	return 0
 }
 
 // refused records why a line was refused, and returns the errno. An id that does not exist is ENOENT, a session that no
@@ -244,7 +255,14 @@ func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) 
 // makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
 func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
 	f := d.control("cwd", eachLine((*SessionDir).setCWD), atOnce(renderCWD))
-	f.single, f.makeDurable = true, nil // it is, and may be at another place by now
+	f.single = true
+	durable := f.makeDurable
+	f.makeDurable = func(ctx context.Context) error {
+		if err := durable(ctx); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // it was made durable when it was moved
+	}
 	return f
 }
 
@@ -275,7 +293,12 @@ func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
 
 // makeFork makes fork: an id creates a session of the path to that entry.
 func makeFork(d *SessionDir) fusefs.InodeEmbedder {
-	return d.control("fork", eachLine((*SessionDir).fork), nil)
+	f := d.control("fork", eachLine((*SessionDir).fork), nil)
+	durable := f.makeDurable
+	f.makeDurable = func(ctx context.Context) error { // a fork of a session that waits waits too
+		return cmp.Or(durable(ctx), d.view.Writer.SyncAll(ctx))
+	}
+	return f
 }
 
 // fork creates a session. Reading the same open file gives the path of its directory from the mount's root.

@@ -279,19 +279,6 @@ func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.
 	return readBytes(dest[:h.results.read(dest, off)]), 0
 }
 
-var _ = (fusefs.FileFsyncer)((*controlHandle)(nil))
-
-// Fsync makes durable what was written.
-func (h *controlHandle) Fsync(ctx context.Context, _ uint32) syscall.Errno {
-	if h.file.makeDurable == nil {
-		return 0
-	}
-	if err := h.file.makeDurable(uninterrupted(ctx)); err != nil {
-		return h.file.refused(err)
-	}
-	return 0
-}
-
 var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
 
 // Release is called after the last close. An incomplete line is refused; only last-error and the log say so.

@@ -156,9 +156,12 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	}
 	set := c.cwdMembers(old, slot, cwd, to)
 	if len(set) > 0 {
-		if err := c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(set...)}), nil); err != nil {
-			return "", false, err
-		}
+		err = c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(set...)}), nil)
+	} else if to != name {
+		err = c.w.opts.Journal.Sync(name) // as a rewrite does: nobody who has it open can ask for it afterwards
+	}
+	if err != nil {
+		return "", false, err
 	}
 	if to == name {
 		return to, len(set) > 0, nil
