@@ -224,7 +224,7 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 	for name, hold := range map[string]int{"opened for each line": 1, "opened for ten lines": 10} {
 		t.Run(name, func(t *testing.T) {
 			lines := 1500
-			if testing.Short() {
+			if testing.Short() || sessiontest.UnderRace { // which sees nothing of the other process
 				lines = 300
 			}
 			files := dirtest.New(t)
