@@ -65,6 +65,34 @@ for round in range(rounds):
     same("through tree/", entry(ids[1], "same", last), read("tree/same/%s/entry.json" % ids[1]))
     look(ids, last)
 `,
+	"edited in place and added to": `
+import subprocess
+def ids(text): return [json.loads(line)["id"] for line in text.splitlines()[1:]]
+middle = "a0"
+text = header() + entry("r", None, "p" * 9000) + entry(middle, "r", "q" * 99) + entry("t", "r", "p" * 9000)
+replace(text)
+for round in range(rounds):
+    same("before", [i + ".json" for i in ids(text)], os.listdir(os.path.join(d, "entries")))
+    edited = "%s%d" % ("ab"[round % 2], (round + 1) % 10)
+    text = text.replace('"%s"' % middle, '"%s"' % edited) + entry("g%d" % round, "r", "growth")
+    middle, before = edited, middle
+    with open(raw, "r+") as f: f.write(text)
+    how = round % 6
+    if how == 0: same("entries", [i + ".json" for i in ids(text)], os.listdir(os.path.join(d, "entries")))
+    if how == 1: same("tree", True, middle in os.listdir(os.path.join(d, "tree/r")))
+    if how == 2: same("a new name", middle, json.loads(read("entries/%s.json" % middle))["id"])
+    if how == 3:
+        try: same("an old name", None, read("entries/%s.json" % before))
+        except FileNotFoundError: pass
+    if how == 4: same("a branch", "q" * 99, json.loads(read("branches/%s/context.json" % middle))["messages"][-1]["content"])
+    if how == 5:
+        line = '{"type":"message","id":"o%d","parentId":"%s","message":{"role":"user","content":"here"}}'
+        for parent, want in [(before, 1), (middle, 0)]:
+            sh = subprocess.run(["sh", "-c", "cat > append"], cwd=d, input=line % (round, parent), text=True, stderr=subprocess.DEVNULL)
+            same("append below " + parent, want, sh.returncode)
+        with open(raw) as f: text = f.read()
+    look(ids(text), json.loads(text.splitlines()[-1])["message"]["content"])
+`,
 	"overwritten in place": `
 for round in range(rounds): # as an editor does that keeps the file
     first, last = "y" * (round % 5 * 300) + str(round), "text %d" % round

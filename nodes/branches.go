@@ -266,8 +266,12 @@ func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, fur
 	if err != nil {
 		return s, err
 	}
+	b := snap.Branch(end)
+	if err := snap.Confirm(ctx, b.Entries()...); err != nil { // the kernel keeps pages
+		return s, err
+	}
 	var state sessioncore.EntryState
-	if s.version, state, err = snap.Branch(end).EntriesDocument(ctx); err == nil {
+	if s.version, state, err = b.EntriesDocument(ctx); err == nil {
 		fillEntry(snap, end, state, &s.attr)
 	}
 	s.beyond = beyond

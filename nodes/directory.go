@@ -3,6 +3,7 @@ package nodes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
 )
 
 // directory is the base of all directories: look-ups and listings; all changes are refused (node.go).
@@ -86,6 +88,9 @@ func (d *directory) lookUp(ctx context.Context, name string, out *fuse.EntryOut)
 // enter answers the look-up of a name with a child and its attributes.
 func (d *directory) enter(ctx context.Context, dir dirNode, snap *sessioncore.Snapshot, it item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	found, err := dir.find(ctx, snap, it, &out.Attr)
+	if snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
+		err = cmp.Or(snap.Confirm(ctx), err) // where that fails, the kernel looks again
+	}
 	if err != nil {
 		return nil, d.noName(dir, it.name, err)
 	}
@@ -277,6 +282,10 @@ func (d *directory) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHan
 // list lists the directory in a snapshot of its session.
 func (l *dirHandle) list(ctx context.Context) ([]item, error) {
 	snap, err := l.dir.acquire(ctx)
+	if err == nil && snap != nil && errors.Is(snap.Confirm(ctx), storage.ErrStale) {
+		snap.Release()
+		snap, err = l.dir.acquire(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

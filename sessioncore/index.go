@@ -97,6 +97,7 @@ type index struct {
 	// overwritten reports whether an entry was found not to be what was indexed, so that the file must be read as a
 	// whole.
 	overwritten atomic.Bool
+	confirmed   confirmed
 	mu          sync.Mutex // guards facts
 	facts       map[any]any
 

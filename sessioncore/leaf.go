@@ -102,15 +102,20 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 
 // Leaf returns the current position of the conversation, NoEntry before the first entry. It is the last entry with
 // an id or, if that entry records a move of the leaf, its target (docs/design.md, leaf). A position set with
-// TryMove takes precedence.
-func (s *Snapshot) Leaf() (Entry, error) {
+// TryMove takes precedence. The error is one of Confirm, or wraps ErrNotFound.
+func (s *Snapshot) Leaf() (e Entry, err error) {
 	switch {
 	case s.move == nil:
-		return s.Resumed(), nil
+		e = s.Resumed()
 	case s.move.target == nil:
 		return NoEntry, nil
+	default:
+		e, err = s.Find(*s.move.target)
 	}
-	return s.Find(*s.move.target)
+	if e != NoEntry && err == nil {
+		err = s.Confirm(context.Background(), e)
+	}
+	return e, err
 }
 
 // Resumed returns the position at which a client resumes the session: that of the file, whatever TryMove has set.

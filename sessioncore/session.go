@@ -224,9 +224,11 @@ func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, look
 		return nil, false, err
 	}
 	x.forgetProblems(from.Off)
+	known := Entry(len(x.records))
 	if x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add); err == nil {
 		var f fingerprints
 		if f, err = fingerprintsOf(x.file, w, st, lookedAt, &cur.fingerprints); err == nil {
+			x.confirmed.grew(st.Token, known)
 			return s.snapshotOf(x, f), true, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
@@ -186,30 +187,81 @@ func TestOldSnapshots(t *testing.T) {
 }
 
 // TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is
-// taken for growth at first. Reading the entry finds it out, and from then on the session is what the file says.
+// taken for growth at first. Whatever shows the entry or refers to it finds it out, and from then on the session is what the
+// file says.
 func TestEditInTheMiddle(t *testing.T) {
+	ctx := context.Background()
 	filler := sessiontest.Entry(strings.Repeat("f", headCheck), "b")
-	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+filler+sessiontest.Entry("b", "a")+filler+sessiontest.Entry("c", "b"))
-	require.NotContains(t, s.ids(), "x")
-	content, err := os.ReadFile(s.Path)
-	require.NoError(t, err)
-	s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + sessiontest.Entry("d", "c"))
+	move := strings.Replace(sessiontest.Entry("m", "c"), `"type":"message"`, `"type":"custom","customType":"`+LeafMoveType+`","data":{"targetId":"b"}`, 1)
+	read := func(d *document.Document, err error) error {
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		_, err = d.ReadAt(make([]byte, d.Size()), 0)
+		return err
+	}
+	for name, look := range map[string]func(s *Snapshot, b Entry) error{
+		"its text":       func(s *Snapshot, b Entry) error { _, err := s.EntryText(b); return err },
+		"its name":       func(s *Snapshot, _ Entry) error { _, err := s.FindName("b"); return err },
+		"as a parent":    func(s *Snapshot, _ Entry) error { _, err := s.Verify("b"); return err },
+		"the new parent": func(s *Snapshot, _ Entry) error { _, err := s.Verify("x"); return err },
+		"all":            func(s *Snapshot, _ Entry) error { return s.Confirm(ctx) },
+		"the leaf":       func(s *Snapshot, _ Entry) error { _, err := s.Leaf(); return err },
+		"its file":       func(s *Snapshot, b Entry) error { return read(s.EntryDocument(b)) },
+		"a part of its file": func(s *Snapshot, b Entry) error {
+			d, err := s.EntryDocument(b)
+			require.NoError(t, err)
+			defer d.Close()
+			_, err = d.ReadAt(make([]byte, 8), d.Size()-8)
+			return err
+		},
+		"a context": func(s *Snapshot, b Entry) error { return read(s.Context(ctx, b, nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+filler+sessiontest.Entry("b", "a")+filler+sessiontest.Entry("c", "b")+move)
+			require.NotContains(t, s.ids(), "x")
+			content, err := os.ReadFile(s.Path)
+			require.NoError(t, err)
+			added := strings.Replace(move, `"id":"m"`, `"id":"d"`, 1)
+			s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + added)
 
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	b, err := snap.Find("b")
-	require.NoError(t, err, "nothing tells yet")
-	_, err = snap.EntryText(b)
-	require.ErrorIs(t, err, storage.ErrStale)
+			snap, err := s.session.Acquire(ctx)
+			require.NoError(t, err)
+			defer snap.Release()
+			e, err := snap.Find("b")
+			require.NoError(t, err, "nothing tells yet")
+			require.ErrorIs(t, look(snap, e), storage.ErrStale)
 
-	now, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer now.Release()
-	_, err = now.Find("b")
-	require.ErrorIs(t, err, ErrNotFound)
-	for _, id := range []string{"x", "d"} {
-		_, err = now.Find(id)
-		require.NoError(t, err, id)
+			now, err := s.session.Acquire(ctx)
+			require.NoError(t, err)
+			defer now.Release()
+			_, err = now.Find("b")
+			require.ErrorIs(t, err, ErrNotFound)
+			for _, id := range []string{"x", "d"} {
+				_, err = now.Find(id)
+				require.NoError(t, err, id)
+			}
+		})
+	}
+}
+
+// TestConfirmOnce: what was found to be as it was indexed is not read again until the file grows; a file that was read as a
+// whole needs none of that.
+func TestConfirmOnce(t *testing.T) {
+	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"))
+	missing := func() int {
+		snap, err := s.session.Acquire(context.Background())
+		require.NoError(t, err)
+		defer snap.Release()
+		left, _ := snap.index.confirmed.missing(snap.Len(), nil)
+		require.NoError(t, snap.Confirm(context.Background()))
+		return len(left)
+	}
+	require.Zero(t, missing())
+	for n := range 3 {
+		s.Append(sessiontest.Entry(fmt.Sprint(n), "a"))
+		require.Equal(t, 2+n, missing(), "not what was added")
+		require.Zero(t, missing())
 	}
 }

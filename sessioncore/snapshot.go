@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -124,7 +125,7 @@ func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.index.fil
 // Changed implements document.Source.
 func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 	st, err := s.index.file.Stat()
-	return st.Token, st.Token != s.stat.Token, err
+	return st.Token, st.Token != s.stat.Token || s.index.confirmed.grown(), err
 }
 
 // CheckRange implements document.Source.
@@ -137,9 +138,10 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 		var err error
 		if from >= 0 && to <= int64(len(text)) {
 			err = s.check(e, text[from:to])
-		} else if *known != (document.Checked{Entry: int32(e), In: now}) {
-			_, err = s.EntryText(e)
+		} else if *known != (document.Checked{Entry: int32(e), In: now}) && !s.index.confirmed.has(e, now) {
+			err = s.checkPart(e, text, off)
 			*known = document.Checked{Entry: int32(e), In: now}
+			s.index.confirmed.add(now, e)
 		}
 		if err != nil {
 			*known = document.Checked{}
@@ -234,13 +236,15 @@ func (s *Snapshot) overwritten(what string) error {
 	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, what)
 }
 
-// Verify returns the entry with an id like Find, and checks that its text is still what was indexed. If not, the
-// error wraps storage.ErrStale, and the next Acquire reads the file as a whole. Writers refer to an entry only
-// after calling Verify.
+// Verify returns the entry with an id like Find, and checks that its text, or all if there is none, is still what was
+// indexed. If not, the error wraps storage.ErrStale, and the next Acquire reads the file as a whole. Writers refer to an
+// entry only after calling Verify.
 func (s *Snapshot) Verify(id string) (Entry, error) {
 	e, err := s.Find(id)
 	if err == nil {
 		_, err = s.EntryText(e)
+	} else if other := s.Confirm(context.Background()); other != nil {
+		err = other
 	}
 	return e, err
 }
@@ -262,14 +266,15 @@ func (s *Snapshot) Name(e Entry, taken ...string) string {
 	return names.FileNameAmong(s.idText(rec.id), taken)
 }
 
-// FindName returns the entry that Name gives that name. The error wraps ErrNotFound.
+// FindName returns the entry that Name gives that name, which is confirmed. The error wraps ErrNotFound, or is one of
+// Confirm.
 func (s *Snapshot) FindName(name string, taken ...string) (Entry, error) {
 	if e := s.newest(s.findID(name, taken)); e != NoEntry {
-		return e, nil
+		return e, s.Confirm(context.Background(), e)
 	}
 	if base, line, ok := names.LineSuffix(name); ok {
 		if e := s.atLine(line); e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
-			return e, nil
+			return e, s.Confirm(context.Background(), e)
 		}
 	}
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
@@ -329,12 +334,28 @@ func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	return v, err
 }
 
-// check compares an entry's text with the checksum in the index.
-func (s *Snapshot) check(e Entry, v rawjson.Value) error {
-	if jsonl.Checksum(v) != s.records[e].crc {
+// check compares an entry's text, which may be in parts, with the checksum in the index.
+func (s *Snapshot) check(e Entry, parts ...[]byte) error {
+	if jsonl.Checksum(parts...) != s.records[e].crc {
 		return s.overwritten("entry " + s.Name(e))
 	}
 	return nil
+}
+
+// checkPart checks an entry of which text, which was read at off, shows a part: the rest of it is read.
+func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
+	rec := &s.records[e]
+	end := rec.off + int64(rec.size)
+	from, to := max(rec.off, off), min(end, off+int64(len(text)))
+	before, err := s.read(rec.off, from-rec.off)
+	if err != nil {
+		return err
+	}
+	after, err := s.read(to, end-to)
+	if err != nil {
+		return err
+	}
+	return s.check(e, before, text[from-off:to-off], after)
 }
 
 // GrewFrom reports whether s shows the file of an earlier snapshot with something added to it, as far as the

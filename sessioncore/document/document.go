@@ -38,7 +38,7 @@ type Source interface {
 	io.ReaderAt
 	Retain()
 	Release()
-	// Changed returns the current state of the file, and whether it is another one than that of the snapshot.
+	// Changed returns the current state of the file, and whether that is another one than when the entries were indexed.
 	Changed() (now storage.Token, changed bool, err error)
 	// CheckRange checks that text, which was read at off from the file in the state now, shows entries as they were
 	// indexed. The error wraps storage.ErrStale if it does not. Of an entry that text shows only a part of, all is read;

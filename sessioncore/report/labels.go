@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,9 @@ import (
 func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
 	var out []byte
 	for _, l := range s.Labels() {
+		if err := s.Confirm(context.Background(), l.Set); err != nil {
+			return nil, err
+		}
 		out = append(names.AppendLabelField(out, l.Target), '\t')
 		out = append(names.AppendLabelField(out, l.Label), '\n')
 	}

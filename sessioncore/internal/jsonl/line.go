@@ -54,8 +54,13 @@ type LineInfo struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksum returns the CRC-32C of text.
-func Checksum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
+// Checksum returns the CRC-32C of a text in parts.
+func Checksum(text ...[]byte) (sum uint32) {
+	for _, part := range text {
+		sum = crc32.Update(sum, castagnoli, part)
+	}
+	return sum
+}
 
 // noteText sets the fields about the value's whole text. It is called right after the text was scanned, while it is
 // in the processor's cache.
