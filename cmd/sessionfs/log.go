@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -117,9 +118,15 @@ func (l *logFile) reopen() error {
 		return err
 	}
 	file := os.NewFile(uintptr(fd), l.name)
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeCharDevice == 0 {
+	var st, dir unix.Stat_t
+	err = errors.Join(unix.Fstat(fd, &st), unix.Fstat(int(l.dir.Fd()), &dir))
+	switch kind := st.Mode & unix.S_IFMT; {
+	case err != nil:
+	case kind != unix.S_IFREG && kind != unix.S_IFCHR:
 		err = fmt.Errorf("%s is no regular file", l.name)
+	case kind == unix.S_IFREG && dir.Mode&unix.S_ISVTX != 0 && int(st.Uid) != os.Geteuid():
+		// In such a directory everybody can wait with a file for who is going to write there.
+		err = fmt.Errorf("%s belongs to user %d, and its directory is for all users", l.name, st.Uid)
 	}
 	if err != nil {
 		file.Close()

@@ -119,6 +119,25 @@ func TestLogFileRefused(t *testing.T) {
 	})
 }
 
+// TestLogFileOfAnother: in a directory like /tmp a log is not written to a file that another user has put there.
+func TestLogFileOfAnother(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("has several users, so root")
+	}
+	forEachUser(t, func(t *testing.T, s *store) {
+		dir := s.mkdir("tmp")
+		log := filepath.Join(dir, "log")
+		require.NoError(t, os.WriteFile(log, nil, 0o666))
+		require.NoError(t, os.Chmod(log, 0o666))
+		require.NoError(t, os.Chown(log, nobody-1, nobody-1))
+		for _, mode := range []os.FileMode{0o777 | os.ModeSticky, 0o755 | os.ModeSticky} { // the kernel may refuse the first
+			require.NoError(t, os.Chmod(dir, mode))
+			requireStatus(t, exitUsage, s.run("--log-file", log, s.source, s.mountpoint), "the log file "+log+" cannot be opened")
+			s.requireUnmounted()
+		}
+	})
+}
+
 // fakeSyslog keeps what it is sent, with the severity in front.
 type fakeSyslog struct{ lines []string }
 

@@ -93,8 +93,13 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// Under nohup this process ignores SIGHUP, and what it starts would, too; caught, it is as usual again for those.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
+	// Under nohup this process ignores SIGHUP, in the background of a script SIGINT, and what it starts would, too; caught,
+	// they are as usual again for those.
+	for _, ignored := range []os.Signal{unix.SIGHUP, unix.SIGINT} {
+		if signal.Ignored(ignored) {
+			signal.Notify(make(chan os.Signal, 1), ignored)
+		}
+	}
 	code := m.Run()
 	for _, problem := range leftovers() {
 		fmt.Fprintln(os.Stderr, "left behind:", problem)

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -136,7 +137,7 @@ func lookAtAll(mounts []mountEntry) []status {
 // gone answers at once, with an error.
 func statusOf(e mountEntry) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
-	pid, said, err := askDaemon(e, "", socketLimit)
+	pid, said, err := askDaemon(e, "", socketLimit, socketLimit)
 	s.PID = pid
 	switch {
 	case err == nil:
@@ -180,14 +181,29 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 }
 
 // A daemon tells what it has done, and puts new sessions on disk, through a socket, so that who asks never touches the mount,
-// which may hang. The socket
-// has an abstract name, made of the user and the number of the connection: there is no file that a kill could leave
-// behind, and none that needs a directory. As anybody may connect to such a name, or take it, both ends ask the kernel who
-// the other one is.
+// which may hang. The socket has an abstract name, made of the user, the number of the connection, and the moment: there is no
+// file that a kill could leave behind, and none that needs a directory. As anybody may take and connect to such names, nobody
+// can tell which one the daemon's will be, who asks tries all that there are, and both ends ask the kernel who the other one is.
 
-// socketName is the name of the socket of the mount that a user made with a device number.
-func socketName(uid int, minor uint32) *net.UnixAddr {
-	return &net.UnixAddr{Name: fmt.Sprintf("@sessionfs/%d/%d", uid, minor), Net: "unix"}
+// socketName is how the names of sockets begin of the mount that a user made with a device number.
+func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%d/%d", uid, minor) }
+
+// listening is the flag in the kernel's table of a socket that can be connected to (__SO_ACCEPTCON).
+const listening = "00010000"
+
+// socketsOf returns the names of all sockets, of whatever users, that may be that of a mount, the newest first. Earlier versions
+// have a name without the moment.
+func socketsOf(uid int, minor uint32) (names []string, err error) {
+	table, err := os.ReadFile("/proc/self/net/unix")
+	for line := range strings.Lines(string(table)) {
+		// Num RefCount Protocol Flags Type St Inode Path
+		if f := strings.Fields(line); len(f) == 8 && f[3] == listening && strings.HasPrefix(f[7]+"/", socketName(uid, minor)+"/") {
+			names = append(names, f[7])
+		}
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, err
 }
 
 // saveRequest is the line that asks a daemon to put new sessions on disk before it tells what it has done; any other line
@@ -207,27 +223,21 @@ const socketLimit = 5 * time.Second
 const (
 	// maxRequest is how long a request may be.
 	maxRequest = 64
-	// acceptPause is how long nobody is listened to when there are no descriptors, and how long it takes to the next try to
-	// have the socket.
+	// acceptPause is how long nobody is listened to when there are no descriptors.
 	acceptPause = 100 * time.Millisecond
 )
 
 // serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
-// have the socket still whose mount is gone and had the same number.
+// have a socket still whose mount is gone and had the same number.
 func (a *attendant) serveStatus() (stop func()) {
+	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), a.minor), time.Now().UnixNano())
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
+		return func() {}
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	listener, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-	go storage.Guarded(func() {
-		for errors.Is(err, unix.EADDRINUSE) && ctx.Err() == nil {
-			time.Sleep(acceptPause)
-			listener, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-		}
-		if err == nil {
-			a.answerStatus(ctx, listener)
-		} else if ctx.Err() == nil {
-			a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
-		}
-	})()
+	go storage.Guarded(func() { a.answerStatus(ctx, listener) })()
 	return stop
 }
 
@@ -257,6 +267,7 @@ func (a *attendant) tell(conn *net.UnixConn) {
 	}
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
 	request, _ := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
+	_, _ = io.WriteString(conn, "\n") // it lives; the answer may take its time
 	answer := told{Version: version()}
 	if request == saveRequest+"\n" {
 		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
@@ -270,29 +281,42 @@ func (a *attendant) tell(conn *net.UnixConn) {
 	_ = json.NewEncoder(conn).Encode(answer) // who asked may be gone
 }
 
-// errNotTheirs means that somebody else answers in the name of a mount.
-var errNotTheirs = errors.New("the socket is another user's")
+// errNotTheirs means that there is no socket of the mount's user.
+var errNotTheirs = errors.New("no socket of its user's")
 
-// askDaemon makes a request of the daemon of a mount, and waits so long. The pid is known also if it does not answer.
-func askDaemon(e mountEntry, request string, limit time.Duration) (pid int, said told, err error) {
-	conn, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
+// askDaemon makes a request of the daemon of a mount. It waits for a first sign of life, and then for the answer. The pid is known
+// also if it does not answer.
+func askDaemon(e mountEntry, request string, first, limit time.Duration) (pid int, said told, err error) {
+	conn, pid, err := dialDaemon(e)
 	if err != nil {
 		return 0, said, err
 	}
 	defer conn.Close()
-	peer, err := peerOf(conn)
-	if err == nil && int(peer.Uid) != e.uid {
-		err = errNotTheirs
-	}
-	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(limit))
-	}
-	if err != nil {
-		return 0, said, err
-	}
+	_ = conn.SetDeadline(time.Now().Add(first))
 	_, _ = io.WriteString(conn, request+"\n") // one of an earlier version answers unasked
-	err = json.NewDecoder(conn).Decode(&said)
-	return int(peer.Pid), said, err
+	in := bufio.NewReader(conn)
+	if _, err = in.Peek(1); err == nil {
+		_ = conn.SetDeadline(time.Now().Add(limit))
+		err = json.NewDecoder(in).Decode(&said)
+	}
+	return pid, said, err
+}
+
+// dialDaemon connects to the daemon of a mount, past the sockets of others with such a name.
+func dialDaemon(e mountEntry) (conn *net.UnixConn, pid int, err error) {
+	names, err := socketsOf(e.uid, e.minor)
+	for _, name := range names {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+		if err != nil {
+			continue
+		}
+		peer, err := peerOf(conn)
+		if err == nil && int(peer.Uid) == e.uid {
+			return conn, int(peer.Pid), nil
+		}
+		conn.Close()
+	}
+	return nil, 0, errors.Join(errNotTheirs, err)
 }
 
 // peerOf returns who is at the other end of a connection.

@@ -35,22 +35,18 @@ func (s *store) status(want int) map[string]any {
 	return all[0]
 }
 
-// TestSocketIsFreed: a mount can get the number of one that has just gone, while the daemon of that one still ends.
-func TestSocketIsFreed(t *testing.T) {
-	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)} // no mount's number is that large
-	before, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
+// TestNewestSocketIsAsked: a mount can get the number of one that has just gone, while the daemon of that one still ends.
+func TestNewestSocketIsAsked(t *testing.T) {
+	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)}                          // no mount's number is that large
+	before, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(os.Geteuid(), a.minor), Net: "unix"}) // as earlier versions
 	require.NoError(t, err)
-	_, err = net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-	require.ErrorIs(t, err, unix.EADDRINUSE)
+	defer before.Close()
+	e := mountEntry{uid: os.Geteuid(), minor: a.minor}
+	_, _, err = askDaemon(e, "", time.Millisecond, time.Second)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	defer a.serveStatus()()
-	require.NoError(t, before.Close())
-	require.True(t, eventually(func() bool {
-		probe, err := net.ListenUnix("unix", socketName(os.Geteuid(), a.minor))
-		if err == nil {
-			probe.Close()
-		}
-		return errors.Is(err, unix.EADDRINUSE) // by the attendant
-	}))
+	_, _, err = askDaemon(e, "", socketLimit, socketLimit)
+	require.ErrorIs(t, err, io.EOF, "it has no server, and so panics")
 }
 
 // TestStatusPanics: a panic while somebody is told ends neither the daemon nor what listens for the next one.
@@ -58,7 +54,7 @@ func TestStatusPanics(t *testing.T) {
 	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)} // without a server
 	defer a.serveStatus()()
 	for range 2 {
-		_, _, err := askDaemon(mountEntry{uid: os.Geteuid(), minor: a.minor}, "", socketLimit)
+		_, _, err := askDaemon(mountEntry{uid: os.Geteuid(), minor: a.minor}, "", socketLimit, socketLimit)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, syscall.ECONNREFUSED, "it goes on")
 	}
@@ -121,7 +117,7 @@ func TestStatusOfOthers(t *testing.T) {
 	s.mount()
 	e, ok := mountAt(s.mountpoint)
 	require.True(t, ok)
-	pid, said, err := askDaemon(e, "", socketLimit) // as root
+	pid, said, err := askDaemon(e, "", socketLimit, socketLimit) // as root
 	require.NoError(t, err)
 	require.Equal(t, s.pid(), pid)
 	require.NotEmpty(t, said.Version)
@@ -131,40 +127,74 @@ func TestStatusOfOthers(t *testing.T) {
 	r := other.run("status", "--json")
 	require.Equal(t, "[]\n", r.stdout, r)
 	requireStatus(t, exitFailure, other.run("status", s.mountpoint), "was mounted by user")
-	text, err := readAs(nobody-1, socketName(e.uid, e.minor))
+	sockets, err := socketsOf(e.uid, e.minor)
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	text, err := readAs(nobody-1, sockets[0])
 	require.NoError(t, err)
 	require.Empty(t, text, "nothing is told to somebody else")
-	text, err = readAs(nobody, socketName(e.uid, e.minor))
+	text, err = readAs(nobody, sockets[0])
 	require.NoError(t, err)
 	require.True(t, json.Valid(text))
+
+	for _, name := range []string{"", "/0", "/f"} { // earlier and later ones, of somebody who is not the user, and does not accept
+		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(e.uid, e.minor) + name, Net: "unix"})
+		require.NoError(t, err)
+		defer impostor.Close()
+	}
+	require.Equal(t, "ok", s.status(exitOK)["state"])
 	require.Zero(t, s.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
-
-	impostor, err := net.ListenUnix("unix", socketName(e.uid, e.minor)) // root, who is not the user
-	require.NoError(t, err)
-	defer impostor.Close()
-	_, _, err = askDaemon(e, "", socketLimit)
-	require.ErrorIs(t, err, errNotTheirs)
+	require.True(t, eventually(func() bool { // the daemon ends
+		_, _, err = askDaemon(e, "", socketLimit, socketLimit)
+		return errors.Is(err, errNotTheirs)
+	}), err)
 }
 
-// readAs connects to a socket as an ordinary user, and reads what it is told.
-func readAs(uid int, name *net.UnixAddr) ([]byte, error) {
+// TestSocketIsNotTaken: who takes the name by which a mount could be known, before it is there, hinders nothing.
+func TestSocketIsNotTaken(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("has several users, so root")
+	}
+	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, as(nobody, func() error {
+		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(0, a.minor), Net: "unix"})
+		t.Cleanup(func() { impostor.Close() })
+		return err
+	}))
+	defer a.serveStatus()()
+	pid, _, err := askDaemon(mountEntry{minor: a.minor}, "", socketLimit, socketLimit)
+	require.Equal(t, os.Getpid(), pid, err)
+}
+
+// as does something as an ordinary user.
+func as(uid int, do func() error) error {
 	runtime.LockOSThread() // the system call is for a thread alone, unlike syscall.Setresuid
 	defer runtime.UnlockOSThread()
 	const keep = ^uintptr(0)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
-		return nil, errno
+		return errno
 	}
-	conn, err := net.DialUnix("unix", nil, name)
+	err := do()
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 0, keep); errno != 0 {
-		return nil, errno
+		return errno
 	}
+	return err
+}
+
+// readAs connects to a socket as an ordinary user, and reads what it is told.
+func readAs(uid int, name string) (text []byte, err error) {
+	var conn *net.UnixConn
+	err = as(uid, func() (err error) {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "\n") // it may be closed already
-	text, err := io.ReadAll(conn)
+	text, err = io.ReadAll(conn)
 	if errors.Is(err, unix.ECONNRESET) {
 		err = nil
 	}
@@ -185,6 +215,8 @@ func TestStatusWithoutSocket(t *testing.T) {
 	require.Contains(t, r.stdout, `"state":"silent"`)
 	require.Zero(t, s.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
-	_, err := net.DialUnix("unix", nil, socketName(e.uid, e.minor))
-	require.ErrorIs(t, err, unix.ECONNREFUSED)
+	require.True(t, eventually(func() bool {
+		sockets, err := socketsOf(e.uid, e.minor)
+		return err == nil && len(sockets) == 0
+	}))
 }

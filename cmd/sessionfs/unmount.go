@@ -20,8 +20,9 @@ const (
 	// saveLimit is how long it may take to put new sessions on disk: enough for a slow disk with many of them, but a daemon
 	// that hangs must not block -u forever.
 	saveLimit = time.Minute
-	// saveLimitLazy is the limit for -z, which is for mounts that hang.
+	// saveLimitLazy is the limit for -z, which is for mounts that hang, and liveLimit the one for a sign that the daemon does not.
 	saveLimitLazy = 5 * time.Second
+	liveLimit     = time.Second
 )
 
 // unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
@@ -47,12 +48,12 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
-	limit := saveLimit
+	first, limit := saveLimit, saveLimit
 	if lazy {
-		limit = saveLimitLazy
+		first, limit = liveLimit, saveLimitLazy
 	}
 	// A daemon that cannot be asked, because it is dead, say, saves what was typed when it ends.
-	_, said, err := askDaemon(e, saveRequest, limit)
+	_, said, err := askDaemon(e, saveRequest, first, limit)
 	silent, unsaved := errors.Is(err, os.ErrDeadlineExceeded), said.Unsaved
 	switch {
 	case silent && lazy:
@@ -67,10 +68,10 @@ func unmountCommand(arg string, lazy bool) error {
 			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
 			path, e.source, unsaved, path)
 	}
-	if lazy {
+	if lazy && !silent {
 		err = detach(e, false)
 	} else {
-		err = unmount(path, false)
+		err = unmount(path, lazy)
 	}
 	switch {
 	case err == nil && unsaved == "":
