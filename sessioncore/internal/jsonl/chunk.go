@@ -213,20 +213,24 @@ func longLine(ctx context.Context, n int64) (buf []byte, free func(), err error)
 	}, nil
 }
 
-// buffers are those of long lines. What was given back last is used again as long as files are read: the garbage
-// collector is not fast enough for the next one.
+// buffers are those of long lines and long values. What was given back is used again as long as files are read: the
+// garbage collector is not fast enough for the next one.
 type buffers struct {
 	mu      sync.Mutex // guards the fields below
 	readers int
-	size    int64 // bytes of those in use, and of spare
-	peak    int64 // the most that size was since the last takePeak
-	spare   []byte
+	inUse   int64 // bytes
+	peak    int64 // the most that there were at once since the last takePeak, with those that are spare
+	spare   [][]byte
 }
 
 var long buffers
 
-// longStep divides the sizes of buffers, so that one fits for the next line too.
-const longStep = 4 << 20
+const (
+	// maxSpare is how many buffers are kept: for a chunk and for a value.
+	maxSpare = 2
+	// longStep divides the sizes of buffers, so that one fits for the next line too.
+	longStep = 4 << 20
+)
 
 func (b *buffers) start() {
 	b.mu.Lock()
@@ -239,7 +243,6 @@ func (b *buffers) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.readers--; b.readers == 0 {
-		b.size -= int64(cap(b.spare))
 		b.spare = nil
 	}
 }
@@ -248,33 +251,45 @@ func (b *buffers) end() {
 func (b *buffers) take(n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	buf := b.spare
-	b.spare = nil
-	if cap(buf) < n {
-		old := cap(buf)
-		buf = make([]byte, n, (n+longStep-1)/longStep*longStep)
-		b.size += int64(cap(buf) - old)
-		b.peak = max(b.peak, b.size)
+	defer b.count()
+	for i, buf := range b.spare {
+		if cap(buf) >= n {
+			b.spare = slices.Delete(b.spare, i, i+1)
+			b.inUse += int64(cap(buf))
+			return buf[:n]
+		}
 	}
-	return buf[:n]
+	b.spare = nil // none of them is large enough, so they are garbage all the sooner
+	buf := make([]byte, n, (n+longStep-1)/longStep*longStep)
+	b.inUse += int64(cap(buf))
+	return buf
 }
 
 // give gives back a buffer that take has returned.
 func (b *buffers) give(buf []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.readers > 0 && b.spare == nil {
-		b.spare = buf
-	} else {
-		b.size -= int64(cap(buf))
+	b.inUse -= int64(cap(buf))
+	if b.readers > 0 && len(b.spare) < maxSpare {
+		b.spare = append(b.spare, buf)
 	}
+}
+
+// count notes how much there is. Callers must hold b.mu.
+func (b *buffers) count() {
+	n := b.inUse
+	for _, buf := range b.spare {
+		n += int64(cap(buf))
+	}
+	b.peak = max(b.peak, n)
 }
 
 func (b *buffers) takePeak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	peak := b.peak
-	b.peak = b.size
+	b.peak = 0
+	b.count()
 	return peak
 }
 

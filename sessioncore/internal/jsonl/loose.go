@@ -44,7 +44,7 @@ type run struct {
 	lines int    // number of lines in text
 	open  bool   // the last of them has no newline
 	final bool   // no further line may belong to the value
-	long  bool   // it holds longLoose, and text is long
+	long  bool   // it holds longLoose, and text is one of the buffers
 	atEnd bool   // there is no further line in the file
 }
 
@@ -91,9 +91,10 @@ func (l *loader) emitLoose(line, off int64) error {
 	return l.emit(&u)
 }
 
-// release keeps the buffer for the next value, but not that of a long one.
+// release keeps the buffer for the next value, or gives back that of a long one.
 func (r *run) release() {
 	if r.long {
+		long.give(r.text)
 		longLoose.Release(1)
 	} else {
 		r.l.loose = r.text
@@ -102,13 +103,25 @@ func (r *run) release() {
 
 // grow makes room in text for size bytes in all, for which it waits if they are many.
 func (r *run) grow(size int) error {
-	if size > KeepBuffer && !r.long {
+	switch {
+	case size <= cap(r.text):
+		return nil
+	case size <= KeepBuffer:
+		r.text = slices.Grow(r.text, size-len(r.text))
+		return nil
+	case !r.long:
 		if err := longLoose.Acquire(r.l.ctx, 1); err != nil {
 			return err
 		}
 		r.long = true
+		buf := long.take(size)
+		r.text = buf[:copy(buf, r.text)]
+		return nil
 	}
-	r.text = slices.Grow(r.text, size-len(r.text))
+	buf := long.take(max(size, 2*cap(r.text)))
+	old := r.text
+	r.text = buf[:copy(buf, old)]
+	long.give(old)
 	return nil
 }
 
