@@ -4,8 +4,8 @@
 // [Store.Open] and [Store.Size] serve readers of sessions, [Store.Put] serves writers. Put writes a blob to a
 // temporary file, syncs it and renames it, so that a blob is complete once it has its name.
 //
-// The package never opens a file whose name is not a SHA-256, never changes a complete blob, and never removes
-// one. Open does not verify the content; Put does, of a blob that exists.
+// The package never opens a file whose name is not a SHA-256, never changes the content of a complete blob, and never
+// removes one. Open does not verify the content; Put does, of a blob that exists.
 package blobfs
 
 import (
@@ -101,7 +101,8 @@ func (s *Store) verify(hash string) (bool, error) {
 var _ writer.BlobPutter = (*Store)(nil)
 
 // Put stores data durably under its SHA-256 in lower-case hex and returns the hash (docs/format.md,
-// Persisting). A complete blob of that name is left alone. The client writes blobs in place and without
+// Persisting). Of a complete blob of that name only the time becomes now: the client sweeps blobs that no file names once
+// they are five minutes old, and the line that is to name it comes later. A database has no such sweep. The client writes blobs in place and without
 // fsync, so a crash can leave a partial one: Put replaces it.
 //
 // Where the file system has links, the blob gets a second name with the ending, as the client gives images one by
@@ -167,10 +168,20 @@ func (s *Store) link(hash, ending string) {
 	}
 }
 
+// toucher is a storage whose files have a time, by which they are swept.
+type toucher interface {
+	Touch(name string) error
+}
+
 // putTries is how often Put starts over because another process stores the same blob.
 const putTries = 3
 
 func (s *Store) put(hash string, write func(io.Writer) error) error {
+	if disk, ok := s.storage.(toucher); ok {
+		if err := disk.Touch(hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			slog.Debug("a blob keeps its time", "blob", hash, "err", err)
+		}
+	}
 	var broken storage.Token // of the partial blob; zero if there is none
 	switch st, err := s.storage.Stat(hash); {
 	case errors.Is(err, fs.ErrNotExist):

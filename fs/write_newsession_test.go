@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -70,6 +71,28 @@ func TestNewSession(t *testing.T) {
 	require.Empty(t, run(t, "cat", w.m.path(path, "problems.jsonl")))
 	require.Equal(t, []string{"s", "s.jsonl"}, names(t, w.m.path("sessions/p")), "those into which nobody typed are gone")
 	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), "/nowhere/yet/")))
+}
+
+// TestNewSessionImage: what a sweep of blobs would find that no file names is not there, and a blob that a new line names is
+// new, however old it was.
+func TestNewSessionImage(t *testing.T) {
+	w := newWriting(t)
+	path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+	pixels := strings.Repeat("QUJD", 300)
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + pixels + `"}]}}`
+	blobs := filepath.Join(w.dir, "blobs")
+	ask(t, path+"/append", line)
+	require.NoDirExists(t, blobs)
+	require.Equal(t, pixels+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", path+"/context.json"))
+	run(t, "sync", path+"/append")
+	blob := filepath.Join(blobs, strings.TrimPrefix(run(t, "sh", "-c", `jq -r 'select(.message).message.content[0].data' "$1" | cut -d: -f3 | tr -d '\n'`, "sh", path+".jsonl"), "\n"))
+	require.FileExists(t, blob)
+	require.Equal(t, pixels+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", path+"/context.json"))
+	require.NoError(t, os.Chtimes(blob, time.Time{}, time.Now().Add(-time.Hour)))
+	ask(t, w.in("append"), line)
+	is, err := os.Stat(blob)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), is.ModTime(), time.Minute)
 }
 
 // TestNewSessionRefused: a line that tells no directory is EINVAL, and no session is begun in what is no directory. What gets

@@ -33,8 +33,10 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 		if err != nil {
 			return nil, err
 		}
-		drafts, bad := w.drafts(f, lines)
-		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &tried); !errors.Is(err, errFormat) {
+		rules := w.rules(f)
+		rules.Blobs = rules.Blobs && !w.waits(s) // else keep stores them: a blob that no file names is swept
+		drafts, bad := drafts(f, rules, lines)
+		if ids, err = w.appendDrafts(ctx, s, f, rules, drafts, bad, &tried); !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
@@ -45,8 +47,8 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 var errFormat = errors.New("the session's format changed")
 
 // appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
-// the session now has another format, it writes nothing and returns errFormat.
-func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error, tried *tries) (ids []string, err error) {
+// the session now has another format, or does not wait any more, it writes nothing and returns errFormat.
+func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, rules persist.Rules, drafts []*draft, bad error, tried *tries) (ids []string, err error) {
 	if drafts, err = w.withBlobs(ctx, s, f, drafts, tried); err != nil {
 		bad = err
 	}
@@ -56,7 +58,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 	var misfit error
 	var added []string
 	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.Format() != f {
+		if c.snap.Format() != f || w.rules(f) != rules && !w.waits(s) {
 			return errFormat
 		}
 		b, err := w.batch(c.snap)
@@ -107,10 +109,14 @@ func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*dra
 	return ids
 }
 
+// rules returns how lines of a format are written to disk.
+func (w *Writer) rules(f sessioncore.Format) persist.Rules {
+	return persist.Rules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
+}
+
 // drafts parses lines up to the first bad one.
-func (w *Writer) drafts(f sessioncore.Format, lines [][]byte) ([]*draft, error) {
+func drafts(f sessioncore.Format, rules persist.Rules, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
-	rules := persist.Rules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,6 +176,41 @@ func TestWaitingBytes(t *testing.T) {
 }
 
 // TestWaitingNames: no file is created in memory that could not be created on disk.
+// TestWaitingImages: while no file names a blob, there is none that could be swept: the image is in the line. It goes to disk
+// before the file that names it, whatever makes that go there.
+func TestWaitingImages(t *testing.T) {
+	ctx := context.Background()
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`
+	for name, goes := range map[string]func(w *writing) error{
+		"answer": func(w *writing) error { _, err := w.append(line, testAnswer); return err },
+		"sync":   func(w *writing) error { return w.Sync(ctx, w.session) },
+		"full":   func(w *writing) error { w.opts.Waiting.end(); _, err := w.append(line); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, disk := waitingTest(t, Options{})
+			made, err := w.NewSession(ctx, NewSession{CWD: "/w"})
+			require.NoError(t, err)
+			w.session = w.store.Session(made)
+			_, err = w.append(line, userLine)
+			require.NoError(t, err)
+			require.Empty(t, w.blobs.blobs)
+			require.Contains(t, w.content(), longBase64)
+			w.blobs.err = syscall.ENOSPC
+			require.ErrorIs(t, goes(w), syscall.ENOSPC)
+			_, err = disk.Stat(made)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			w.blobs.err = nil
+			require.NoError(t, goes(w))
+			require.Len(t, w.blobs.blobs, 1)
+			require.Contains(t, fileContent(t, disk, made), `"data":"blob:sha256:9f167a`)
+			require.NotContains(t, fileContent(t, disk, made), longBase64)
+			_, err = w.append(line)
+			require.NoError(t, err)
+			require.NotContains(t, w.content(), longBase64)
+		})
+	}
+}
+
 func TestWaitingNames(t *testing.T) {
 	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")
@@ -239,7 +275,7 @@ func TestManyAtOnce(t *testing.T) {
 	require.Equal(t, fit.Load()*size, p.bytes)
 	require.Equal(t, p.bytes, limit.Held())
 	for _, name := range p.Names() {
-		require.NoError(t, w.keep(name, nil))
+		require.NoError(t, w.keep(context.Background(), name, nil))
 	}
 	require.Zero(t, limit.Held())
 	require.Empty(t, p.Names())

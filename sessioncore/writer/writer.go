@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -12,6 +13,8 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -20,8 +23,8 @@ const MaxLine = 64 << 20
 
 // BlobPutter stores the blobs that lines refer to.
 type BlobPutter interface {
-	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already is
-	// left as it is. If ending is not empty, the blob gets a second name with that ending where the file system has
+	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already becomes
+	// a new one for who sweeps blobs by their age. If ending is not empty, the blob gets a second name with that ending where the file system has
 	// links; for the second name there is no error.
 	Put(data []byte, ending string) (hash string, err error)
 }
@@ -208,7 +211,7 @@ func (c *change) commit(lines []byte, answered bool) error {
 		if !answered && !c.w.opts.Sync && c.w.opts.Waiting.append(c.s.Name(), lines) == nil {
 			return nil
 		}
-		return c.w.keep(c.s.Name(), lines)
+		return c.w.keep(c.ctx, c.s.Name(), lines)
 	}
 	_, err = c.w.opts.Journal.Append(c.s.Name(), lines)
 	return err
@@ -252,22 +255,48 @@ func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done boo
 	if f := w.opts.Waiting.find(name); f == nil || !anyway && !f.used {
 		return false, nil
 	}
-	return true, w.keep(name, nil)
+	return true, w.keep(ctx, name, nil)
 }
 
-// keep puts a waiting session on disk, with more added to its end. Callers must hold its lock.
-func (w *Writer) keep(name string, more []byte) error {
+// keep puts a waiting session on disk, with more added to its end, and before it the blobs of its lines. Callers must hold
+// its lock.
+func (w *Writer) keep(ctx context.Context, name string, more []byte) error {
+	var rules persist.Rules // if the format cannot be told, images stay where they are: clients read them there too
+	if f, err := w.store.Session(name).Format(ctx); err == nil {
+		rules = w.rules(f)
+	}
 	st, err := w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
-		_, err := out.Write(w.opts.Waiting.find(name).data)
-		if err == nil {
-			_, err = out.Write(more)
+		for _, part := range [][]byte{w.opts.Waiting.find(name).data, more} {
+			for line := range bytes.Lines(part) {
+				if err := w.keepLine(out, line, rules); err != nil {
+					return err
+				}
+			}
 		}
-		return err
+		return nil
 	}})
 	if err = storage.Replaced(st, err); err == nil {
 		w.store.Session(name).SetFile(st.Token)
 		w.opts.Waiting.forget(name)
 	}
+	return err
+}
+
+// keepLine writes a line of a waiting session, whose blobs it stores.
+func (w *Writer) keepLine(out io.Writer, line []byte, rules persist.Rules) error {
+	if text := rawjson.Value(bytes.TrimSuffix(line, []byte("\n"))); rules.Blobs && rawjson.IsValidObject(text) {
+		p, err := persist.Line(text, rules)
+		if err != nil {
+			return err
+		}
+		for _, b := range p.Blobs {
+			if err := w.putBlob(b); err != nil {
+				return err
+			}
+		}
+		line = append(p.Text[:len(p.Text):len(p.Text)], line[len(text):]...)
+	}
+	_, err := out.Write(line)
 	return err
 }
 

@@ -247,6 +247,20 @@ func (m *move) sync() error {
 	return cmp.Or(m.newFile.syncDir(), m.file.syncDir())
 }
 
+// Touch sets a file's times to now. It does not follow a link.
+func (s *Storage) Touch(name string) error {
+	p, err := s.openParent(name)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+	if err := retry(func() error { return unix.UtimesNanoAt(p.dir.fd, p.base, now, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return p.fail("touch", err)
+	}
+	return nil
+}
+
 // HardLink gives a file a second name in the same directory. The error wraps fs.ErrExist if that is taken.
 func (s *Storage) HardLink(name, second string) error {
 	if storage.CheckName(second) != nil || path.Dir(second) != path.Dir(name) {
