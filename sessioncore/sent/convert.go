@@ -137,7 +137,7 @@ func (b *builder) compose(m *message, text rawjson.Value) (rawjson.Value, error)
 	case "custom", "hookMessage":
 		return composeCustom(text, isEntry, m.role == "hookMessage", at), nil
 	case "branchSummary":
-		return summarized(list(textBlock(branchSummary(text.Member("summary").AsKey()))), nil, at), nil
+		return summarized(list(textBlock(branchSummary(or(text.Member("summary"), "")))), nil, at), nil
 	case "compactionSummary":
 		if !isEntry {
 			return summarized(summaryContent(text), text.Member("providerPayload"), at), nil
@@ -159,7 +159,7 @@ func summarized(content, payload, at rawjson.Value) rawjson.Value {
 
 // compactionBlock returns the text of the summary of a compaction, or of its message.
 func compactionBlock(text rawjson.Value) rawjson.Value {
-	summary := text.Member("summary").AsKey()
+	summary := or(text.Member("summary"), "")
 	if text.Member("method").Is("handoff") {
 		return textBlock(handoffSummary(summary))
 	}

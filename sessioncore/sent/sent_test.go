@@ -174,6 +174,18 @@ func TestUnruly(t *testing.T) {
 	}
 }
 
+// TestNoSummary: where there is no summary, nothing stands in its place.
+func TestNoSummary(t *testing.T) {
+	for _, entry := range []string{
+		`"type":"compaction"`, `"type":"compaction","summary":null`, `"type":"compaction","method":"handoff"`,
+		`"type":"message","message":{"role":"branchSummary"}`, `"type":"message","message":{"role":"compactionSummary","summary":null}`,
+	} {
+		text := string(contextOf(t, snapshotOf(t, entry), nil))
+		require.Contains(t, text, `"role":"user"`, entry)
+		require.NotRegexp(t, `undefined|\\nnull`, text, entry)
+	}
+}
+
 // TestTidied holds a prompt's tidying against lines that the client's own function was given.
 func TestTidied(t *testing.T) {
 	for text, want := range map[string]string{
