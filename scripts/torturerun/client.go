@@ -29,17 +29,16 @@ var (
 
 var clientCommands = []weighted[func(*client, draw)]{
 	{18, (*client).appendOwn}, {4, (*client).batchOwn}, {6, (*client).moveOwn}, {6, (*client).labelOwn},
-	{2, (*client).titleOwn}, {2, (*client).newOwn}, {2, (*client).syncOwn}, {8, (*client).checkOwn},
+	{2, (*client).titleOwn}, {2, (*client).newOwn}, {2, (*client).syncOwn}, {2, (*client).cwdOwn}, {8, (*client).checkOwn},
 	{25, (*client).appendOthers}, {3, (*client).labelShared}, {6, (*client).writeDamaged},
-	{16, (*client).read}, {6, (*client).readEntry}, {3, (*client).crawl},
+	{22, (*client).read}, {3, (*client).crawl},
 }
 
 func newClient(p *program) *client {
 	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
 		s := &own{
-			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: ref(answerID), known: true, durable: true,
-			slot: name == "slot",
+			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: ref(answerID), durable: true, slot: name == "slot",
 		}
 		c.own = append(c.own, s)
 		c.isDurable(s.path)
@@ -55,35 +54,35 @@ func (c *client) next() {
 
 func ref(id string) *string { return &id }
 
-// control writes text to a control file in one write(2), and returns how many lines took effect, and what can be read
-// back.
-func (o *options) control(file, text string) (lines int, answer string, err error) {
+// control writes text to a control file in one write(2), and returns what became of its lines, and what can be read back.
+// The kernel may divide a long write.
+func (o *options) control(file, text string) (out outcome, answer string, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
-		return 0, "", err
+		return out, "", err
 	}
 	defer f.Close()
 	n, err := f.WriteString(text)
-	if lines = strings.Count(text[:n], "\n"); lines == 0 {
-		return 0, "", err
+	out = outcome{strings.Count(text[:n], "\n"), isUnclear(err) || n > 0 && errors.Is(err, syscall.ENOTCONN)}
+	if out.acked == 0 {
+		return out, "", err
 	}
 	buf := make([]byte, 4096)
 	got, _ := f.Read(buf) // io.EOF for files that answer nothing
-	return lines, strings.TrimSuffix(string(buf[:got]), "\n"), err
+	return out, strings.TrimSuffix(string(buf[:got]), "\n"), err
 }
 
 // written writes to a control file of a session.
 func (c *client) written(what, mount, session, file, text string, allowed []syscall.Errno) (out outcome, answer string, err error) {
 	err = c.attempt(what, mount, session, allowed, func() (err error) {
-		out.acked, answer, err = c.control(c.mounted(mount, session, file), text)
+		out, answer, err = c.control(c.mounted(mount, session, file), text)
 		return err
 	})
-	out.maybe = isUnclear(err)
 	return out, answer, err
 }
 
 // append appends entries to a session, and looks at what is read back.
-func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (done int, err error) {
+func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (outcome, error) {
 	var ids []string
 	text, from := "", time.Now()
 	for _, e := range entries {
@@ -94,7 +93,7 @@ func (c *client) append(mount, session string, entries []entry, under *string, a
 	if want := strings.Join(ids[:out.acked], "\n"); err == nil && answer != want {
 		c.problemOf(mount, from, "append to %s gave back %.200q, not %q", session, answer, want)
 	}
-	return out.acked, err
+	return out, err
 }
 
 // leafOf reads where a session's leaf is: nil before the first entry.
@@ -166,7 +165,7 @@ func (c *client) any(d draw) string {
 var (
 	views = []string{
 		"context.json", "header.json", "usage.json", "transcript.md", "title", "labels", "problems.jsonl", "branches.tsv",
-		"last-error", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
+		"last-error", "entries", "entries/" + rootID + ".json", "branches/current/entries.jsonl", "branches/current/context.json", "branches/current/transcript.md",
 	}
 	places = []string{"index.jsonl", "recent", "by-id", "by-cwd/torture", "continue", "last-error", "sessions/--torture-shared--", "search/first-answer/sessions", "."}
 )
@@ -191,23 +190,6 @@ func (c *client) readFile(mount, name string) error {
 	return err
 }
 
-// readEntry lists the entries of a session and reads some of them.
-func (c *client) readEntry(d draw) {
-	dir, mount := path.Join(c.any(d), "entries"), d.mountOf()
-	_ = c.attempt("entries", mount, dir, mayEndDamaged, func() error {
-		f, err := os.Open(c.mounted(mount, dir))
-		if err != nil {
-			return err
-		}
-		names, err := f.Readdirnames(-1)
-		f.Close()
-		for i := 0; i < 5 && err == nil && len(names) > 0; i++ {
-			err = c.readFile(mount, path.Join(dir, pick(names, d.size>>(i*8))))
-		}
-		return err
-	})
-}
-
 // crawls are programs that walk whatever they can list; $1 is where.
 var crawls = []string{
 	`find "$1" -ls`, `grep -r first-question "$1"`, `tar -cf - "$1"`, `rg -uuu --no-messages first-answer "$1"`, `du -a "$1"`,
@@ -226,6 +208,28 @@ func (c *client) crawl(d draw) {
 		return nil
 	})
 	c.count("crawl")
+}
+
+// secret is in every session that nobody damages, and no reader of the redacted mount may see it.
+const secret = "ghp" + "_" + "R7tq2LmX9vKc4WzN8bHdY3fJp6sGa1uEoQ5i"
+
+// lookForSecret looks for it in a session, or in what is about all.
+func (c *client) lookForSecret() {
+	d, found := c.draw(), ""
+	at := c.any(d)
+	if d.kind%4 == 0 {
+		at = pick([]string{"index.jsonl", "recent", "by-cwd", "search/" + secret, "search/first-question"}, d.target)
+	}
+	_ = c.during("the search for a secret in "+at, func() (err error) {
+		found, err = runScript(`{ grep -ra `+secret+` "$1"; find "$1" -printf '%P %l\n' | grep `+secret+`; } >&2`, c.mounted(redacted, at), c.limit/2)
+		return nil
+	})
+	for text := range strings.Lines(found) {
+		if strings.Contains(text, secret) && !strings.HasPrefix(at, "search/"+secret) {
+			c.problem("the redacted mount shows a secret in %s: %.300s", at, text)
+		}
+	}
+	c.count("looked for a secret")
 }
 
 // runScript runs a script on a path, until it ends or is killed after a while, and returns what it complains of.

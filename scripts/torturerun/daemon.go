@@ -5,24 +5,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // daemon serves one of the mounts, killed and started again and again.
 type daemon struct {
 	*options
-	name  string // of the mount
-	log   string // file
-	cmd   *exec.Cmd
-	ended chan struct{}
-	kills int
-	rss   []int64 // samples since it was started last, in MiB
+	name   string // of the mount
+	mode   string // mount options
+	log    string // file
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	kills  int
+	memory int     // of the mount option, in MiB
+	rss    []int64 // samples since it was started last, in MiB
 
 	mu   sync.Mutex // guards those below
 	down bool
@@ -49,7 +48,7 @@ func (d *daemon) startOnce() (status int, err error) {
 	}
 	defer log.Close()
 	at := filepath.Join(d.dir, d.name)
-	cmd := exec.Command(d.binary, "-f", d.source(), at)
+	cmd := exec.Command(d.binary, "-f", "-o", fmt.Sprintf("memory=%dm%s", d.memory, d.mode), d.source(), at)
 	cmd.Stderr, cmd.Dir = log, "/"
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
 	if err := cmd.Start(); err != nil {
@@ -62,30 +61,18 @@ func (d *daemon) startOnce() (status int, err error) {
 		if d.serves(at) {
 			return 0, nil
 		}
-		select {
-		case <-ended:
+		if d.ends(time.Millisecond) {
 			status = cmd.ProcessState.ExitCode()
 			return status, fmt.Errorf("the daemon of %s ended while it mounted, with status %d", d.name, status)
-		default:
 		}
 	}
 	return 0, fmt.Errorf("the daemon of %s did not mount within %v", d.name, d.limit)
 }
 
-// serves reports whether the mount answers. The call is made in a goroutine, since it may hang.
+// serves reports whether the mount answers, in a process of its own, since the call may hang.
 func (d *daemon) serves(at string) bool {
-	answer := make(chan bool, 1)
-	go func() {
-		var st unix.Statfs_t
-		_, err := os.Lstat(filepath.Join(at, "sessions"))
-		answer <- err == nil && unix.Statfs(at, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
-	}()
-	select {
-	case ok := <-answer:
-		return ok
-	case <-time.After(d.limit):
-		return false
-	}
+	_, err := runScript(`[ -d "$1/sessions" ] && [ "$(stat -f -c %t "$1")" = 65735546 ]`, at, d.limit)
+	return err == nil
 }
 
 // killAndStart kills the daemon without warning and starts it again after a pause.
@@ -95,9 +82,7 @@ func (d *daemon) killAndStart(pause time.Duration) error {
 	if !d.signal(syscall.SIGKILL) {
 		return fmt.Errorf("the daemon of %s had ended by itself: %v", d.name, d.cmd.ProcessState)
 	}
-	select {
-	case <-d.ended:
-	case <-time.After(d.limit):
+	if !d.ends(d.limit) {
 		return fmt.Errorf("the daemon of %s cannot be killed: a thread of it waits in the kernel", d.name)
 	}
 	d.kills++
@@ -120,11 +105,16 @@ func (d *daemon) wasDownSince(then time.Time) bool {
 
 // signal reports whether the daemon still ran.
 func (d *daemon) signal(s syscall.Signal) bool {
+	return !d.ends(time.Millisecond) && d.cmd.Process.Signal(s) == nil
+}
+
+// ends reports whether the daemon ends within a time.
+func (d *daemon) ends(within time.Duration) bool {
 	select {
 	case <-d.ended:
+		return true
+	case <-time.After(within):
 		return false
-	default:
-		return d.cmd.Process.Signal(s) == nil
 	}
 }
 
@@ -132,8 +122,8 @@ func (d *daemon) signal(s syscall.Signal) bool {
 func (d *daemon) sample() {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	text, _, _ := strings.Cut(rest, " kB")
-	if kib, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+	var kib int64
+	if n, _ := fmt.Sscan(rest, &kib); n == 1 {
 		d.rss = append(d.rss, kib>>10)
 	}
 }
@@ -143,9 +133,7 @@ func (d *daemon) dump() string {
 	before, _ := os.Stat(d.log)
 	d.signal(syscall.SIGCONT)
 	d.signal(syscall.SIGQUIT)
-	select {
-	case <-d.ended:
-	case <-time.After(10 * time.Second):
+	if !d.ends(10 * time.Second) {
 		_ = d.cmd.Process.Kill()
 	}
 	text, _ := os.ReadFile(d.log)
@@ -160,10 +148,8 @@ func (d *daemon) unmount() error {
 	if out, err := exec.Command(d.binary, "-u", filepath.Join(d.dir, d.name)).CombinedOutput(); err != nil {
 		return fmt.Errorf("sessionfs -u %s: %w: %s", d.name, err, out)
 	}
-	select {
-	case <-d.ended:
-		return nil
-	case <-time.After(d.limit):
+	if !d.ends(d.limit) {
 		return fmt.Errorf("the daemon of %s is still there after -u", d.name)
 	}
+	return nil
 }

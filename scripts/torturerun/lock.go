@@ -70,21 +70,21 @@ func onItsOwn(old []byte) string {
 }
 
 // addedTo appends a line to a session whose lock we have, and replaced renames a new file over it, with the same content and
-// that line. They report whether the file has changed.
-func addedTo(file, line string) (changed bool, err error) {
+// that line.
+func addedTo(file, line string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, added(file, onItsOwn(old)+line)
+	return added(file, onItsOwn(old)+line)
 }
 
-func replaced(file, line string) (changed bool, err error) {
+func replaced(file, line string) error {
 	old, err := os.ReadFile(file)
-	if err == nil {
-		err = renamedOver(file, append(old, onItsOwn(old)+line...))
+	if err != nil {
+		return err
 	}
-	return err == nil, err
+	return renamedOver(file, append(old, onItsOwn(old)+line...))
 }
 
 func renamedOver(file string, text []byte) error {

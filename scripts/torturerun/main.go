@@ -29,10 +29,11 @@ type options struct {
 	minutes float64
 	clients int
 	limit   time.Duration // for a call: one that takes longer hangs
+	race    bool
 }
 
 func main() {
-	var o options
+	o := options{limit: 2 * time.Minute}
 	flag.StringVar(&o.dir, "dir", "", "directory for stores and mounts")
 	flag.StringVar(&o.binary, "daemon", "", "the command sessionfs")
 	flag.StringVar(&o.bun, "bun", "", "the real client's runtime")
@@ -40,7 +41,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the commands")
 	flag.Float64Var(&o.minutes, "minutes", 5, "how long the programs run")
 	flag.IntVar(&o.clients, "clients", 24, "how many programs use the mounts")
-	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "a call that takes longer hangs")
+	flag.BoolVar(&o.race, "race", false, "the command has the race detector, which takes more memory")
 	flag.Parse()
 	if err := torture(&o); err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
@@ -52,8 +53,10 @@ func main() {
 func (o *options) source() string             { return filepath.Join(o.dir, "agent") }
 func (o *options) file(session string) string { return filepath.Join(o.source(), session+".jsonl") }
 
-// mounts are the names of the two mounts; each has a daemon of its own.
+// mounts are the names of the two mounts that are written to; each has a daemon of its own. redacted is a third one, of -o redact.
 var mounts = []string{"a", "b"}
+
+const redacted = "r"
 
 // mounted is a path in a mount.
 func (o *options) mounted(mount string, name ...string) string {
@@ -75,7 +78,7 @@ type run struct {
 func torture(o *options) error {
 	fmt.Printf("seed %d, %d clients, %v minutes, real client: %v\n", o.seed, o.clients, o.minutes, o.bun != "")
 	r := &run{options: o, model: newModel(), daemons: map[string]*daemon{}}
-	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b")} {
+	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b"), r.mounted(redacted)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -84,9 +87,9 @@ func torture(o *options) error {
 		return err
 	}
 	defer r.endDaemons()
-	for _, name := range mounts {
-		r.daemons[name] = &daemon{options: o, name: name, log: filepath.Join(o.dir, "log-"+name)}
-		if err := r.daemons[name].start(); err != nil {
+	for _, d := range []*daemon{{name: "a", memory: 100}, {name: "b", memory: 150}, {name: redacted, memory: 150, mode: ",redact"}} {
+		d.options, d.log, r.daemons[d.name] = o, filepath.Join(o.dir, "log-"+d.name), d
+		if err := d.start(); err != nil {
 			return err
 		}
 	}
@@ -107,6 +110,7 @@ func torture(o *options) error {
 	}
 	start("c", o.clients, func(p *program) { c := newClient(p); until(c.next) })
 	start("o", manyOthers, func(p *program) { x := &other{p}; until(x.next) })
+	start("s", 1, func(p *program) { c := &client{program: p}; until(c.lookForSecret) })
 	if o.bun != "" {
 		start("r", 1, func(p *program) { r := &realUser{program: p}; until(r.next); r.kill() })
 	}

@@ -19,7 +19,6 @@ type model struct {
 // expected is what a session must contain.
 type expected struct {
 	lines   map[string][]wanted // by program, in its order
-	refused map[string]bool     // ids of entries that were refused
 	titles  []string            // what it may be: the last that was acknowledged, and those that may be after it
 	durable bool                // its file must be there
 	maybes  int
@@ -28,7 +27,7 @@ type expected struct {
 // wanted is a line that a program wrote to a session, as a summary.
 type wanted struct {
 	summary string
-	certain bool // acknowledged; else it may be there: the daemon was killed meanwhile
+	certain bool // acknowledged; else it may be there: the daemon was killed in that very call
 }
 
 // outcome is how a write ended: how many lines were acknowledged, and whether the others may be there.
@@ -61,7 +60,7 @@ func (m *model) expect(name string, change func(s *expected)) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	if m.sessions[name] == nil {
-		m.sessions[name] = &expected{lines: map[string][]wanted{}, refused: map[string]bool{}, titles: []string{"", "new"}}
+		m.sessions[name] = &expected{lines: map[string][]wanted{}, titles: []string{""}}
 	}
 	change(m.sessions[name])
 }
@@ -85,14 +84,32 @@ func (m *model) wants(who, name string, out outcome, summaries ...string) {
 // appended notes entries that a program appended. The first one's parent is known of own sessions.
 func (m *model) appended(who, name string, entries []entry, parent *string, out outcome) {
 	var summaries []string
-	for i, e := range entries {
+	for _, e := range entries {
 		summaries = append(summaries, fmt.Sprintf("entry %s of %d%s", e.id, e.size, under(name, parent)))
 		parent = ref(e.id)
-		if i >= out.acked && !out.maybe {
-			m.expect(name, func(s *expected) { s.refused[e.id] = true })
-		}
 	}
 	m.wants(who, name, out, summaries...)
+}
+
+// resolved notes how many of the last lines that may be there are.
+func (m *model) resolved(who, name string, may, are int) {
+	m.expect(name, func(s *expected) {
+		lines := s.lines[who]
+		first := len(lines) - may
+		for i := range are {
+			lines[first+i].certain = true
+		}
+		s.lines[who] = lines[:first+are]
+	})
+}
+
+// moved notes that a session has another name.
+func (m *model) moved(from, to string) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	s := m.sessions[from]
+	delete(m.sessions, from)
+	m.sessions[to] = s
 }
 
 // titled notes a title that was set.
@@ -108,7 +125,7 @@ func (m *model) titled(name, title string, out outcome) {
 }
 
 // isOwn reports whether one program alone writes to a session.
-func isOwn(name string) bool { return strings.HasPrefix(path.Dir(name), "sessions/--torture-own-") }
+func isOwn(name string) bool { return strings.Contains(path.Dir(name), "torture-own-") }
 
 func isDamaged(name string) bool { return strings.HasPrefix(name, "sessions/--torture-damaged--/") }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,9 +70,77 @@ func TestModel(t *testing.T) {
 		{"entry c1-4 of 5 under none", false},
 		{"leaf c1-1", true},
 	}, s.lines["c1"])
-	require.Equal(t, map[string]bool{"c1-3": true}, s.refused)
-	require.Equal(t, []string{"one", "three"}, s.titles)
+	require.Equal(t, []string{"one", "three"}, s.titles, "the second was refused")
 	require.Equal(t, 1, s.maybes)
+}
+
+// TestResolve: after a call in which the daemon died, the leaf says which lines are there. Then they must be, and the others
+// must not; and a leaf elsewhere is a problem.
+func TestResolve(t *testing.T) {
+	const name = "sessions/--torture-own-1--/first"
+	aborted := &os.PathError{Op: "write", Err: syscall.ECONNABORTED}
+	for _, test := range []struct {
+		acked, lines int
+		leaf         *string
+		want         []wanted
+		problem      string
+	}{
+		{0, 2, ref("x"), []wanted{}, ""},
+		{0, 2, ref("1"), []wanted{{"1", true}}, ""},
+		{0, 2, ref("2"), []wanted{{"1", true}, {"2", true}}, ""},
+		{1, 2, ref("1"), []wanted{{"1", true}}, ""},
+		{1, 2, ref("2"), []wanted{{"1", true}, {"2", true}}, ""},
+		{1, 2, ref("x"), []wanted{{"1", true}}, "cannot be"},
+		{0, 1, ref("y"), []wanted{}, "cannot be"},
+		{0, 1, nil, []wanted{}, "cannot be"},
+	} {
+		c := &client{program: &program{run: &run{model: newModel()}, name: "c1"}}
+		s := &own{path: name, at: ref("x"), ids: []string{"x", "y"}}
+		out := outcome{test.acked, isUnclear(aborted)}
+		c.wants("c1", name, out, []string{"1", "2"}[:test.lines]...)
+		s.after(out, aborted, []*string{ref("1"), ref("2")}[:test.lines]...)
+		require.NotNil(t, s.may)
+		c.resolve(s, test.leaf)
+		require.Nil(t, s.may)
+		require.Equal(t, test.leaf, s.at)
+		require.Equal(t, test.want, c.sessions[name].lines["c1"])
+		require.Equal(t, test.problem != "", len(c.problems) > 0, "%v", c.problems)
+	}
+}
+
+// TestResolveMade: a label's entry has an id that nobody knew.
+func TestResolveMade(t *testing.T) {
+	for leaf, problems := range map[string]int{"new": 0, "x": 1, "y": 1} {
+		c := &client{program: &program{run: &run{model: newModel()}, name: "c1"}}
+		s := &own{at: ref("x"), ids: []string{"x", "y"}}
+		s.after(outcome{acked: 1}, nil, made)
+		c.resolve(s, ref(leaf))
+		require.Len(t, c.problems, problems, leaf)
+	}
+}
+
+// TestUnclear: only what was sent to a daemon that died then may be done.
+func TestUnclear(t *testing.T) {
+	for err, want := range map[error]bool{
+		&os.PathError{Op: "write", Err: syscall.ECONNABORTED}:   true,
+		&os.LinkError{Op: "rename", Err: syscall.ECONNABORTED}:  true,
+		&os.LinkError{Op: "symlink", Err: syscall.ECONNABORTED}: false,
+		&os.PathError{Op: "write", Err: syscall.ENOTCONN}:       false,
+		&os.PathError{Op: "write", Err: syscall.EIO}:            false,
+		&os.PathError{Op: "write", Err: syscall.EBUSY}:          false,
+	} {
+		require.Equal(t, want, isUnclear(err), "%v", err)
+	}
+}
+
+// TestMoved: a session that has moved keeps what is known of it, also if it was there already.
+func TestMoved(t *testing.T) {
+	m := newModel()
+	m.isDurable("from")
+	m.moved("from", "to")
+	m.moved("to", "to")
+	require.True(t, m.sessions["to"].durable)
+	require.NotContains(t, m.sessions, "from")
 }
 
 // TestSummary: lines as the mount and others write them.

@@ -30,12 +30,10 @@ func (x *other) next() {
 	time.Sleep(otherPause)
 }
 
-// put appends or replaces.
-func (x *other) put(what, session string, d draw, change func(line string) (written bool, err error)) {
-	e, written := x.entry(d), false
-	err := x.during(what+" to "+session, func() (err error) { written, err = change(e.line(rootID, true)); return err })
-	out := outcome{maybe: err != nil && written}
-	if err == nil {
+// put appends or replaces. Nobody kills these programs: what fails is not done.
+func (x *other) put(what, session string, d draw, change func(line string) error) {
+	e, out := x.entry(d), outcome{}
+	if x.during(what+" to "+session, func() error { return change(e.line(rootID, true)) }) == nil {
 		out.acked = 1
 		x.count(what)
 	}
@@ -44,16 +42,16 @@ func (x *other) put(what, session string, d draw, change func(line string) (writ
 
 // underLock has change add a line to a session under its lock. A lock that another breaks meanwhile must not be: its holder
 // lives.
-func (x *other) underLock(what, session string, d draw, change func(file, line string) (bool, error)) {
-	x.put(what, session, d, func(line string) (changed bool, err error) {
+func (x *other) underLock(what, session string, d draw, change func(file, line string) error) {
+	x.put(what, session, d, func(line string) error {
 		l, err := lockFile(x.file(session))
 		if err != nil {
-			return false, err
+			return err
 		}
-		if changed, err = change(x.file(session), line); !l.release() {
+		if err = change(x.file(session), line); !l.release() {
 			x.problem("the lock of %s was broken while we held it", session)
 		}
-		return changed, err
+		return err
 	})
 }
 
@@ -73,7 +71,7 @@ func (x *other) replaceLocked(d draw) {
 // appendUnlocked appends as pi and older clients do.
 func (x *other) appendUnlocked(d draw) {
 	session := sharedSession(d.session)
-	x.put("append without the lock", session, d, func(line string) (bool, error) { return true, added(x.file(session), line) })
+	x.put("append without the lock", session, d, func(line string) error { return added(x.file(session), line) })
 }
 
 // leaveLock leaves the lock of a process that died; not where the real client may meet it, which breaks such locks in
@@ -90,7 +88,7 @@ func (x *other) leaveLock(d draw) {
 func (x *other) moveFile(d draw) {
 	share := max(x.clients/manyOthers, 1)
 	client := (int(d.session%uint64(share))*manyOthers + x.number) % x.clients
-	at := x.file(ownSession(client, pick([]string{"first", "slot"}, d.target)))
+	at := x.file(ownSession(client, "slot")) // the other one moves
 	aside := filepath.Join(x.away(), fmt.Sprintf("%d-%s", x.number, filepath.Base(at)))
 	if os.Rename(at, aside) != nil {
 		return
@@ -106,52 +104,40 @@ func (x *other) moveFile(d draw) {
 }
 
 // damages is what happens to the files of damaged sessions.
-var damages = []func(x *other, session string, rnd *rand.Rand) error{
-	restored, restored,
-	func(x *other, session string, rnd *rand.Rand) error {
-		return os.Truncate(x.file(session), rnd.Int64N(20_000))
+var damages = []func(session, at string, rnd *rand.Rand) error{
+	restored, restored, overwritten,
+	func(_, at string, rnd *rand.Rand) error { return os.Truncate(at, rnd.Int64N(20_000)) },
+	func(_, at string, _ *rand.Rand) error { return os.Remove(at) },
+	func(_, at string, rnd *rand.Rand) error { return renamedOver(at, garbage(rnd, 50_000)) },
+	func(_, at string, _ *rand.Rand) error { return added(at, `{"type":"custom","id":"half`) },
+	func(_, at string, rnd *rand.Rand) error { return added(at, string(garbage(rnd, 3000))+"\n") },
+	func(_, at string, _ *rand.Rand) error {
+		return added(at, strings.Repeat("[", 100_000)+"\n"+strings.Repeat(`{"type":"label","targetId":"first-question","label":"a\u0000b"}`+"\n", 100))
 	},
-	func(x *other, session string, rnd *rand.Rand) error { return os.Remove(x.file(session)) },
-	func(x *other, session string, rnd *rand.Rand) error {
-		return renamedOver(x.file(session), garbage(rnd, 50_000))
-	},
-	overwritten,
-	func(x *other, session string, _ *rand.Rand) error {
-		return added(x.file(session), `{"type":"custom","id":"half`)
-	},
-	func(x *other, session string, rnd *rand.Rand) error {
-		return added(x.file(session), string(garbage(rnd, 3000))+"\n")
-	},
-	func(x *other, session string, _ *rand.Rand) error {
-		return added(x.file(session), strings.Repeat("[", 100_000)+"\n"+strings.Repeat(`{"type":"label","targetId":"first-question","label":"a\u0000b"}`+"\n", 100))
-	},
-	func(x *other, session string, _ *rand.Rand) error {
-		return added(x.file(session), `{"type":"custom","id":"long","data":"`+strings.Repeat("x", 3<<20)+"\"}\n")
+	func(_, at string, _ *rand.Rand) error {
+		return added(at, `{"type":"custom","id":"long","data":"`+strings.Repeat("x", 3<<20)+"\"}\n")
 	},
 	// Something that is no file where the session was.
-	func(x *other, session string, _ *rand.Rand) error {
-		return errors.Join(os.Remove(x.file(session)), syscall.Mkfifo(x.file(session), 0o600))
+	func(_, at string, _ *rand.Rand) error { return errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)) },
+	func(_, at string, _ *rand.Rand) error {
+		return errors.Join(os.Remove(at), os.Symlink("../../../outside", at))
 	},
-	func(x *other, session string, _ *rand.Rand) error {
-		return errors.Join(os.Remove(x.file(session)), os.Symlink(x.outside(), x.file(session)))
-	},
-	func(x *other, session string, _ *rand.Rand) error {
-		return errors.Join(os.Remove(x.file(session)), os.Mkdir(x.file(session), 0o700))
-	},
+	func(_, at string, _ *rand.Rand) error { return errors.Join(os.Remove(at), os.Mkdir(at, 0o700)) },
 }
 
 func (x *other) damage(d draw) {
 	session := damagedSession(d.session)
-	if info, err := os.Lstat(x.file(session)); err == nil && (!info.Mode().IsRegular() || info.Size() > 20<<20) {
-		_ = os.RemoveAll(x.file(session)) // what another damage left
+	at := x.file(session)
+	if info, err := os.Lstat(at); err == nil && (!info.Mode().IsRegular() || info.Size() > 20<<20) {
+		_ = os.RemoveAll(at) // what another damage left
 	}
-	if pick(damages, d.target)(x, session, rand.New(rand.NewPCG(d.size, d.mount))) == nil {
+	if pick(damages, d.target)(session, at, rand.New(rand.NewPCG(d.size, d.mount))) == nil {
 		x.count("damage")
 	}
 }
 
-func restored(x *other, session string, _ *rand.Rand) error {
-	return renamedOver(x.file(session), []byte(firstText(session)))
+func restored(session, at string, _ *rand.Rand) error {
+	return renamedOver(at, []byte(firstText(session)))
 }
 
 // garbage is text that looks like a session here and there.
@@ -165,8 +151,8 @@ func garbage(rnd *rand.Rand, size int) []byte {
 }
 
 // overwritten changes bytes in place.
-func overwritten(x *other, session string, rnd *rand.Rand) error {
-	f, err := os.OpenFile(x.file(session), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+func overwritten(_, at string, rnd *rand.Rand) error {
+	f, err := os.OpenFile(at, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

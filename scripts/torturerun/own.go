@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -12,17 +15,14 @@ import (
 // own is a session to which only this client writes.
 type own struct {
 	path    string
-	ids     []string // entries that are there, the targets of leaf, labels and fork
-	at      *string  // the leaf
-	known   bool     // whether that is so: after the daemon's death, and after a label, it is looked up
-	slot    bool     // it has a title slot
-	durable bool     // it is on disk
-	mount   string   // where it is, as long as it is not
+	ids     []string  // entries that are there, the targets of leaf, labels and fork
+	at      *string   // the leaf
+	may     []*string // if not nil: the leaf, after that many of the last lines; it is to be looked up
+	slot    bool      // it has a title slot
+	durable bool      // it is on disk
+	mount   string    // where it is, as long as it is not
 	entries int
 }
-
-// goneAfter is how long a session that was not on disk is looked for, after its daemon was killed.
-const goneAfter = 3 * time.Second
 
 // use chooses an own session and a mount to write to it, and finds out where its leaf is. It returns nil where the
 // session is gone, which may only be if it never was on disk.
@@ -39,7 +39,7 @@ func (c *client) use(d draw) (*own, string) {
 	if !s.durable {
 		mount = s.mount
 	}
-	if !s.known && !c.lookUp(s, mount) {
+	if s.may != nil && !c.lookUp(s, mount) {
 		if s.durable {
 			c.problem("%s is gone", s.path)
 		}
@@ -49,25 +49,48 @@ func (c *client) use(d draw) (*own, string) {
 	return s, mount
 }
 
-// lookUp finds out where the leaf is.
+// made is a leaf at an entry whose id the mount makes.
+var made = ref("made")
+
+// resolve compares a leaf with where it may be, and notes which lines are there that may be.
+func (c *client) resolve(s *own, at *string) {
+	n := slices.IndexFunc(s.may, func(m *string) bool {
+		return textOf(m) == textOf(at) || m == made && at != nil && textOf(at) != textOf(s.at) && !slices.Contains(s.ids, *at)
+	})
+	if n < 0 {
+		c.problem("the leaf of %s is at %s, which it cannot be", s.path, textOf(at))
+		n = 0
+	}
+	c.resolved(c.name, s.path, len(s.may)-1, n)
+	s.at, s.may = at, nil
+}
+
+// lookUp finds out where the leaf is. A session that was not on disk is looked for so long after its daemon was killed.
 func (c *client) lookUp(s *own, mount string) bool {
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		at, err := (*string)(nil), error(nil)
 		_ = c.during("readlink leaf of "+s.path+" in "+mount, func() error { at, err = c.leafOf(mount, s.path); return err })
 		switch waited := time.Since(start); {
 		case err == nil:
-			s.at, s.known = at, true
+			c.resolve(s, at)
 			return true
-		case errors.Is(err, syscall.ENOENT) && !s.durable && waited > goneAfter, waited > c.limit:
+		case errors.Is(err, syscall.ENOENT) && !s.durable && waited > 3*time.Second, waited > c.limit:
 			return false
 		}
 	}
 }
 
-// after records what became of a write: whether the leaf is known.
-func (s *own) after(err error) {
-	if isUnclear(err) || errors.Is(err, syscall.ENOENT) && !s.durable {
-		s.known = false
+// after records what became of a write that moves the leaf to those, one after the other.
+func (s *own) after(out outcome, err error, leaves ...*string) {
+	if n := out.acked; n > 0 && len(leaves) > 0 {
+		if leaves[n-1] == made {
+			s.may = []*string{made}
+			return
+		}
+		s.at = leaves[n-1]
+	}
+	if out.maybe && len(leaves) > 0 || errors.Is(err, syscall.ENOENT) && !s.durable {
+		s.may = append([]*string{s.at}, leaves[min(out.acked, len(leaves)):]...)
 	}
 }
 
@@ -76,16 +99,20 @@ func (c *client) putOwn(d draw, entries ...entry) {
 	if s == nil {
 		return
 	}
-	done, err := c.append(mount, s.path, entries, s.at, mayEnd)
-	for _, e := range entries[:done] {
-		s.ids, s.at = append(s.ids, e.id), ref(e.id)
+	out, err := c.append(mount, s.path, entries, s.at, mayEnd)
+	var leaves []*string
+	for _, e := range entries {
+		leaves = append(leaves, ref(e.id))
+	}
+	for _, e := range entries[:out.acked] {
+		s.ids = append(s.ids, e.id)
 		if e.what == "assistant" && !s.durable {
 			s.durable = true
 			c.isDurable(s.path)
 		}
 	}
 	s.entries += len(entries)
-	s.after(err)
+	s.after(out, err, leaves...)
 }
 
 func (c *client) appendOwn(d draw) { c.putOwn(d, c.entry(d)) }
@@ -115,10 +142,10 @@ func (c *client) moveOwn(d draw) {
 	err := c.attempt("leaf", mount, s.path, mayEnd, func() error { return c.link(mount, s.path, target) })
 	out := outcome{maybe: isUnclear(err)}
 	if err == nil {
-		out.acked, s.at = 1, id
+		out.acked = 1
 	}
 	c.wants(c.name, s.path, out, "leaf "+textOf(id))
-	s.after(err)
+	s.after(out, err, id)
 }
 
 func (c *client) labelOwn(d draw) {
@@ -129,8 +156,7 @@ func (c *client) labelOwn(d draw) {
 	id, label := pick(s.ids, d.target), c.id()
 	out, _, err := c.written("label", mount, s.path, "labels", id+" "+label+"\n", mayEnd)
 	c.wants(c.name, s.path, out, fmt.Sprintf("label %s of %s under %s", label, id, textOf(s.at)))
-	s.known = out.acked == 0 // else at the label's entry, whose id nobody knows
-	s.after(err)
+	s.after(out, err, made)
 }
 
 func (c *client) titleOwn(d draw) {
@@ -141,18 +167,20 @@ func (c *client) titleOwn(d draw) {
 	title := "title " + c.id()
 	out, _, err := c.written("title", mount, s.path, "title", title+"\n", mayEnd)
 	c.titled(s.path, title, out)
+	var leaves []*string
 	if s.slot { // then a line says so, too
 		c.wants(c.name, s.path, out, "title "+title)
-		s.known = out.acked == 0
+		leaves = []*string{made}
 	}
-	s.after(err)
+	s.after(out, err, leaves...)
 }
 
 // newOwn makes a session and goes on with it.
 func (c *client) newOwn(d draw) {
 	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new"}`+"\n", c.number)
 	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
-		c.own = append(c.own, &own{path: place, known: true, mount: mount})
+		c.own = append(c.own, &own{path: place, mount: mount})
+		c.expect(place, func(s *expected) { s.titles = []string{"new"} })
 	}
 }
 
@@ -174,7 +202,30 @@ func (c *client) syncOwn(d draw) {
 		s.durable = true
 		c.isDurable(s.path)
 	}
-	s.after(err)
+	s.after(outcome{}, err)
+}
+
+// cwdOwn moves a session to another working directory. Where the daemon dies meanwhile, it is at one of the two places.
+func (c *client) cwdOwn(d draw) {
+	s, mount := c.use(d)
+	if s == nil || !s.durable || s.slot {
+		return
+	}
+	name := fmt.Sprintf("torture-own-%d-%d", c.number, d.target%3)
+	cwd := filepath.Join(c.dir, name)
+	_ = os.Mkdir(cwd, 0o700)
+	out, _, err := c.written("cwd", mount, s.path, "cwd", cwd+"\n", mayEnd)
+	places, _ := filepath.Glob(filepath.Join(c.source(), "sessions", "*"+name+"*", path.Base(s.path)+".jsonl"))
+	_, gone := os.Lstat(c.file(s.path))
+	switch isThere := gone == nil && !slices.Contains(places, c.file(s.path)); {
+	case isThere && len(places) == 0 && out.acked == 0: // not moved
+	case !isThere && len(places) == 1 && (out.acked > 0 || out.maybe):
+		to, _ := filepath.Rel(c.source(), strings.TrimSuffix(places[0], ".jsonl"))
+		c.moved(s.path, to)
+		s.path = to
+	case len(places) != 1 || places[0] != c.file(s.path):
+		c.problem("%s was moved to %s, %v: it is there: %v, and in %q", s.path, cwd, err, isThere, places)
+	}
 }
 
 // checkOwn looks at an own session through either mount: it must show what was acknowledged.
@@ -192,7 +243,7 @@ func (c *client) checkOwn(d draw) {
 		name := path.Join(s.path, "entries", *s.at+".json")
 		err = c.attempt("check", mount, name, mayEnd, func() error { return c.readFile(mount, name) })
 	}
-	s.after(err)
+	s.after(outcome{}, err)
 }
 
 func textOf(id *string) string {

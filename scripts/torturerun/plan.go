@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -77,8 +76,11 @@ func firstText(name string) string {
 		line := `{"type":"title","v":1,"title":"","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
 		header = line + strings.Repeat(" ", 256-len(line)-3) + "\"}\n" + header
 	}
-	question, answer := entry{rootID, "user", 20}, entry{answerID, "assistant", 20}
-	return header + question.line("", true) + answer.line(rootID, true)
+	question, answer := entry{rootID, "user", 20}.line("", true), entry{answerID, "assistant", 20}.line(rootID, true)
+	if !isDamaged(name) {
+		question = strings.Replace(question, "first-question first", "first-question "+secret, 1)
+	}
+	return header + question + answer
 }
 
 // entry is one to be appended. Its text is made of its id, so that a torn or mixed one is noticed.
@@ -93,35 +95,24 @@ func payload(id string, size int) string {
 	return strings.Repeat(id+" ", size/(len(id)+1)+1)[:size]
 }
 
+// lines are entries in JSON: of an id, a beginning that the mount fills in where it is missing, and a text.
+var lines = map[string]string{
+	"custom": `{"id":%q,%s"type":"custom","customType":"torture","data":%q}`,
+	"user":   `{"id":%q,%s"type":"message","message":{"role":"user","content":[{"type":"text","text":%q}],"timestamp":1771237230000}}`,
+	"assistant": `{"id":%q,%s"type":"message","message":{"role":"assistant","content":[{"type":"text","text":%q}],"timestamp":1771237230000,` +
+		`"api":"anthropic-messages","provider":"anthropic","model":"m","stopReason":"stop","usage":{"input":1,"output":1,"cacheRead":0,` +
+		`"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}}`,
+}
+
 // line is the entry in JSON. Where the mount is to fill in the rest, whole is false.
 func (e entry) line(under string, whole bool) string {
-	v := map[string]any{"id": e.id, "type": "message"}
-	text := payload(e.id, e.size)
-	blocks := []any{map[string]any{"type": "text", "text": text}}
-	switch e.what {
-	case "user":
-		v["message"] = map[string]any{"role": "user", "content": blocks, "timestamp": 1771237230000}
-	case "assistant":
-		zero := map[string]any{"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-		v["message"] = map[string]any{
-			"role": "assistant", "content": blocks, "timestamp": 1771237230000, "api": "anthropic-messages", "provider": "anthropic",
-			"model": "m", "stopReason": "stop",
-			"usage": map[string]any{"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2, "cost": zero},
-		}
-	default:
-		v["type"], v["customType"], v["data"] = "custom", "torture", text
+	begin := ""
+	if whole && under == "" {
+		begin = `"timestamp":"2026-02-16T10:20:31.000Z","parentId":null,`
+	} else if whole {
+		begin = fmt.Sprintf(`"timestamp":"2026-02-16T10:20:31.000Z","parentId":%q,`, under)
 	}
-	if whole {
-		v["timestamp"], v["parentId"] = "2026-02-16T10:20:31.000Z", nil
-		if under != "" {
-			v["parentId"] = under
-		}
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(b) + "\n"
+	return fmt.Sprintf(lines[e.what], e.id, begin, payload(e.id, e.size)) + "\n"
 }
 
 // draw is what a command is made of. Each command draws as many numbers, whatever became of those before it: the same

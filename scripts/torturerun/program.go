@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -87,9 +88,9 @@ func (p *program) problemOf(mount string, from time.Time, format string, args ..
 	p.problem(p.name+" in "+mount+": "+format, args...)
 }
 
-// isUnclear reports whether a write that ended with this error may have taken effect: the daemon went away.
+// isUnclear reports whether a write that ended with this error may have taken effect: the daemon died after it was sent.
+// Of a link that is renamed to leaf, that is the second call.
 func isUnclear(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ECONNABORTED, syscall.ENOTCONN, syscall.EIO, syscall.EINTR}, func(e error) bool {
-		return errors.Is(err, e)
-	})
+	var link *os.LinkError
+	return errors.Is(err, syscall.ECONNABORTED) && (!errors.As(err, &link) || link.Op == "rename")
 }

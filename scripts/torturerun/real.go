@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -94,16 +95,10 @@ func (r *realUser) next() {
 	var a realAnswer
 	err := r.during("a turn of the real client", func() (err error) { a, err = r.client.ask("turn", r.file(session), text); return err })
 	out := outcome{acked: 2}
-	switch {
-	case err != nil:
-		r.count("turn, killed")
+	if err != nil || a.Error != "" {
 		out = outcome{maybe: true}
-	case a.Error != "":
-		r.count("turn, refused")
-		out = outcome{maybe: true}
-	default:
-		r.count("turn")
 	}
+	r.count(fmt.Sprintf("turn, of the real client: %v, refused: %v", err == nil, a.Error != ""))
 	r.wants("r0", session, out, "turn user "+text, "turn assistant "+text)
 	if err != nil || d.kind%20 == 0 {
 		r.kill()
