@@ -218,14 +218,14 @@ func (c *client) lookForSecret() {
 	d, found := c.draw(), ""
 	at := c.any(d)
 	if d.kind%4 == 0 {
-		at = pick([]string{"index.jsonl", "recent", "by-cwd", "search/" + secret, "search/first-question"}, d.target)
+		at = pick([]string{"index.jsonl", "recent", "by-cwd", "search/first-question"}, d.target)
 	}
-	_ = c.during("the search for a secret in "+at, func() (err error) {
-		found, err = runScript(`{ grep -ra `+secret+` "$1"; find "$1" -printf '%P %l\n' | grep `+secret+`; } >&2`, c.mounted(redacted, at), c.limit/2)
+	_ = c.during("the search for a secret in "+at, func() error {
+		found, _ = runScript(`{ grep -ra `+secret+` "$1"; find "$1" -printf '%P %l\n' | grep `+secret+`; } >&2`, c.mounted(redacted, at), c.limit/2)
 		return nil
 	})
 	for text := range strings.Lines(found) {
-		if strings.Contains(text, secret) && !strings.HasPrefix(at, "search/"+secret) {
+		if strings.Contains(text, secret) {
 			c.problem("the redacted mount shows a secret in %s: %.300s", at, text)
 		}
 	}

@@ -110,7 +110,7 @@ func torture(o *options) error {
 	}
 	start("c", o.clients, func(p *program) { c := newClient(p); until(c.next) })
 	start("o", manyOthers, func(p *program) { x := &other{p}; until(x.next) })
-	start("s", 1, func(p *program) { c := &client{program: p}; until(c.lookForSecret) })
+	start("s", 2, func(p *program) { c := &client{program: p}; until(c.lookForSecret) })
 	if o.bun != "" {
 		start("r", 1, func(p *program) { r := &realUser{program: p}; until(r.next); r.kill() })
 	}
