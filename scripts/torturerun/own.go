@@ -205,26 +205,24 @@ func (c *client) syncOwn(d draw) {
 	s.after(outcome{}, err)
 }
 
-// cwdOwn moves a session to another working directory. Where the daemon dies meanwhile, it is at one of the two places.
+// cwdOwn moves a session to another working directory. Where the daemon dies meanwhile, it is at one of the two places. Which
+// one is the new place, other sessions decide: also one that such a death left with the new header in its old place.
 func (c *client) cwdOwn(d draw) {
 	s, mount := c.use(d)
 	if s == nil || !s.durable || s.slot {
 		return
 	}
-	name := fmt.Sprintf("torture-own-%d-%d", c.number, d.target%3)
-	cwd := filepath.Join(c.dir, name)
+	name := fmt.Sprintf("torture-own-%d-", c.number)
+	cwd := filepath.Join(c.dir, name+fmt.Sprint(d.target%3))
 	_ = os.Mkdir(cwd, 0o700)
 	out, _, err := c.written("cwd", mount, s.path, "cwd", cwd+"\n", mayEnd)
 	places, _ := filepath.Glob(filepath.Join(c.source(), "sessions", "*"+name+"*", path.Base(s.path)+".jsonl"))
-	_, gone := os.Lstat(c.file(s.path))
-	switch isThere := gone == nil && !slices.Contains(places, c.file(s.path)); {
-	case isThere && len(places) == 0 && out.acked == 0: // not moved
-	case !isThere && len(places) == 1 && (out.acked > 0 || out.maybe):
-		to, _ := filepath.Rel(c.source(), strings.TrimSuffix(places[0], ".jsonl"))
+	if len(places) != 1 || out == (outcome{}) && places[0] != c.file(s.path) ||
+		out.acked > 0 && !strings.Contains(readText(places[0]), fmt.Sprintf(`"cwd":%q`, cwd)) {
+		c.problem("%s was moved to %s, %v: it is in %q", s.path, cwd, err, places)
+	} else if to, _ := filepath.Rel(c.source(), strings.TrimSuffix(places[0], ".jsonl")); to != s.path {
 		c.moved(s.path, to)
 		s.path = to
-	case len(places) != 1 || places[0] != c.file(s.path):
-		c.problem("%s was moved to %s, %v: it is there: %v, and in %q", s.path, cwd, err, isThere, places)
 	}
 }
 
