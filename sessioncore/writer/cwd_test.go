@@ -259,3 +259,17 @@ func snapshotOf(t *testing.T, top string) (files map[string]string) {
 	}))
 	return files
 }
+
+// TestScopeOfTheClient: where the directory is that clients make for a working directory, a new session goes there, although
+// others of it lie elsewhere.
+func TestScopeOfTheClient(t *testing.T) {
+	w, disk := waitingTest(t, Options{Scope: func(context.Context, string, string) (string, error) { return "elsewhere", nil }})
+	for _, there := range []bool{false, true} {
+		if there {
+			require.NoError(t, disk.MkdirAll(clients.AbsoluteScope("/srv/w")))
+		}
+		name, err := w.NewSession(t.Context(), NewSession{CWD: "/srv/w"})
+		require.NoError(t, err)
+		require.Equal(t, map[bool]string{false: "elsewhere", true: clients.AbsoluteScope("/srv/w")}[there], storage.Dir(name))
+	}
+}

@@ -192,19 +192,24 @@ func newSessionID(now time.Time) string {
 }
 
 // scopeDir returns the directory below the storage's root for a session of a working directory: the one that has such
-// sessions other than the file except, or else the one that the client makes. One that clients of omp rename when they start
-// does not count: a path in it would not stay.
+// sessions other than the file except, or else the one that the client makes, which comes first where it is there. One that
+// clients of omp rename when they start does not count: a path in it would not stay.
 func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
 	if w.opts.Scope != nil {
 		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
 			return "", err
 		}
 	}
-	if w.store.Program() == program.Pi {
-		dir = cmp.Or(dir, clients.AbsoluteScope(cwd))
-	} else if dir == "" || w.opts.Scopes.Passing(dir, cwd) {
-		dir = w.opts.Scopes.Name(cwd)
+	name := clients.AbsoluteScope(cwd)
+	if w.store.Program() != program.Pi {
+		if name = w.opts.Scopes.Name(cwd); w.opts.Scopes.Passing(dir, cwd) {
+			dir = ""
+		}
 	}
+	if _, err := w.store.Storage().Stat(name); err == nil {
+		dir = name // where the client looks, whatever lies elsewhere
+	}
+	dir = cmp.Or(dir, name)
 	if len(dir) > unix.NAME_MAX {
 		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
 			unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)
