@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -254,8 +255,11 @@ func (s *Storage) Touch(name string) error {
 		return err
 	}
 	defer p.close()
-	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
-	if err := retry(func() error { return unix.UtimesNanoAt(p.dir.fd, p.base, now, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+	now := unix.NsecToTimespec(time.Now().UnixNano())
+	err = retry(func() error {
+		return unix.UtimesNanoAt(p.dir.fd, p.base, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
 		return p.fail("touch", err)
 	}
 	return nil
