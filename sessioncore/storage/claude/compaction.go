@@ -1,0 +1,84 @@
+package claude
+
+import (
+	"cmp"
+	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// boundary is a record that says that the conversation was compacted. The summary is in a record that follows it.
+type boundary struct {
+	uuid, parent string // parent is an entry
+	time, tokens rawjson.Value
+	kept         string // the first message that is kept, "" for none
+	end          string // the last one, on which the conversation goes on
+	line         int64
+}
+
+func newBoundary(c *converter, r *record) *boundary {
+	b := &boundary{uuid: r.id(), parent: c.last, time: slices.Clone(r.time()), line: r.line}
+	before, ok := r.Member("logicalParentUuid").Text()
+	if !ok {
+		before = r.parent
+	}
+	if p := c.places[before]; p != nil {
+		b.parent, p.taken = p.id, true
+	}
+	about := r.Member("compactMetadata")
+	b.tokens = slices.Clone(about.Member("preTokens"))
+	segment := about.Member("preservedSegment")
+	b.kept, _ = segment.Member("headUuid").Text()
+	b.end, _ = segment.Member("tailUuid").Text()
+	about.Member("preservedMessages").Member("uuids").EachElement(func(v rawjson.Value, _ int) bool {
+		b.end, _ = v.Text()
+		if b.kept == "" {
+			b.kept = b.end
+		}
+		return true
+	})
+	c.places[b.uuid] = &place{id: b.parent}
+	return b
+}
+
+// compaction makes the entry of a compaction of the summary r and the record before it. Older versions write the summary
+// alone.
+func (c *converter) compaction(out []byte, r *record) []byte {
+	b := c.bound
+	if c.bound = nil; b == nil {
+		b = &boundary{uuid: r.id(), parent: c.placeOf(r.parent).id, time: r.time(), line: r.line}
+		if b.parent == "" {
+			b.parent = c.last
+		}
+	}
+	e := foreign.Entry{Type: "compaction", ID: b.uuid, Parent: b.parent, Time: b.time, Lines: []int64{b.line}}
+	if r.line != b.line {
+		e.Lines = append(e.Lines, r.line)
+	}
+	e.Body = rawjson.AppendQuoted([]byte(`"summary":`), textOf(r.Member("message").Member("content")))
+	if p := c.places[b.kept]; p != nil && b.kept != "" {
+		e.Body = rawjson.AppendQuoted(append(e.Body, `,"firstKeptEntryId":`...), cmp.Or(p.first, p.id))
+	}
+	if b.tokens.IsNumber() {
+		e.Body = foreign.AppendMember(e.Body, "tokensBefore", b.tokens)
+	}
+	at := &place{id: b.uuid, first: b.uuid}
+	for _, uuid := range []string{b.uuid, r.uuid, b.end} {
+		if uuid != "" {
+			c.places[uuid] = at
+		}
+	}
+	return c.put(out, &e)
+}
+
+// textOf returns the texts of content.
+func textOf(content rawjson.Value) string {
+	text, _ := content.Text()
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		more, _ := block.Member("text").Text()
+		text += more
+		return true
+	})
+	return text
+}

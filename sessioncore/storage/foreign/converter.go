@@ -1,0 +1,43 @@
+package foreign
+
+import (
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Converter makes the lines of a session of the values of one file, one after the other.
+type Converter interface {
+	// Add takes the next value of the file, an object, and the number of its line, from 1. It appends to out what no later
+	// value can change. v is valid until Add returns.
+	Add(out []byte, v rawjson.Value, line int64) []byte
+	// Tail appends what is known so far and may still be changed by later values.
+	Tail(out []byte) []byte
+}
+
+// About is what is known of a session besides its records.
+type About struct {
+	ID     string // of the session
+	Title  string
+	Parent string // the session that it was forked from, "" for none
+}
+
+// AppendMembers appends the members of a header that an About gives.
+func (a *About) AppendMembers(dst []byte) []byte {
+	if a.Title != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"title":`...), a.Title)
+	}
+	if a.Parent != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), a.Parent)
+	}
+	return dst
+}
+
+// Count returns a number of tokens, 0 for what is none.
+func Count(v rawjson.Value) int64 {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,67 @@
+package foreign
+
+import (
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Entry is an entry of a session that is made of another agent's records.
+type Entry struct {
+	Type   string
+	ID     string        // WTF-8 text
+	Parent string        // "" for none
+	Time   rawjson.Value // a JSON value as the record has it, may be missing
+	Body   []byte        // its other members, as in `"message":{…}`
+	Lines  []int64       // those of the agent's file that it is made of, from 1
+}
+
+// AppendTo appends the entry as a line.
+func (e *Entry) AppendTo(dst []byte) []byte {
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, e.Type...)
+	dst = append(dst, `","id":`...)
+	dst = rawjson.AppendQuoted(dst, e.ID)
+	dst = append(dst, `,"parentId":`...)
+	if e.Parent == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = rawjson.AppendQuoted(dst, e.Parent)
+	}
+	dst = AppendMember(dst, "timestamp", e.Time)
+	dst = append(dst, ',')
+	dst = append(dst, e.Body...)
+	dst = append(dst, `,"origin":{"line":`...)
+	dst = strconv.AppendInt(dst, e.Lines[0], 10)
+	if len(e.Lines) > 1 {
+		dst = append(dst, `,"lines":[`...)
+		for i, line := range e.Lines {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, line, 10)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, "}}\n"...)
+}
+
+// AppendMember appends a comma and a member of an object, unless its value is missing.
+func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"`...)
+	dst = append(dst, key...)
+	dst = append(dst, `":`...)
+	return append(dst, value...)
+}
+
+// AppendMillis appends the member timestamp of a message: the time of its record in milliseconds.
+func AppendMillis(dst []byte, time rawjson.Value) []byte {
+	ms, _, ok := rawjson.ReadTimestamp(time)
+	if !ok {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
+}
