@@ -1,0 +1,72 @@
+package codex
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// contentBlocks returns the blocks of a message in the words of a session, with commas between them. Those that only this
+// program has stay as they are.
+func contentBlocks(content rawjson.Value) (blocks []byte) {
+	if text, ok := content.Bytes(); ok {
+		if len(text) == 0 {
+			return nil
+		}
+		return textBlock(nil, content)
+	}
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if !block.IsObject() {
+			return true
+		}
+		if len(blocks) > 0 {
+			blocks = append(blocks, ',')
+		}
+		typ, text := block.Member("type"), block.Member("text")
+		switch {
+		case (typ.Is("input_text") || typ.Is("output_text") || typ.Is("text")) && text.IsString():
+			blocks = textBlock(blocks, text)
+		case typ.Is("input_image"):
+			blocks = imageBlock(blocks, block)
+		default:
+			blocks = append(blocks, block...)
+		}
+		return true
+	})
+	return blocks
+}
+
+func textBlock(dst []byte, text rawjson.Value) []byte {
+	return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
+}
+
+// imageBlock appends an image: the data that is in its URL, or the block as it is where the image is elsewhere.
+func imageBlock(dst []byte, block rawjson.Value) []byte {
+	url := block.Member("image_url")
+	body, found := bytes.CutPrefix(url, []byte(`"data:`))
+	mime, data, base64 := bytes.Cut(body, []byte(";base64,"))
+	if !found || !base64 || bytes.ContainsAny(mime, `"\;,`) {
+		return append(dst, block...)
+	}
+	dst = append(append(dst, `{"type":"image","data":"`...), data...)
+	return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
+}
+
+// outputBlocks returns what a tool gave back: a text, blocks, an object with one of these, or any other value as a text.
+func outputBlocks(output rawjson.Value) []byte {
+	switch {
+	case output.IsString():
+		return textBlock(nil, output)
+	case output.IsArray():
+		if blocks := contentBlocks(output); len(blocks) > 0 {
+			return blocks
+		}
+	case output.IsObject():
+		if content := output.Member("content"); content.IsString() || content.IsArray() {
+			return contentBlocks(content)
+		}
+	case len(output) == 0:
+		return nil
+	}
+	return textBlock(nil, rawjson.AppendQuoted(nil, string(output)))
+}
