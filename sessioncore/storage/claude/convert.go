@@ -11,7 +11,6 @@ import (
 // the records, without those that say nothing.
 type converter struct {
 	foreign.About
-	side bool // it is a file of a subagent, all of whose records are sidechains
 
 	begun  bool // the header is written
 	places map[string]*place
@@ -40,8 +39,8 @@ type call struct {
 	place *place
 }
 
-// New returns a converter for a file.
-func New(about foreign.About) foreign.Converter {
+// newConverter returns a converter for a file.
+func newConverter(about foreign.About) *converter {
 	return &converter{About: about, places: map[string]*place{}, calls: map[string]call{}, closed: map[string]bool{}}
 }
 
@@ -50,7 +49,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r := &record{Value: v, line: line, typ: v.Member("type")}
 	r.uuid, _ = v.Member("uuid").Text()
 	r.parent, _ = v.Member("parentUuid").Text()
-	if isTrue(v.Member("isSidechain")) != c.side && r.uuid != "" {
+	if isTrue(v.Member("isSidechain")) != c.Side && r.uuid != "" {
 		return out
 	}
 	if !c.begun && r.uuid != "" {

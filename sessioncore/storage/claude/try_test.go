@@ -14,7 +14,7 @@ import (
 func TestTry(t *testing.T) {
 	for _, f := range []string{os.Getenv("TRY")} {
 		b, _ := os.ReadFile(f)
-		c := New(foreign.About{ID: "x"})
+		c := newConverter(foreign.About{ID: "x"})
 		var out []byte
 		_, err := jsonl.Load(context.Background(), bytes.NewReader(b), jsonl.Position{}, int64(len(b)), func(u *jsonl.Unit) error {
 			if u.Kind == jsonl.ObjectUnit {

@@ -41,8 +41,8 @@ func (s *setting) set(v, time rawjson.Value, line int64) {
 	}
 }
 
-// New returns a converter for a file.
-func New(about foreign.About) foreign.Converter {
+// newConverter returns a converter for a file.
+func newConverter(about foreign.About) *converter {
 	return &converter{About: about, names: map[string]rawjson.Value{}}
 }
 

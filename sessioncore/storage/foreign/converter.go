@@ -4,7 +4,18 @@ import (
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
+
+// Agent is how another agent keeps its sessions.
+type Agent interface {
+	// IsSession reports whether a file is a session of the agent.
+	IsSession(name string) bool
+	// About returns what is known of a session besides its records, of which obj has size bytes.
+	About(name string, obj storage.Object, size int64) (About, error)
+	// Converter returns what makes session lines of the records of a file.
+	Converter(About) Converter
+}
 
 // Converter makes the lines of a session of the values of one file, one after the other.
 type Converter interface {
@@ -15,11 +26,13 @@ type Converter interface {
 	Tail(out []byte) []byte
 }
 
-// About is what is known of a session besides its records.
+// About is what is known of a session besides its records. It is comparable.
 type About struct {
 	ID     string // of the session
 	Title  string
-	Parent string // the session that it was forked from, "" for none
+	Parent string // path of the session that it was forked from, "" for none
+	Copied int64  // number of lines at the beginning that the parent has too
+	Side   bool   // it is a subagent's
 }
 
 // AppendMembers appends the members of a header that an About gives.

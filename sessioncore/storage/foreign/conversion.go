@@ -1,0 +1,121 @@
+package foreign
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// checked is how many bytes before what is new in a file must be what they were, for it to have grown.
+	checked = 4 << 10
+	// chunk is how much converted text is written at once.
+	chunk = 256 << 10
+)
+
+var seed = maphash.MakeSeed()
+
+// conversion is what was made of a file so far.
+type conversion struct {
+	about     About
+	converter Converter
+	at        jsonl.Position // in the file
+	raw       storage.Token  // the state up to which it was converted
+	check     uint64         // of the bytes before at
+	text      text
+	// taken counts how often something was taken back that had been shown.
+	taken uint64
+}
+
+// token returns what tells the state of the converted session from others. One that has only grown is the same object.
+func (c *conversion) token() storage.Token {
+	t := c.raw
+	t.Inode ^= c.taken * 0x9E3779B97F4A7C15
+	t.Size = c.text.size()
+	return t
+}
+
+// extend converts what a file has more than before. ok is false if it is not the file that it was.
+func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
+	if to.Size < c.at.Off || c.at.Guessed {
+		return false, nil
+	}
+	if sum, err := sumBefore(obj, c.at.Off); err != nil || sum != c.check {
+		return false, err
+	}
+	if c.at.MidLine {
+		var next [1]byte
+		if err := storage.ReadFull(obj, next[:], c.at.Off); err != nil || next[0] != '\n' {
+			return false, err
+		}
+		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
+	}
+	before := c.text
+	if err := c.convert(ctx, obj, to); err != nil {
+		return false, err
+	}
+	if !c.text.continues(&before) {
+		c.taken++
+	}
+	return true, nil
+}
+
+// convert converts the file from where it stopped.
+func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
+	var out, last []byte
+	lastAt := int64(0)
+	write := func() error {
+		err := c.text.sink.add(out)
+		c.text.stable += int64(len(out))
+		out = out[:0]
+		return err
+	}
+	at, err := jsonl.Load(ctx, obj, c.at, to.Size, func(u *jsonl.Unit) error {
+		if u.Kind != jsonl.ObjectUnit {
+			out, last = append(out, last...), appendSkipped(nil, u)
+			lastAt = u.Off
+			return nil
+		}
+		if out = c.converter.Add(append(out, last...), u.Text, u.Line); len(out) < chunk {
+			last = nil
+			return nil
+		}
+		last = nil
+		return write()
+	})
+	if err != nil {
+		return err
+	}
+	if lastAt < at.Off { // otherwise it may become a record yet
+		out, last = append(out, last...), nil
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	c.at, c.raw = at, to
+	c.text.tail = append(c.converter.Tail(nil), last...)
+	c.check, err = sumBefore(obj, at.Off)
+	return err
+}
+
+// appendSkipped appends a line that is no entry, for what is no record: problems.jsonl says so.
+func appendSkipped(dst []byte, u *jsonl.Unit) []byte {
+	why := u.Reason
+	if why == "" {
+		why = "a JSON value that is no object"
+	}
+	dst = rawjson.AppendQuoted(dst, fmt.Sprintf("line %d, %d bytes: %s", u.Line, u.Size, why))
+	return append(dst, '\n')
+}
+
+// sumBefore returns a hash of the bytes before an offset.
+func sumBefore(obj io.ReaderAt, off int64) (uint64, error) {
+	p := make([]byte, min(off, checked))
+	err := storage.ReadFull(obj, p, off-int64(len(p)))
+	return maphash.Bytes(seed, p), err
+}
