@@ -68,7 +68,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 		c.bound = newBoundary(c, r)
 		return out
 	case r.typ.Is("last-prompt"):
-		c.leaf.set(v)
+		c.leaf.set(v, line)
 	}
 	c.pass(r)
 	return out
@@ -241,9 +241,7 @@ func (c *converter) Tail(out []byte) []byte {
 	if at == c.last || at == "" {
 		return out
 	}
-	target := rawjson.AppendQuoted([]byte(`"customType":"sessionfs/leaf","data":{"targetId":`), at)
-	e := foreign.Entry{Type: "custom", ID: "leaf", Parent: at, Body: append(target, '}'), Lines: []int64{max(1, c.leaf.line)}}
-	return e.AppendTo(out)
+	return foreign.AppendLeaf(out, at, c.leaf.line)
 }
 
 // leaf is what the records say about where the conversation stands.
@@ -255,13 +253,13 @@ type leaf struct {
 
 // set takes a record of type last-prompt: one that is explicit pins the leaf or, without a record, forgets all; another
 // one, with another leaf, takes the pin away.
-func (l *leaf) set(v rawjson.Value) {
+func (l *leaf) set(v rawjson.Value, line int64) {
 	id, _ := v.Member("leafUuid").Text()
 	switch explicit := isTrue(v.Member("explicit")); {
 	case explicit:
-		l.id, l.pinned = id, id != ""
+		l.id, l.pinned, l.line = id, id != "", line
 	case id != "" && id != l.id:
-		l.id, l.pinned = id, false
+		l.id, l.pinned, l.line = id, false, line
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *converter) begin(out []byte, r *record) []byte {
 	}
 	a := &answer{Entry: foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time)}, model: c.model.value}
 	a.ID = first.id()
-	c.at, c.open = a.ID, a
+	c.at, c.last, c.open = a.ID, a.ID, a
 	return out
 }
 

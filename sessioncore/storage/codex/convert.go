@@ -16,6 +16,8 @@ type converter struct {
 	foreign.About
 
 	begun  bool                     // the header is written
+	last   string                   // the entry made last
+	rolled int64                    // the line that rolled turns back last
 	at     string                   // the entry on which the next one hangs
 	turns  []string                 // what each message of the person hangs on
 	open   *answer                  // the last answer, while its tokens may still come
@@ -183,7 +185,7 @@ func (c *converter) put(out []byte, r *record, e *foreign.Entry) []byte {
 // add is put without the settings that come first.
 func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
 	e.ID, e.Parent, e.Lines = r.id(), c.at, []int64{r.line}
-	c.at = e.ID
+	c.at, c.last = e.ID, e.ID
 	if c.open == nil {
 		return e.AppendTo(out)
 	}
@@ -225,19 +227,19 @@ func (c *converter) event(out []byte, r *record) []byte {
 	case typ.Is("error"):
 		return c.failed(out, r)
 	case typ.Is("thread_rolled_back"):
-		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))))
+		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
 	}
 	return out
 }
 
 // rollBack makes the next entry hang on what was there before the last turns. These stay, as a branch.
-func (c *converter) rollBack(out []byte, turns int) []byte {
+func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 	n := max(0, len(c.turns)-turns)
 	if turns == 0 || n == len(c.turns) {
 		return out
 	}
 	out = c.flush(out)
-	c.at, c.turns = c.turns[n], c.turns[:n]
+	c.at, c.turns, c.rolled = c.turns[n], c.turns[:n], line
 	return out
 }
 
@@ -264,5 +266,8 @@ func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out)
 	}
-	return out
+	if c.at == c.last {
+		return out
+	}
+	return foreign.AppendLeaf(out, c.at, c.rolled)
 }

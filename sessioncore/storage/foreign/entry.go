@@ -65,3 +65,15 @@ func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	}
 	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
 }
+
+// AppendLeaf appends a move of the leaf to an entry, or before the first with "": where the conversation stands, if that is not
+// its last entry.
+func AppendLeaf(dst []byte, id string, line int64) []byte {
+	target := []byte("null")
+	if id != "" {
+		target = rawjson.AppendQuoted(nil, id)
+	}
+	body := append(append([]byte(`"customType":"sessionfs/leaf","data":{"targetId":`), target...), '}')
+	e := Entry{Type: "custom", ID: "leaf", Parent: id, Body: body, Lines: []int64{max(1, line)}}
+	return e.AppendTo(dst)
+}

@@ -1,0 +1,165 @@
+package codex
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+func line(typ, payload string) string {
+	return fmt.Sprintf(`{"timestamp":"2026-03-30T07:13:41.000Z","type":%q,"payload":{%s}}`, typ, payload)
+}
+
+func item(payload string) string { return line("response_item", payload) }
+
+func said(role, kind, text string) string {
+	return item(fmt.Sprintf(`"type":"message","role":%q,"content":[{"type":%q,"text":%q}]`, role, kind, text))
+}
+
+func user(text string) string { return said("user", "input_text", text) }
+
+func answered(text string) string { return said("assistant", "output_text", text) }
+
+func call(id string) string {
+	return item(fmt.Sprintf(`"type":"function_call","name":"shell","arguments":"{\"command\":\"ls\"}","call_id":%q`, id))
+}
+
+func output(id, text string) string {
+	return item(fmt.Sprintf(`"type":"function_call_output","call_id":%q,"output":%q`, id, text))
+}
+
+// tokens is the event after an answer: in all, and of it.
+func tokens(total, input, cached, out int) string {
+	return line("event_msg", fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}`, total, input, cached, out, input+out))
+}
+
+const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta","payload":{"id":"s","timestamp":"2026-03-30T07:13:40.000Z","cwd":"/w","cli_version":"0.104.0"}}`
+
+// TestConvert: each case is what follows the first line of a rollout, and the outline of the session that it is shown as.
+func TestConvert(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines []string
+		want  []string
+	}{
+		"what the model says up to a result is one message, with the tokens that follow": {
+			[]string{
+				user("hello"),
+				item(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"`),
+				answered("well"), call("c1"), tokens(110, 100, 60, 10), output("c1", "out"), tokens(110, 100, 60, 10),
+				answered("done"), tokens(150, 30, 0, 10),
+			},
+			[]string{
+				`l2 <  message user "hello" [2]`,
+				`l3 < l2 message assistant (hm) "well" c1:shell{"command":"ls"} toolUse 100+10 [3 4 5]`,
+				`l7 < l3 message toolResult shell "out" [7]`,
+				`l9 < l7 message assistant "done" stop 30+10 [9]`,
+			},
+		},
+		"settings are recorded where they change, before what they are for": {
+			[]string{
+				line("turn_context", `"model":"gpt","effort":"medium"`), user("hello"),
+				line("turn_context", `"model":"gpt","effort":"high"`), answered("hi"),
+				line("turn_context", `"model":"other","effort":"high"`),
+			},
+			[]string{
+				`l2 <  model_change openai-codex/gpt [2]`, `l2.2 < l2 thinking_level_change medium [2]`,
+				`l3 < l2.2 message user "hello" [3]`,
+				`l4.2 < l3 thinking_level_change high [4]`, `l5 < l4.2 message assistant "hi" stop [5]`,
+			},
+		},
+		"turns that are rolled back stay as a branch": {
+			[]string{
+				user("<environment_context>x</environment_context>"), user("one"), answered("1"), user("two"), answered("2"),
+				user("three"), answered("3"), line("event_msg", `"type":"thread_rolled_back","num_turns":2`), user("four"),
+			},
+			[]string{
+				`l2 <  message user "<environment_context>x</environment_context>" [2]`,
+				`l3 < l2 message user "one" [3]`, `l4 < l3 message assistant "1" stop [4]`,
+				`l5 < l4 message user "two" [5]`, `l6 < l5 message assistant "2" stop [6]`,
+				`l7 < l6 message user "three" [7]`, `l8 < l7 message assistant "3" stop [8]`,
+				`l10 < l4 message user "four" [10]`,
+			},
+		},
+		"turns that are rolled back at the end": {
+			[]string{user("one"), answered("1"), user("two"), answered("2"), line("event_msg", `"type":"thread_rolled_back","num_turns":1`)},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`,
+				`l4 < l3 message user "two" [4]`, `l5 < l4 message assistant "2" stop [5]`,
+				`leaf < l3 custom l3 [6]`,
+			},
+		},
+		"a compaction, and what follows it": {
+			[]string{
+				user("long"), answered("talk"),
+				line("compacted", `"message":"In short","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"long"}]},{"type":"compaction","encrypted_content":"x"}]`),
+				user("on"),
+			},
+			[]string{
+				`l2 <  message user "long" [2]`, `l3 < l2 message assistant "talk" stop [3]`,
+				`l4 < l3 compaction In short [4]`, `l4.2 < l4 message user "long" [4]`, `l5 < l4.2 message user "on" [5]`,
+			},
+		},
+		"what tools are called with and give back": {
+			[]string{
+				item(`"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** Begin Patch"`),
+				item(`"type":"local_shell_call","call_id":"c2","action":{"type":"exec"}`),
+				item(`"type":"web_search_call","id":"c3","action":{"query":"x"}`),
+				item(`"type":"custom_tool_call_output","call_id":"c1","output":"ok"`),
+				item(`"type":"local_shell_call_output","call_id":"c2","output":{"content":"no","success":false}`),
+				item(`"type":"function_call_output","call_id":"c9","output":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,QUJD"}]`),
+				item(`"type":"function_call_output","call_id":"c9","output":{"n":1}`),
+			},
+			[]string{
+				`l2 <  message assistant c1:apply_patch{"input":"*** Begin Patch"} c2:local_shell{"type":"exec"} c3:web_search{"query":"x"} toolUse [2 3 4]`,
+				`l5 < l2 message toolResult apply_patch "ok" [5]`,
+				`l6 < l5 message toolResult local_shell "no" failed [6]`,
+				`l7 < l6 message toolResult unknown "a" image image/png QUJD [7]`,
+				`l8 < l7 message toolResult unknown "{\"n\":1}" [8]`,
+			},
+		},
+		"an answer that was broken off, and one that failed": {
+			[]string{
+				user("one"), answered("1"), line("event_msg", `"type":"turn_aborted","reason":"interrupted"`),
+				user("two"), line("event_msg", `"type":"error","message":"no"`), line("event_msg", `"type":"agent_message","message":"1"`),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" aborted [3]`,
+				`l5 < l3 message user "two" [5]`, `l6 < l5 message assistant error [6]`,
+			},
+		},
+		"thoughts that cannot be read": {
+			[]string{
+				user("one"), item(`"type":"reasoning","summary":[],"encrypted_content":"x"`), answered("1"),
+				user("two"), item(`"type":"reasoning","summary":[],"encrypted_content":"x"`),
+			},
+			[]string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant () "1" stop [3 4]`, `l5 < l3 message user "two" [5]`},
+		},
+		"what the program tells the model": {
+			[]string{said("developer", "input_text", "rules"), user("one")},
+			[]string{`l2 <  custom_message "rules" [2]`, `l3 < l2 message user "one" [3]`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := meta + "\n" + strings.Join(c.lines, "\n") + "\n"
+			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
+			require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
+			for _, state := range states {
+				foreigntest.Outline(t, state)
+			}
+		})
+	}
+}
+
+func FuzzConvert(f *testing.F) {
+	f.Add(strings.Join([]string{meta, user("hello"), call("c1"), output("c1", "x"), tokens(1, 1, 0, 0)}, "\n"))
+	f.Add(meta + "\n" + line("event_msg", `"type":"thread_rolled_back","num_turns":9`) + "\n" + item(`"type":"x_call","name":"y"`))
+	f.Fuzz(func(t *testing.T, file string) {
+		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
+		foreigntest.Lines(t, whole)
+	})
+}
