@@ -238,6 +238,6 @@ func FuzzConvert(f *testing.F) {
 	f.Add(`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}` + "\n" + `{"type":"user","uuid":"a","parentUuid":"a","message":{"content":"x"}}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s", Title: "t"}), file)
-		foreigntest.Lines(t, whole)
+		foreigntest.Entries(t, whole)
 	})
 }

@@ -160,6 +160,6 @@ func FuzzConvert(f *testing.F) {
 	f.Add(meta + "\n" + line("event_msg", `"type":"thread_rolled_back","num_turns":9`) + "\n" + item(`"type":"x_call","name":"y"`))
 	f.Fuzz(func(t *testing.T, file string) {
 		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
-		foreigntest.Lines(t, whole)
+		foreigntest.Entries(t, whole)
 	})
 }

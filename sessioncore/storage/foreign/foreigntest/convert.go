@@ -119,9 +119,9 @@ func says(content any) string {
 	return ""
 }
 
-// Lines fails unless a text is lines of JSON objects.
-func Lines(t testing.TB, text string) {
+// Entries fails unless a text is whole lines of JSON.
+func Entries(t testing.TB, text string) {
 	for line := range strings.Lines(text) {
-		require.True(t, strings.HasSuffix(line, "}\n") && json.Valid([]byte(line)), "%q", line)
+		require.True(t, strings.HasSuffix(line, "\n") && json.Valid([]byte(line)), "%q", line)
 	}
 }

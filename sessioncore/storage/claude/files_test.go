@@ -1,0 +1,171 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+// projects is a directory with the file -w/s.jsonl, and its sessions.
+type projects struct {
+	*foreign.Files
+	dir string
+}
+
+const session = "-w/s.jsonl"
+
+func newProjects(t *testing.T) *projects {
+	p := &projects{dir: t.TempDir()}
+	require.NoError(t, os.MkdirAll(filepath.Join(p.dir, "-w"), 0o700))
+	files, err := dir.Open(p.dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, files.Close()) })
+	p.Files = foreign.New(files, Agent{p.dir}, nil, t.TempDir())
+	return p
+}
+
+func (p *projects) write(t *testing.T, text string) {
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, session), []byte(text), 0o600))
+}
+
+func (p *projects) add(t *testing.T, text string) {
+	f, err := os.OpenFile(filepath.Join(p.dir, session), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// read returns the whole text of an open session.
+func read(t *testing.T, obj storage.Object) string {
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	text := make([]byte, st.Size)
+	require.NoError(t, storage.ReadFull(obj, text, 0))
+	return string(text)
+}
+
+func (p *projects) open(t *testing.T) storage.Object {
+	obj, err := p.Open(session)
+	require.NoError(t, err)
+	return obj
+}
+
+// TestGrowth: at each state of a file that is written in pieces of any size, what is shown is what the same file shows that
+// was never seen before, in whole entries; and who has it open goes on or keeps what there was.
+func TestGrowth(t *testing.T) {
+	file := strings.Join([]string{
+		user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "one"),
+		says("a2", "a1", "M", callBlock("c2"), 7), result("r2", "a2", "c2", "two"), says("a3", "r2", "N", textBlock("so"), 3),
+		`{"type":"last-prompt","leafUuid":"a1","explicit":true}`, user("u2", "a1", "other"), "",
+	}, "\n")
+	for _, step := range []int{50, 333, 700} {
+		live := newProjects(t)
+		live.write(t, "")
+		var kept storage.Object
+		var before string
+		for at := 0; at < len(file); at += step {
+			live.add(t, file[at:min(at+step, len(file))])
+			obj := live.open(t)
+			now := read(t, obj)
+			fresh := newProjects(t)
+			fresh.write(t, file[:min(at+step, len(file))])
+			again := fresh.open(t)
+			require.Equal(t, read(t, again), now)
+			require.NoError(t, again.Close())
+			foreigntest.Entries(t, now)
+			st, err := live.Stat(session)
+			require.NoError(t, err)
+			opened, err := obj.Stat()
+			require.NoError(t, err)
+			require.Equal(t, st, opened)
+			if kept != nil {
+				was := read(t, kept)
+				require.True(t, was == now && strings.HasPrefix(now, before) || was == before, "%q\n%q", was, before)
+				require.NoError(t, kept.Close())
+			}
+			kept, before = obj, now
+		}
+		require.NoError(t, kept.Close())
+		require.ErrorIs(t, kept.Close(), fs.ErrClosed)
+	}
+}
+
+// TestReplaced: a file that was replaced or cut is another one, and who has the old one open keeps it.
+func TestReplaced(t *testing.T) {
+	p := newProjects(t)
+	p.write(t, user("u1", "", "first")+"\n")
+	obj := p.open(t)
+	first := read(t, obj)
+	other := filepath.Join(p.dir, "other")
+	require.NoError(t, os.WriteFile(other, []byte(user("u9", "", "second, and longer than the first")+"\n"), 0o600))
+	require.NoError(t, os.Rename(other, filepath.Join(p.dir, session)))
+	now := p.open(t)
+	require.Contains(t, read(t, now), "second")
+	require.Equal(t, first, read(t, obj))
+	was, err := obj.Stat()
+	require.NoError(t, err)
+	is, err := p.Stat(session)
+	require.NoError(t, err)
+	require.False(t, was.SameObject(is.Token))
+	require.NoError(t, obj.Close())
+	require.NoError(t, now.Close())
+	p.write(t, user("u1", "", "x")+"\n")
+	obj = p.open(t)
+	require.NotContains(t, read(t, obj), "second")
+	require.NoError(t, obj.Close())
+}
+
+// TestBeginning: to look at the beginning of a session does not convert it.
+func TestBeginning(t *testing.T) {
+	p := newProjects(t)
+	var file strings.Builder
+	file.WriteString(user("u0", "", "hello") + "\n")
+	for i := range 2000 {
+		file.WriteString(says(fmt.Sprint("a", i+1), fmt.Sprint("a", i), fmt.Sprint("M", i), textBlock(strings.Repeat("word ", 40)), 1) + "\n")
+	}
+	file.WriteString(`{"type":"ai-title","aiTitle":"What it is about"}` + "\n")
+	p.write(t, file.String())
+	obj := p.open(t)
+	beginning := make([]byte, 4096)
+	require.NoError(t, storage.ReadFull(obj, beginning, 0))
+	raw, err := p.Raw().Stat(session)
+	require.NoError(t, err)
+	st, err := p.Stat(session)
+	require.NoError(t, err)
+	require.Equal(t, raw, st, "it was converted")
+	whole := read(t, obj)
+	require.Equal(t, whole[:len(beginning)], string(beginning))
+	require.Contains(t, whole, "What it is about")
+	require.NoError(t, obj.Close())
+}
+
+// TestIndexed: the index shows the tree of a session, and says what could not be read.
+func TestIndexed(t *testing.T) {
+	p := newProjects(t)
+	p.write(t, strings.Join([]string{
+		user("u1", "", "hello"), "no JSON at all", says("a1", "u1", "M", textBlock("hi"), 1), user("u2", "gone", "lost"),
+		user("u3", "a1", "on"), `{"type":"user","uuid":"torn`,
+	}, "\n"))
+	s := sessioncore.NewStore(p).Session(session)
+	snap, err := s.Acquire(context.Background())
+	require.NoError(t, err)
+	defer snap.Release()
+	leaf, err := snap.Leaf()
+	require.NoError(t, err)
+	id, _ := snap.ID(leaf)
+	require.Equal(t, "u3", id)
+	require.Len(t, snap.Tree().Roots(), 2)
+}

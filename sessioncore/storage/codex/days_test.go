@@ -1,0 +1,58 @@
+package codex
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+)
+
+// TestDays: the directories of days are one list, and the state of the root changes with it.
+func TestDays(t *testing.T) {
+	home := t.TempDir()
+	put := func(name string) {
+		file := filepath.Join(home, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	}
+	put("auth.json")
+	files, err := dir.Open(home)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = files.Close() })
+	days := Days{files}
+	list := func(dir string) (names []string) {
+		items, err := storage.List(days, dir)
+		require.NoError(t, err)
+		for _, item := range items {
+			names = append(names, item.Name)
+		}
+		return names
+	}
+	require.Empty(t, list(""))
+	states := map[storage.Stat]bool{}
+	for i, name := range []string{"sessions/2026/03/30/rollout-a.jsonl", "sessions/2026/04/01/rollout-b.jsonl", "sessions/2026/04/x", "archived_sessions/rollout-c.jsonl"} {
+		put(name)
+		st, err := days.Stat("")
+		require.NoError(t, err)
+		states[st] = true
+		require.Len(t, states, min(i+1, 3))
+	}
+	require.Equal(t, []string{"2026-03-30", "2026-04-01", "archived_sessions"}, list(""))
+	require.Equal(t, []string{"rollout-b.jsonl"}, list("2026-04-01"))
+	for name, there := range map[string]bool{
+		"2026-04-01/rollout-b.jsonl": true, "archived_sessions/rollout-c.jsonl": true, "2026-04-02": false,
+		"auth.json": false, "sessions": false, "2026-04": false, "..-..-..": false,
+	} {
+		_, err := days.Stat(name)
+		require.Equal(t, there, err == nil, "%s: %v", name, err)
+		obj, err := days.Open(name)
+		require.Equal(t, there, err == nil, "%s: %v", name, err)
+		if err == nil {
+			require.NoError(t, obj.Close())
+		}
+	}
+}
