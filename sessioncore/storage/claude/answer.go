@@ -31,14 +31,13 @@ type blocks struct {
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
-	message := r.Member("message")
+	message := foreign.Read(r.Member("message"))
 	key, _ := message.Member("id").Text()
 	if a := c.open; a != nil && key != "" && a.key == key {
 		c.add(a, r, message)
 		return out
 	}
-	list := c.blocks(message, nil)
-	if len(list) == 0 && !isTrue(r.Member("isApiErrorMessage")) && r.Member("error").Missing() {
+	if !hasContent(message) && !isTrue(r.Member("isApiErrorMessage")) && r.Member("error").Missing() {
 		c.pass(r)
 		return out
 	}
@@ -56,7 +55,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 }
 
 // add adds a record to an answer. One that comes again takes the place of the first.
-func (c *converter) add(a *answer, r *record, message rawjson.Value) {
+func (c *converter) add(a *answer, r *record, message foreign.Object) {
 	if r.uuid != "" {
 		c.places[r.uuid] = a.place
 	}
@@ -70,16 +69,20 @@ func (c *converter) add(a *answer, r *record, message rawjson.Value) {
 	a.members = c.members(a.members[:0], r, message)
 }
 
+// hasContent reports whether a record says something.
+func hasContent(message foreign.Object) (has bool) {
+	content := message.Member("content")
+	text, _ := content.Bytes()
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		has = block.IsObject()
+		return !has
+	})
+	return has || len(text) > 0
+}
+
 // blocks returns the blocks of a record as those of a message, with commas between them, and notes the tools that are
-// called in it, if place is not nil.
-func (c *converter) blocks(message rawjson.Value, place *place) []byte {
-	var list []byte
-	add := func(block rawjson.Value) {
-		if len(list) > 0 {
-			list = append(list, ',')
-		}
-		list = appendAnswerBlock(list, block)
-	}
+// called in it.
+func (c *converter) blocks(message foreign.Object, place *place) (list []byte) {
 	content := message.Member("content")
 	if text, ok := content.Bytes(); ok && len(text) > 0 {
 		return append(append([]byte(`{"type":"text","text":`), content...), '}')
@@ -88,12 +91,15 @@ func (c *converter) blocks(message rawjson.Value, place *place) []byte {
 		if !block.IsObject() {
 			return true
 		}
-		if id, ok := block.Member("id").Text(); ok && place != nil {
-			if name := block.Member("name"); name.IsString() {
-				c.calls[id] = call{slices.Clone(name), place}
-			}
+		if len(list) > 0 {
+			list = append(list, ',')
 		}
-		add(block)
+		members := foreign.Read(block)
+		if name := members.Member("name"); name.IsString() {
+			id, _ := members.Member("id").Text()
+			c.calls[id] = call{slices.Clone(name), place}
+		}
+		list = appendAnswerBlock(list, block, members)
 		return true
 	})
 	return list
@@ -101,7 +107,7 @@ func (c *converter) blocks(message rawjson.Value, place *place) []byte {
 
 // appendAnswerBlock appends a block of an answer in the words of a session. Those that only this client has stay as they
 // are.
-func appendAnswerBlock(dst []byte, block rawjson.Value) []byte {
+func appendAnswerBlock(dst []byte, whole rawjson.Value, block foreign.Object) []byte {
 	typ := block.Member("type")
 	switch {
 	case typ.Is("thinking"):
@@ -117,11 +123,11 @@ func appendAnswerBlock(dst []byte, block rawjson.Value) []byte {
 		}
 		return append(dst, `,"arguments":{}}`...)
 	}
-	return append(dst, block...)
+	return append(dst, whole...)
 }
 
 // members appends the members of an answer's message that its last record decides.
-func (c *converter) members(dst []byte, r *record, message rawjson.Value) []byte {
+func (c *converter) members(dst []byte, r *record, message foreign.Object) []byte {
 	dst = append(dst, `,"api":"anthropic-messages","provider":"anthropic"`...)
 	if model := message.Member("model"); model.IsString() {
 		dst = foreign.AppendMember(dst, "model", model)

@@ -46,29 +46,30 @@ func newConverter(about foreign.About) *converter {
 
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	r := &record{Value: v, line: line, typ: v.Member("type")}
-	r.uuid, _ = v.Member("uuid").Text()
-	r.parent, _ = v.Member("parentUuid").Text()
-	if isTrue(v.Member("isSidechain")) != c.Side && r.uuid != "" {
+	r := &record{Object: foreign.Read(v), line: line}
+	r.typ = r.Member("type")
+	r.uuid, _ = r.Member("uuid").Text()
+	r.parent, _ = r.Member("parentUuid").Text()
+	if isTrue(r.Member("isSidechain")) != c.Side && r.uuid != "" {
 		return out
 	}
 	if !c.begun && r.uuid != "" {
 		out, c.begun = c.header(out, r), true
 	}
 	switch {
-	case r.typ.Is("user") && isTrue(v.Member("isCompactSummary")):
+	case r.typ.Is("user") && isTrue(r.Member("isCompactSummary")):
 		return c.compaction(c.flush(out), r)
 	case r.typ.Is("user"):
 		return c.user(out, r)
 	case r.typ.Is("assistant"):
 		return c.assistant(out, r)
-	case r.typ.Is("system") && v.Member("subtype").Is("compact_boundary"):
+	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
 		out = c.flush(out)
 		c.leaf = leaf{}
 		c.bound = newBoundary(c, r)
 		return out
 	case r.typ.Is("last-prompt"):
-		c.leaf.set(v, line)
+		c.leaf.set(r)
 	}
 	c.pass(r)
 	return out
@@ -76,7 +77,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 
 // record is a line of the file.
 type record struct {
-	rawjson.Value
+	foreign.Object
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
@@ -189,7 +190,7 @@ func (c *converter) user(out []byte, r *record) []byte {
 
 // resultPlace returns where a result belongs: behind the answer with its call and the results that came before. One that
 // comes when the conversation has gone on belongs to the end of that.
-func (c *converter) resultPlace(result rawjson.Value, at *place) *place {
+func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 	id, _ := result.Member("tool_use_id").Text()
 	called, ok := c.calls[id]
 	switch {
@@ -203,7 +204,7 @@ func (c *converter) resultPlace(result rawjson.Value, at *place) *place {
 
 // result returns the body of a tool result's entry. What the client keeps of the result besides is that of the record's
 // only result.
-func (c *converter) result(r *record, result rawjson.Value, only bool) []byte {
+func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
 	b := []byte(`"message":{"role":"toolResult"`)
@@ -253,20 +254,20 @@ type leaf struct {
 
 // set takes a record of type last-prompt: one that is explicit pins the leaf or, without a record, forgets all; another
 // one, with another leaf, takes the pin away.
-func (l *leaf) set(v rawjson.Value, line int64) {
-	id, _ := v.Member("leafUuid").Text()
-	switch explicit := isTrue(v.Member("explicit")); {
+func (l *leaf) set(r *record) {
+	id, _ := r.Member("leafUuid").Text()
+	switch explicit := isTrue(r.Member("explicit")); {
 	case explicit:
-		l.id, l.pinned, l.line = id, id != "", line
+		l.id, l.pinned, l.line = id, id != "", r.line
 	case id != "" && id != l.id:
-		l.id, l.pinned, l.line = id, false, line
+		l.id, l.pinned, l.line = id, false, r.line
 	}
 }
 
 // part is a run of texts and images in a user record, or one result.
 type part struct {
 	content []byte // JSON
-	result  rawjson.Value
+	result  foreign.Object
 }
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
@@ -286,7 +287,7 @@ func split(content rawjson.Value) (parts []part) {
 		switch {
 		case block.Member("type").Is("tool_result"):
 			end()
-			parts = append(parts, part{result: block})
+			parts = append(parts, part{result: foreign.Read(block)})
 		case block.IsObject():
 			if len(run) == 0 {
 				run = append(run, '[')
@@ -320,9 +321,12 @@ func appendContent(dst []byte, content rawjson.Value) []byte {
 
 // appendBlock appends a block of content: images as the data that they are, all others as they are.
 func appendBlock(dst []byte, block rawjson.Value) []byte {
+	if !block.Member("type").Is("image") {
+		return append(dst, block...)
+	}
 	source := block.Member("source")
 	data, mime := source.Member("data"), source.Member("media_type")
-	if !block.Member("type").Is("image") || !data.IsString() || !mime.IsString() {
+	if !data.IsString() || !mime.IsString() {
 		return append(dst, block...)
 	}
 	dst = foreign.AppendMember(append(dst, `{"type":"image"`...), "data", data)

@@ -26,7 +26,7 @@ type projects struct {
 
 const session = "-w/s.jsonl"
 
-func newProjects(t *testing.T) *projects {
+func newProjects(t testing.TB) *projects {
 	p := &projects{dir: t.TempDir()}
 	require.NoError(t, os.MkdirAll(filepath.Join(p.dir, "-w"), 0o700))
 	files, err := dir.Open(p.dir)

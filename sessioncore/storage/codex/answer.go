@@ -69,7 +69,7 @@ func (a *answer) add(blocks []byte, line int64) {
 }
 
 // call adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) call(out []byte, r *record, item rawjson.Value, kind string) []byte {
+func (c *converter) call(out []byte, r *record, item foreign.Object, kind string) []byte {
 	name, args := item.Member("name"), item.AnyOf("arguments", "input", "action")
 	switch {
 	case name.IsString():
@@ -111,7 +111,7 @@ func arguments(v rawjson.Value) rawjson.Value {
 }
 
 // reasoning adds what the model thought to its answer. What cannot be read waits for something that can.
-func (c *converter) reasoning(out []byte, r *record, item rawjson.Value) []byte {
+func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte {
 	var blocks []byte
 	for _, key := range [...]string{"summary", "content"} {
 		item.Member(key).EachElement(func(part rawjson.Value, _ int) bool {

@@ -50,7 +50,7 @@ func newConverter(about foreign.About) *converter {
 
 // record is a line of the file.
 type record struct {
-	payload rawjson.Value
+	payload foreign.Object
 	time    rawjson.Value
 	line    int64
 	part    int // how many entries it became
@@ -68,8 +68,9 @@ func (r *record) id() string {
 
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	r := &record{payload: v.Member("payload"), time: v.Member("timestamp"), line: line}
-	switch typ := v.Member("type"); {
+	o := foreign.Read(v)
+	r := &record{payload: foreign.Read(o.Member("payload")), time: o.Member("timestamp"), line: line}
+	switch typ := o.Member("type"); {
 	case typ.Is("session_meta"):
 		if !c.begun {
 			out, c.begun = c.header(out, r), true
@@ -106,7 +107,7 @@ func (c *converter) header(out []byte, r *record) []byte {
 }
 
 // item makes what it is of a thing that the model was sent or said.
-func (c *converter) item(out []byte, r *record, item rawjson.Value) []byte {
+func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	typ, _ := item.Member("type").Text()
 	switch {
 	case typ == "message" && item.Member("role").Is("assistant"):
@@ -124,7 +125,7 @@ func (c *converter) item(out []byte, r *record, item rawjson.Value) []byte {
 }
 
 // message makes an entry of a message of the person, or of what the program tells the model.
-func (c *converter) message(out []byte, r *record, item rawjson.Value) []byte {
+func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	blocks := contentBlocks(item.Member("content"))
 	if len(blocks) == 0 {
 		return out
@@ -157,7 +158,7 @@ func isContext(content rawjson.Value) (is bool) {
 }
 
 // result makes an entry of what a tool gave back.
-func (c *converter) result(out []byte, r *record, item rawjson.Value) []byte {
+func (c *converter) result(out []byte, r *record, item foreign.Object) []byte {
 	id := item.Member("call_id")
 	call, ok := id.Text()
 	if !ok {
@@ -254,7 +255,7 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 	e.Body = append([]byte(`"summary":`), summary...)
 	out = c.add(out, r, &e)
 	r.payload.Member("replacement_history").EachElement(func(item rawjson.Value, _ int) bool {
-		out = c.item(out, r, item)
+		out = c.item(out, r, foreign.Read(item))
 		return true
 	})
 	return out
