@@ -39,7 +39,7 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 		t.close()
 		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
-	t.openView(o, log, rows, blobs, t.place, memory, writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))})
+	t.openView(o, log, rows, rows, blobs, t.place, memory, writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))})
 	t.view.Statfs = statfsOfDatabase
 	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
 	var unmasked []nodes.Name

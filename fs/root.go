@@ -44,6 +44,7 @@ type tree struct {
 	place   string         // where the sessions are, for messages
 	waiting *writer.Waiting
 	store   *sessioncore.Store
+	files   storage.Files // the files in sessions/: those of store, but where another agent's are converted
 	archive *archive
 	view    *nodes.View
 	root    *nodes.RootDir
@@ -61,6 +62,10 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		return nil, err
 	}
 	source.SetSharing(sharing(o))
+	if agent := AgentOf(source.Path()); agent != "" {
+		t.source = source
+		return t, t.openForeign(o, log, agent)
+	}
 	t.source, t.place = source, filepath.Join(source.Path(), layout.Sessions)
 	flat := piSessionDir(source, o.Source, os.Getenv)
 	onDisk, err1 := t.openSessions(layout.Sessions, flat)
@@ -80,7 +85,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
 	}
-	t.openView(o, log, onDisk, blobs, onDisk.Path(), newMemory(o), writer.Options{
+	t.openView(o, log, onDisk, onDisk, blobs, onDisk.Path(), newMemory(o), writer.Options{
 		Crumbs:  terminals,
 		Clients: clients.New(source, terminals),
 		Leases:  clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
@@ -119,13 +124,13 @@ func newMemory(o mountopts.Options) *budget.Budget {
 
 // openView makes the view of the sessions, whose paths begin with root. Without blobs (nil) references to them stay what they
 // are. options are those that a writer has for this kind of SOURCE alone.
-func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions, blobs storage.Storage, root string, memory *budget.Budget, options writer.Options) {
-	shown, journal := storage.Files(sessions), storage.Journal(sessions)
+func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.Files, journal storage.Journal, blobs storage.Storage, root string, memory *budget.Budget, options writer.Options) {
+	shown := sessions
 	if o.Redact {
 		shown, journal = redact.New(sessions), nil
 	}
 	t.waiting = writer.NewWaiting(shown, memory)
-	t.store = sessioncore.NewStore(t.waiting)
+	t.store, t.files = sessioncore.NewStore(t.waiting), t.waiting
 	t.closers = append(t.closers, t.store.Close)
 	for _, s := range t.dirs {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
@@ -159,7 +164,7 @@ func (t *tree) setRoot(source storage.Files, byID layout.ByID, unmasked ...nodes
 		nodes.NewSessionName(t.waiting, source),
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
-		nodes.SourceName(layout.Sessions, t.waiting, t.store),
+		nodes.SourceName(layout.Sessions, t.files, t.store),
 		nodes.CostsName(costs.New(t.store)),
 	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })

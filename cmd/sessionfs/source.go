@@ -168,6 +168,9 @@ var (
 // mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
 // if it cannot. Both name the directory that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
+	if fs.AgentOf(dir) != "" {
+		return "", nil
+	}
 	sessions := filepath.Join(dir, "sessions")
 	switch info, err := os.Stat(sessions); {
 	case err == nil && info.IsDir():
