@@ -1,0 +1,164 @@
+// Package union shows several stores side by side, each below a name of its own: the sessions of all agents of a user.
+package union
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Part is a store and the name below which it is shown.
+type Part struct {
+	Name    string
+	Files   storage.Files
+	Journal storage.Journal // nil if it cannot be written
+}
+
+// Storage shows parts. Its root has a directory for each, and what is in a part has the part's name before its own.
+type Storage struct{ parts []Part }
+
+var _ storage.Storage = (*Storage)(nil)
+
+// New returns a Storage of parts, whose names differ.
+func New(parts ...Part) *Storage { return &Storage{parts} }
+
+// Parts returns the names of the parts.
+func (s *Storage) Parts() (names []string) {
+	for _, p := range s.parts {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// find returns the part that a name lies in and its name there.
+func (s *Storage) find(name string) (*Part, string, error) {
+	top, rest, _ := strings.Cut(name, "/")
+	if i := slices.IndexFunc(s.parts, func(p Part) bool { return p.Name == top }); i >= 0 {
+		return &s.parts[i], rest, nil
+	}
+	return nil, "", fmt.Errorf("%w: %q", fs.ErrNotExist, name)
+}
+
+// List implements storage.Files.
+func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+	if dir != "" {
+		p, rest, err := s.find(dir)
+		if err != nil {
+			return err
+		}
+		return p.Files.List(rest, only, f)
+	}
+	if only != nil {
+		return storage.ListOnly(s, dir, only, f)
+	}
+	for _, p := range s.parts {
+		if !f(storage.Item{Name: p.Name, Kind: storage.KindDir, State: func() (storage.Stat, error) { return p.Files.Stat("") }}) {
+			break
+		}
+	}
+	return nil
+}
+
+// Stat implements storage.Files. The state of the root is that of the part that changed last.
+func (s *Storage) Stat(name string) (storage.Stat, error) {
+	if name != "" {
+		p, rest, err := s.find(name)
+		if err != nil {
+			return storage.Stat{}, err
+		}
+		return p.Files.Stat(rest)
+	}
+	all := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
+	for i, p := range s.parts {
+		st, err := p.Files.Stat("")
+		if err != nil && !storage.IsMissing(err) {
+			return st, err
+		}
+		if i == 0 {
+			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode
+		}
+		all.Inode = all.Inode*31 + st.Inode
+		all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
+	}
+	return all, nil
+}
+
+// Open implements storage.Files.
+func (s *Storage) Open(name string) (storage.Object, error) {
+	p, rest, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Files.Open(rest)
+}
+
+// ReadAhead implements storage.Files.
+func (s *Storage) ReadAhead(names []string) {
+	for _, p := range s.parts {
+		var own []string
+		for _, name := range names {
+			if rest, ok := strings.CutPrefix(name, p.Name+"/"); ok {
+				own = append(own, rest)
+			}
+		}
+		if len(own) > 0 {
+			p.Files.ReadAhead(own)
+		}
+	}
+}
+
+// journal returns the journal for a name, and its name there.
+func (s *Storage) journal(name string) (storage.Journal, string, error) {
+	p, rest, err := s.find(name)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case p.Journal == nil:
+		return nil, "", fmt.Errorf("%w: sessions of %s are not written", storage.ErrUnsupported, p.Name)
+	}
+	return p.Journal, rest, nil
+}
+
+// Lock implements storage.Journal.
+func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	j, rest, err := s.journal(name)
+	if err != nil {
+		return nil, err
+	}
+	return j.Lock(ctx, rest)
+}
+
+// Append implements storage.Journal.
+func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
+	j, rest, err := s.journal(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return j.Append(rest, data)
+}
+
+// Replace implements storage.Journal.
+func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
+	j, rest, err := s.journal(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return j.Replace(rest, r)
+}
+
+// Sync implements storage.Journal.
+func (s *Storage) Sync(name string) error {
+	j, rest, err := s.journal(name)
+	if err != nil {
+		return err
+	}
+	return j.Sync(rest)
+}
+
+// Join returns the name of a part's name in the whole.
+func Join(part, name string) string { return path.Join(part, name) }
