@@ -3,6 +3,7 @@ package fs
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/gzip"
@@ -53,6 +55,22 @@ type tree struct {
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
+	prices, err := report.OpenPrices(o.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPrices, err)
+	}
+	t, err := openSource(o, log)
+	if err == nil {
+		t.view.Prices = prices
+	}
+	return t, err
+}
+
+// ErrPrices means that the file of prices is missing or none.
+var ErrPrices = errors.New("-o prices")
+
+// openSource is openTree without the prices.
+func openSource(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if mountopts.IsDatabase(o.Source) {
 		return openDatabase(o, log)
 	}

@@ -44,6 +44,7 @@ func TestParseList(t *testing.T) {
 		{"loglevel=error,loglevel=debug", Options{LogLevel: slog.LevelError, Debug: true}},
 		{"loglevel=error,loglevel=info", Options{}},
 		{"memory=150m", Options{Memory: 150 << 20}},
+		{"prices=/a/p.json", Options{Prices: "/a/p.json"}},
 		{"blobs=/var/blobs", Options{Blobs: "/var/blobs"}},
 		{"memory=1G,memory=65536K", Options{Memory: 64 << 20}},
 		{"memory=268435456", Options{Memory: 256 << 20}},

@@ -56,6 +56,8 @@ type Options struct {
 	Shared, NotShared bool
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
 	Memory int64
+	// Prices is the file of what tokens cost where the client recorded no cost; empty means that nobody knows.
+	Prices string
 	// Debug logs at debug level, every request too.
 	Debug bool
 	// LogLevel is from which level on is logged without Debug.

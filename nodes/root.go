@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
@@ -80,6 +81,8 @@ type View struct {
 	Archive *View
 	// Live is set in Archive, and shows the sessions that are not archived.
 	Live *View
+	// Prices are those of answers without a cost (-o prices). They are not set in Archive.
+	Prices report.Prices
 	// Statfs returns the numbers of the backing file system. It is not set in Archive.
 	Statfs func(out *fuse.StatfsOut) error
 

@@ -148,6 +148,9 @@ func diagnose(err error, o mountopts.Options) error {
 	if errors.Is(err, fs.ErrSource) {
 		return refuse(exitSource, "%s", err)
 	}
+	if errors.Is(err, fs.ErrPrices) {
+		return refuse(exitUsage, "%s", err)
+	}
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
 	if reason := fuseProblem(o); reason != "" {
 		return refuse(exitFuse, "%s\n%s", what, reason)

@@ -79,6 +79,8 @@ func TestRefusals(t *testing.T) {
 	}
 	r := s.run("-o", "blobs="+s.dir+"/disk/blobs", "postgres://nobody@localhost:1/none", "disk/blobs/inner")
 	requireStatus(t, exitMountpoint, r, "lies in SOURCE", "blobs")
+	r = s.run("-o", "prices=file", "agent", "mnt")
+	requireStatus(t, exitUsage, r, "-o prices", s.dir+"/file", "not a JSON object")
 	for _, args := range [][]string{{}, {"a", "b", "c"}, {"-o", "bogus", "agent", "mnt"}, {"--bogus"}, {"--demo", "a", "b"}} {
 		requireStatus(t, exitUsage, s.run(args...), "sessionfs --help")
 	}

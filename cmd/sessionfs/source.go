@@ -40,6 +40,11 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 	if err := o.CheckSource(); err != nil {
 		return remove, refuse(exitUsage, "%s", err)
 	}
+	if o.Prices != "" {
+		if o.Prices, err = absolute(o.Prices); err != nil {
+			return remove, err
+		}
+	}
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
 			o.Blobs, err = absolute(o.Blobs)

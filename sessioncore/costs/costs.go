@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -16,11 +17,12 @@ import (
 type Costs struct {
 	store *sessioncore.Store
 
-	mu    sync.Mutex // guards the fields below; held while somebody adds up
-	known map[string]*account
-	size  int // of known, in bytes
-	room  int // the most that size may be
-	last  shown
+	mu     sync.Mutex // guards the fields below; held while somebody adds up
+	prices report.Prices
+	known  map[string]*account
+	size   int // of known, in bytes
+	room   int // the most that size may be
+	last   shown
 }
 
 // shown is the last text, as a reader asks for its size before opening it.
@@ -44,8 +46,8 @@ func New(store *sessioncore.Store) *Costs {
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
 // the copies of an answer, that in the session that began first counts. Sessions that cannot be read are left out, as
-// everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
-func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
+// everywhere. Answers without a cost get one by prices, which must be the same in each call. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
+func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, prices report.Prices, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
 		return c.last.text, nil
 	}
-	c.last = shown{}
+	c.last, c.prices = shown{}, prices
 	defer hold.Set(0)
 	sums := newSums(hold)
 	settled, err := c.addUp(ctx, oldestFirst(sessions), sums)
@@ -101,7 +103,7 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums)
 			if !isKnown || a.left != sums.takenBefore(a.copies) {
 				r := changed[i]
 				if isKnown { // other sessions than before have some of its answers
-					if r, err = readOne(ctx, c.store, info); err != nil {
+					if r, err = c.readOne(ctx, info); err != nil {
 						return false, err
 					}
 				}

@@ -127,7 +127,7 @@ func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	require.NoError(s.t, err)
 	clear(s.files.names)
 	hold := budget.New(budget.Default).Hold()
-	return c.Lines(ctx, sessions.All(), &hold)
+	return c.Lines(ctx, sessions.All(), report.Prices{}, &hold)
 }
 
 // settle waits until the files' times would show another change.
@@ -252,10 +252,10 @@ func TestNoRoom(t *testing.T) {
 	memory := budget.New(budget.Min)
 	others, hold := memory.Hold(), memory.Hold()
 	require.NoError(t, others.Resize(memory.Limit()-100))
-	_, err = New(s.store).Lines(context.Background(), sessions.All(), &hold)
+	_, err = New(s.store).Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	others.Close()
-	_, err = New(s.store).Lines(context.Background(), sessions.All(), &hold)
+	_, err = New(s.store).Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
 }

@@ -39,7 +39,7 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]readin
 	for i, info := range sessions {
 		if !c.known[info.Name].isOf(info.Stat.Token) {
 			running.Go(func() (err error) {
-				read[i], err = readOne(ctx, c.store, info)
+				read[i], err = c.readOne(ctx, info)
 				return err
 			})
 		}
@@ -48,10 +48,10 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]readin
 }
 
 // readOne reads what the entries of a session cost. One that cannot be read has none.
-func readOne(ctx context.Context, store *sessioncore.Store, info *listing.Info) (r reading, err error) {
+func (c *Costs) readOne(ctx context.Context, info *listing.Info) (r reading, err error) {
 	defer storage.RecoverTo(&err)
 	for range readTries {
-		if r, err = readOnce(ctx, store.Session(info.Name)); !errors.Is(err, storage.ErrStale) {
+		if r, err = readOnce(ctx, c.store.Session(info.Name), c.prices); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -61,7 +61,7 @@ func readOne(ctx context.Context, store *sessioncore.Store, info *listing.Info) 
 	return r, err
 }
 
-func readOnce(ctx context.Context, session *sessioncore.Session) (r reading, err error) {
+func readOnce(ctx context.Context, session *sessioncore.Session, prices report.Prices) (r reading, err error) {
 	at := time.Now().UnixNano()
 	snap, err := session.Acquire(ctx)
 	if err != nil {
@@ -70,6 +70,6 @@ func readOnce(ctx context.Context, session *sessioncore.Session) (r reading, err
 	defer snap.Release()
 	r.token = snap.Stat().Token
 	r.settled = !r.token.Racy(at)
-	r.costs, err = report.Costs(ctx, snap)
+	r.costs, err = report.Costs(ctx, snap, prices)
 	return r, err
 }

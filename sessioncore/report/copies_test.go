@@ -36,7 +36,7 @@ func TestOwn(t *testing.T) {
 		"an id that the parent used repeatedly": {inherited + paidLine("a", "09", "1"), inherited, "[0,0,0,0,0,0,0]"},
 	} {
 		parent, child := acquired(t, c.parent), acquired(t, c.child)
-		d, err := Usage(context.Background(), child, sessioncore.NoEntry, parent)
+		d, err := Usage(context.Background(), child, sessioncore.NoEntry, parent, Prices{})
 		require.NoError(t, err, name)
 		usage, _ := parseUsage(t, d)
 		require.Equal(t, c.want, usage.Own.numbers(), name)

@@ -17,7 +17,7 @@ type Cost struct {
 }
 
 // Costs returns what the entries of a session cost, in file order: what total in usage.json is the sum of.
-func Costs(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
+func Costs(ctx context.Context, s *sessioncore.Snapshot, prices Prices) ([]Cost, error) {
 	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Costs(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
 	costs := make([]Cost, len(records))
 	for i := range records {
 		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: r.Sum}
+		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: prices.priced(r.model, r.Sum)}
 	}
 	return costs, nil
 }

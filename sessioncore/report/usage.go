@@ -19,7 +19,7 @@ import (
 // subagents that a task tool's result reports, and of the calls outside the conversation that newer clients record
 // as model_usage. All entries of the file count, on whatever branch.
 
-// usageRecord is the usage that an entry reports, about 130 bytes.
+// usageRecord is the usage that an entry reports, about 150 bytes.
 type usageRecord struct {
 	entry sessioncore.Entry
 	model string
@@ -59,7 +59,8 @@ const (
 // Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, and
 // those of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
 // none. Numbers are added as doubles, in file order and in the order of the branch.
-func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot) (*document.Document, error) {
+// Usages without a cost get one by prices.
+func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices) (*document.Document, error) {
 	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 		}
 		own = without(s, records, parent, others)
 	}
-	sums := sumUsage(records)
-	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Models: sums.Models, Branch: sumUsage(branch)}
+	sums := sumUsage(records, prices)
+	doc := usageJSON{Total: sums.Total, Own: sumUsage(own, prices).Total, Models: sums.Models, Branch: sumUsage(branch, prices)}
 	text, err := doc.text()
 	if err != nil {
 		return nil, err
@@ -215,9 +216,13 @@ func sumOf(usage rawjson.Value) (sum Sum) {
 	readCounts(usage, []count{{"input", &sum.Input}, {"output", &sum.Output}, {"cacheRead", &sum.CacheRead}, {"cacheWrite", &sum.CacheWrite},
 		{"totalTokens", &sum.TotalTokens}, {"premiumRequests", &sum.PremiumRequests}})
 	c := &sum.Cost
-	readCounts(usage.Member("cost"), []count{{"input", &c.Input}, {"output", &c.Output}, {"cacheRead", &c.CacheRead}, {"cacheWrite", &c.CacheWrite}, {"total", &c.Total}})
+	cost := usage.Member("cost")
+	readCounts(cost, []count{{"input", &c.Input}, {"output", &c.Output}, {"cacheRead", &c.CacheRead}, {"cacheWrite", &c.CacheWrite}, {"total", &c.Total}})
 	if !usage.AnyOf("totalTokens", "total_tokens").IsNumber() {
 		sum.TotalTokens = sum.Input + sum.Output + sum.CacheRead + sum.CacheWrite
+	}
+	if c.known = cost.IsObject(); !c.known && sum.TotalTokens != 0 {
+		sum.Unpriced = 1
 	}
 	return sum
 }

@@ -34,7 +34,7 @@ type usageOfFile struct {
 }
 
 type usageTotals struct {
-	AssistantMessages                                                  int
+	AssistantMessages, Unpriced                                        int
 	Input, Output, CacheRead, CacheWrite, TotalTokens, PremiumRequests *float64
 	Cost                                                               struct{ Input, Output, CacheRead, CacheWrite, Total *float64 }
 }
@@ -47,7 +47,7 @@ func (u usageTotals) numbers() string {
 
 func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (usage usageOfFile, text string) {
 	t.Helper()
-	d, err := Usage(context.Background(), s, leaf, nil)
+	d, err := Usage(context.Background(), s, leaf, nil, Prices{})
 	require.NoError(t, err)
 	return parseUsage(t, d)
 }
@@ -119,7 +119,8 @@ func usageLine(n int, parent, message string) string {
 	return fmt.Sprintf(`{"type":"message","id":"u%d","parentId":%s,"message":%s}`+"\n", n, parent, message)
 }
 
-// TestUsageOfOddMessages: what is missing or is no number counts as 0; both spellings count.
+// TestUsageOfOddMessages: what is missing or is no number counts as 0, but a cost of tokens, which nobody knows; both spellings
+// count.
 func TestUsageOfOddMessages(t *testing.T) {
 	answer := func(rest string) string { return `{"role":"assistant","provider":"p","model":"m"` + rest + `}` }
 	for _, c := range []struct{ message, want, models string }{
@@ -131,9 +132,9 @@ func TestUsageOfOddMessages(t *testing.T) {
 		{answer(`,"usage":{"input":"7","output":true,"cacheRead":[1],"cacheWrite":{},"totalTokens":"9","cost":3}`), "[0,0,0,0,0,0,0]", "p/m"},
 		{answer(`,"usage":{"input":1e400,"output":-0,"cacheRead":1e300,"totalTokens":-5,"cost":{"total":1E+2}}`), "[0,0,1e+300,0,-5,0,100]", "p/m"},
 		{answer(`,"usage":{"input":1,"input":2,"cost":{"total":1},"cost":{"input":2}}`), "[2,0,0,0,2,0,0]", "p/m"},
-		{`{"role":"assistant","model":"m","usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "unknown/m"},
-		{`{"role":"assistant","provider":7,"usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "unknown/unknown"},
-		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,0]", "␛/" + strings.Repeat("x", maxModelName) + "…"},
+		{`{"role":"assistant","model":"m","usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/m"},
+		{`{"role":"assistant","provider":7,"usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/unknown"},
+		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "␛/" + strings.Repeat("x", maxModelName) + "…"},
 		{`{"role":"toolResult","toolName":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "task"},
 		{`{"role":"tool_result","tool_name":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "task"},
 		{`{"role":"toolResult","toolName":"bash","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},
@@ -156,7 +157,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 	require.NoError(t, err)
 	defer snap.Release()
 	usage, _ := readUsage(t, snap, 0)
-	require.Equal(t, "[3,1,0,0,4,0,0]", usage.Models["p/tiny"].numbers(), "a call beside the conversation, as newer clients record it")
+	require.Equal(t, "[3,1,0,0,4,0,null]", usage.Models["p/tiny"].numbers(), "a call beside the conversation, as newer clients record it")
 	require.Zero(t, usage.Total.AssistantMessages)
 }
 

@@ -16,7 +16,9 @@ type Sum struct {
 	CacheWrite        amount    `json:"cacheWrite"`
 	TotalTokens       amount    `json:"totalTokens"`
 	PremiumRequests   amount    `json:"premiumRequests"`
-	Cost              usageCost `json:"cost"` // in dollars
+	Cost              usageCost `json:"cost,omitzero"` // in dollars
+	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has none either.
+	Unpriced int `json:"unpriced,omitempty"`
 }
 
 type usageCost struct {
@@ -25,7 +27,12 @@ type usageCost struct {
 	CacheRead  amount `json:"cacheRead"`
 	CacheWrite amount `json:"cacheWrite"`
 	Total      amount `json:"total"`
+
+	known, unknown bool // somebody said what it is of some usage; nobody did
 }
+
+// IsZero implements what encoding/json asks.
+func (c usageCost) IsZero() bool { return c.unknown && !c.known }
 
 // amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
 type amount float64
@@ -47,12 +54,12 @@ type usageJSON struct {
 	Branch usageSums       `json:"branch"`
 }
 
-func sumUsage(records []usageRecord) usageSums {
+func sumUsage(records []usageRecord, prices Prices) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
-		r := &records[i]
-		sums.Total.add(&r.Sum)
-		AddTo(sums.Models, r.model, &r.Sum)
+		sum := prices.priced(records[i].model, records[i].Sum)
+		sums.Total.add(&sum)
+		AddTo(sums.Models, records[i].model, &sum)
 	}
 	return sums
 }
@@ -78,6 +85,9 @@ func (u *Sum) add(v *Sum) {
 	u.Cost.CacheRead += v.Cost.CacheRead
 	u.Cost.CacheWrite += v.Cost.CacheWrite
 	u.Cost.Total += v.Cost.Total
+	u.Cost.known = u.Cost.known || v.Cost.known
+	u.Cost.unknown = u.Cost.unknown || v.Unpriced > 0
+	u.Unpriced += v.Unpriced
 }
 
 // text returns the document. Names of models are not escaped for HTML.
