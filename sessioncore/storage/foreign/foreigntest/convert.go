@@ -1,4 +1,3 @@
-// Package foreigntest tests converters.
 package foreigntest
 
 import (

@@ -1,0 +1,3 @@
+// Package claude shows the sessions of Claude Code as session files (docs/format.md, Claude Code): it makes their lines of
+// its records, and tells which of its files are sessions.
+package claude

@@ -1,0 +1,3 @@
+// Package codex shows the rollouts of Codex as session files (docs/format.md, Codex): it makes their lines of those of a
+// rollout, and tells which of its files are rollouts.
+package codex
