@@ -53,7 +53,8 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent) e
 		}
 		raw, how, t.place = projects, claude.Agent{Root: projects.Path()}, projects.Path()
 	default:
-		raw, how, t.place = codex.Days{Home: source}, codex.Agent{}, filepath.Join(source.Path(), "sessions")
+		home := codex.New(source, source.Path())
+		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")
 	}
 	o.ReadOnly = true
 	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, memory, writer.Options{})

@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// maxAfter is how many bytes of entries wait behind an answer for its tokens.
-const maxAfter = 8 << 20
+// maxWaiting is how many bytes an answer and what follows it may have and still wait for the answer's tokens.
+const maxWaiting = 8 << 20
 
 // answer is what the model said at once: the items from a message or a result to the next.
 type answer struct {
@@ -27,6 +27,9 @@ type answer struct {
 // usage are the tokens of an answer. The program records no costs.
 type usage struct{ input, output, cached, total int64 }
 
+// tokens are the totals of a session.
+type tokens struct{ input, cached, output, total int64 }
+
 // said adds blocks to the answer that the model is giving, or begins one.
 func (c *converter) said(out []byte, r *record, blocks []byte) []byte {
 	if len(blocks) == 0 {
@@ -35,25 +38,25 @@ func (c *converter) said(out []byte, r *record, blocks []byte) []byte {
 	if c.open == nil || c.open.ended {
 		out = c.begin(out, r)
 	}
-	a := c.open
-	if len(c.hidden) > 0 {
-		a.add(c.hidden, c.hides)
-		c.hidden = nil
+	c.open.add(blocks, r.line)
+	if len(c.open.blocks) > maxWaiting {
+		return c.flush(out)
 	}
-	a.add(blocks, r.line)
 	return out
 }
 
 // begin begins an answer.
 func (c *converter) begin(out []byte, r *record) []byte {
 	out = c.settings(c.flush(out))
-	first := r
 	if len(c.hidden) > 0 {
-		first = &record{line: c.hides}
+		r = &c.hidden[0].at
 	}
-	a := &answer{Entry: foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time)}, model: c.model.value}
-	a.ID = first.id()
-	c.at, c.last, c.open = a.ID, a.ID, a
+	a := &answer{Entry: foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time), Path: r.path}, model: c.model.value, used: c.due}
+	a.ID = r.nextID()
+	for _, h := range c.hidden {
+		a.add(h.block, h.at.line)
+	}
+	c.at, c.last, c.open, c.asked, c.hidden, c.due = a.ID, a.ID, a, false, nil, usage{}
 	return out
 }
 
@@ -68,30 +71,35 @@ func (a *answer) add(blocks []byte, line int64) {
 	}
 }
 
-// call adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) call(out []byte, r *record, item foreign.Object, kind string) []byte {
-	name, args := item.Member("name"), item.AnyOf("arguments", "input", "action")
-	switch {
-	case name.IsString():
-	case kind == "local_shell", kind == "web_search", kind == "tool_search":
-		name = rawjson.AppendQuoted(nil, kind)
-	default:
-		return out
+// called adds a call of a tool to the answer. kind is the type of the item without its ending.
+func (c *converter) called(out []byte, r *record, item foreign.Object, kind string) []byte {
+	name, id := item.Member("name"), item.AnyOf("call_id", "id")
+	if kind == "web_search" {
+		return c.searched(out, r, item, id)
 	}
-	id := item.AnyOf("call_id", "id")
+	if !name.IsString() {
+		name = rawjson.AppendQuoted(nil, kind)
+	}
+	return c.call(out, r, id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
+}
+
+// call adds a call to the answer.
+func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []byte {
 	if !id.IsString() {
-		id = rawjson.AppendQuoted(nil, (&record{line: r.line}).id())
+		id = rawjson.AppendQuoted(nil, r.id)
 	}
 	text, _ := id.Text()
 	c.names[text] = slices.Clone(name)
 	b := foreign.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
 	b = foreign.AppendMember(b, "name", name)
 	b = append(append(b, `,"arguments":`...), arguments(args)...)
-	out = c.said(out, r, append(b, '}'))
+	if c.open == nil || c.open.ended {
+		out = c.begin(out, r)
+	}
 	if c.open.stop == "" {
 		c.open.stop = "toolUse"
 	}
-	return out
+	return c.said(out, r, append(b, '}'))
 }
 
 // arguments returns the arguments of a call as an object: what is in a string where that is one, else the text as the member
@@ -115,11 +123,8 @@ func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte
 	var blocks []byte
 	for _, key := range [...]string{"summary", "content"} {
 		item.Member(key).EachElement(func(part rawjson.Value, _ int) bool {
-			if text := part.Member("text"); text.IsString() {
-				if len(blocks) > 0 {
-					blocks = append(blocks, ',')
-				}
-				blocks = append(foreign.AppendMember(append(blocks, `{"type":"thinking"`...), "thinking", text), '}')
+			if text := part.Member("text"); len(text) > len(`""`) && text.IsString() {
+				blocks = thinkingBlock(blocks, text)
 			}
 			return true
 		})
@@ -131,27 +136,51 @@ func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte
 	case sealed.IsString():
 		blocks = append(foreign.AppendMember([]byte(`{"type":"thinking","thinking":""`), "thinkingSignature", sealed), '}')
 		if c.open == nil || c.open.ended {
-			c.hidden, c.hides = blocks, r.line
+			c.hidden = append(c.hidden, hidden{blocks, r.kept()})
 			return out
 		}
 	}
 	return c.said(out, r, blocks)
 }
 
-// tokens counts the tokens of the answer before them. The program writes them again where nothing was added.
-func (c *converter) tokens(info rawjson.Value) {
-	total := info.Member("total_token_usage")
-	last := info.Member("last_token_usage")
-	if !last.IsObject() || string(total) == c.totals && c.totals != "" || c.open == nil {
+// thinkingBlock appends what was thought.
+func thinkingBlock(dst []byte, text rawjson.Value) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, ',')
+	}
+	return append(foreign.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", text), '}')
+}
+
+// count counts the tokens of the answer before them. The program writes them again where nothing was added.
+func (c *converter) count(info rawjson.Value) {
+	read := func(v rawjson.Value) tokens {
+		o := foreign.Read(v)
+		return tokens{foreign.Count(o.Member("input_tokens")), foreign.Count(o.Member("cached_input_tokens")),
+			foreign.Count(o.Member("output_tokens")), foreign.Count(o.Member("total_tokens"))}
+	}
+	totals, last := info.Member("total_token_usage"), info.Member("last_token_usage")
+	all, used := read(totals), read(last)
+	if totals.IsObject() {
+		if all == c.totals {
+			return
+		}
+		if !last.IsObject() {
+			t := c.totals
+			used = tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.output-t.output), max(0, all.total-t.total)}
+		}
+		c.totals = all
+	}
+	if c.alreadyCounted() {
 		return
 	}
-	c.totals = string(total)
-	cached := foreign.Count(last.Member("cached_input_tokens"))
-	u := &c.open.used
-	u.input += max(0, foreign.Count(last.Member("input_tokens"))-cached)
-	u.cached += cached
-	u.output += foreign.Count(last.Member("output_tokens"))
-	u.total += foreign.Count(last.Member("total_tokens"))
+	u := &c.due
+	if c.open != nil {
+		u = &c.open.used
+	}
+	u.input += max(0, used.input-used.cached)
+	u.cached += used.cached
+	u.output += used.output
+	u.total += used.total
 }
 
 // failed makes an error the end of the answer, or an answer of its own.
@@ -162,7 +191,7 @@ func (c *converter) failed(out []byte, r *record) []byte {
 	}
 	if c.open == nil || c.open.ended {
 		out = c.begin(out, r)
-		c.open.Lines = []int64{r.line}
+		c.open.Lines = append(c.open.Lines, r.line)
 	}
 	c.open.stop, c.open.failed = "error", slices.Clone(text)
 	return out

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,62 +15,86 @@ import (
 // which goes back where the person rolled turns back.
 type converter struct {
 	foreign.About
+	lineage
 
 	begun  bool                     // the header is written
 	last   string                   // the entry made last
 	rolled int64                    // the line that rolled turns back last
 	at     string                   // the entry on which the next one hangs
 	turns  []string                 // what each message of the person hangs on
+	asked  bool                     // nothing was answered since the person's last message
+	replay bool                     // what is converted is said again after a compaction
 	open   *answer                  // the last answer, while its tokens may still come
-	hidden []byte                   // reasoning that cannot be read and to which nothing was added yet
-	hides  int64                    // its line
+	hidden []hidden                 // reasoning that cannot be read and to which nothing was added yet
 	names  map[string]rawjson.Value // of tools, by call
+	events map[string]bool          // calls that only events tell of
+	heard  map[uint64]struct{}      // hashes of the texts of items
+	early  []early                  // what events said and no item yet
 	model  setting
 	effort setting
-	totals string // the token totals that were counted last
+	totals tokens // that were counted last
+	due    usage  // tokens of an answer that is written already
+}
+
+// hidden is reasoning that cannot be read.
+type hidden struct {
+	block []byte
+	at    record
 }
 
 // setting is something that an entry records where it changes: before the next entry, since by itself it says nothing.
 type setting struct {
 	value rawjson.Value
-	time  rawjson.Value
-	line  int64 // 0 where it is recorded
+	at    record
+	set   bool // and not recorded yet
 }
 
-// set notes a value.
-func (s *setting) set(v, time rawjson.Value, line int64) {
+// note notes a value.
+func (s *setting) note(v rawjson.Value, r *record) {
 	if v.IsString() && !bytes.Equal(v, s.value) {
-		*s = setting{slices.Clone(v), slices.Clone(time), line}
+		*s = setting{slices.Clone(v), r.kept(), true}
 	}
 }
 
-// newConverter returns a converter for a file.
-func newConverter(about foreign.About) *converter {
-	return &converter{About: about, names: map[string]rawjson.Value{}}
+// newConverter returns a converter for a file. parent has the lines of the rollout that its own may begin with, nil if it is
+// not there.
+func newConverter(about foreign.About, parent *lines) *converter {
+	return &converter{
+		About: about, lineage: newLineage(about.Before, parent),
+		names: map[string]rawjson.Value{}, events: map[string]bool{}, heard: map[uint64]struct{}{},
+	}
 }
 
 // record is a line of the file.
 type record struct {
 	payload foreign.Object
 	time    rawjson.Value
-	line    int64
-	part    int // how many entries it became
+	id      string // of the first entry that it becomes
+	part    int    // how many entries it became
+	line    int64  // where it is from
+	path    string // the rollout in which that is, "" for the session's own
 }
 
-// id returns the id of the next entry that a record becomes.
-func (r *record) id() string {
-	r.part++
-	id := "l" + strconv.FormatInt(r.line, 10)
-	if r.part > 1 {
-		id += "." + strconv.Itoa(r.part)
+// kept returns what stays of a record when the next one is read.
+func (r *record) kept() record {
+	return record{time: slices.Clone(r.time), id: r.id, part: r.part, line: r.line, path: r.path}
+}
+
+// nextID returns the id of the next entry that a record becomes.
+func (r *record) nextID() string {
+	if r.part++; r.part > 1 {
+		return r.id + "." + strconv.Itoa(r.part)
 	}
-	return id
+	return r.id
 }
 
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	o := foreign.Read(v)
-	r := &record{payload: foreign.Read(o.Member("payload")), time: o.Member("timestamp"), line: line}
+	r := &record{payload: foreign.Read(o.Member("payload")), time: o.Member("timestamp")}
+	if c.place(r, o, line) && c.open != nil {
+		c.open.ended = true // what follows is the session's own
+	}
 	switch typ := o.Member("type"); {
 	case typ.Is("session_meta"):
 		if !c.begun {
@@ -81,8 +106,8 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case typ.Is("event_msg"):
 		return c.event(out, r)
 	case typ.Is("turn_context"):
-		c.model.set(r.payload.Member("model"), r.time, line)
-		c.effort.set(r.payload.Member("effort"), r.time, line)
+		c.model.note(r.payload.Member("model"), r)
+		c.effort.note(r.payload.Member("effort"), r)
 	case typ.Is("compacted"):
 		return c.compacted(out, r)
 	}
@@ -103,63 +128,92 @@ func (c *converter) header(out []byte, r *record) []byte {
 	out = foreign.AppendMember(out, "originator", r.payload.Member("originator"))
 	out = foreign.AppendMember(out, "cliVersion", r.payload.Member("cli_version"))
 	out = foreign.AppendMember(out, "git", r.payload.Member("git"))
+	out = foreign.AppendMember(out, "historyBase", r.payload.Member("history_base"))
 	return append(out, "}\n"...)
 }
 
 // item makes what it is of a thing that the model was sent or said.
 func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	typ, _ := item.Member("type").Text()
+	content := item.Member("content")
 	switch {
 	case typ == "message" && item.Member("role").Is("assistant"):
-		return c.said(out, r, contentBlocks(item.Member("content")))
-	case typ == "message":
+		c.hear(assistant, content)
+		return c.said(c.askedBefore(out), r, contentBlocks(content))
+	case typ == "message", typ == "agent_message":
+		if item.Member("role").Is("user") {
+			c.hear(person, content)
+		}
 		return c.message(out, r, item)
 	case typ == "reasoning":
-		return c.reasoning(out, r, item)
+		c.hear(assistant, item.Member("summary"))
+		c.hear(assistant, content)
+		return c.reasoning(c.askedBefore(out), r, item)
 	case strings.HasSuffix(typ, "_call"):
-		return c.call(out, r, item, strings.TrimSuffix(typ, "_call"))
+		return c.called(c.askedBefore(out), r, item, strings.TrimSuffix(typ, "_call"))
 	case strings.HasSuffix(typ, "_output"):
-		return c.result(out, r, item)
+		output := item.AnyOf("output", "tools")
+		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
+		return c.result(c.speak(out), r, item.Member("call_id"), outputBlocks(output), failed)
 	}
 	return out
 }
 
-// message makes an entry of a message of the person, or of what the program tells the model.
+// message makes an entry of a message of the person, or of what the program or another agent tells the model.
 func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	blocks := contentBlocks(item.Member("content"))
 	if len(blocks) == 0 {
 		return out
 	}
+	if item.Member("role").Is("user") {
+		context := c.replay || isContext(item.Member("content"))
+		if !context {
+			out = c.speak(out)
+		}
+		return c.asks(out, r, blocks, context)
+	}
+	e := foreign.Entry{Type: "custom_message", Time: r.time}
+	e.Body = []byte(`"customType":"codex/message"`)
+	if item.Member("type").Is("agent_message") {
+		e.Body = []byte(`"customType":"codex/agent_message"`)
+	}
+	e.Body = foreign.AppendMember(e.Body, "role", item.Member("role"))
+	e.Body = foreign.AppendMember(e.Body, "author", item.Member("author"))
+	e.Body = append(append(append(e.Body, `,"content":[`...), blocks...), `],"display":`...)
+	e.Body = strconv.AppendBool(e.Body, item.Member("type").Is("agent_message"))
+	return c.put(out, r, &e)
+}
+
+// asks makes an entry of a message of the person. One that the program put in is no turn.
+func (c *converter) asks(out []byte, r *record, blocks []byte, context bool) []byte {
+	if !context {
+		c.turns, c.asked, c.hidden = append(c.turns, c.at), true, nil
+	}
 	e := foreign.Entry{Type: "message", Time: r.time}
-	if !item.Member("role").Is("user") {
-		e.Type = "custom_message"
-		e.Body = foreign.AppendMember([]byte(`"customType":"codex/message"`), "role", item.Member("role"))
-		e.Body = append(append(append(e.Body, `,"content":[`...), blocks...), `],"display":false`...)
-		return c.put(out, r, &e)
-	}
-	if !isContext(item.Member("content")) {
-		c.turns = append(c.turns, c.at)
-	}
 	e.Body = append(append([]byte(`"message":{"role":"user","content":[`), blocks...), ']')
 	e.Body = append(foreign.AppendMillis(e.Body, r.time), '}')
 	return c.put(out, r, &e)
 }
 
-// isContext reports whether a message in the person's name was put in by the program: it is no turn.
+// contexts begin what the program puts in in the person's name.
+var contexts = [...]string{"# agents.md instructions", "<environment_context>", "<user_instructions>", "<skill>", "<turn_aborted>",
+	"<user_shell_command>", "<subagents>", "<subagent_notification>"}
+
+// isContext reports whether a message in the person's name was put in by the program.
 func isContext(content rawjson.Value) (is bool) {
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		text, _ := block.Member("text").Text()
-		text = strings.TrimSpace(text)
-		is = strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, "<user_instructions>") ||
-			strings.HasPrefix(text, "<turn_aborted>") || strings.HasPrefix(text, "# AGENTS.md instructions")
-		return false
+		text, _ := block.Member("text").Bytes()
+		text = bytes.TrimSpace(text)
+		for _, begin := range contexts {
+			is = is || len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin)
+		}
+		return !is
 	})
 	return is
 }
 
 // result makes an entry of what a tool gave back.
-func (c *converter) result(out []byte, r *record, item foreign.Object) []byte {
-	id := item.Member("call_id")
+func (c *converter) result(out []byte, r *record, id rawjson.Value, blocks []byte, failed bool) []byte {
 	call, ok := id.Text()
 	if !ok {
 		return out
@@ -170,9 +224,7 @@ func (c *converter) result(out []byte, r *record, item foreign.Object) []byte {
 	} else {
 		b = append(b, `,"toolName":"unknown"`...)
 	}
-	output := item.AnyOf("output", "tools")
-	b = append(append(append(b, `,"content":[`...), outputBlocks(output)...), `],"isError":`...)
-	failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
+	b = append(append(append(b, `,"content":[`...), blocks...), `],"isError":`...)
 	b = foreign.AppendMillis(strconv.AppendBool(b, failed), r.time)
 	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: append(b, '}')})
 }
@@ -185,14 +237,14 @@ func (c *converter) put(out []byte, r *record, e *foreign.Entry) []byte {
 
 // add is put without the settings that come first.
 func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
-	e.ID, e.Parent, e.Lines = r.id(), c.at, []int64{r.line}
+	e.ID, e.Parent, e.Lines, e.Path = r.nextID(), c.at, []int64{r.line}, r.path
 	c.at, c.last = e.ID, e.ID
 	if c.open == nil {
 		return e.AppendTo(out)
 	}
 	c.open.ended = true
 	c.open.after = e.AppendTo(c.open.after)
-	if len(c.open.after) > maxAfter {
+	if len(c.open.after) > maxWaiting {
 		return c.flush(out)
 	}
 	return out
@@ -200,53 +252,33 @@ func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
 
 // settings records what changed.
 func (c *converter) settings(out []byte) []byte {
-	if s := &c.model; s.line != 0 {
-		r := &record{line: s.line}
+	if s := &c.model; s.set {
 		name, _ := s.value.Text()
 		body := rawjson.AppendQuoted([]byte(`"model":`), "openai-codex/"+name)
-		out = c.add(out, r, &foreign.Entry{Type: "model_change", Time: s.time, Body: body})
-		s.line = 0
+		s.set, s.at.part = false, 0
+		out = c.add(out, &s.at, &foreign.Entry{Type: "model_change", Time: s.at.time, Body: body})
 	}
-	if s := &c.effort; s.line != 0 {
-		r := &record{line: s.line, part: 1}
-		out = c.add(out, r, &foreign.Entry{Type: "thinking_level_change", Time: s.time, Body: append([]byte(`"thinkingLevel":`), s.value...)})
-		s.line = 0
-	}
-	return out
-}
-
-// event takes what only events say.
-func (c *converter) event(out []byte, r *record) []byte {
-	typ := r.payload.Member("type")
-	switch {
-	case typ.Is("token_count"):
-		c.tokens(r.payload.Member("info"))
-	case typ.Is("turn_aborted"):
-		if c.open != nil {
-			c.open.stop = "aborted"
-		}
-	case typ.Is("error"):
-		return c.failed(out, r)
-	case typ.Is("thread_rolled_back"):
-		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
+	if s := &c.effort; s.set {
+		s.set, s.at.part = false, 1
+		out = c.add(out, &s.at, &foreign.Entry{Type: "thinking_level_change", Time: s.at.time, Body: append([]byte(`"thinkingLevel":`), s.value...)})
 	}
 	return out
 }
 
 // rollBack makes the next entry hang on what was there before the last turns. These stay, as a branch.
 func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
+	out = c.flush(c.speak(out))
 	n := max(0, len(c.turns)-turns)
 	if turns == 0 || n == len(c.turns) {
 		return out
 	}
-	out = c.flush(out)
-	c.at, c.turns, c.rolled = c.turns[n], c.turns[:n], line
+	c.at, c.turns, c.rolled, c.hidden = c.turns[n], c.turns[:n], line, nil
 	return out
 }
 
 // compacted makes the entries of a compaction and of what the model is sent from then on besides the summary.
 func (c *converter) compacted(out []byte, r *record) []byte {
-	out = c.settings(c.flush(out))
+	out = c.settings(c.flush(c.speak(out)))
 	e := foreign.Entry{Type: "compaction", Time: r.time}
 	summary := r.payload.Member("message")
 	if !summary.IsString() {
@@ -254,16 +286,22 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 	}
 	e.Body = append([]byte(`"summary":`), summary...)
 	out = c.add(out, r, &e)
+	c.replay = true
 	r.payload.Member("replacement_history").EachElement(func(item rawjson.Value, _ int) bool {
 		out = c.item(out, r, foreign.Read(item))
 		return true
 	})
+	c.replay, c.hidden = false, nil
 	return out
 }
 
 // Tail implements foreign.Converter. Where turns were rolled back and nothing came after that, the conversation stands
 // before them.
 func (c *converter) Tail(out []byte) []byte {
+	if len(c.early) > 0 {
+		c = c.copy()
+		out = c.speak(out)
+	}
 	if c.open != nil {
 		out = c.open.appendTo(out)
 	}
@@ -271,4 +309,16 @@ func (c *converter) Tail(out []byte) []byte {
 		return out
 	}
 	return foreign.AppendLeaf(out, c.at, c.rolled)
+}
+
+// copy returns a converter that can go on without a change of c.
+func (c *converter) copy() *converter {
+	d := *c
+	d.turns, d.names, d.events = slices.Clip(c.turns), maps.Clone(c.names), maps.Clone(c.events)
+	if c.open != nil {
+		open := *c.open
+		open.blocks, open.Lines, open.after = slices.Clip(open.blocks), slices.Clip(open.Lines), slices.Clip(open.after)
+		d.open = &open
+	}
+	return &d
 }

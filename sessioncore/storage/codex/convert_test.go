@@ -33,8 +33,8 @@ func output(id, text string) string {
 	return item(fmt.Sprintf(`"type":"function_call_output","call_id":%q,"output":%q`, id, text))
 }
 
-// tokens is the event after an answer: in all, and of it.
-func tokens(total, input, cached, out int) string {
+// counted is the event after an answer: in all, and of it.
+func counted(total, input, cached, out int) string {
 	return line("event_msg", fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}`, total, input, cached, out, input+out))
 }
 
@@ -50,8 +50,8 @@ func TestConvert(t *testing.T) {
 			[]string{
 				user("hello"),
 				item(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"`),
-				answered("well"), call("c1"), tokens(110, 100, 60, 10), output("c1", "out"), tokens(110, 100, 60, 10),
-				answered("done"), tokens(150, 30, 0, 10),
+				answered("well"), call("c1"), counted(110, 100, 60, 10), output("c1", "out"), counted(110, 100, 60, 10),
+				answered("done"), counted(150, 30, 0, 10),
 			},
 			[]string{
 				`l2 <  message user "hello" [2]`,
@@ -146,7 +146,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := meta + "\n" + strings.Join(c.lines, "\n") + "\n"
-			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
+			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil), file)
 			require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
 			for _, state := range states {
 				foreigntest.Outline(t, state)
@@ -156,10 +156,10 @@ func TestConvert(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
-	f.Add(strings.Join([]string{meta, user("hello"), call("c1"), output("c1", "x"), tokens(1, 1, 0, 0)}, "\n"))
+	f.Add(strings.Join([]string{meta, user("hello"), call("c1"), output("c1", "x"), counted(1, 1, 0, 0)}, "\n"))
 	f.Add(meta + "\n" + line("event_msg", `"type":"thread_rolled_back","num_turns":9`) + "\n" + item(`"type":"x_call","name":"y"`))
 	f.Fuzz(func(t *testing.T, file string) {
-		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
+		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil), file)
 		foreigntest.Entries(t, whole)
 	})
 }

@@ -17,6 +17,12 @@ type Agent interface {
 	Converter(About) Converter
 }
 
+// Joiner is an Agent whose sessions may begin in other files.
+type Joiner interface {
+	// Join returns what a session's file is shown with: another object that closes obj, or obj itself.
+	Join(name string, obj storage.Object) storage.Object
+}
+
 // Converter makes the lines of a session of the values of one file, one after the other.
 type Converter interface {
 	// Add takes the next value of the file, an object, and the number of its line, from 1. It appends to out what no later
@@ -30,8 +36,8 @@ type Converter interface {
 type About struct {
 	ID     string // of the session
 	Title  string
-	Parent string // path of the session that it was forked from, "" for none
-	Copied int64  // number of lines at the beginning that the parent has too
+	Parent string // path or id of the session that it was forked from, "" for none
+	Before string // what its converter has to know of the files that are joined before it
 	Side   bool   // it is a subagent's
 }
 

@@ -14,6 +14,7 @@ type Entry struct {
 	Time   rawjson.Value // a JSON value as the record has it, may be missing
 	Body   []byte        // its other members, as in `"message":{…}`
 	Lines  []int64       // those of the agent's file that it is made of, from 1
+	Path   string        // of that file, if it is not the session's own
 }
 
 // AppendTo appends the entry as a line.
@@ -31,7 +32,11 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 	dst = AppendMember(dst, "timestamp", e.Time)
 	dst = append(dst, ',')
 	dst = append(dst, e.Body...)
-	dst = append(dst, `,"origin":{"line":`...)
+	dst = append(dst, `,"origin":{`...)
+	if e.Path != "" {
+		dst = append(rawjson.AppendQuoted(append(dst, `"path":`...), e.Path), ',')
+	}
+	dst = append(dst, `"line":`...)
 	dst = strconv.AppendInt(dst, e.Lines[0], 10)
 	if len(e.Lines) > 1 {
 		dst = append(dst, `,"lines":[`...)

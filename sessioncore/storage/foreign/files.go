@@ -83,7 +83,7 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 		return st, nil
 	}
 	if s.now.raw != st.Token {
-		obj, err := f.Files.Open(name)
+		obj, err := f.open(name)
 		if err != nil {
 			return st, err
 		}
@@ -179,13 +179,25 @@ func (s *slot) drop() {
 
 // Open implements storage.Files.
 func (f *Files) Open(name string) (storage.Object, error) {
-	raw, err := f.Files.Open(name)
-	if err != nil || !f.agent.IsSession(name) {
-		return raw, err
+	if !f.agent.IsSession(name) {
+		return f.Files.Open(name)
+	}
+	raw, err := f.open(name)
+	if err != nil {
+		return nil, err
 	}
 	s := f.slot(name, true)
 	s.open.Add(1)
 	return &object{files: f, name: name, raw: raw, slot: s}, nil
+}
+
+// open opens what a session is made of.
+func (f *Files) open(name string) (storage.Object, error) {
+	obj, err := f.Files.Open(name)
+	if j, ok := f.agent.(Joiner); ok && err == nil {
+		obj = j.Join(name, obj)
+	}
+	return obj, err
 }
 
 // object is an open session.

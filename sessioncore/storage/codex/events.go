@@ -1,0 +1,198 @@
+package codex
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// Who says a text.
+const (
+	person    byte = 'p'
+	assistant byte = 'a'
+	thought   byte = 't' // of the assistant
+	search    byte = 's' // the end of a web search
+)
+
+// early is what an event said and no item yet. The program writes most texts twice: in an event, for who watches, and in an
+// item, for the model; which comes first depends on its version.
+type early struct {
+	by      byte
+	text    rawjson.Value
+	hash    uint64
+	id      rawjson.Value // of a search, its action is the text
+	results rawjson.Value
+	at      record
+}
+
+var seed = maphash.MakeSeed()
+
+// hashOf returns a hash of a text and of who says it.
+func hashOf(by byte, text []byte) uint64 {
+	if by == thought {
+		by = assistant
+	}
+	return maphash.Bytes(seed, text)*2 + uint64(by&1)
+}
+
+// hear notes the texts of an item: one by one, and all together as an event has them.
+func (c *converter) hear(by byte, content rawjson.Value) {
+	var all []byte
+	parts := 0
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if text, ok := block.Member("text").Bytes(); ok && len(text) > 0 {
+			c.heard[hashOf(by, text)] = struct{}{}
+			if parts++; parts == 1 {
+				all = text
+			} else {
+				all = append(slices.Clip(all), text...)
+			}
+		}
+		return true
+	})
+	if parts > 1 {
+		c.heard[hashOf(by, all)] = struct{}{}
+	}
+	if len(c.early) > 0 {
+		c.early = slices.DeleteFunc(c.early, func(e early) bool {
+			_, ok := c.heard[e.hash]
+			return ok && e.by != search
+		})
+	}
+}
+
+// says notes what an event says, unless an item said it.
+func (c *converter) says(by byte, r *record, text rawjson.Value) {
+	said, ok := text.Bytes()
+	if !ok || len(said) == 0 {
+		return
+	}
+	hash := hashOf(by, said)
+	if _, ok := c.heard[hash]; !ok {
+		c.early = append(c.early, early{by: by, text: slices.Clone(text), hash: hash, at: r.kept()})
+	}
+}
+
+// askedBefore makes entries of what events said, if that begins with the person's words: no item will have them any more.
+func (c *converter) askedBefore(out []byte) []byte {
+	if slices.ContainsFunc(c.early, func(e early) bool { return e.by == person }) {
+		return c.speak(out)
+	}
+	return out
+}
+
+// speak makes entries of what only events said.
+func (c *converter) speak(out []byte) []byte {
+	for len(c.early) > 0 {
+		e := c.early[0]
+		c.early = c.early[1:]
+		switch e.by {
+		case person:
+			out = c.asks(out, &e.at, textBlock(nil, e.text), false)
+		case assistant:
+			out = c.said(out, &e.at, textBlock(nil, e.text))
+		case thought:
+			out = c.said(out, &e.at, thinkingBlock(nil, e.text))
+		case search:
+			out = c.call(out, &e.at, e.id, rawjson.Value(`"web_search"`), e.text)
+			out = c.result(out, &e.at, e.id, outputBlocks(e.results), false)
+		}
+	}
+	c.early = nil
+	return out
+}
+
+// searched makes what it is of a call of the web search. Its id and what was found may be in the event before it.
+func (c *converter) searched(out []byte, r *record, item foreign.Object, id rawjson.Value) []byte {
+	i := slices.IndexFunc(c.early, func(e early) bool {
+		return e.by == search && (!id.IsString() || string(id) == string(e.id))
+	})
+	args := item.AnyOf("action", "arguments", "input")
+	if i < 0 {
+		return c.call(out, r, id, rawjson.Value(`"web_search"`), args)
+	}
+	e := c.early[i]
+	c.early = slices.Delete(c.early, i, i+1)
+	out = c.call(out, r, e.id, rawjson.Value(`"web_search"`), args)
+	return c.result(out, &e.at, e.id, outputBlocks(e.results), false)
+}
+
+// event takes what only events say.
+func (c *converter) event(out []byte, r *record) []byte {
+	typ, _ := r.payload.Member("type").Text()
+	switch typ {
+	case "token_count":
+		c.count(r.payload.Member("info"))
+	case "user_message":
+		out = c.speak(out)
+		c.says(person, r, r.payload.Member("message"))
+	case "agent_message":
+		c.says(assistant, r, r.payload.Member("message"))
+	case "agent_reasoning", "agent_reasoning_raw_content":
+		c.says(thought, r, r.payload.Member("text"))
+	case "turn_aborted":
+		out = c.speak(out)
+		if c.open != nil && !c.asked {
+			c.open.stop = "aborted"
+		}
+	case "task_complete", "turn_complete":
+		return c.speak(out)
+	case "error":
+		return c.failed(c.speak(out), r)
+	case "thread_rolled_back":
+		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
+	case "web_search_end", "mcp_tool_call_end", "dynamic_tool_call_request", "dynamic_tool_call_response":
+		return c.toolEvent(out, r, typ)
+	}
+	return out
+}
+
+// toolEvent takes the calls and results that no item has.
+func (c *converter) toolEvent(out []byte, r *record, typ string) []byte {
+	id := r.payload.AnyOf("call_id", "callId")
+	text, ok := id.Text()
+	_, known := c.names[text]
+	if !ok || known && !c.events[text] && typ != "web_search_end" {
+		return out
+	}
+	switch typ {
+	case "web_search_end":
+		results := r.payload.AnyOf("results", "query")
+		if known {
+			return c.result(out, r, id, outputBlocks(results), false)
+		}
+		args := r.payload.AnyOf("action", "query")
+		c.early = append(c.early, early{by: search, text: slices.Clone(args), id: slices.Clone(id), results: slices.Clone(results), at: r.kept()})
+	case "dynamic_tool_call_request":
+		if name := r.payload.Member("tool"); name.IsString() && !known {
+			c.events[text] = true
+			return c.call(c.speak(out), r, id, name, r.payload.Member("arguments"))
+		}
+	case "dynamic_tool_call_response":
+		failure, content := r.payload.Member("error"), r.payload.AnyOf("content_items", "contentItems")
+		if failure.IsString() {
+			content = failure
+		}
+		failed := failure.IsString() || string(r.payload.Member("success")) == "false"
+		return c.result(c.speak(out), r, id, outputBlocks(content), failed)
+	case "mcp_tool_call_end":
+		how, result := r.payload.Member("invocation"), r.payload.Member("result")
+		server, ok := how.Member("server").Text()
+		tool, isTool := how.Member("tool").Text()
+		if known || !ok || !isTool {
+			return out
+		}
+		c.events[text] = true
+		out = c.call(c.speak(out), r, id, rawjson.AppendQuoted(nil, server+"/"+tool), how.Member("arguments"))
+		if failure := result.Member("Err"); failure.IsString() {
+			return c.result(out, r, id, outputBlocks(failure), true)
+		}
+		if ok := result.Member("Ok"); ok.IsObject() {
+			result = ok
+		}
+		return c.result(out, r, id, outputBlocks(result), string(result.Member("isError")) == "true")
+	}
+	return out
+}
