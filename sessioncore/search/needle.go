@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // Needle is a part of a word that the bytes of a file have wherever its text has the word: as it is, or with some of its
@@ -20,7 +21,7 @@ type Needle struct {
 	at         int      // of the pair in want
 	pair       pair     // two neighbouring bytes of want, or an escape
 	score      int      // the higher, the rarer
-	// accept, if not nil, reports whether an occurrence with that offset in it counts. b has at least maxPath bytes before
+	// accept, if not nil, reports whether an occurrence with that offset in it counts. b has at least message.MaxPath bytes before
 	// and after it, as far as the file has.
 	accept func(b []byte, at int) bool
 }
@@ -119,7 +120,7 @@ func (n *Needle) choosePair() {
 func (n *Needle) reach() int {
 	size := longestRune * (len(n.runes) + 1)
 	if n.accept != nil {
-		size += maxPath + 2
+		size += message.MaxPath + 2
 	}
 	return size
 }

@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/message"
 )
 
 // TestTouched: each way in which a call can name a file.
@@ -40,6 +41,10 @@ func TestTouched(t *testing.T) {
 		{`{"type":"toolCall","name":"edit","arguments":{"edits":[{"path":"p"},{"path":"p"},{"path":"q/r"}]}}`, "/home/dev/q", "edit q/r"},
 		{`{"type":"toolCall","name":"bash","arguments":{"command":"cat main.go"}}`, "/home/dev/main.go", ""},
 		{`{"type":"text","text":"main.go","path":"main.go"}`, "/home/dev/main.go", ""},
+		{`{"type":"tool_use","name":"NotebookEdit","input":{"notebook_path":"/a/b.ipynb","new_source":"x"}}`, "/a/b.ipynb", "NotebookEdit /a/b.ipynb"},
+		{`{"type":"toolCall","name":"apply_patch","arguments":{"input":"*** Begin Patch\n*** Update File: ` + strings.Repeat("x/../", 600) + `cmd/main.go\n@@\n-a\n` + strings.Repeat(`+b\n`, 3000) + `*** Move to: cmd/b.go\n*** End Patch"}}`, "/home/dev/cmd/b.go", "apply_patch cmd/b.go"},
+		{`{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],"workdir":"sub"}}`, "/home/dev/sub/a.go", "shell sub/a.go"},
+		{`{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],"workdir":"sub"}}`, "/home/dev/a.go", ""},
 		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a", "edit " + strings.Repeat("./", 87) + ".…"},
 		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
 	} {
@@ -88,8 +93,8 @@ func TestMentionsAreNoPaths(t *testing.T) {
 		`"/home/dev/x/../main.go/y"`: 1, `"../dev\u002fmain.go"`: 1, `"the text" "main.go" "more"`: 1, `"see main.go" "main.go"`: 1,
 
 		`"see main.go"`: 0, `"main.go "`: 0, `"domain.go"`: 0, `"main.gos"`: 0, `"x/main.go"`: 0, `"/etc/main.go:3: no"`: 0, `"a\nmain.go:3\n"`: 0,
-		`"\"main.go\""`: 0, `"https://x/main.go"`: 0, `main.go`: 0, `"main.go`: 0, `"` + strings.Repeat("x", maxPath) + `/main.go"`: 0,
-		`"main.go/` + strings.Repeat("x", maxPath) + `"`: 0, `"main.go/\q"`: 0, `"` + strings.Repeat(`\`, 2*maxPath) + `main.go"`: 0,
+		`"\"main.go\""`: 0, `"https://x/main.go"`: 0, `main.go`: 0, `"main.go`: 0, `"` + strings.Repeat("x", message.MaxPath) + `/main.go"`: 0,
+		`"main.go/` + strings.Repeat("x", message.MaxPath) + `"`: 0, `"main.go/\q"`: 0, `"` + strings.Repeat(`\`, 2*message.MaxPath) + `main.go"`: 0,
 	} {
 		require.Equal(t, want, pathsFound(t, "/home/dev/main.go", text+"\n"), "%s", text)
 	}

@@ -53,6 +53,9 @@ func (t *Touched) Needle(header func() (rawjson.Value, error)) (_ *Needle, ok bo
 	n := *t.needle
 	var decoded []byte
 	n.accept = func(b []byte, at int) bool {
+		if message.IsPatched(b, at) {
+			return true
+		}
 		body, ok := stringAround(b, at)
 		if !ok {
 			return false
@@ -103,7 +106,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 func (c *touchChecker) call(b *message.Members) {
 	name, _ := b[message.Name].Text()
 	said := ""
-	eachPath(b[message.Arguments], 0, false, func(arg string) {
+	message.EachPath(b[message.Arguments], func(arg string) {
 		if said != arg && touches(arg, c.cwd, c.path) {
 			said = arg
 			c.found = append(c.found, strings.TrimSpace(name+" "+arg))
@@ -147,12 +150,6 @@ func promptBefore(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	return ""
 }
 
-// pathKeys are the arguments, in camelCase, in which the tools of the clients and of others name files.
-var pathKeys = map[string]bool{
-	"path": true, "filePath": true, "file": true, "filename": true, "paths": true, "files": true, "absolutePath": true, "relativePath": true,
-	"notebookPath": true, "targetFile": true, "oldPath": true, "newPath": true, "rename": true, "move": true, "dir": true, "directory": true,
-}
-
 // eachCall calls f for each call of a tool in the content of a message.
 func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 	if depth > maxContentDepth {
@@ -173,38 +170,12 @@ func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 	}
 }
 
-// maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of several edits.
-const maxArgumentDepth = 4
-
-// eachPath calls f for each path in a value at a depth below the arguments of a call. isPath says that it is one, or a
-// list of them.
-func eachPath(v rawjson.Value, depth int, isPath bool, f func(string)) {
-	if isPath && v.IsString() && len(v) <= maxPath+len(`""`) {
-		text, _ := v.Text()
-		f(text)
-	}
-	if depth < maxArgumentDepth {
-		for m := range v.EachMember {
-			eachPath(m.Value, depth+1, pathKeys[m.Name()], f)
-		}
-	}
-	if depth <= maxArgumentDepth {
-		for e := range v.EachElement {
-			eachPath(e, depth+1, isPath, f)
-		}
-	}
-}
-
-// maxPath is how many bytes of the file a path among the arguments of a call has at most. No system opens longer ones, and
-// whether a string is one can be told from the bytes around any part of it.
-const maxPath = 4096
-
-// stringAround returns the body of the string of at most maxPath bytes that at is in. ok is false if there is none. Of a
+// stringAround returns the body of the string of at most message.MaxPath bytes that at is in. ok is false if there is none. Of a
 // part of the text that is in no string it can return anything.
 func stringAround(b []byte, at int) (body []byte, ok bool) {
 	end := at
 	for {
-		n := bytes.IndexByte(b[end:min(len(b), at+maxPath+1)], '"')
+		n := bytes.IndexByte(b[end:min(len(b), at+message.MaxPath+1)], '"')
 		if n < 0 {
 			return nil, false
 		}
@@ -214,7 +185,7 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		end++
 	}
 	start := at
-	for least := max(0, end-maxPath-1); ; {
+	for least := max(0, end-message.MaxPath-1); ; {
 		n := bytes.LastIndexByte(b[least:start], '"')
 		if n < 0 {
 			return nil, false
