@@ -51,7 +51,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent) e
 		if err != nil {
 			return err
 		}
-		raw, how, t.place = projects, claude.Agent{Root: projects.Path()}, projects.Path()
+		raw, how, t.place = claude.NewProjects(projects), claude.Agent{}, projects.Path()
 	default:
 		home := codex.New(source, source.Path())
 		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")

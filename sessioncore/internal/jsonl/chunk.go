@@ -20,7 +20,7 @@ type chunk struct {
 	buf      []byte
 	newlines int64
 	open     bool // the last line has no newline: the file ends in it
-	tooLong  bool // the chunk is one line longer than MaxLine, and buf is empty
+	tooLong  bool // the chunk is one line that is too long, and buf is empty
 	skipped  int64
 	lines    []LineInfo
 	done     chan error
@@ -42,6 +42,7 @@ type chunkReader struct {
 	next  int64
 	size  int64
 	chunk int64 // size of the next read; doubles up to ChunkSize
+	most  int64 // the longest line that is read
 }
 
 // fill reads the next chunk. At the end of the file it returns io.EOF. If the file has become shorter, the error
@@ -83,7 +84,7 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	if err != nil {
 		return err
 	}
-	if size > MaxLine && (open || size > MaxLine+1) { // the newline is not a part of the line
+	if size > r.most && (open || size > r.most+1) { // the newline is not a part of the line
 		c.tooLong, c.skipped, c.open, c.buf = true, size, open, c.buf[:0]
 		if !open {
 			c.newlines = 1

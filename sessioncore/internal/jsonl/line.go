@@ -27,7 +27,7 @@ const (
 	lineObject                   // one JSON object
 	lineOther                    // one JSON value that is not an object
 	lineLoose                    // anything else: it may begin a value that spans lines
-	lineTooLong                  // longer than MaxLine: not read
+	lineTooLong                  // too long: not read
 )
 
 // LineInfo is the result of one pass over a line. Offsets in its parts count from the first byte of the value,

@@ -73,6 +73,7 @@ type loader struct {
 	emit func(*Unit) error
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
+	most  int64 // the longest line that is read
 
 	scan rawjson.Scanner
 	// resume is where the next load can begin. It is settled when a unit is found that growth could change.
@@ -93,7 +94,12 @@ var ErrStop = errors.New("stop")
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
 // continue at when the file has grown. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: ChunkSize, work: from.work}
+	return LoadLines(ctx, obj, from, size, MaxLine, emit)
+}
+
+// LoadLines is Load for lines of at most so many bytes.
+func LoadLines(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, emit func(*Unit) error) (Position, error) {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: ChunkSize, most: most, work: from.work}
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
 	if size-from.Off > ChunkSize {
 		done, err := startReading(ctx)
@@ -123,7 +129,7 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 // beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
 // of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk}
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, most: MaxLine}
 	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil
@@ -143,7 +149,7 @@ func bomLen(obj io.ReaderAt) int64 {
 
 // inline loads the chunks one by one in this goroutine.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
-	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}
+	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}
 	c := &chunk{}
 	defer c.release()
 	for {
@@ -184,7 +190,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	go func() {
 		defer close(ordered)
 		defer storage.RecoverTo(&readErr)
-		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk}, free, ordered)
+		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, free, ordered)
 	}()
 	for c := range ordered {
 		err := <-c.done
@@ -246,7 +252,7 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 		case lineObject, lineOther:
 			err = l.emitLine(c, info, line, off)
 		case lineTooLong:
-			err = l.emit(&Unit{Kind: SkippedUnit, Reason: reasonTooLong, Line: line, Off: off, Size: c.skipped})
+			err = l.emit(&Unit{Kind: SkippedUnit, Reason: ReasonTooLong, Line: line, Off: off, Size: c.skipped})
 		case lineLoose:
 			err = l.emitLoose(line, off)
 		}

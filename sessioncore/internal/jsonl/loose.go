@@ -30,7 +30,7 @@ const (
 const (
 	reasonNotJSON  = "not JSON"
 	reasonTorn     = "a JSON value that is cut off"
-	reasonTooLong  = "the line is longer than 128 MiB"
+	ReasonTooLong  = "the line is longer than 128 MiB"
 	ReasonTrailing = "text after the value on its line"
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )

@@ -365,7 +365,7 @@ func TestLineLength(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		fmt.Sprintf(`%d "" 1 0 2`, ObjectUnit),
-		fmt.Sprintf("%d %q 2 3 %d", SkippedUnit, reasonTooLong, MaxLine+2),
+		fmt.Sprintf("%d %q 2 3 %d", SkippedUnit, ReasonTooLong, MaxLine+2),
 		fmt.Sprintf(`%d "" 3 %d 2`, ObjectUnit, 3+MaxLine+2),
 	}, units)
 }

@@ -11,35 +11,61 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-const ending = ".jsonl"
+const (
+	ending      = ".jsonl"
+	subagents   = "subagents"
+	agentPrefix = "agent-"
+	// chainPrefix begins the names of subagents' sessions that are a part of another session's file. The uuid of their first
+	// record follows.
+	chainPrefix = "sidechain-"
+)
 
 // Agent is how Claude Code keeps sessions: PROJECT/ID.jsonl, and below PROJECT/ID/subagents those of subagents.
-type Agent struct{ Root string } // the absolute path of the projects
+type Agent struct{}
 
 // IsSession implements foreign.Agent.
 func (Agent) IsSession(name string) bool {
-	return strings.HasSuffix(name, ending) && strings.Contains(name, "/")
+	base := path.Base(name)
+	return strings.HasSuffix(base, ending) && (strings.Count(name, "/") == 1 || isSubagent(base))
+}
+
+// isSubagent reports whether a file is the session of a subagent, by its name.
+func isSubagent(base string) bool {
+	return strings.HasPrefix(base, agentPrefix) || strings.HasPrefix(base, chainPrefix)
 }
 
 // Converter implements foreign.Agent.
-func (Agent) Converter(about foreign.About) foreign.Converter { return newConverter(about) }
+func (Agent) Converter(about foreign.About) foreign.Converter {
+	return newConverter(about, newLearned())
+}
 
 // About implements foreign.Agent. The title is the one that the person gave, else the one that the client made, else a
-// summary.
-func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About, error) {
-	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending), Side: strings.HasPrefix(path.Base(name), "agent-")}
+// summary. A fork has copies of records that name the session they are from: in a member of their own, or in one of two
+// spellings of the same.
+func (Agent) About(name string, obj storage.Object, size int64) (foreign.About, error) {
+	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
+	if about.Side = isSubagent(about.ID); about.Side {
+		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
+		if about.Chain == about.ID {
+			about.Chain = ""
+		}
+		return about, nil
+	}
 	var custom, made, summary string
 	err := foreign.Ends(obj, size, tells, func(v rawjson.Value) {
-		switch typ := v.Member("type"); {
+		r := foreign.Read(v)
+		switch typ := r.Member("type"); {
 		case typ.Is("custom-title"):
-			custom, _ = v.Member("customTitle").Text()
+			custom, _ = r.Member("customTitle").Text()
 		case typ.Is("ai-title"):
-			made, _ = v.Member("aiTitle").Text()
+			made, _ = r.Member("aiTitle").Text()
 		case typ.Is("summary"):
-			summary, _ = v.Member("summary").Text()
+			summary, _ = r.Member("summary").Text()
 		}
-		if from, ok := v.Member("forkedFrom").Member("sessionId").Text(); ok && about.Parent == "" && from != about.ID {
-			about.Parent = path.Join(a.Root, path.Dir(name), from+ending)
+		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id")} {
+			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
+				about.Parent = id
+			}
 		}
 	})
 	for _, title := range [...]string{custom, made, summary} {
@@ -52,8 +78,7 @@ func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About
 
 // tells reports whether a line may say something about the session.
 func tells(line []byte) bool {
-	line = line[:min(len(line), 4<<10)]
-	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`} {
+	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`, `"session_id"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}

@@ -18,15 +18,11 @@ type answer struct {
 	foreign.Entry
 	place   *place
 	key     string // the id of the message
-	blocks  []blocks
+	blocks  []byte // JSON, with commas between them
+	text    string // of an error
+	calls   bool
 	members []byte // of the message, besides role and content: those of the last record
 	after   []byte // entries that follow it
-}
-
-// blocks is what one record adds to an answer.
-type blocks struct {
-	uuid string
-	json []byte
 }
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
@@ -37,36 +33,37 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 		c.add(a, r, message)
 		return out
 	}
-	if !hasContent(message) && !isTrue(r.Member("isApiErrorMessage")) && r.Member("error").Missing() {
+	if !hasContent(message) && !isError(r) {
 		c.pass(r)
 		return out
 	}
 	out = c.flush(out)
-	parent := c.placeOf(r.parent)
+	if c.closed[key] {
+		learn(c.learned, c.learned.last, key, r.line)
+	}
+	parent := c.parentOf(r)
 	parent.taken = true
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id()}, key: key,
 	}
 	c.add(a, r, message)
-	c.made(&a.Entry)
+	c.made(&a.Entry, a.place)
 	c.open = a
 	return out
 }
 
-// add adds a record to an answer. One that comes again takes the place of the first.
+// add adds a record to an answer.
 func (c *converter) add(a *answer, r *record, message foreign.Object) {
-	if r.uuid != "" {
-		c.places[r.uuid] = a.place
-	}
-	add := blocks{r.uuid, c.blocks(message, a.place)}
-	if i := slices.IndexFunc(a.blocks, func(b blocks) bool { return b.uuid == r.uuid && r.uuid != "" }); i >= 0 {
-		a.blocks[i] = add
-	} else {
-		a.blocks = append(a.blocks, add)
-	}
+	c.at(r, a.place, a.ID)
 	a.Lines = append(a.Lines, r.line)
-	a.members = c.members(a.members[:0], r, message)
+	c.addBlocks(a, message.Member("content"))
+	a.members = c.members(a, r, message)
+}
+
+// isError reports whether an answer says that there was none.
+func isError(r *record) bool {
+	return isTrue(r.Member("isApiErrorMessage")) || !r.Member("error").Missing()
 }
 
 // hasContent reports whether a record says something.
@@ -80,29 +77,32 @@ func hasContent(message foreign.Object) (has bool) {
 	return has || len(text) > 0
 }
 
-// blocks returns the blocks of a record as those of a message, with commas between them, and notes the tools that are
-// called in it.
-func (c *converter) blocks(message foreign.Object, place *place) (list []byte) {
-	content := message.Member("content")
+// addBlocks adds the blocks of a record, and notes the tools that are called in it.
+func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 	if text, ok := content.Bytes(); ok && len(text) > 0 {
-		return append(append([]byte(`{"type":"text","text":`), content...), '}')
+		a.separate()
+		a.blocks = append(append(append(a.blocks, `{"type":"text","text":`...), content...), '}')
 	}
+	a.text = textOf(content)
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		if !block.IsObject() {
 			return true
 		}
-		if len(list) > 0 {
-			list = append(list, ',')
-		}
+		a.separate()
 		members := foreign.Read(block)
 		if name := members.Member("name"); name.IsString() {
 			id, _ := members.Member("id").Text()
-			c.calls[id] = call{slices.Clone(name), place}
+			c.calls[id], a.calls = call{slices.Clone(name), prompt(members), a.place}, true
 		}
-		list = appendAnswerBlock(list, block, members)
+		a.blocks = appendAnswerBlock(a.blocks, block, members)
 		return true
 	})
-	return list
+}
+
+func (a *answer) separate() {
+	if len(a.blocks) > 0 {
+		a.blocks = append(a.blocks, ',')
+	}
 }
 
 // appendAnswerBlock appends a block of an answer in the words of a session. Those that only this client has stay as they
@@ -126,26 +126,27 @@ func appendAnswerBlock(dst []byte, whole rawjson.Value, block foreign.Object) []
 	return append(dst, whole...)
 }
 
-// members appends the members of an answer's message that its last record decides.
-func (c *converter) members(dst []byte, r *record, message foreign.Object) []byte {
-	dst = append(dst, `,"api":"anthropic-messages","provider":"anthropic"`...)
+// members returns the members of an answer's message that its last record decides.
+func (c *converter) members(a *answer, r *record, message foreign.Object) []byte {
+	dst := append(a.members[:0], `,"api":"anthropic-messages","provider":"anthropic"`...)
 	if model := message.Member("model"); model.IsString() {
 		dst = foreign.AppendMember(dst, "model", model)
 	} else {
 		dst = append(dst, `,"model":"unknown"`...)
 	}
-	key, _ := message.Member("id").Text()
-	if usage := message.Member("usage"); usage.IsObject() && !c.closed[key] {
-		dst = appendUsage(dst, usage)
+	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] {
+		dst = appendUsage(dst, usage) // it is that of the whole answer: the last part has it
 	}
-	reason := stopReason(message.Member("stop_reason"))
-	if isTrue(r.Member("isApiErrorMessage")) {
+	reason := stopReason(message.Member("stop_reason"), a.calls)
+	if isError(r) {
 		reason = "error"
 	}
 	dst = append(append(append(dst, `,"stopReason":"`...), reason...), '"')
 	dst = foreign.AppendMember(dst, "responseId", message.Member("id"))
 	if text := r.Member("error"); text.IsString() {
 		dst = foreign.AppendMember(dst, "errorMessage", text)
+	} else if reason == "error" && a.text != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), a.text)
 	}
 	if status := r.Member("apiErrorStatus"); status.IsNumber() {
 		dst = foreign.AppendMember(dst, "errorStatus", status)
@@ -173,10 +174,12 @@ func appendUsage(dst []byte, usage rawjson.Value) []byte {
 	return append(dst, '}')
 }
 
-// stopReason returns why an answer ended, in the words of a session.
-func stopReason(v rawjson.Value) string {
+// stopReason returns why an answer ended, in the words of a session. While it is written, the client does not say.
+func stopReason(v rawjson.Value, calls bool) string {
 	switch {
-	case v.Missing(), v.IsNull(), v.Is("end_turn"), v.Is("stop_sequence"), v.Is("pause_turn"):
+	case v.Missing() && calls:
+		return "toolUse"
+	case v.Missing(), v.Is("end_turn"), v.Is("stop_sequence"), v.Is("pause_turn"):
 		return "stop"
 	case v.Is("tool_use"):
 		return "toolUse"
@@ -201,16 +204,7 @@ func (c *converter) flush(out []byte) []byte {
 
 // appendTo appends an answer and what follows it.
 func (a *answer) appendTo(out []byte) []byte {
-	body := []byte(`"message":{"role":"assistant","content":[`)
-	for _, b := range a.blocks {
-		if len(b.json) == 0 {
-			continue
-		}
-		if body[len(body)-1] != '[' {
-			body = append(body, ',')
-		}
-		body = append(body, b.json...)
-	}
+	body := append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...)
 	a.Body = append(append(append(body, ']'), a.members...), '}')
 	return append(a.AppendTo(out), a.after...)
 }

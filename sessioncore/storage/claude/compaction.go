@@ -25,6 +25,8 @@ func newBoundary(c *converter, r *record) *boundary {
 	}
 	if p := c.places[before]; p != nil {
 		b.parent, p.taken = p.id, true
+	} else {
+		c.end.taken = true
 	}
 	about := r.Member("compactMetadata")
 	b.tokens = slices.Clone(about.Member("preTokens"))
@@ -38,7 +40,7 @@ func newBoundary(c *converter, r *record) *boundary {
 		}
 		return true
 	})
-	c.places[b.uuid] = &place{id: b.parent}
+	c.at(r, &place{id: b.parent}, before)
 	return b
 }
 
@@ -47,7 +49,7 @@ func newBoundary(c *converter, r *record) *boundary {
 func (c *converter) compaction(out []byte, r *record) []byte {
 	b := c.bound
 	if c.bound = nil; b == nil {
-		b = &boundary{uuid: r.id(), parent: c.placeOf(r.parent).id, time: r.time(), line: r.line}
+		b = &boundary{uuid: r.id(), parent: c.parentOf(r).id, time: r.time(), line: r.line}
 		if b.parent == "" {
 			b.parent = c.last
 		}
@@ -64,21 +66,11 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 		e.Body = foreign.AppendMember(e.Body, "tokensBefore", b.tokens)
 	}
 	at := &place{id: b.uuid, first: b.uuid}
-	for _, uuid := range []string{b.uuid, r.uuid, b.end} {
-		if uuid != "" {
+	for _, uuid := range []string{b.uuid, b.end} {
+		if c.places[uuid] != nil { // else it is to come
 			c.places[uuid] = at
 		}
 	}
-	return c.put(out, &e)
-}
-
-// textOf returns the texts of content.
-func textOf(content rawjson.Value) string {
-	text, _ := content.Text()
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		more, _ := block.Member("text").Text()
-		text += more
-		return true
-	})
-	return text
+	c.at(r, at, b.uuid)
+	return c.put(out, &e, at)
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -11,16 +12,21 @@ import (
 // the records, without those that say nothing.
 type converter struct {
 	foreign.About
+	learned *learned
 
 	begun  bool // the header is written
 	places map[string]*place
-	calls  map[string]call // by the id of a tool call
+	passed map[string]string // what records hang on that were removed
+	missed map[string]bool   // records that others hang on and that were not there
+	calls  map[string]call   // by the id of a tool call
+	side   chains
 	open   *answer         // the last answer, while it can still get more
 	closed map[string]bool // the ids of earlier answers
 	bound  *boundary       // the compaction whose summary is to come
 
 	leaf   leaf
 	last   string // the entry made last
+	end    *place // of that
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
 }
@@ -35,13 +41,17 @@ type place struct {
 
 // call is what is known of a tool call.
 type call struct {
-	name  rawjson.Value
-	place *place
+	name   rawjson.Value
+	prompt uint64 // a hash of what a subagent was asked
+	place  *place
 }
 
 // newConverter returns a converter for a file.
-func newConverter(about foreign.About) *converter {
-	return &converter{About: about, places: map[string]*place{}, calls: map[string]call{}, closed: map[string]bool{}}
+func newConverter(about foreign.About, known *learned) *converter {
+	return &converter{
+		About: about, learned: known, places: map[string]*place{}, passed: map[string]string{}, missed: map[string]bool{},
+		calls: map[string]call{}, side: newChains(), closed: map[string]bool{}, end: &place{},
+	}
 }
 
 // Add implements foreign.Converter.
@@ -49,38 +59,62 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r := &record{Object: foreign.Read(v), line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
-	r.parent, _ = r.Member("parentUuid").Text()
-	if isTrue(r.Member("isSidechain")) != c.Side && r.uuid != "" {
+	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
+	if !c.isMine(r, isUser) || c.isOutdated(r) {
 		return out
 	}
-	if !c.begun && r.uuid != "" {
+	if r.uuid == "" && !isUser && !isAnswer {
+		c.tells(r)
+		return out
+	}
+	if !c.begun {
 		out, c.begun = c.header(out, r), true
 	}
+	parent := r.Member("parentUuid")
+	r.follows = len(parent) == 0
+	r.parent, _ = parent.Text()
+	r.parent = c.above(r)
 	switch {
-	case r.typ.Is("user") && isTrue(r.Member("isCompactSummary")):
-		return c.compaction(c.flush(out), r)
-	case r.typ.Is("user"):
-		return c.user(out, r)
-	case r.typ.Is("assistant"):
-		return c.assistant(out, r)
+	case isUser && isTrue(r.Member("isCompactSummary")):
+		out = c.compaction(c.flush(out), r)
+	case isUser:
+		out = c.user(out, r)
+	case isAnswer:
+		out = c.assistant(out, r)
 	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
 		out = c.flush(out)
 		c.leaf = leaf{}
 		c.bound = newBoundary(c, r)
-		return out
-	case r.typ.Is("last-prompt"):
-		c.leaf.set(r)
+	default:
+		c.tells(r)
+		c.pass(r)
 	}
-	c.pass(r)
 	return out
 }
 
-// record is a line of the file.
+// parentOf returns what a record hangs on.
+func (c *converter) parentOf(r *record) *place {
+	if r.follows {
+		return c.end
+	}
+	return c.placeOf(r.parent)
+}
+
+// tells takes what a record says that becomes no entry.
+func (c *converter) tells(r *record) {
+	if r.typ.Is("last-prompt") {
+		c.leaf.set(r, c.last)
+	}
+	c.snip(r.Member("snipMetadata").Member("removedUuids"))
+}
+
+// record is a value of the file.
 type record struct {
 	foreign.Object
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
+	follows      bool // it names no parent at all, as files do that other programs wrote: it follows what is before it
 }
 
 // id returns the id of the first entry that a record becomes.
@@ -109,23 +143,12 @@ func (c *converter) header(out []byte, r *record) []byte {
 
 // pass makes the children of a record that becomes no entry hang on its parent.
 func (c *converter) pass(r *record) {
-	if r.uuid != "" {
-		c.places[r.uuid] = c.placeOf(r.parent)
-	}
-}
-
-// placeOf returns what the children of a record hang on. A record that is not in the file leaves its name, so that the
-// entry shows as one without its parent.
-func (c *converter) placeOf(uuid string) *place {
-	if p := c.places[uuid]; p != nil {
-		return p
-	}
-	return &place{id: uuid}
+	c.at(r, c.parentOf(r), r.parent)
 }
 
 // put appends an entry to out, or to what follows the answer that is still open.
-func (c *converter) put(out []byte, e *foreign.Entry) []byte {
-	c.made(e)
+func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
+	c.made(e, at)
 	if c.open == nil {
 		return e.AppendTo(out)
 	}
@@ -136,10 +159,10 @@ func (c *converter) put(out []byte, e *foreign.Entry) []byte {
 	return out
 }
 
-// made notes that an entry is the last. The newest one is the end of a branch: what hangs on it takes its place, whatever its
-// time.
-func (c *converter) made(e *foreign.Entry) {
-	c.last = e.ID
+// made notes that an entry is the last, and what its children hang on. The newest one is the end of a branch: what hangs on it
+// takes its place, whatever its time.
+func (c *converter) made(e *foreign.Entry, at *place) {
+	c.last, c.end = e.ID, at
 	ms, _, ok := rawjson.ReadTimestamp(e.Time)
 	if ok && ms >= c.latest || e.Parent == c.newest {
 		c.newest, c.latest = e.ID, max(ms, c.latest)
@@ -149,27 +172,26 @@ func (c *converter) made(e *foreign.Entry) {
 // user makes entries of a person's message, of what the agent put in for the model, and of results of tools, which are all
 // records of this type.
 func (c *converter) user(out []byte, r *record) []byte {
-	content := r.Member("message").Member("content")
-	parts := split(content)
+	parts, results := split(r.Member("message").Member("content"))
 	if len(parts) == 0 {
 		c.pass(r)
 		return out
 	}
-	at := c.placeOf(r.parent)
+	at, meta := c.parentOf(r), isTrue(r.Member("isMeta"))
 	for i, p := range parts {
-		e := foreign.Entry{ID: r.id(), Time: r.time(), Lines: []int64{r.line}}
+		e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: []int64{r.line}}
 		if i > 0 {
 			e.ID += "." + strconv.Itoa(i+1)
 		}
 		switch {
 		case p.isResult():
 			at = c.resultPlace(p.result, at)
-			e.Type, e.Body = "message", c.result(r, p.result, len(parts) == 1)
-		case isTrue(r.Member("isMeta")):
+			e.Body = c.result(r, p.result, results == 1)
+			e.Session = c.subagent(r, p.result)
+		case meta:
 			e.Type = "custom_message"
 			e.Body = append(append([]byte(`"customType":"claude/meta","content":`), p.content...), `,"display":false`...)
 		default:
-			e.Type = "message"
 			e.Body = append(append([]byte(`"message":{"role":"user","content":`), p.content...), foreign.AppendMillis(nil, r.time())...)
 			e.Body = append(e.Body, '}')
 		}
@@ -180,11 +202,9 @@ func (c *converter) user(out []byte, r *record) []byte {
 			at.taken = true
 			at = &place{id: e.ID, first: r.id()}
 		}
-		out = c.put(out, &e)
+		out = c.put(out, &e, at)
 	}
-	if r.uuid != "" {
-		c.places[r.uuid] = at
-	}
+	c.at(r, at, r.id())
 	return out
 }
 
@@ -195,9 +215,10 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 	called, ok := c.calls[id]
 	switch {
 	case !ok:
+		at.taken = true
 		return &place{id: at.id, first: at.first}
 	case called.place.taken:
-		return &place{id: c.last}
+		return c.end
 	}
 	return called.place
 }
@@ -230,37 +251,45 @@ func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out)
 	}
-	at := c.newest
-	switch {
-	case c.leaf.id != "" && c.leaf.pinned:
-		if p := c.places[c.leaf.id]; p != nil {
-			at = p.id
+	if at := c.stands(); at != c.last {
+		return foreign.AppendLeaf(out, at, c.leaf.line)
+	}
+	return out
+}
+
+// stands returns the entry at which the conversation stands, "" before the first.
+func (c *converter) stands() string {
+	switch l := &c.leaf; {
+	case l.cleared && l.last == c.last:
+		return ""
+	case l.pinned:
+		if p := c.places[l.id]; p != nil {
+			return p.id
 		}
-	case c.leaf.id != "":
-		at = c.last
+	case l.id != "":
+		return c.last
 	}
-	if at == c.last || at == "" {
-		return out
-	}
-	return foreign.AppendLeaf(out, at, c.leaf.line)
+	return cmp.Or(c.newest, c.last)
 }
 
 // leaf is what the records say about where the conversation stands.
 type leaf struct {
-	id     string // of a record; "" for nothing
-	pinned bool   // the person went there
-	line   int64
+	id      string // of a record; "" for nothing
+	pinned  bool   // the person went there
+	cleared bool   // the person went before the first
+	last    string // the last entry at that time
+	line    int64
 }
 
-// set takes a record of type last-prompt: one that is explicit pins the leaf or, without a record, forgets all; another
-// one, with another leaf, takes the pin away.
-func (l *leaf) set(r *record) {
+// set takes a record of type last-prompt: one that is explicit pins the leaf or, without a record, empties the conversation;
+// another one, with another leaf, takes the pin away.
+func (l *leaf) set(r *record, last string) {
 	id, _ := r.Member("leafUuid").Text()
 	switch explicit := isTrue(r.Member("explicit")); {
 	case explicit:
-		l.id, l.pinned, l.line = id, id != "", r.line
+		*l = leaf{id, id != "", id == "", last, r.line}
 	case id != "" && id != l.id:
-		l.id, l.pinned, l.line = id, false, r.line
+		*l = leaf{id: id, line: r.line}
 	}
 }
 
@@ -272,10 +301,10 @@ type part struct {
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
 
-// split returns the parts of a user record's content.
-func split(content rawjson.Value) (parts []part) {
+// split returns the parts of a user record's content, and how many of them are results.
+func split(content rawjson.Value) (parts []part, results int) {
 	if text, ok := content.Bytes(); ok && len(text) > 0 {
-		return []part{{content: content}}
+		return []part{{content: content}}, 0
 	}
 	var run []byte
 	end := func() {
@@ -287,8 +316,8 @@ func split(content rawjson.Value) (parts []part) {
 		switch {
 		case block.Member("type").Is("tool_result"):
 			end()
-			parts = append(parts, part{result: foreign.Read(block)})
-		case block.IsObject():
+			parts, results = append(parts, part{result: foreign.Read(block)}), results+1
+		case block.IsObject() && !isEmptyText(block):
 			if len(run) == 0 {
 				run = append(run, '[')
 			} else {
@@ -299,7 +328,12 @@ func split(content rawjson.Value) (parts []part) {
 		return true
 	})
 	end()
-	return parts
+	return parts, results
+}
+
+// isEmptyText reports whether a block says nothing.
+func isEmptyText(block rawjson.Value) bool {
+	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
 // appendContent appends content as a list of blocks.

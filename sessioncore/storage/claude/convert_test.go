@@ -56,7 +56,7 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{
 				`u1 <  message user "hello" [1]`,
-				`a1 < u1 message assistant (hm) "well" c1:Bash{"command":"ls"} stop 15+40 [2 3 4]`,
+				`a1 < u1 message assistant (hm) "well" c1:Bash{"command":"ls"} toolUse 15+40 [2 3 4]`,
 				`r1 < a1 message toolResult Bash "out" [5]`,
 				`a4 < r1 message assistant "done" stop 15+9 [6]`,
 			},
@@ -73,7 +73,7 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{
 				`u1 <  message user "go" [1]`,
-				`a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} stop 15+2 [2 4]`,
+				`a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} toolUse 15+2 [2 4]`,
 				`r1 < a1 message toolResult Bash "one" [3]`,
 				`r2 < r1 message toolResult Bash "two" [5]`,
 				`a3 < r2 message assistant "both" stop 15+3 [6]`,
@@ -91,7 +91,7 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{
 				`u1 <  message user "go" [1]`,
-				`a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} stop 15+1 [2]`,
+				`a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} toolUse 15+1 [2]`,
 				`r1 < a1 message toolResult Bash "one" [3]`,
 				`a2 < r1 message assistant "so" stop 15+1 [4]`,
 				`r2 < a2 message toolResult Bash "late" [5]`,
@@ -124,7 +124,7 @@ func TestConvert(t *testing.T) {
 				user("u2", "u1", "go on"),
 			},
 			[]string{
-				`a1 <  message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} stop 15+1 [1]`,
+				`a1 <  message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} toolUse 15+1 [1]`,
 				`u1 < a1 message toolResult Bash "one" image image/png QUJD [2]`,
 				`u1.2 < u1 message toolResult Bash "two" failed [2]`,
 				`u1.3 < u1.2 message user "stop" image image/png QUJD [2]`,
@@ -175,7 +175,7 @@ func TestConvert(t *testing.T) {
 				`u1 <  message user "long" [1]`,
 				`a1 < u1 message assistant "talk" stop 15+1 [2]`,
 				`u2 < a1 message user "last" [3]`,
-				`a2 < u2 message assistant c1:Bash{"command":"ls"} stop 15+1 [4]`,
+				`a2 < u2 message assistant c1:Bash{"command":"ls"} toolUse 15+1 [4]`,
 				`r2 < a2 message toolResult Bash "out" [5]`,
 				`b1 < r2 compaction In short kept a2 [6 7]`,
 				`a3 < b1 message assistant "so" stop 15+1 [8]`,
@@ -224,7 +224,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := strings.Join(c.lines, "\n") + "\n"
-			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}), file)
+			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
 			require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
 			for _, state := range states {
 				foreigntest.Outline(t, state) // each is lines of whole entries
@@ -237,7 +237,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add(strings.Join([]string{user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "x")}, "\n"))
 	f.Add(`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}` + "\n" + `{"type":"user","uuid":"a","parentUuid":"a","message":{"content":"x"}}`)
 	f.Fuzz(func(t *testing.T, file string) {
-		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s", Title: "t"}), file)
+		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s", Title: "t"}, newLearned()), file)
 		foreigntest.Entries(t, whole)
 	})
 }

@@ -32,7 +32,7 @@ func newProjects(t testing.TB) *projects {
 	files, err := dir.Open(p.dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	p.Files = foreign.New(files, Agent{p.dir}, nil, t.TempDir())
+	p.Files = foreign.New(NewProjects(files), Agent{}, nil, t.TempDir())
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -16,6 +17,8 @@ const (
 	checked = 4 << 10
 	// chunk is how much converted text is written at once.
 	chunk = 256 << 10
+	// maxEarly is how many bytes of problems are kept until there is a record.
+	maxEarly = 64 << 10
 )
 
 var seed = maphash.MakeSeed()
@@ -28,6 +31,7 @@ type conversion struct {
 	raw       storage.Token  // the state up to which it was converted
 	check     uint64         // of the bytes before at
 	text      text
+	early     []byte // lines that are no records and stand before the first one
 	// taken counts how often something was taken back that had been shown.
 	taken uint64
 }
@@ -67,47 +71,74 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 
 // convert converts the file from where it stopped.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
-	var out, last []byte
-	lastAt := int64(0)
+	var out []byte
+	last, whole := slices.Clone(c.early), len(c.early) // last has whole bytes of lines that cannot become records
+	lastAt := int64(-1)
+	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
 	write := func() error {
 		err := c.text.sink.add(out)
 		c.text.stable += int64(len(out))
 		out = out[:0]
 		return err
 	}
-	at, err := jsonl.Load(ctx, obj, c.at, to.Size, func(u *jsonl.Unit) error {
+	at, err := jsonl.LoadLines(ctx, obj, c.at, to.Size, maxLine, func(u *jsonl.Unit) error {
+		if begun() {
+			out, last, whole = append(out, last...), last[:0], 0
+		}
+		text := u.Text
 		if u.Kind != jsonl.ObjectUnit {
-			out, last = append(out, last...), appendSkipped(nil, u)
-			lastAt = u.Off
+			if whole = len(last); whole < maxEarly {
+				last, lastAt = appendSkipped(last, u), u.Off
+			}
+			if u.Reason != jsonl.ReasonTooLong || !endsLine(obj, u) {
+				return nil
+			}
+			if text = shortened(obj, u); text == nil {
+				return nil
+			}
+		}
+		if out = c.converter.Add(out, text, u.Line); len(out) < chunk {
 			return nil
 		}
-		if out = c.converter.Add(append(out, last...), u.Text, u.Line); len(out) < chunk {
-			last = nil
-			return nil
-		}
-		last = nil
 		return write()
 	})
 	if err != nil {
 		return err
 	}
 	if lastAt < at.Off { // otherwise it may become a record yet
-		out, last = append(out, last...), nil
+		whole = len(last)
+	}
+	c.early = last[:whole]
+	if begun() {
+		out, c.early = append(out, c.early...), nil
 	}
 	if err := write(); err != nil {
 		return err
 	}
 	c.at, c.raw = at, to
-	c.text.tail = append(c.converter.Tail(nil), last...)
+	if c.text.tail = c.converter.Tail(nil); c.text.stable > 0 {
+		c.text.tail = append(c.text.tail, last[whole:]...)
+	}
 	c.check, err = sumBefore(obj, at.Off)
 	return err
+}
+
+// again returns what must convert the file once more, nil if nothing must.
+func (c *conversion) again() Converter {
+	if r, ok := c.converter.(Rereader); ok {
+		return r.Again()
+	}
+	return nil
 }
 
 // appendSkipped appends a line that is no entry, for what is no record: problems.jsonl says so.
 func appendSkipped(dst []byte, u *jsonl.Unit) []byte {
 	why := u.Reason
-	if why == "" {
+	switch why {
+	case "":
 		why = "a JSON value that is no object"
+	case jsonl.ReasonTooLong:
+		why = fmt.Sprintf("the line is longer than %d MiB; its long texts are left out", maxLine>>20)
 	}
 	dst = rawjson.AppendQuoted(dst, fmt.Sprintf("line %d, %d bytes: %s", u.Line, u.Size, why))
 	return append(dst, '\n')

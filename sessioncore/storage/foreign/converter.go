@@ -32,6 +32,13 @@ type Converter interface {
 	Tail(out []byte) []byte
 }
 
+// A Rereader is a Converter that can learn from a value that what it made of those before was wrong.
+type Rereader interface {
+	Converter
+	// Again returns what must convert the file once more, from its beginning; nil if all is right.
+	Again() Converter
+}
+
 // About is what is known of a session besides its records. It is comparable.
 type About struct {
 	ID     string // of the session
@@ -39,6 +46,7 @@ type About struct {
 	Parent string // path or id of the session that it was forked from, "" for none
 	Before string // what its converter has to know of the files that are joined before it
 	Side   bool   // it is a subagent's
+	Chain  string // the first record of the subagent that it is, where the file has other conversations too
 }
 
 // AppendMembers appends the members of a header that an About gives.

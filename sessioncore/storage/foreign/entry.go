@@ -15,6 +15,8 @@ type Entry struct {
 	Body   []byte        // its other members, as in `"message":{…}`
 	Lines  []int64       // those of the agent's file that it is made of, from 1
 	Path   string        // of that file, if it is not the session's own
+	// Session is the path of the subagent's session that it is about, from the session's directory, "" for none.
+	Session string
 }
 
 // AppendTo appends the entry as a line.
@@ -47,6 +49,9 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 			dst = strconv.AppendInt(dst, line, 10)
 		}
 		dst = append(dst, ']')
+	}
+	if e.Session != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"session":`...), e.Session)
 	}
 	return append(dst, "}}\n"...)
 }

@@ -17,6 +17,9 @@ const (
 	maxKept = 32
 	// beginning is how much of a session is made for who reads no further, from so much of its file.
 	beginning, fromBeginning = 8 << 10, 256 << 10
+	// maxReadings is how often a file is converted until its Converter has learned nothing more. What one learns can move
+	// a record, and show that another one comes too late.
+	maxReadings = 4
 )
 
 // Files shows the sessions of another agent as session files, which are made when they are read. All other files are what
@@ -145,29 +148,41 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 	if err != nil {
 		return st, err
 	}
-	taken := uint64(0)
+	taken, converter := uint64(0), f.agent.Converter(about)
 	if c := s.now; c != nil {
 		if c.about == about && c.raw.SameObject(st.Token) {
 			ok, err := c.extend(ctx, obj, st.Token)
-			if ok {
-				return st, nil
-			}
 			if err != nil {
 				s.drop()
 				return st, err
+			}
+			if ok {
+				again := c.again()
+				if again == nil {
+					return st, nil
+				}
+				converter = again
 			}
 		}
 		taken = c.taken + 1
 		s.drop()
 	}
-	c := &conversion{about: about, converter: f.agent.Converter(about), taken: taken}
-	c.text.sink = &sink{temporary: f.temporary, hold: f.limit.Hold()}
-	c.text.sink.use()
-	if err := c.convert(ctx, obj, st.Token); err != nil {
-		c.text.sink.leave()
-		return st, err
+	for range maxReadings {
+		c := &conversion{about: about, converter: converter, taken: taken}
+		c.text.sink = &sink{temporary: f.temporary, hold: f.limit.Hold()}
+		c.text.sink.use()
+		if err := c.convert(ctx, obj, st.Token); err != nil {
+			c.text.sink.leave()
+			return st, err
+		}
+		if s.now != nil {
+			s.drop()
+		}
+		s.now = c
+		if converter = c.again(); converter == nil {
+			break
+		}
 	}
-	s.now = c
 	return st, nil
 }
 
@@ -175,6 +190,15 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 func (s *slot) drop() {
 	s.now.text.sink.leave()
 	s.now = nil
+}
+
+// converted reports whether the file was converted, as far as that can be told at once.
+func (s *slot) converted() bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	return s.now != nil
 }
 
 // Open implements storage.Files.
@@ -261,7 +285,7 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	o.mu.Lock()
 	unseen := o.text.sink == nil
 	o.mu.Unlock()
-	if end := off + int64(len(p)); unseen && end <= beginning {
+	if end := off + int64(len(p)); unseen && end <= beginning && !o.slot.converted() {
 		if begun, err := o.begun(); err == nil && int64(len(begun)) >= end {
 			return copy(p, begun[off:]), nil
 		}

@@ -16,6 +16,20 @@ import (
 
 // Convert returns what a converter makes of a file: whole, and what it had said after each line.
 func Convert(t testing.TB, c foreign.Converter, file string) (whole string, states []string) {
+	for range 4 {
+		whole, states = convert(t, c, file)
+		r, ok := c.(foreign.Rereader)
+		if !ok {
+			break
+		}
+		if c = r.Again(); c == nil {
+			break
+		}
+	}
+	return whole, states
+}
+
+func convert(t testing.TB, c foreign.Converter, file string) (whole string, states []string) {
 	var out []byte
 	_, err := jsonl.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {

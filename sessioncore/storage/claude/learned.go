@@ -1,0 +1,108 @@
+package claude
+
+import (
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// learned is what a file says of records that stand before it. That is rare: the file is then converted once more.
+type learned struct {
+	counts  map[string]int64  // the line that counts of a record that is in the file several times: the last
+	late    map[string]string // of a record that stands behind one that hangs on it, another that its children can hang on
+	removed map[string]bool   // records that were taken out of the context
+	last    map[string]int64  // the first line of the last part of an answer between whose records another one stands
+	news    bool
+}
+
+func newLearned() *learned {
+	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, last: map[string]int64{}}
+}
+
+// learn notes something, and whether that was not known.
+func learn[V comparable](l *learned, m map[string]V, key string, value V) {
+	if old, ok := m[key]; !ok || old != value {
+		m[key], l.news = value, true
+	}
+}
+
+// Again implements foreign.Rereader.
+func (c *converter) Again() foreign.Converter {
+	if !c.learned.news {
+		return nil
+	}
+	c.learned.news = false
+	return newConverter(c.About, c.learned)
+}
+
+// isOutdated reports whether a record comes again. If it was not known before, that is learned.
+func (c *converter) isOutdated(r *record) bool {
+	if r.uuid == "" {
+		return false
+	}
+	counts, known := c.learned.counts[r.uuid]
+	if known && r.line < counts {
+		return true
+	}
+	if _, seen := c.places[r.uuid]; seen || known {
+		learn(c.learned, c.learned.counts, r.uuid, r.line)
+	}
+	return false
+}
+
+// snip notes the records that are not sent any more.
+func (c *converter) snip(uuids rawjson.Value) {
+	uuids.EachElement(func(v rawjson.Value, _ int) bool {
+		if uuid, ok := v.Text(); ok {
+			learn(c.learned, c.learned.removed, uuid, true)
+		}
+		return true
+	})
+}
+
+// above returns the record that one hangs on: none that was removed, unless it was itself.
+func (c *converter) above(r *record) string {
+	if c.learned.removed[r.uuid] {
+		c.passed[r.uuid] = r.parent
+		return r.parent
+	}
+	uuid := r.parent
+	for range len(c.passed) {
+		parent, ok := c.passed[uuid]
+		if !ok {
+			break
+		}
+		uuid = parent
+	}
+	return uuid
+}
+
+// placeOf returns what the children of a record hang on. A record that is not in the file leaves its name, so that the
+// entry shows as one without its parent.
+func (c *converter) placeOf(uuid string) *place {
+	for range 1 + len(c.learned.late) {
+		if p := c.places[uuid]; p != nil {
+			return p
+		}
+		if uuid == "" {
+			break
+		}
+		c.missed[uuid] = true
+		other, ok := c.learned.late[uuid]
+		if !ok {
+			return &place{id: uuid}
+		}
+		uuid = other
+	}
+	return &place{} // they hang on one another
+}
+
+// at says where the children of a record hang, and on which other record they do where that is not an entry of its name.
+func (c *converter) at(r *record, p *place, other string) {
+	if r.uuid == "" {
+		return
+	}
+	c.places[r.uuid] = p
+	if c.missed[r.uuid] && other != r.uuid {
+		learn(c.learned, c.learned.late, r.uuid, other)
+	}
+}

@@ -1,0 +1,73 @@
+package foreign
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+const (
+	// maxLine is the longest line that is converted as it is, in bytes. Clients write images and whole conversations into
+	// lines of 100 MB, which nobody can hold.
+	maxLine = 32 << 20
+	// maxText is the longest text that is kept of a longer line.
+	maxText = 64 << 10
+)
+
+// endsLine reports whether the text that was skipped ends with its line.
+func endsLine(obj io.ReaderAt, u *jsonl.Unit) bool {
+	var end [1]byte
+	_, err := obj.ReadAt(end[:], u.Off+u.Size-1)
+	return err == nil && end[0] == '\n'
+}
+
+// shortened returns a line that is too long with a note for each long text in it, nil if it is no object or still too long.
+func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
+	var out []byte
+	start, size := -1, 0 // of the text that is read: its place in out, and its bytes
+	escaped := false
+	buf := make([]byte, jsonl.ChunkSize)
+	for r := io.NewSectionReader(obj, u.Off, u.Size); ; {
+		n, err := r.Read(buf)
+		for b := buf[:n]; len(b) > 0; {
+			if start < 0 { // between texts
+				at := bytes.IndexByte(b, '"') + 1
+				if at == 0 {
+					at = len(b)
+				} else {
+					start, size = len(out)+at, 0
+				}
+				out, b = append(out, b[:at]...), b[at:]
+				continue
+			}
+			at := 0
+			for ; at < len(b) && (escaped || b[at] != '"'); at++ {
+				escaped = !escaped && b[at] == '\\'
+			}
+			if size += at; size <= maxText {
+				out = append(out, b[:at]...)
+			} else {
+				out = out[:start]
+			}
+			if b = b[at:]; len(b) > 0 {
+				if size > maxText {
+					out = fmt.Appendf(out, "[%d bytes, in line %d of the agent's own file]", size, u.Line)
+				}
+				out, b, start = append(out, '"'), b[1:], -1
+			}
+		}
+		if len(out) > maxLine || err != nil && err != io.EOF {
+			return nil
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	if out = bytes.TrimSpace(out); len(out) == 0 || out[0] != '{' || !rawjson.IsValidObject(out) {
+		return nil
+	}
+	return out
+}
