@@ -47,19 +47,22 @@ var (
 // History is the prompt history of a SOURCE. It is safe for concurrent use.
 type History struct {
 	files storage.Files
+	name  string        // of its file
+	parts []Part        // of which it consists, where these are several
 	limit time.Duration // maxTime, or less in tests
 	reads *semaphore.Weighted
 }
 
 // New returns the history in files, which need not exist.
 func New(files storage.Files) *History {
-	return &History{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
+	return &History{files: files, name: databaseName, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 
 // State identifies a state of the database: if a Rendering is settled, equal States mean equal content.
 type State struct {
 	database storage.Stat
 	wal      storage.Token // zero if there is no log
+	parts    uint64        // of several histories: a hash of their states
 }
 
 // Stat returns the Stat of the database file, with the times of the last change of it or of its log.
@@ -73,14 +76,20 @@ func (s State) Stat() storage.Stat {
 // State returns the current state of the files. If there is no database, or it is not a regular file, the error wraps
 // fs.ErrNotExist.
 func (h *History) State() (State, error) {
-	st, err := h.files.Stat(databaseName)
+	if h.parts != nil {
+		return h.stateOfParts()
+	}
+	st, err := h.files.Stat(h.name)
 	if err != nil {
 		return State{}, err
 	}
 	if st.Kind != storage.KindFile {
-		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, databaseName)
+		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, h.name)
 	}
 	s := State{database: st}
+	if h.name == linesName {
+		return s, nil
+	}
 	if wal, err := h.files.Stat(walName); err == nil && wal.Kind == storage.KindFile {
 		s.wal = wal.Token
 	}
@@ -104,6 +113,9 @@ type Rendering struct {
 // error of the storage.
 func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
 	out := &lines{hold: hold}
+	if h.name == linesName || h.parts != nil {
+		return h.renderText(ctx, match, out)
+	}
 	c, err := h.read(ctx, match, out, 1)
 	if errors.Is(err, budget.ErrNoMemory) { // which another read may have for a moment: once more, alone
 		hold.Close()
@@ -115,6 +127,19 @@ func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (
 		return Rendering{}, err
 	}
 	return Rendering{out.text.Bytes(), c.state, c.settled}, nil
+}
+
+// renderText is Render for what is no database.
+func (h *History) renderText(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+	render := h.renderLines
+	if h.parts != nil {
+		render = h.renderParts
+	}
+	if r, err = render(ctx, match, out); err != nil {
+		out.hold.Close()
+		return Rendering{}, err
+	}
+	return r, nil
 }
 
 // read copies the files until they are of one committed state, and runs a query on that, within the limits. It takes so many
@@ -204,12 +229,22 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 			v.UseCount = &value
 		}
 	}
+	return l.put(&v)
+}
+
+// put appends a line.
+func (l *lines) put(v *line) error {
 	l.line.Reset()
 	enc := json.NewEncoder(&l.line)
 	enc.SetEscapeHTML(false) // as JSON.stringify writes it, and as users grep for it
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("%w: %v", ErrUnreadable, err)
 	}
+	return l.end()
+}
+
+// end appends what was written to l.line.
+func (l *lines) end() error {
 	if l.text.Len()+l.line.Len() > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}

@@ -1,0 +1,223 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// linesName is the file in which Claude Code and Codex keep prompts, a line each (docs/format.md, Claude Code; Codex).
+const linesName = "history.jsonl"
+
+// NewLines returns the history that Claude Code or Codex keeps in files, which need not exist.
+func NewLines(files storage.Files) *History {
+	h := New(files)
+	h.name = linesName
+	return h
+}
+
+// prompt is a line of that file, with the keys of either client.
+type prompt struct {
+	Display   *string `json:"display"`
+	Timestamp float64 `json:"timestamp"` // in ms
+	Project   *string `json:"project"`
+	SessionID *string `json:"sessionId"`
+
+	Text    *string `json:"text"`
+	Seconds float64 `json:"ts"`
+	Session *string `json:"session_id"`
+}
+
+// promptOf reads a line, in whatever keys.
+func promptOf(line []byte) (p prompt, ok bool) {
+	if json.Unmarshal(line, &p) != nil {
+		return p, false
+	}
+	p.Display, p.SessionID = cmp.Or(p.Display, p.Text), cmp.Or(p.SessionID, p.Session)
+	return p, p.Display != nil
+}
+
+// at returns when it was typed, in s since the epoch.
+func (p *prompt) at() int64 {
+	if p.Timestamp != 0 {
+		return int64(p.Timestamp / 1000)
+	}
+	return int64(p.Seconds)
+}
+
+// said is a prompt and where it is.
+type said struct {
+	at    int64 // in s since the epoch
+	line  int
+	start int
+	end   int
+}
+
+// renderLines writes the prompts that have all the words, or all, the newest first. Lines that are no prompts are passed over:
+// the last one may be half written.
+func (h *History) renderLines(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+	words := wordsOf(match)
+	if match != "" && len(words) == 0 {
+		return r, fmt.Errorf("%w: %q", ErrQuery, match)
+	}
+	obj, err := h.files.Open(h.name)
+	if err != nil {
+		return r, err
+	}
+	defer obj.Close()
+	at := time.Now()
+	st, err := obj.Stat()
+	if err != nil {
+		return r, err
+	}
+	if st.Size > maxCopied {
+		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, h.name, st.Size>>20, maxCopied>>20)
+	}
+	room := out.hold.Another()
+	defer room.Close()
+	if err := room.Resize(st.Size); err != nil {
+		return r, err
+	}
+	text := make([]byte, st.Size)
+	if err := storage.ReadFull(obj, text, 0); err != nil {
+		return r, err
+	}
+	var found []said
+	for number, start := 1, 0; start < len(text); number++ {
+		end := len(text)
+		if n := bytes.IndexByte(text[start:], '\n'); n >= 0 {
+			end = start + n
+		}
+		if p, ok := promptOf(text[start:end]); ok && containsAll([]byte(strings.ToLower(*p.Display)), words) {
+			found = append(found, said{p.at(), number, start, end})
+		}
+		if start = end + 1; ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+	}
+	slices.SortFunc(found, func(a, b said) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.line, a.line)) })
+	for _, s := range found {
+		p, _ := promptOf(text[s.start:s.end])
+		v := line{ID: s.line, Prompt: *p.Display, CreatedAt: created(s.at), Cwd: p.Project}
+		if p.SessionID != nil {
+			id := any(*p.SessionID)
+			v.SessionID = &id
+		}
+		if err := out.put(&v); err != nil {
+			return r, err
+		}
+	}
+	state := State{database: st}
+	return Rendering{out.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
+}
+
+// Part is the history of one of several agents.
+type Part struct {
+	Agent   string
+	History *History
+}
+
+// Several returns the histories of several agents as one: their lines by time, each with a member agent.
+func Several(parts ...Part) *History {
+	h := New(nil)
+	h.parts = parts
+	return h
+}
+
+var seed = maphash.MakeSeed()
+
+// stateOfParts returns what tells the states of all of them from others, with the latest times. One that is missing counts too.
+func (h *History) stateOfParts() (State, error) {
+	var all State
+	var missing error
+	for _, p := range h.parts {
+		s, err := p.History.State()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing, s = err, State{}
+		case err != nil:
+			return State{}, err
+		case all.database == storage.Stat{}:
+			all.database = s.Stat()
+		default:
+			st := s.Stat()
+			all.database.Modified, all.database.Changed = max(all.database.Modified, st.Modified), max(all.database.Changed, st.Changed)
+		}
+		all.parts = maphash.Comparable(seed, [2]any{all.parts, s})
+	}
+	if all.database == (storage.Stat{}) {
+		return State{}, cmp.Or(missing, fs.ErrNotExist)
+	}
+	return all, nil
+}
+
+// renderParts is Render for several histories. A query that one cannot read is no error while another one can.
+func (h *History) renderParts(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+	state, err := h.stateOfParts()
+	if err != nil {
+		return r, err
+	}
+	texts := make([][]byte, len(h.parts))
+	settled, answered := true, false
+	var refused error
+	for i, p := range h.parts {
+		hold := out.hold.Another()
+		defer hold.Close()
+		shown, err := p.History.Render(ctx, match, &hold)
+		switch {
+		case errors.Is(err, ErrQuery):
+			refused = err
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return r, err
+		case err == nil:
+			texts[i], settled, answered = shown.Text, settled && shown.Settled, true
+		}
+	}
+	if !answered && refused != nil {
+		return r, refused
+	}
+	for {
+		newest, last := -1, ""
+		for i := range texts {
+			if at := timeOf(texts[i]); len(texts[i]) > 0 && (newest < 0 || at > last) {
+				newest, last = i, at
+			}
+		}
+		if newest < 0 {
+			break
+		}
+		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
+		texts[newest] = rest
+		out.line.Reset()
+		fmt.Fprintf(&out.line, `{"agent":%q,%s`+"\n", h.parts[newest].Agent, line[1:])
+		if err := out.end(); err != nil {
+			return r, err
+		}
+	}
+	now, err := h.stateOfParts()
+	return Rendering{out.text.Bytes(), state, settled && now == state}, err
+}
+
+// timeOf returns the time of the first of some lines. Others than ours, of a client that writes anything, come first.
+func timeOf(text []byte) string {
+	var v struct {
+		At any `json:"created_at"`
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	_ = json.Unmarshal(first, &v)
+	at, ok := v.At.(string)
+	if !ok {
+		return "~"
+	}
+	return at
+}
