@@ -19,7 +19,6 @@ type answer struct {
 	place   *place
 	key     string // the id of the message
 	blocks  []byte // JSON, with commas between them
-	text    string // of an error
 	calls   bool
 	members []byte // of the message, besides role and content: those of the last record
 	after   []byte // entries that follow it
@@ -33,7 +32,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 		c.add(a, r, message)
 		return out
 	}
-	if !hasContent(message) && !isError(r) {
+	if !hasContent(message) {
 		c.pass(r)
 		return out
 	}
@@ -71,7 +70,7 @@ func hasContent(message foreign.Object) (has bool) {
 	content := message.Member("content")
 	text, _ := content.Bytes()
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		has = block.IsObject()
+		has = block.IsObject() && !isEmptyText(block)
 		return !has
 	})
 	return has || len(text) > 0
@@ -83,9 +82,8 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		a.separate()
 		a.blocks = append(append(append(a.blocks, `{"type":"text","text":`...), content...), '}')
 	}
-	a.text = textOf(content)
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if !block.IsObject() {
+		if !block.IsObject() || isEmptyText(block) {
 			return true
 		}
 		a.separate()
@@ -145,8 +143,8 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 	dst = foreign.AppendMember(dst, "responseId", message.Member("id"))
 	if text := r.Member("error"); text.IsString() {
 		dst = foreign.AppendMember(dst, "errorMessage", text)
-	} else if reason == "error" && a.text != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), a.text)
+	} else if isError(r) {
+		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), textOf(message.Member("content")))
 	}
 	if status := r.Member("apiErrorStatus"); status.IsNumber() {
 		dst = foreign.AppendMember(dst, "errorStatus", status)

@@ -39,12 +39,21 @@ func callBlock(id string) string {
 	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Bash","input":{"command":"ls"}}`, id)
 }
 
-// TestConvert: each case is a file and the outline of the session that it is shown as.
+// convertCase is a file and the outline of the session that it is shown as.
+type convertCase struct{ lines, want []string }
+
+func (c *convertCase) check(t *testing.T) {
+	file := strings.Join(c.lines, "\n") + "\n"
+	whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
+	require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
+	for _, state := range states {
+		foreigntest.Outline(t, state) // each is lines of whole entries
+	}
+	checkFile(t, "s.jsonl", file)
+}
+
 func TestConvert(t *testing.T) {
-	for name, c := range map[string]struct {
-		lines []string
-		want  []string
-	}{
+	for name, c := range map[string]convertCase{
 		"an answer of several records is one message, with the usage of the last": {
 			[]string{
 				user("u1", "", "hello"),
@@ -222,14 +231,7 @@ func TestConvert(t *testing.T) {
 			[]string{`u1 <  message user "hello" [1]`, `a1 < u1 message assistant "hi" stop 15+1 [2]`, `u2 < a1 message user "one way" [3]`},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			file := strings.Join(c.lines, "\n") + "\n"
-			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
-			require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
-			for _, state := range states {
-				foreigntest.Outline(t, state) // each is lines of whole entries
-			}
-		})
+		t.Run(name, c.check)
 	}
 }
 

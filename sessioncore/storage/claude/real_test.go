@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -228,15 +227,11 @@ func checkTexts(t *testing.T, records []*raw, entries []*shown) {
 		if text := strings.Join(r.says, ""); r.object["isCompactSummary"] == true && r.typ == "user" {
 			r.says = []string{"text " + strings.TrimPrefix(text, "text ")}
 		}
-		for _, s := range r.says {
-			want = append(want, fmt.Sprintf("%s", s))
-		}
+		want = append(want, r.says...)
 	}
 	for _, e := range entries {
 		says := e.says()
-		for _, s := range says {
-			got = append(got, fmt.Sprintf("%s", s))
-		}
+		got = append(got, says...)
 		var lines []string
 		for _, line := range e.lines() {
 			require.NotNil(t, from[line], "line %d", line)
@@ -406,9 +401,4 @@ func leafLine(records []*raw) int64 {
 		return last.line
 	}
 	return newest.line
-}
-
-func FuzzFile(f *testing.F) {
-	f.Add([]byte(user("u1", "", "hello")))
-	f.Fuzz(func(t *testing.T, file []byte) { checkFile(t, "s.jsonl", string(bytes.ToValidUTF8(file, []byte("?")))) })
 }

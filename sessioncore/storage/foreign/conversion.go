@@ -87,13 +87,17 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		}
 		text := u.Text
 		if u.Kind != jsonl.ObjectUnit {
+			why := u.Reason
+			if why == jsonl.ReasonTooLong {
+				why = reasonTooLong
+				if text = shortened(obj, u); text != nil {
+					why = reasonShortened
+				}
+			}
 			if whole = len(last); whole < maxEarly {
-				last, lastAt = appendSkipped(last, u), u.Off
+				last, lastAt = appendSkipped(last, u, why), u.Off
 			}
-			if u.Reason != jsonl.ReasonTooLong || !endsLine(obj, u) {
-				return nil
-			}
-			if text = shortened(obj, u); text == nil {
+			if text == nil {
 				return nil
 			}
 		}
@@ -131,14 +135,10 @@ func (c *conversion) again() Converter {
 	return nil
 }
 
-// appendSkipped appends a line that is no entry, for what is no record: problems.jsonl says so.
-func appendSkipped(dst []byte, u *jsonl.Unit) []byte {
-	why := u.Reason
-	switch why {
-	case "":
+// appendSkipped appends a line that is no entry, for what is no record or is left out: problems.jsonl says so.
+func appendSkipped(dst []byte, u *jsonl.Unit, why string) []byte {
+	if why == "" {
 		why = "a JSON value that is no object"
-	case jsonl.ReasonTooLong:
-		why = fmt.Sprintf("the line is longer than %d MiB; its long texts are left out", maxLine>>20)
 	}
 	dst = rawjson.AppendQuoted(dst, fmt.Sprintf("line %d, %d bytes: %s", u.Line, u.Size, why))
 	return append(dst, '\n')

@@ -15,18 +15,19 @@ const (
 	maxLine = 32 << 20
 	// maxText is the longest text that is kept of a longer line.
 	maxText = 64 << 10
+
+	reasonTooLong   = "the line is longer than 32 MiB"
+	reasonShortened = reasonTooLong + ": its long texts are left out"
 )
 
-// endsLine reports whether the text that was skipped ends with its line.
-func endsLine(obj io.ReaderAt, u *jsonl.Unit) bool {
-	var end [1]byte
-	_, err := obj.ReadAt(end[:], u.Off+u.Size-1)
-	return err == nil && end[0] == '\n'
-}
-
-// shortened returns a line that is too long with a note for each long text in it, nil if it is no object or still too long.
+// shortened returns a line that is too long with a note for each long text in it, nil if it is no object, still too long, or
+// not whole yet.
 func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 	var out []byte
+	var end [1]byte
+	if _, err := obj.ReadAt(end[:], u.Off+u.Size-1); err != nil || end[0] != '\n' {
+		return nil
+	}
 	start, size := -1, 0 // of the text that is read: its place in out, and its bytes
 	escaped := false
 	buf := make([]byte, jsonl.ChunkSize)

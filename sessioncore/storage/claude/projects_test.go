@@ -1,0 +1,171 @@
+package claude
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+// side returns a record as that of a subagent.
+func side(record string) string {
+	return strings.Replace(record, `"isSidechain":false`, `"isSidechain":true`, 1)
+}
+
+func (p *projects) put(t *testing.T, name string, lines ...string) {
+	at := filepath.Join(p.dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
+	require.NoError(t, os.WriteFile(at, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+func (p *projects) outline(t *testing.T, name string) []string {
+	obj, err := p.Open(name)
+	require.NoError(t, err)
+	defer obj.Close()
+	return foreigntest.Outline(t, read(t, obj))
+}
+
+func (p *projects) names(t *testing.T, dir string) (names []string) {
+	items, err := storage.List(p, dir)
+	require.NoError(t, err)
+	for _, item := range items {
+		names = append(names, item.Name)
+		st, err := p.Stat(filepath.Join(dir, item.Name))
+		require.NoError(t, err)
+		require.Equal(t, item.Kind, st.Kind)
+	}
+	return names
+}
+
+func task(id, prompt string) string {
+	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Task","input":{"prompt":%q}}`, id, prompt)
+}
+
+// TestSidechains: the subagents whose records older clients wrote into the session's file are sessions of their own, to which the
+// results of the calls lead.
+func TestSidechains(t *testing.T) {
+	p := newProjects(t)
+	p.put(t, session,
+		user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look")+","+task("c2", "find"), 1),
+		side(user("x1", "", "look")), side(user("y1", "", "find")),
+		side(says("x2", "x1", "X", textBlock("seen"), 2)), side(says("y2", "y1", "Y", textBlock("found"), 3)),
+		result("r1", "a1", "c1", "seen"), result("r2", "a1", "c2", "found"), says("a2", "r2", "N", textBlock("done"), 4))
+	require.Equal(t, []string{"subagents"}, p.names(t, "-w/s"))
+	require.Equal(t, []string{"sidechain-x1.jsonl", "sidechain-y1.jsonl"}, p.names(t, "-w/s/subagents"))
+	require.Equal(t, []string{"session sidechain-y1", `y1 <  message user "find" [4]`, `y2 < y1 message assistant "found" stop 15+3 [6]`},
+		p.outline(t, "-w/s/subagents/sidechain-y1.jsonl"))
+	require.Len(t, p.outline(t, session), 1+5)
+	whole := read(t, p.open(t))
+	require.Contains(t, whole, `"origin":{"line":7,"session":"artifacts/subagents/sidechain-x1"}`)
+	require.Contains(t, whole, `"origin":{"line":8,"session":"artifacts/subagents/sidechain-y1"}`)
+	raw, err := p.Raw().Open("-w/s/subagents/sidechain-x1.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, read(t, raw), `"go"`, "its lines are those of the session's file")
+	require.NoError(t, raw.Close())
+	_, err = p.Stat("-w/s/subagents/sidechain-u1.jsonl")
+	require.True(t, storage.IsMissing(err))
+
+	p.put(t, "-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
+	_, err = p.Stat("-w/new")
+	require.True(t, storage.IsMissing(err), "newer clients write them elsewhere")
+}
+
+// TestSubagents: subagents' files are shown with their session, wherever the client put them; one without its session stays.
+func TestSubagents(t *testing.T) {
+	p := newProjects(t)
+	agent := side(user("x1", "", "look"))
+	p.put(t, session, user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look"), 1),
+		strings.Replace(result("r1", "a1", "c1", "seen"), `"message"`, `"toolUseResult":{"agentId":"b2"},"message"`, 1))
+	p.put(t, "-w/s/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
+	p.put(t, "-w/s/subagents/agent-acompact-1.jsonl", agent)
+	p.put(t, "-w/s/tool-results/t.jsonl", "{}")
+	p.put(t, "-w/agent-b2.jsonl", agent)
+	p.put(t, "-w/agent-lost.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"gone"`, 1))
+	p.put(t, "-w/agent-odd.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"../s"`, 1))
+	require.Equal(t, []string{"agent-lost.jsonl", "agent-odd.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
+	require.Equal(t, []string{"subagents", "tool-results"}, p.names(t, "-w/s"))
+	require.Equal(t, []string{"agent-a1.jsonl", "agent-acompact-1.jsonl", "agent-b2.jsonl"}, p.names(t, "-w/s/subagents"))
+	for _, name := range []string{"-w/s/subagents/agent-a1.jsonl", "-w/s/subagents/agent-b2.jsonl", "-w/agent-lost.jsonl"} {
+		require.Equal(t, `x1 <  message user "look" [1]`, p.outline(t, name)[1])
+	}
+	_, err := p.Open("-w/agent-b2.jsonl")
+	require.True(t, storage.IsMissing(err))
+	_, err = p.Open("-w/s/subagents")
+	require.Error(t, err)
+	require.Contains(t, read(t, p.open(t)), `"session":"artifacts/subagents/agent-b2"`)
+
+	p.put(t, "-w/gone.jsonl", user("u1", "", "back"))
+	require.Equal(t, []string{"agent-odd.jsonl", "gone.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
+	require.Equal(t, []string{"agent-lost.jsonl"}, p.names(t, "-w/gone/subagents"))
+}
+
+// TestAbout: titles, and what a session was forked from.
+func TestAbout(t *testing.T) {
+	title := func(typ, key, text string) string { return fmt.Sprintf(`{"type":%q,%q:%q}`, typ, key, text) }
+	summary, made, custom := title("summary", "summary", "short"), title("ai-title", "aiTitle", "made"), title("custom-title", "customTitle", "mine")
+	fork := strings.Replace(user("u1", "", "go"), `"message"`, `"forkedFrom":{"sessionId":"old","messageUuid":"u1"},"message"`, 1)
+	copied := strings.Replace(user("u1", "", "go"), `"message"`, `"session_id":"before","message"`, 1)
+	for _, c := range []struct {
+		lines         []string
+		title, parent string
+	}{
+		{[]string{user("u1", "", "go")}, "", ""},
+		{[]string{summary, user("u1", "", "go")}, "short", ""},
+		{[]string{made, user("u1", "", "go"), summary}, "made", ""},
+		{[]string{custom, user("u1", "", "go"), made, summary}, "mine", ""},
+		{[]string{custom, user("u1", "", "go"), title("custom-title", "customTitle", "other")}, "other", ""},
+		{[]string{fork, user("u2", "u1", "on")}, "", "old"},
+		{[]string{copied, user("u2", "u1", "on")}, "", "before"},
+		{[]string{strings.Replace(copied, "before", "s", 1)}, "", ""},
+	} {
+		p := newProjects(t)
+		p.put(t, session, c.lines...)
+		obj, err := p.Raw().Open(session)
+		require.NoError(t, err)
+		st, err := obj.Stat()
+		require.NoError(t, err)
+		about, err := Agent{}.About(session, obj, st.Size)
+		require.NoError(t, err)
+		require.Equal(t, []string{c.title, c.parent}, []string{about.Title, about.Parent}, c.lines)
+		require.NoError(t, obj.Close())
+	}
+}
+
+// TestLongLines: a line of 100 MB is an entry without its long texts, and said; it is not held.
+func TestLongLines(t *testing.T) {
+	p := newProjects(t)
+	image := strings.Repeat("QUJD", 10<<20)
+	p.put(t, session, "no JSON at all", user("u1", "", "hello"),
+		rec("user", "u2", "u1", `"message":{"content":[{"type":"text","text":"see \"this\""},{"type":"image","source":{"media_type":"image/png","data":"`+image+`"}}]}`),
+		user("u3", "u2", "on"), strings.Repeat("x", 33<<20))
+	p.add(t, `{"type":"user","uuid":"u4","parentUuid":"u3","message":{"content":"`+image)
+	obj := p.open(t)
+	text := read(t, obj)
+	require.Less(t, len(text), 4096, text[max(0, len(text)-2000):])
+	var problems, lines []string
+	for line := range strings.Lines(text) {
+		if line[0] == '"' {
+			problems = append(problems, line)
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	require.Equal(t, []string{
+		"session s", `u1 <  message user "hello" [2]`,
+		`u2 < u1 message user "see \"this\"" image image/png [41943040 bytes, in line 3 of the agent's own file] [3]`, `u3 < u2 message user "on" [4]`,
+	}, foreigntest.Outline(t, strings.Join(lines, "")))
+	require.Len(t, problems, 4)
+	require.Contains(t, problems[0], "line 1, 14 bytes: not JSON")
+	require.Contains(t, problems[1], "line 3, 41943")
+	require.NoError(t, obj.Close())
+	p.add(t, `"}}`+"\n")
+	obj = p.open(t)
+	require.Contains(t, read(t, obj), "[41943040 bytes, in line 6")
+	require.NoError(t, obj.Close())
+}
