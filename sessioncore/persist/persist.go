@@ -32,6 +32,7 @@ const (
 type Rules struct {
 	Blobs bool // images go into blobs, else they stay in the line whatever their length
 	Newer bool // as omp 18 does, else as omp 14.9.9
+	Whole bool // no string is cut
 }
 
 // Result is an entry's text after the size controls, and the blobs that it refers to.
@@ -122,7 +123,7 @@ func (p *persister) str(v rawjson.Value, key string) {
 	end, long := cutUnits(v[1 : len(v)-1])
 	signature := key == "thinkingSignature" || key == "thoughtSignature" || key == "textSignature"
 	switch {
-	case !long, signature && p.rules.Newer:
+	case !long, p.rules.Whole, signature && p.rules.Newer:
 	case signature: // the client checks it against the content of its block
 		p.replace(v, `""`)
 	default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -33,13 +35,27 @@ type content struct {
 	header rawjson.Value
 	torn   int64    // bytes at its end that Copy leaves out
 	blobs  []string // to which its entries refer
+
+	// What follows is of one that is made of another agent's.
+	made  *dir.Storage // a temporary directory with it and its blobs
+	base  string       // the name that its file is to have
+	notes []string     // what to say of it
+}
+
+// Close closes it.
+func (c *content) Close() error {
+	err := c.Object.Close()
+	if c.made != nil {
+		err = errors.Join(err, c.made.Close(), os.RemoveAll(c.made.Path()))
+	}
+	return err
 }
 
 // openTries is how often a file is read again that changed meanwhile, or is not as large as its archive says.
 const openTries = 3
 
 // errNoSession says why a file is not taken.
-var errNoSession = errors.New("it does not begin with the header of a session of omp, xcsh, pi or operator; those of other agents are not taken")
+var errNoSession = errors.New("it does not begin with the header of a session of omp, xcsh, pi or operator, and has no records of Claude Code or Codex")
 
 // openContent opens a session file and reads it once. Callers must close it.
 func openContent(ctx context.Context, files storage.Files, name string) (c *content, err error) {
@@ -119,9 +135,9 @@ func (c *content) id() (id, cwd string) {
 	return id, cwd
 }
 
-// eachArtifact calls f for what is in the directory dir, and below it, with the path from dir on.
-func eachArtifact(files storage.Files, dir, below string, f func(rel string) error) error {
-	items, err := storage.List(files, dir)
+// eachArtifact calls f for what is in the directory at, and below it, with the path from there on.
+func eachArtifact(files storage.Files, at, below string, f func(rel string) error) error {
+	items, err := storage.List(files, at)
 	if err != nil && !storage.IsMissing(err) {
 		return err
 	}
@@ -129,7 +145,7 @@ func eachArtifact(files storage.Files, dir, below string, f func(rel string) err
 		rel := path.Join(below, item.Name)
 		switch {
 		case item.Kind == storage.KindDir:
-			err = eachArtifact(files, dir+"/"+item.Name, rel, f)
+			err = eachArtifact(files, at+"/"+item.Name, rel, f)
 		case !isClients(item.Name):
 			err = f(rel)
 		}

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,18 @@ func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 
 func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	c, err := openContent(ctx, f.files, f.name)
+	switch {
+	case errors.Is(err, errNoSession):
+		var done func()
+		if done, err = f.settle(ctx); err != nil {
+			return err
+		}
+		defer done()
+		c, err = im.made(ctx, f, f.name)
+	case err == nil && f.entry != "":
+		defer c.Close()
+		return errors.New("only of sessions of other agents a branch can be imported; the file fork makes one of this")
+	}
 	if err != nil {
 		return err
 	}
@@ -74,11 +87,16 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	if err == nil {
 		err = im.session(ctx, f, c, name, r)
 	}
+	if c.made != nil && errors.Is(err, writer.ErrOther) {
+		err = errGoneOn
+	}
 	if id, _ := c.id(); err == nil && r.Outcome == writer.Added {
 		im.known[id] = append(im.known[id], name)
 	}
 	return err
 }
+
+var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, the branch to an entry is a session of its own")
 
 // session puts the blobs of a session into the store, and the session.
 func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
@@ -87,13 +105,14 @@ func (im *Importer) session(ctx context.Context, f Found, c *content, name strin
 		c.blobs = nil
 	}
 	for _, hash := range c.blobs {
-		if err := im.blob(f, hash); err != nil {
+		if err := im.blob(f, c, hash); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			r.note("blob %s is not to be had: %s", hash, withoutPath(err))
 		}
 	}
+	r.Notes = append(r.Notes, c.notes...)
 	if c.torn > 0 {
 		r.note("its last line is torn: %d bytes left out", c.torn)
 	}
@@ -122,7 +141,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 	switch err := error(nil); {
 	case im.To != "":
 		dir = im.To
-	case strings.Contains(f.place, "/"):
+	case strings.Contains(f.place, "/") && c.made == nil:
 		dir = storage.Dir(f.place)
 	case d.IsOMP() && !path.IsAbs(cwd):
 		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
@@ -131,7 +150,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 			return "", err
 		}
 	}
-	name := path.Join(dir, path.Base(f.name))
+	name := path.Join(dir, cmp.Or(c.base, path.Base(f.name)))
 	there := im.known[id]
 	if id == "" || slices.Contains(there, name) {
 		return name, nil
@@ -148,7 +167,10 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 }
 
 // blob brings a blob along.
-func (im *Importer) blob(f Found, hash string) error {
+func (im *Importer) blob(f Found, c *content, hash string) error {
+	if c.made != nil {
+		f.files, f.agent = c.made, ""
+	}
 	size, err := im.Blobs.Size(hash)
 	obj, missing := f.files.Open(path.Join(f.agent, "blobs", hash))
 	if missing != nil {
@@ -170,6 +192,9 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := storage.BesideOf(im.Files, name, sessioncore.FileEnding)
 	homeless := 0
+	if isShown(f.files, from) {
+		return nil // a directory of generated files
+	}
 	err := eachArtifact(f.files, from, "", func(rel string) error {
 		err := im.artifact(ctx, f, path.Join(from, rel), path.Join(to, rel), r)
 		switch {
@@ -194,6 +219,10 @@ var errNoPlace = errors.New("no place")
 func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *Result) error {
 	if sessioncore.IsSessionName(path.Base(from)) {
 		c, err := openContent(ctx, f.files, from)
+		if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
+			f.entry, f.path = "", strings.TrimSuffix(f.path, f.name)+from
+			c, err = im.made(ctx, f, from)
+		}
 		if err == nil {
 			defer c.Close()
 			var of Result
@@ -202,6 +231,9 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 				r.note("%s beside it: %s", path.Base(to), note)
 			}
 			return err
+		}
+		if errors.Is(err, errEmpty) {
+			return nil
 		}
 		if !errors.Is(err, errNoSession) {
 			return err

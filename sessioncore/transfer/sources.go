@@ -9,11 +9,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 )
 
@@ -26,6 +28,13 @@ type Found struct {
 	name  string // in files, without gzip.Ending
 	agent string // the agent directory, which has blobs/
 	place string // the path below sessions/ of that; "" if the file does not lie in one
+	entry string // to which the branch is taken alone; "" for all
+
+	source string        // the other agent that wrote it, "" for none
+	how    foreign.Agent // that shows its sessions
+	path   string        // absolute, of the file
+	// temporary is a directory for what needs room.
+	temporary string
 }
 
 // Sources are the places from which sessions are taken. It shows the files of the machine, archives unpacked.
@@ -59,10 +68,11 @@ func (s *Sources) Close() {
 	}
 }
 
-const sessions = "sessions"
+const sessions, projects = "sessions", "projects"
 
-// Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory; "-" is a bundle from stdin.
-// Only a link at its end is followed. What cannot be used is in Found; the error is that of an interrupt.
+// Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory, also that of a session in a
+// mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of another agent's session. Only a link at its end is
+// followed. What cannot be used is in Found; the error is that of an interrupt.
 func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error {
 	err := error(nil)
 	if given == "-" {
@@ -81,24 +91,32 @@ func (s *Sources) refuse(path string, err error) {
 }
 
 func (s *Sources) add(ctx context.Context, given string) error {
-	real, err := filepath.Abs(given)
-	if err == nil {
-		real, err = filepath.EvalSymlinks(real)
+	entry := ""
+	real, err := realPath(given)
+	if file, id, ok := cutLast(given, "#"); ok && errors.Is(err, fs.ErrNotExist) {
+		entry = id
+		real, err = realPath(file)
 	}
 	if err != nil {
 		return err
 	}
 	name := strings.TrimPrefix(filepath.ToSlash(real), "/")
 	st, err := s.disk.Stat(name)
+	if err == nil && st.Kind == storage.KindDir && isShown(s.disk, name) {
+		name += sessioncore.FileEnding
+		st, err = s.disk.Stat(name)
+	}
 	session := strings.TrimSuffix(name, gzip.Ending)
 	switch {
 	case err != nil:
 		return err
+	case st.Kind != storage.KindDir && strings.HasSuffix(session, sessioncore.FileEnding):
+		s.addFile(given, session, entry)
+		return nil
+	case entry != "":
+		return errors.New("an entry is that of a session: name its file")
 	case st.Kind == storage.KindDir:
 		return s.walk(ctx, given, name, "")
-	case strings.HasSuffix(session, sessioncore.FileEnding):
-		s.addFile(given, session)
-		return nil
 	}
 	f, err := os.Open(real)
 	if err != nil {
@@ -106,6 +124,29 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	}
 	defer f.Close()
 	return s.addBundle(ctx, given, f)
+}
+
+func realPath(given string) (string, error) {
+	real, err := filepath.Abs(given)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(real)
+}
+
+// cutLast is strings.Cut at the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// isShown reports whether a directory is that of a session in a mount.
+func isShown(files storage.Files, name string) bool {
+	_, err := files.Stat(name + "/context.json")
+	_, also := files.Stat(name + sessioncore.FileEnding)
+	return err == nil && also == nil
 }
 
 // withoutPath drops the path from an error, as the line that tells it names the one that was given.
@@ -143,15 +184,22 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	if err != nil {
 		return err
 	}
-	isSession, isAgent := map[string]bool{}, false
+	isSession, isDir := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
 		if item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) {
 			isSession[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
 		}
-		isAgent = isAgent || item.Kind == storage.KindDir && item.Name == sessions
+		isDir[item.Name] = item.Kind == storage.KindDir
+	}
+	only := []string(nil)
+	switch {
+	case isDir[projects]: // Claude Code's
+		only = []string{projects}
+	case isDir[sessions]: // omp's, pi's or Codex's
+		only = []string{sessions, "archive", "archived_sessions"}
 	}
 	for _, item := range items {
-		if isAgent && item.Name != sessions && item.Name != "archive" {
+		if only != nil && !slices.Contains(only, item.Name) {
 			continue
 		}
 		at, shown := path.Join(name, item.Name), path.Join(below, item.Name)
@@ -161,8 +209,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 			if err := s.walk(ctx, given, at, shown); err != nil {
 				s.refuse(filepath.Join(given, shown), err)
 			}
-		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name):
-			s.addFile(filepath.Join(given, shown), at)
+		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) && !isSubagents(at):
+			s.addFile(filepath.Join(given, shown), at, "")
 		case item.Kind == storage.KindLink && inSessions:
 			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))
 		case item.Kind != storage.KindDir && !isClients(item.Name):
@@ -172,14 +220,19 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	return nil
 }
 
+// isSubagents reports whether a file is that of a subagent of Claude Code, which comes with the session that called it.
+func isSubagents(name string) bool {
+	return strings.Contains("/"+name, "/"+projects+"/") && strings.HasPrefix(path.Base(name), "agent-")
+}
+
 // isClients reports whether a name is that of a lock or of a temporary file.
 func isClients(name string) bool {
 	return name[0] == '.' && (strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp"))
 }
 
 // addFile adds a file with the name of a session.
-func (s *Sources) addFile(shown, name string) {
-	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name)}
+func (s *Sources) addFile(shown, name, entry string) {
+	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, temporary: s.temporary}
 	if agent, place, ok := splitAgent(name); ok {
 		f.agent, f.place = agent, place
 	}

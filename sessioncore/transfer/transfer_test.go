@@ -133,9 +133,13 @@ func newStore(t *testing.T, files map[string]string) *store {
 // take imports what is at a path, and returns what is said of each session.
 func (s *store) take(paths ...string) (said []string) {
 	s.t.Helper()
-	from, err := Open(s.t.TempDir())
+	temporary := s.t.TempDir()
+	from, err := Open(temporary)
 	require.NoError(s.t, err)
-	defer from.Close()
+	defer func() {
+		from.Close()
+		require.Empty(s.t, all(s.t, temporary))
+	}()
 	for _, path := range paths {
 		require.NoError(s.t, from.Add(s.t.Context(), path, nil))
 	}
@@ -185,7 +189,7 @@ func TestPlaces(t *testing.T) {
 		{"nothing", nil, nil, "none", "", []string{"refused no such file"}, ""},
 		{"another file", nil, map[string]string{"x.txt": one}, "x.txt", "", []string{"refused it is neither a session"}, ""},
 		{"a name that lies", nil, map[string]string{"x.jsonl": packed(t, one)}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
-		{"another agent's", nil, map[string]string{"x.jsonl": `{"type":"user","sessionId":"x"}` + "\n"}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
+		{"no conversation", nil, map[string]string{"x.jsonl": `{"type":"user","sessionId":"x"}` + "\n"}, "x.jsonl", "", []string{"refused there is no conversation in it"}, ""},
 		{"half a header", nil, map[string]string{"x.jsonl": one[:40]}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
 		{"a damaged archive", nil, map[string]string{"x.jsonl.gz": packed(t, one)[:60]}, "x.jsonl.gz", "", []string{"refused "}, ""},
 	} {

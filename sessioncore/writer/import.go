@@ -3,6 +3,9 @@ package writer
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +13,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -42,6 +46,77 @@ const (
 	// process that is killed in the middle of a large write(2) leaves a part of it.
 	appendAtOnce = 256 << 10
 )
+
+// Origin is the session of another agent of which one is made, as omp's own import names it.
+type Origin struct {
+	Source string `json:"source"`
+	ID     string `json:"sourceId"`
+	Path   string `json:"sourcePath"`
+	CWD    string `json:"sourceCwd"`
+	// Entry is that to which the branch is taken alone, "" for all.
+	Entry string `json:"-"`
+}
+
+// importedType is the customType of the entry that omp's own import ends a session with.
+const importedType = "foreign_session_import"
+
+// WriteImported writes the file of a session that is made of another agent's, from beginning to end: entries writes its entries
+// to out, of which leaf, "" for none, is where the conversation stands. It returns the name for the file, which is that of
+// the same origin each time.
+func (w *Writer) WriteImported(ctx context.Context, out io.Writer, from Origin, title string, began, ended time.Time, leaf string, entries func() error) (base string, err error) {
+	f := newFile{title: cleanTitle(title), titleSource: "auto"}
+	if f.dialect, f.form, err = w.storeDialect(ctx); err == nil && !f.dialect.IsOMP() {
+		err = fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
+	}
+	if err != nil {
+		return "", err
+	}
+	if from.CWD != "" {
+		f.cwd = rawjson.AppendQuoted(nil, from.CWD)
+	}
+	var bits [16]byte
+	sum := sha256.Sum256([]byte(from.Source + "\n" + from.ID + "\n" + from.Entry))
+	copy(bits[:], sum[:])
+	id, own := sessionIDOf(began, bits), hex.EncodeToString(sum[16:20])
+	f.write = func(io.Writer) error {
+		if err := entries(); err != nil {
+			return err
+		}
+		data, err := json.Marshal(from)
+		if err != nil {
+			return err
+		}
+		var parent *string
+		if leaf != "" {
+			parent = &leaf
+		}
+		line := fmt.Appendf(nil, `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`, importedType, data, own)
+		line = f.form.Append(append(appendReference(line, parent), `,"timestamp":`...), ended)
+		_, err = out.Write(append(line, "}\n"...))
+		return err
+	}
+	return sessionFileName(f.dialect, began, id), f.content(out, id, own+"t", began)
+}
+
+// importedBody returns where the entries of a session that WriteImported wrote begin and end, ok if nothing was done with it
+// since: its last entry is that of the import, and nobody gave it a title.
+func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
+	head, tail := make([]byte, min(size, maxEnd)), make([]byte, min(size, maxEnd))
+	if storage.ReadFull(obj, head, 0) != nil || storage.ReadFull(obj, tail, size-int64(len(tail))) != nil {
+		return 0, 0, false
+	}
+	header, _, _ := bytes.Cut(head, []byte{'\n'})
+	last := tail[bytes.LastIndexByte(bytes.TrimSuffix(tail, []byte{'\n'}), '\n')+1:]
+	if !rawjson.IsValidObject(header) || !rawjson.IsValidObject(bytes.TrimSpace(last)) {
+		return 0, 0, false
+	}
+	ok = rawjson.Value(header).Member("type").Is(sessioncore.OMP.HeaderType) && !rawjson.Value(header).Member("titleSource").Is(titleByUser) &&
+		rawjson.Value(last).Member("customType").Is(importedType)
+	return int64(len(header)) + 1, size - int64(len(last)), ok
+}
+
+// maxEnd is how much of both ends of a file importedBody looks at: a header and an entry, with paths in them.
+const maxEnd = 64 << 10
 
 // ErrOther means that a file is not what a copy of it begins with, nor the other way round.
 var ErrOther = errors.New("what is there is another file, and is not replaced")
@@ -97,42 +172,57 @@ func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, err
 		return Added, err
 	}
 	defer there.Close()
-	return compareCopy(there, c)
+	outcome, _, err := compareCopy(there, c)
+	return outcome, err
 }
 
-// compareCopy tells what a copy has that a file has not. The title slot does not count: clients overwrite it. The error is
+// compareCopy tells what a copy has that a file has not, and whether the file begins it. The title slot does not count: clients
+// overwrite it. Nor does what stands around the entries of a session of another agent that was not gone on with. The error is
 // ErrOther if neither begins the other.
-func compareCopy(there storage.Object, c Copy) (Outcome, error) {
+func compareCopy(there storage.Object, c Copy) (outcome Outcome, begins bool, err error) {
 	st, err := there.Stat()
 	if err != nil {
-		return Unchanged, err
+		return Unchanged, false, err
 	}
-	both, from := min(st.Size, c.Size), int64(0)
+	size, of, from, at := st.Size, c.Size, int64(0), int64(0)
 	if !c.Artifact && slotIn(there, st.Size) != nil && slotIn(c, c.Size) != nil {
-		from = slotSize
+		from, at = slotSize, slotSize
 	}
-	same, err := equalBytes(there, c, from, both)
+	begins, err = equalBytes(there, from, c, at, min(size, of)-from)
+	if err == nil && !begins && !c.Artifact {
+		var ok, also bool
+		from, size, ok = importedBody(there, st.Size)
+		at, of, also = importedBody(c, c.Size)
+		size, of = size-from, of-at
+		if !ok || !also {
+			return Unchanged, false, ErrOther
+		}
+		var same bool
+		if same, err = equalBytes(there, from, c, at, min(size, of)); err == nil && !same {
+			err = ErrOther
+		}
+	}
 	switch {
 	case err != nil:
-		return Unchanged, err
-	case !same, c.Artifact && st.Size != c.Size:
-		return Unchanged, ErrOther
-	case c.Size > st.Size:
-		return Grown, nil
+		return Unchanged, false, err
+	case c.Artifact && (!begins || size != of):
+		return Unchanged, false, ErrOther
+	case of > size:
+		return Grown, begins, nil
 	}
-	return Unchanged, nil
+	return Unchanged, begins, nil
 }
 
-// equalBytes reports whether two files have the same bytes in [from, to).
-func equalBytes(a, b io.ReaderAt, from, to int64) (bool, error) {
+// equalBytes reports whether size bytes of a from one offset on are those of b from another on.
+func equalBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
 	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
-	for ; from < to; from += int64(len(x)) {
-		n := min(int64(len(x)), to-from)
+	for done := int64(0); done < size; done += int64(len(x)) {
+		n := min(int64(len(x)), size-done)
 		x, y = x[:n], y[:n]
-		if err := storage.ReadFull(a, x, from); err != nil {
+		if err := storage.ReadFull(a, x, from+done); err != nil {
 			return false, err
 		}
-		if err := storage.ReadFull(b, y, from); err != nil {
+		if err := storage.ReadFull(b, y, at+done); err != nil {
 			return false, err
 		}
 		if !bytes.Equal(x, y) {
@@ -158,13 +248,13 @@ func (c Copy) copyTo(out io.Writer) error {
 
 // grow adds to the session what a copy has more. A title slot that differs becomes that of the copy, which has all entries.
 func (ch *change) grow(c Copy) (Outcome, error) {
-	outcome, err := compareCopy(ch.snap.File(), c)
+	outcome, begins, err := compareCopy(ch.snap.File(), c)
 	if err != nil || outcome == Unchanged {
 		return outcome, err
 	}
 	size := ch.snap.Stat().Size
 	more := c.Size - size
-	if more > appendAtOnce || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
+	if !begins || more > appendAtOnce || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
 		return outcome, ch.replace(c.copyTo, false)
 	}
 	data := make([]byte, more)

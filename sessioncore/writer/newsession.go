@@ -182,6 +182,11 @@ func sessionFileName(d *sessioncore.Dialect, now time.Time, id string) string {
 func newSessionID(now time.Time) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
+	return sessionIDOf(now, b)
+}
+
+// sessionIDOf returns the UUID with those bits for random ones.
+func sessionIDOf(now time.Time, b [16]byte) string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
 	copy(b[:6], ms[2:])

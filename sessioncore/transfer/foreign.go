@@ -1,0 +1,323 @@
+package transfer
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/persist"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/claude"
+	"sessionfs/sessioncore/storage/codex"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/writer"
+)
+
+// This file makes sessions of omp of those of other agents (docs/design.md section 2, Import).
+
+// agents are the other agents, as omp's own import names them.
+const (
+	claudeCode = "claude"
+	codexCLI   = "codex"
+)
+
+// agentOf returns the agent that wrote a record, "" for none that is known. All that Codex writes follows one of a type.
+func agentOf(v rawjson.Value) string {
+	typ := v.Member("type")
+	switch {
+	case typ.Is("session_meta") && v.Member("payload").IsObject():
+		return codexCLI
+	case typ.IsString() && v.Member("sessionId").IsString(),
+		(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString():
+		return claudeCode
+	}
+	return ""
+}
+
+// maxLook is how many records of a file are looked at for the agent that wrote it.
+const maxLook = 64
+
+// writtenBy returns the agent that wrote a file, "" for none that is known, and whether the session begins in another file.
+func writtenBy(ctx context.Context, files storage.Files, name string) (agent string, begins bool, err error) {
+	obj, err := files.Open(name)
+	if err != nil {
+		return "", false, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return "", false, err
+	}
+	seen := 0
+	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
+		if u.Kind == jsonl.ObjectUnit {
+			agent = agentOf(u.Text)
+			begins = rawjson.Value(u.Text).Member("payload").Member("history_base").IsObject()
+		}
+		if seen++; agent != "" || seen == maxLook {
+			return jsonl.ErrStop
+		}
+		return nil
+	})
+	return agent, begins, err
+}
+
+// named takes a file for a session whatever its name.
+type named struct{ foreign.Agent }
+
+// IsSession implements foreign.Agent.
+func (named) IsSession(string) bool { return true }
+
+// homes is where the agents keep sessions: in the first part of the path, those that may belong together.
+var homes = map[string]*regexp.Regexp{
+	claudeCode: regexp.MustCompile(`^(.+/projects)/(.+)$`),
+	codexCLI:   regexp.MustCompile(`^(.+)/(?:sessions/(\d{4})/(\d\d)/(\d\d)|(archived_sessions))/([^/]+)$`),
+}
+
+// settle makes of what was found the session of another agent, among those that it may depend on where it lies with them.
+// Callers must call done if there is no error.
+func (f *Found) settle(ctx context.Context) (done func(), err error) {
+	agent, begins, err := writtenBy(ctx, f.files, f.name)
+	if err != nil {
+		return nil, err
+	}
+	if agent == "" {
+		return nil, errNoSession
+	}
+	f.source, f.path = agent, "/"+f.name
+	if at := homes[agent].FindStringSubmatch(f.name); at != nil {
+		home, err := dir.Open("/" + at[1])
+		if err != nil {
+			return nil, err
+		}
+		files, how, name := storage.Files(claude.NewProjects(home)), foreign.Agent(claude.Agent{}), at[2]
+		if agent == codexCLI {
+			rollouts := codex.New(home, home.Path())
+			files, how, name = rollouts, rollouts, path.Join(cmp.Or(at[5], strings.Join(at[2:5], "-")), at[6])
+		}
+		if _, err := files.Stat(name); err == nil && how.IsSession(name) {
+			f.files, f.how, f.name = files, how, name
+			return func() { _ = home.Close() }, nil
+		}
+		_ = home.Close()
+	}
+	if begins {
+		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")
+	}
+	f.how = claude.Agent{}
+	if agent == codexCLI {
+		f.how = codex.New(f.files, "/")
+	}
+	return func() {}, nil
+}
+
+// made makes a session of one of another agent. Callers must close it.
+func (im *Importer) made(ctx context.Context, f Found, name string) (c *content, err error) {
+	m := maker{Importer: im, found: f}
+	how := f.how
+	if !how.IsSession(name) {
+		how = named{how}
+	}
+	store := sessioncore.NewStore(foreign.New(f.files, how, nil, f.temporary))
+	defer store.Close()
+	if m.at, err = os.MkdirTemp(f.temporary, "sessionfs-import-"); err != nil {
+		return nil, err
+	}
+	if c, err = m.make(ctx, store.Session(name)); err != nil {
+		_ = os.RemoveAll(m.at)
+	}
+	return c, err
+}
+
+var errEmpty = errors.New("there is no conversation in it")
+
+// maker makes a session in a directory, which is laid out as an agent directory is.
+type maker struct {
+	*Importer
+	found Found
+	at    string
+	odd   int // blocks that omp does not know
+}
+
+const madeName = "made" + sessioncore.FileEnding
+
+func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *content, err error) {
+	made, err := dir.Open(m.at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = made.Close()
+		}
+	}()
+	snap, err := session.Acquire(ctx)
+	if errors.Is(err, sessioncore.ErrNotSession) {
+		err = errEmpty
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	if snap.Len() == 0 {
+		return nil, errEmpty
+	}
+	base, err := m.write(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openContent(ctx, made, madeName)
+	if err == nil {
+		c.made, c.base, c.Modified = made, base, snap.Stat().ModTime()
+		if c.torn = 0; m.odd > 0 {
+			c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d", m.odd))
+		}
+		skipped := 0
+		list, _ := snap.Problems()
+		for _, p := range list {
+			if p.What == sessioncore.ProblemNoObject { // foreign.Files says so of what is no record
+				skipped++
+			}
+		}
+		if skipped > 0 {
+			c.notes = append(c.notes, fmt.Sprintf("lines that are no records and left out: %d", skipped))
+		}
+	}
+	return c, err
+}
+
+// write writes the session: the branch to the entry that was named, else all of it. It returns the name for its file.
+func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base string, err error) {
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return "", err
+	}
+	leaf, err := snap.Leaf()
+	if m.found.entry != "" {
+		leaf, err = snap.Find(m.found.entry)
+	}
+	if err != nil {
+		return "", err
+	}
+	entries := snap.Path(leaf)
+	if m.found.entry == "" {
+		entries = make([]sessioncore.Entry, snap.Len())
+		for i := range entries {
+			entries[i] = sessioncore.Entry(i)
+		}
+	}
+	id, _ := header.Member("id").Text()
+	cwd, _ := header.Member("cwd").Text()
+	title, _ := header.Member("title").Text()
+	from := writer.Origin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry}
+	file, err := os.Create(filepath.Join(m.at, madeName))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	out := bufio.NewWriterSize(file, jsonl.ChunkSize)
+	ended, leafID := snap.HeaderTime(), ""
+	if leaf != sessioncore.NoEntry {
+		ended = snap.Time(leaf)
+		leafID, _ = snap.ID(leaf)
+	}
+	base, err = m.Writer.WriteImported(ctx, out, from, title, snap.HeaderTime(), ended, leafID, func() error {
+		for _, e := range entries {
+			if err := m.entry(ctx, out, snap, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = out.Flush()
+	}
+	return base, err
+}
+
+// entry writes an entry as omp keeps it, and the images in it as blobs. Where the conversation stands, the last entry of the
+// session says.
+func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snapshot, e sessioncore.Entry) error {
+	text, err := snap.EntryText(e)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if _, moves := snap.Dialect().MoveTarget(text); err != nil || moves {
+		return err
+	}
+	kept, err := persist.Line(m.adapted(text), persist.Rules{Blobs: m.Blobs != nil, Newer: true, Whole: true})
+	if err != nil {
+		return err
+	}
+	for _, blob := range kept.Blobs {
+		if err := os.MkdirAll(filepath.Join(m.at, "blobs"), storage.DirMode); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(m.at, "blobs", persist.BlobName(blob.Data)), blob.Data, storage.FileMode); err != nil {
+			return err
+		}
+	}
+	_, err = out.Write(append(kept.Text, '\n'))
+	return err
+}
+
+const (
+	noCost  = `"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}`
+	noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` + noCost + `}`
+	// maxOdd is the largest block, in bytes, that becomes a text as a whole.
+	maxOdd = 4 << 10
+)
+
+// adapted returns an entry with what omp's client takes for granted, and without what it takes for something else.
+func (m *maker) adapted(text rawjson.Value) rawjson.Value {
+	var edits rawjson.Edits
+	add := func(object rawjson.Value, key, member string) {
+		if object.Member(key).Missing() {
+			edits = edits.Object(object, object.OffsetIn(text), member, func(m rawjson.Member) bool { return m.KeyIs(key) })
+		}
+	}
+	message := text.Member("message")
+	content := message.Member("content")
+	switch {
+	case text.Member("type").Is("compaction"): // keeps nothing, unless it says what
+		add(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
+		add(text, "tokensBefore", `"tokensBefore":0`)
+	case message.Member("role").Is("assistant"):
+		if usage := message.Member("usage"); usage.IsObject() {
+			add(usage, "cost", noCost)
+		} else {
+			add(message, "usage", noUsage)
+		}
+		return edits.Apply(text)
+	case content == nil:
+		content = text.Member("content")
+	}
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if typ := block.Member("type"); typ.Is("text") && block.Member("text").IsString() ||
+			typ.Is("image") && block.Member("data").IsString() && block.Member("mimeType").IsString() {
+			return true
+		}
+		m.odd++
+		said := string(block)
+		if len(block) > maxOdd {
+			typ, _ := block.Member("type").Text()
+			said = fmt.Sprintf("[%s, %d bytes]", typ, len(block))
+		}
+		at := block.OffsetIn(text)
+		edits = append(edits, rawjson.Edit{Start: at, End: at + len(block), Text: `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, said)) + `}`})
+		return true
+	})
+	return edits.Apply(text)
+}
