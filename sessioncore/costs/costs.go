@@ -3,7 +3,9 @@ package costs
 import (
 	"cmp"
 	"context"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"sessionfs/sessioncore"
@@ -45,13 +47,15 @@ func New(store *sessioncore.Store) *Costs {
 }
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
-// the copies of an answer, that in the session that began first counts. Sessions that cannot be read are left out, as
+// the copies of an answer, that in the session that began first counts. Subagents of which no result says what they used have
+// sessions of their own, whose cost counts for the sessions' directories. Sessions that cannot be read are left out, as
 // everywhere. Answers without a cost get one by prices, which must be the same in each call. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, prices report.Prices, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return nil, err
 	}
 	defer c.mu.Unlock()
+	sessions = c.withSubagents(sessions)
 	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
 		return c.last.text, nil
 	}
@@ -83,6 +87,37 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 		}
 		return cmp.Or(cmp.Compare(began, other), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// subagents is the directory in that of a session that has the sessions of its subagents, where another agent has them. The
+// results of its calls do not tell what these used.
+const subagents = "subagents"
+
+// withSubagents returns sessions and those of their subagents.
+func (c *Costs) withSubagents(sessions []*listing.Info) []*listing.Info {
+	files, all := c.store.Storage(), slices.Clip(sessions)
+	with := map[string]map[string]bool{} // by directory: the names of the directories in it
+	for _, info := range sessions {
+		dir, base := path.Split(info.DirName())
+		if with[dir] == nil {
+			with[dir] = map[string]bool{}
+			_ = files.List(path.Clean(dir), nil, func(item storage.Item) bool {
+				with[dir][item.Name] = item.Kind == storage.KindDir
+				return true
+			})
+		}
+		if !with[dir][base] {
+			continue
+		}
+		at := path.Join(dir, base, subagents)
+		_ = files.List(at, nil, func(item storage.Item) bool {
+			if st, err := item.State(); err == nil && st.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding) {
+				all = append(all, &listing.Info{Name: path.Join(at, item.Name), Stat: st, CWD: info.CWD})
+			}
+			return true
+		})
+	}
+	return all
 }
 
 // addUp adds sessions to sums. It reports whether all of them are as they will be found if nothing changes: a file that
@@ -169,8 +204,10 @@ type row struct {
 	sum sum
 }
 
-// isOf reports whether a is about that state of the file. a may be nil.
+// isOf reports whether a is about that state of the file. a may be nil. Sizes tell no more than that, and that of a session of
+// another agent is known only once it was read.
 func (a *account) isOf(token storage.Token) bool {
+	token.Size = 0
 	return a != nil && a.settled && a.token == token
 }
 

@@ -1,7 +1,8 @@
-// Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (NewLines), and the client's, SOURCE/history.db: a SQLite database in WAL mode with a table
-// history(id, prompt, created_at, cwd), in version 18 session_id too and from 18.3.4 on use_count, and an FTS5 index
-// history_fts of the prompts (docs/design.md section 1, history/). The database belongs to the client, which may be
-// writing to it, and its content is untrusted. So this package
+// Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (NewLines), and the client's,
+// SOURCE/history.db: a SQLite database in WAL mode with a table history(id, prompt, created_at, cwd), in version 18
+// session_id too and from 18.3.4 on use_count, and an FTS5 index history_fts of the prompts (docs/design.md section 1,
+// history/). The database belongs to the client, which may be writing to it, and its content is untrusted. So this
+// package
 //
 //   - never creates or changes a file and takes no lock: a reader that follows SQLite's protocol writes to
 //     history.db-shm, creates it if it is missing, and can keep a client that exits from cleaning up;
