@@ -80,7 +80,7 @@ func (c *converter) called(out []byte, r *record, item foreign.Object, kind stri
 	if !name.IsString() {
 		name = rawjson.AppendQuoted(nil, kind)
 	}
-	return c.call(out, r, id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
+	return c.call(c.speakAll(out), r, id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
 }
 
 // call adds a call to the answer.

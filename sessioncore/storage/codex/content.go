@@ -58,8 +58,13 @@ func outputBlocks(output rawjson.Value) []byte {
 	case output.IsString():
 		return textBlock(nil, output)
 	case output.IsArray():
-		if blocks := contentBlocks(output); len(blocks) > 0 {
-			return blocks
+		isContent := false
+		output.EachElement(func(block rawjson.Value, _ int) bool {
+			isContent = block.Member("text").IsString() || block.Member("type").Is("input_image")
+			return !isContent
+		})
+		if isContent {
+			return contentBlocks(output)
 		}
 	case output.IsObject():
 		if content := output.Member("content"); content.IsString() || content.IsArray() {

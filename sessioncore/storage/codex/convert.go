@@ -95,12 +95,11 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	if c.place(r, o, line) && c.open != nil {
 		c.open.ended = true // what follows is the session's own
 	}
-	switch typ := o.Member("type"); {
-	case typ.Is("session_meta"):
-		if !c.begun {
-			out, c.begun = c.header(out, r), true
-		}
-	case !c.begun:
+	typ := o.Member("type")
+	if !c.begun && len(r.payload) > 0 { // of the session_meta, unless that is damaged
+		out, c.begun = c.header(out, r, typ.Is("session_meta")), true
+	}
+	switch {
 	case typ.Is("response_item"):
 		return c.item(out, r, r.payload)
 	case typ.Is("event_msg"):
@@ -115,9 +114,12 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 }
 
 // header appends the session's header.
-func (c *converter) header(out []byte, r *record) []byte {
+func (c *converter) header(out []byte, r *record, isMeta bool) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
+	if !isMeta {
+		return append(c.AppendMembers(foreign.AppendMember(out, "timestamp", r.time)), "}\n"...)
+	}
 	at := r.payload.Member("timestamp")
 	if at.Missing() {
 		at = r.time
@@ -138,23 +140,20 @@ func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	content := item.Member("content")
 	switch {
 	case typ == "message" && item.Member("role").Is("assistant"):
-		c.hear(assistant, content)
-		return c.said(c.askedBefore(out), r, contentBlocks(content))
+		return c.said(c.hear(out, assistant, content), r, contentBlocks(content))
 	case typ == "message", typ == "agent_message":
 		if item.Member("role").Is("user") {
-			c.hear(person, content)
+			out = c.hear(out, person, content)
 		}
 		return c.message(out, r, item)
 	case typ == "reasoning":
-		c.hear(assistant, item.Member("summary"))
-		c.hear(assistant, content)
-		return c.reasoning(c.askedBefore(out), r, item)
+		return c.reasoning(c.hear(out, assistant, item.Member("summary"), content), r, item)
 	case strings.HasSuffix(typ, "_call"):
-		return c.called(c.askedBefore(out), r, item, strings.TrimSuffix(typ, "_call"))
+		return c.called(out, r, item, strings.TrimSuffix(typ, "_call"))
 	case strings.HasSuffix(typ, "_output"):
 		output := item.AnyOf("output", "tools")
 		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
-		return c.result(c.speak(out), r, item.Member("call_id"), outputBlocks(output), failed)
+		return c.result(c.speakAll(out), r, item.Member("call_id"), outputBlocks(output), failed)
 	}
 	return out
 }
@@ -168,7 +167,7 @@ func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	if item.Member("role").Is("user") {
 		context := c.replay || isContext(item.Member("content"))
 		if !context {
-			out = c.speak(out)
+			out = c.speakAll(out)
 		}
 		return c.asks(out, r, blocks, context)
 	}
@@ -267,7 +266,7 @@ func (c *converter) settings(out []byte) []byte {
 
 // rollBack makes the next entry hang on what was there before the last turns. These stay, as a branch.
 func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
-	out = c.flush(c.speak(out))
+	out = c.flush(c.speakAll(out))
 	n := max(0, len(c.turns)-turns)
 	if turns == 0 || n == len(c.turns) {
 		return out
@@ -278,7 +277,7 @@ func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 
 // compacted makes the entries of a compaction and of what the model is sent from then on besides the summary.
 func (c *converter) compacted(out []byte, r *record) []byte {
-	out = c.settings(c.flush(c.speak(out)))
+	out = c.settings(c.flush(c.speakAll(out)))
 	e := foreign.Entry{Type: "compaction", Time: r.time}
 	summary := r.payload.Member("message")
 	if !summary.IsString() {
@@ -300,7 +299,7 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 func (c *converter) Tail(out []byte) []byte {
 	if len(c.early) > 0 {
 		c = c.copy()
-		out = c.speak(out)
+		out = c.speakAll(out)
 	}
 	if c.open != nil {
 		out = c.open.appendTo(out)

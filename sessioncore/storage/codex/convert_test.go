@@ -1,12 +1,14 @@
 package codex
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
@@ -151,15 +153,79 @@ func TestConvert(t *testing.T) {
 			for _, state := range states {
 				foreigntest.Outline(t, state)
 			}
+			requireWhole(t, file, whole)
 		})
 	}
 }
 
+// memory is a file.
+type memory struct{ *strings.Reader }
+
+func (memory) Close() error { return nil }
+
+func (m memory) Stat() (storage.Stat, error) { return storage.Stat{}, nil }
+
+// palette is what a fuzzed rollout is made of, besides what is no record.
+var palette = []string{
+	meta, strings.Replace(meta, `"id":"s"`, `"id":"parent"`, 1), user("one"), user("two"), user("<turn_aborted>"), said("developer", "input_text", "rules"),
+	answered("1"), answered("2"), call("c1"), call("c2"), output("c1", "x"), output("c3", "y"), counted(100, 90, 60, 10), counted(300, 190, 0, 10),
+	item(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"`), item(`"type":"reasoning","summary":[],"encrypted_content":"x"`),
+	item(`"type":"web_search_call","action":{"query":"q"}`), item(`"type":"local_shell_call","call_id":"c2","action":{"type":"exec"}`),
+	item(`"type":"agent_message","author":"a","content":[{"type":"input_text","text":"go on"}]`), item(`"type":"function_call_output","call_id":7}`),
+	line("event_msg", `"type":"agent_reasoning","text":"hm"`), line("event_msg", `"type":"agent_message","message":"1"`), line("event_msg", `"type":"user_message","message":"one"`),
+	line("event_msg", `"type":"web_search_end","call_id":"w","query":"q"`), line("event_msg", `"type":"mcp_tool_call_end","call_id":"m","invocation":{"server":"s","tool":"t"},"result":{"Ok":{}}`),
+	line("event_msg", `"type":"dynamic_tool_call_request","callId":"d","tool":"t"`), line("event_msg", `"type":"dynamic_tool_call_response","callId":"d","error":"no"`),
+	line("event_msg", `"type":"thread_rolled_back","num_turns":1`), line("event_msg", `"type":"thread_rolled_back","num_turns":3`), line("event_msg", `"type":"turn_aborted"`),
+	line("event_msg", `"type":"error","message":"no"`), line("event_msg", `"type":"task_complete"`), line("turn_context", `"model":"gpt","effort":"high"`), line("turn_context", `"model":"other"`),
+	line("compacted", `"message":"In short","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]},{"type":"function_call","name":"f","call_id":"c1"}]`),
+}
+
+// FuzzConvert: whatever a rollout has, its session is a tree of whole entries at each line.
 func FuzzConvert(f *testing.F) {
-	f.Add(strings.Join([]string{meta, user("hello"), call("c1"), output("c1", "x"), counted(1, 1, 0, 0)}, "\n"))
-	f.Add(meta + "\n" + line("event_msg", `"type":"thread_rolled_back","num_turns":9`) + "\n" + item(`"type":"x_call","name":"y"`))
-	f.Fuzz(func(t *testing.T, file string) {
-		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil), file)
-		foreigntest.Entries(t, whole)
+	all := make([]byte, len(palette))
+	for i := range all {
+		all[i] = byte(i)
+	}
+	f.Add(all, all[:9], `{"type":"event_msg"}`, "")
+	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", "1 /x\n")
+	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, "")
+	f.Fuzz(func(t *testing.T, own, theirs []byte, other, before string) {
+		write := func(lines []byte) string {
+			var text strings.Builder
+			for i, b := range lines[:min(len(lines), 40)] {
+				line := other
+				if int(b) < len(palette) {
+					line = strings.Replace(palette[b], "13:41", fmt.Sprintf("13:%02d", i/3%60), 1)
+				}
+				text.WriteString(line + "\n")
+			}
+			return text.String()
+		}
+		parent := write(theirs)
+		c := newConverter(foreign.About{ID: "s", Before: before}, &lines{open: func() (storage.Object, error) {
+			return memory{strings.NewReader(parent)}, nil
+		}})
+		whole, states := foreigntest.Convert(t, c, write(own))
+		for _, state := range append(states, whole) {
+			requireTree(t, state)
+		}
 	})
+}
+
+// requireTree fails unless each entry has an id of its own, hangs on one before it, and says where it is from.
+func requireTree(t *testing.T, session string) {
+	ids := map[string]bool{"": true}
+	for line := range strings.Lines(session) {
+		var e struct {
+			Type, ID, ParentID string
+			Origin             struct{ Line int }
+		}
+		require.True(t, strings.HasSuffix(line, "\n"), line)
+		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
+		if e.Type == "session" {
+			continue
+		}
+		require.True(t, ids[e.ParentID] && !ids[e.ID] && e.Origin.Line > 0, line)
+		ids[e.ID] = true
+	}
 }

@@ -37,30 +37,37 @@ func hashOf(by byte, text []byte) uint64 {
 	return maphash.Bytes(seed, text)*2 + uint64(by&1)
 }
 
-// hear notes the texts of an item: one by one, and all together as an event has them.
-func (c *converter) hear(by byte, content rawjson.Value) {
+// hear notes the texts of an item: one by one, and all together as an event has them. What events said of it is done with, and
+// what they said before that no item has.
+func (c *converter) hear(out []byte, by byte, contents ...rawjson.Value) []byte {
 	var all []byte
 	parts := 0
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if text, ok := block.Member("text").Bytes(); ok && len(text) > 0 {
-			c.heard[hashOf(by, text)] = struct{}{}
-			if parts++; parts == 1 {
-				all = text
-			} else {
-				all = append(slices.Clip(all), text...)
+	for _, content := range contents {
+		content.EachElement(func(block rawjson.Value, _ int) bool {
+			if text, ok := block.Member("text").Bytes(); ok && len(text) > 0 {
+				c.heard[hashOf(by, text)] = struct{}{}
+				all = append(all, text...)
+				parts++
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	if parts > 1 {
 		c.heard[hashOf(by, all)] = struct{}{}
 	}
-	if len(c.early) > 0 {
-		c.early = slices.DeleteFunc(c.early, func(e early) bool {
-			_, ok := c.heard[e.hash]
-			return ok && e.by != search
-		})
+	if parts == 0 || len(c.early) == 0 {
+		return out
 	}
+	passed := len(c.early)
+	for i := len(c.early) - 1; i >= 0; i-- {
+		if _, ok := c.heard[c.early[i].hash]; ok && c.early[i].by != search {
+			c.early, passed = slices.Delete(c.early, i, i+1), i
+		}
+	}
+	if by == person {
+		return out
+	}
+	return c.speak(out, passed)
 }
 
 // says notes what an event says, unless an item said it.
@@ -75,17 +82,12 @@ func (c *converter) says(by byte, r *record, text rawjson.Value) {
 	}
 }
 
-// askedBefore makes entries of what events said, if that begins with the person's words: no item will have them any more.
-func (c *converter) askedBefore(out []byte) []byte {
-	if slices.ContainsFunc(c.early, func(e early) bool { return e.by == person }) {
-		return c.speak(out)
-	}
-	return out
-}
+// speakAll makes entries of all that only events said.
+func (c *converter) speakAll(out []byte) []byte { return c.speak(out, len(c.early)) }
 
-// speak makes entries of what only events said.
-func (c *converter) speak(out []byte) []byte {
-	for len(c.early) > 0 {
+// speak makes entries of the first n things that only events said.
+func (c *converter) speak(out []byte, n int) []byte {
+	for ; n > 0; n-- {
 		e := c.early[0]
 		c.early = c.early[1:]
 		switch e.by {
@@ -100,7 +102,6 @@ func (c *converter) speak(out []byte) []byte {
 			out = c.result(out, &e.at, e.id, outputBlocks(e.results), false)
 		}
 	}
-	c.early = nil
 	return out
 }
 
@@ -111,10 +112,11 @@ func (c *converter) searched(out []byte, r *record, item foreign.Object, id rawj
 	})
 	args := item.AnyOf("action", "arguments", "input")
 	if i < 0 {
-		return c.call(out, r, id, rawjson.Value(`"web_search"`), args)
+		return c.call(c.speakAll(out), r, id, rawjson.Value(`"web_search"`), args)
 	}
-	e := c.early[i]
-	c.early = slices.Delete(c.early, i, i+1)
+	out = c.speak(out, i)
+	e := c.early[0]
+	c.early = c.early[1:]
 	out = c.call(out, r, e.id, rawjson.Value(`"web_search"`), args)
 	return c.result(out, &e.at, e.id, outputBlocks(e.results), false)
 }
@@ -126,21 +128,21 @@ func (c *converter) event(out []byte, r *record) []byte {
 	case "token_count":
 		c.count(r.payload.Member("info"))
 	case "user_message":
-		out = c.speak(out)
+		out = c.speakAll(out)
 		c.says(person, r, r.payload.Member("message"))
 	case "agent_message":
 		c.says(assistant, r, r.payload.Member("message"))
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		c.says(thought, r, r.payload.Member("text"))
 	case "turn_aborted":
-		out = c.speak(out)
+		out = c.speakAll(out)
 		if c.open != nil && !c.asked {
 			c.open.stop = "aborted"
 		}
 	case "task_complete", "turn_complete":
-		return c.speak(out)
+		return c.speakAll(out)
 	case "error":
-		return c.failed(c.speak(out), r)
+		return c.failed(c.speakAll(out), r)
 	case "thread_rolled_back":
 		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
 	case "web_search_end", "mcp_tool_call_end", "dynamic_tool_call_request", "dynamic_tool_call_response":
@@ -168,7 +170,7 @@ func (c *converter) toolEvent(out []byte, r *record, typ string) []byte {
 	case "dynamic_tool_call_request":
 		if name := r.payload.Member("tool"); name.IsString() && !known {
 			c.events[text] = true
-			return c.call(c.speak(out), r, id, name, r.payload.Member("arguments"))
+			return c.call(c.speakAll(out), r, id, name, r.payload.Member("arguments"))
 		}
 	case "dynamic_tool_call_response":
 		failure, content := r.payload.Member("error"), r.payload.AnyOf("content_items", "contentItems")
@@ -176,7 +178,7 @@ func (c *converter) toolEvent(out []byte, r *record, typ string) []byte {
 			content = failure
 		}
 		failed := failure.IsString() || string(r.payload.Member("success")) == "false"
-		return c.result(c.speak(out), r, id, outputBlocks(content), failed)
+		return c.result(c.speakAll(out), r, id, outputBlocks(content), failed)
 	case "mcp_tool_call_end":
 		how, result := r.payload.Member("invocation"), r.payload.Member("result")
 		server, ok := how.Member("server").Text()
@@ -185,7 +187,7 @@ func (c *converter) toolEvent(out []byte, r *record, typ string) []byte {
 			return out
 		}
 		c.events[text] = true
-		out = c.call(c.speak(out), r, id, rawjson.AppendQuoted(nil, server+"/"+tool), how.Member("arguments"))
+		out = c.call(c.speakAll(out), r, id, rawjson.AppendQuoted(nil, server+"/"+tool), how.Member("arguments"))
 		if failure := result.Member("Err"); failure.IsString() {
 			return c.result(out, r, id, outputBlocks(failure), true)
 		}
