@@ -206,11 +206,12 @@ func (w *renderer) message(v rawjson.Value) {
 
 // custom renders a message of an extension.
 func (w *renderer) custom(m *message.Members) {
-	heading := "Extension"
 	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
-		heading = "Extension (not displayed)"
+		w.note("Not displayed:", w.line(m[message.CustomType]))
+		w.noteLink("the entry")
+		return
 	}
-	w.turn(partAlways, "custom", heading)
+	w.turn(partAlways, "custom", "Extension")
 	w.afterHeading(w.line(m[message.CustomType]))
 	w.content(m[message.Content])
 }

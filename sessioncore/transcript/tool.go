@@ -38,8 +38,10 @@ func (w *renderer) toolCall(call *message.Members) {
 	}
 	w.body = append(markdown.AppendCode(w.body, name), "**"...)
 	intent := shownLine(call[message.Intent], maxProblem)
-	if len(intent) == 0 {
-		intent = shownLine(call[message.Arguments].Member(intentKey), maxProblem)
+	for m := range call[message.Arguments].EachMember {
+		if len(intent) == 0 && isIntent(m, call[message.Arguments]) {
+			intent = shownLine(m.Value, maxProblem)
+		}
 	}
 	if len(intent) > 0 {
 		w.body = markdown.AppendText(append(w.body, " — "...), intent)
@@ -57,10 +59,19 @@ func (w *renderer) parameters(v rawjson.Value) {
 		w.output("", v)
 		return
 	}
+	if command := commandOf(v); len(command) > 0 {
+		w.output("sh", command)
+		for m := range v.EachMember {
+			if !isIntent(m, v) && !isCommand(m) {
+				w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
+			}
+		}
+		return
+	}
 	var only rawjson.Member
 	n := 0
 	for m := range v.EachMember {
-		if !m.KeyIs(intentKey) {
+		if !isIntent(m, v) {
 			only = m
 			n++
 		}
@@ -68,14 +79,38 @@ func (w *renderer) parameters(v rawjson.Value) {
 	switch {
 	case v.IsObject() && n == 0:
 	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
-		info := ""
-		if only.KeyIs("command") || only.KeyIs("cmd") {
-			info = "sh"
-		}
-		w.output(info, only.Value)
+		w.output("", only.Value)
 	default:
 		w.data(v)
 	}
+}
+
+// isIntent reports whether an argument says what a call is for. Claude Code's model describes commands.
+func isIntent(m rawjson.Member, arguments rawjson.Value) bool {
+	return m.KeyIs(intentKey) || m.KeyIs("description") && len(commandOf(arguments)) > 0
+}
+
+func isCommand(m rawjson.Member) bool { return m.KeyIs("command") || m.KeyIs("cmd") }
+
+// commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a list that begins with
+// the shell.
+func commandOf(arguments rawjson.Value) (command rawjson.Value) {
+	for m := range arguments.EachMember {
+		if !isCommand(m) {
+			continue
+		}
+		var words []rawjson.Value
+		for word := range m.Value.EachElement {
+			words = append(words, word)
+		}
+		switch {
+		case m.Value.IsString() && len(m.Value) > len(`""`):
+			return m.Value
+		case len(words) == 3 && (words[1].Is("-lc") || words[1].Is("-c")) && words[2].IsString():
+			return words[2]
+		}
+	}
+	return nil
 }
 
 // data renders any JSON value.
@@ -127,12 +162,29 @@ func (w *renderer) resultBlock(v rawjson.Value) {
 	}
 	switch b := message.Read(v); b.Kind() {
 	case message.TextKind:
-		w.output("", b[message.Text])
+		output, exit := outputOf(b[message.Text])
+		w.output("", output)
+		if exit.IsNumber() && exit.Truthy() {
+			w.note("Exit status", w.scalar(exit))
+		}
 	case message.ImageKind:
 		w.picture(&b)
 	default:
 		w.data(v)
 	}
+}
+
+// outputOf returns what a tool printed. Some of Codex's give that back in an object, with the exit status, as a text.
+func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
+	if len(text) > maxProse || !bytes.HasPrefix(text, []byte(`"{\"output\":`)) {
+		return text, nil
+	}
+	decoded, _ := text.Text()
+	object := rawjson.Value(decoded)
+	if !rawjson.IsValidObject(object) || !object.Member("output").IsString() {
+		return text, nil
+	}
+	return object.Member("output"), object.Member("metadata").Member("exit_code")
 }
 
 // about returns the first argument of the call id, if the message called more than one tool.

@@ -190,6 +190,9 @@ func (c *converter) asks(out []byte, r *record, blocks []byte, context bool) []b
 	}
 	e := foreign.Entry{Type: "message", Time: r.time}
 	e.Body = append(append([]byte(`"message":{"role":"user","content":[`), blocks...), ']')
+	if context {
+		e.Body = append(e.Body, `,"synthetic":true`...)
+	}
 	e.Body = append(foreign.AppendMillis(e.Body, r.time), '}')
 	return c.put(out, r, &e)
 }
