@@ -5,6 +5,7 @@ package fs
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -28,7 +29,10 @@ type Counters struct {
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
 	c := Counters{Since: s.since, Last: time.Unix(0, s.counts.last.Load()), Open: s.counts.open.Load()}
-	c.Sessions, c.New, c.Held = s.tree.store.Indexed(), len(s.tree.waiting.Names()), s.tree.view.Memory.Held()
+	for _, t := range slices.Concat(s.tree.parts, []*tree{s.tree}) {
+		c.Sessions, c.New = c.Sessions+t.store.Indexed(), c.New+len(t.waiting.Names())
+	}
+	c.Held = s.tree.view.Memory.Held()
 	c.Memory, c.Shared = residentMemory(), s.tree.shared
 	return c
 }
@@ -43,7 +47,7 @@ func (s *Server) Idle() time.Duration {
 }
 
 // Save puts the new sessions on disk that are in memory and were written to, as an fsync of new-session does.
-func (s *Server) Save(ctx context.Context) error { return s.tree.view.Writer.SyncAll(ctx) }
+func (s *Server) Save(ctx context.Context) error { return s.tree.view.SaveNew(ctx) }
 
 // counts are the counters of what programs do.
 type counts struct {

@@ -39,14 +39,13 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 		t.close()
 		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
-	t.openView(o, log, rows, rows, blobs, t.place, memory, writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))})
+	t.openView(o, log, rows, rows, blobs, t.place, layout.Sessions, memory, writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))})
 	t.view.Statfs = statfsOfDatabase
-	t.store.SetProgram(func() program.Program { return program.OMP }) // no other client has a database
-	var unmasked []nodes.Name
+	t.store.SetProgram(func(string) program.Program { return program.OMP }) // no other client has a database
 	if blobs != nil && !o.Redact {
-		unmasked = append(unmasked, nodes.SourceName(blobsName, blobs, nil))
+		t.unmasked = append(t.unmasked, nodes.SourceName(blobsName, blobs, nil))
 	}
-	t.setRoot(rows, layout.ByID{Listing: t.view.Listing}, unmasked...)
+	t.setRoot(rows, nodes.SourceName(layout.Sessions, t.files, t.store))
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }

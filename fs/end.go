@@ -22,6 +22,13 @@ const unsavedDir = "sessionfs/unsaved"
 // end puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. The error
 // says that some sessions could not be written to SOURCE; the log says where they are instead.
 func (t *tree) end(log *slog.Logger) error {
+	if len(t.parts) > 0 {
+		var lost []error
+		for _, part := range t.parts {
+			lost = append(lost, part.end(log))
+		}
+		return errors.Join(lost...)
+	}
 	failed := t.view.Writer.End(context.Background())
 	for _, f := range failed {
 		file := t.place + "/" + f.Name

@@ -2,11 +2,11 @@ package fs
 
 import (
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"sessionfs/mountopts"
-	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/claude"
 	"sessionfs/sessioncore/storage/codex"
@@ -24,25 +24,25 @@ const (
 	Codex  Agent = "codex"
 )
 
-// AgentOf tells by the names in a directory whose it is.
+// AgentOf tells by the names in a directory whose it is. Many directories have one called projects: that of Claude Code has
+// those of absolute paths.
 func AgentOf(dir string) Agent {
-	is := func(name string) bool {
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.IsDir()
+	has := func(name string) bool {
+		found, _ := filepath.Glob(filepath.Join(dir, name))
+		return len(found) > 0
 	}
-	if is("projects") {
+	switch {
+	case has("projects/-*/") || has("projects/") && (filepath.Base(dir) == ".claude" || has("history.jsonl")):
 		return Claude
-	}
-	years, _ := filepath.Glob(filepath.Join(dir, "sessions", "[0-9][0-9][0-9][0-9]"))
-	if len(years) > 0 || is("archived_sessions") {
+	case has("sessions/[0-9][0-9][0-9][0-9]/") || has("archived_sessions/"):
 		return Codex
 	}
 	return ""
 }
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.
-func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent) error {
-	source, memory := t.source, newMemory(o)
+func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, memory *budget.Budget, shownIn string) error {
+	source := t.source
 	var raw storage.Files
 	var how foreign.Agent
 	switch agent {
@@ -56,13 +56,13 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent) e
 		home := codex.New(source, source.Path())
 		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")
 	}
-	o.ReadOnly = true
-	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, memory, writer.Options{})
-	t.view.Statfs = statfsOf(source)
+	raw, o.ReadOnly = foreign.Shown{Files: raw, Agent: how}, true
+	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, shownIn, memory, writer.Options{})
+	t.view.Foreign = true
+	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
 	t.files = raw
 	if o.Redact {
 		t.files = redact.New(raw)
 	}
-	t.setRoot(source, layout.ByID{Listing: t.view.Listing})
 	return nil
 }

@@ -50,7 +50,12 @@ type tree struct {
 	archive *archive
 	view    *nodes.View
 	root    *nodes.RootDir
-	shared  bool // other machines may write to the sessions
+	shared  bool    // other machines may write to the sessions
+	flat    bool    // pi was given a directory for all its sessions
+	parts   []*tree // of the agents, where there are several
+	// unmasked are the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
+	// sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
+	unmasked []nodes.Name
 }
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
@@ -71,39 +76,54 @@ var ErrPrices = errors.New("-o prices")
 
 // openSource is openTree without the prices.
 func openSource(o mountopts.Options, log *slog.Logger) (*tree, error) {
-	if mountopts.IsDatabase(o.Source) {
+	switch {
+	case mountopts.IsDatabase(o.Source):
 		return openDatabase(o, log)
+	case o.Source == mountopts.All:
+		return openAll(o, log)
 	}
-	t := &tree{}
+	t, err := openAgent(o, log, newMemory(o), layout.Sessions)
+	if err == nil {
+		t.setRoot(t.source, nodes.SourceName(layout.Sessions, t.files, t.store))
+	}
+	return t, err
+}
+
+// openAgent opens SOURCE, whose sessions are shown in a directory of the mount.
+func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, shownIn string) (t *tree, err error) {
+	t = &tree{}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
 	source, err := t.keep(dir.Open(o.Source))
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	source.SetSharing(sharing(o))
+	t.source = source
 	if agent := AgentOf(source.Path()); agent != "" {
-		t.source = source
-		return t, t.openForeign(o, log, agent)
+		return t, t.openForeign(o, log, agent, memory, shownIn)
 	}
-	t.source, t.place = source, filepath.Join(source.Path(), layout.Sessions)
+	t.place = filepath.Join(source.Path(), layout.Sessions)
 	flat := piSessionDir(source, o.Source, os.Getenv)
 	onDisk, err1 := t.openSessions(layout.Sessions, flat)
 	blobs, err2 := t.sub(blobsName)
 	terminals, err3 := t.openTerminals(o.State)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		t.close()
-		return nil, err
+		return t, err
 	}
 	owner, err := source.Stat("")
 	if err != nil {
-		t.close()
-		return nil, err
+		return t, err
 	}
 	onDisk.SetSharing(sharing(o)) // pi's may be elsewhere
 	paths := []string{o.Source, o.SourceAs, source.Path()}
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
 	}
-	t.openView(o, log, onDisk, onDisk, blobs, onDisk.Path(), newMemory(o), writer.Options{
+	t.openView(o, log, onDisk, onDisk, blobs, onDisk.Path(), shownIn, memory, writer.Options{
 		Crumbs:  terminals,
 		Clients: clients.New(source, terminals),
 		Leases:  clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
@@ -111,25 +131,19 @@ func openSource(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		Scopes:  clients.ScopesOf(owner.UID),
 	})
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
-	t.shared = onDisk.Shared()
-	view := t.view
-	byID := layout.ByID{Listing: view.Listing}
-	var unmasked []nodes.Name
+	t.shared, t.flat = onDisk.Shared(), flat != ""
 	if !o.Redact {
-		if view.Archive, err = t.openArchive(view); err != nil {
-			t.close()
-			return nil, err
+		if t.view.Archive, err = t.openArchive(t.view); err != nil {
+			return t, err
 		}
-		byID.Archive = view.Archive.Listing
-		unmasked = []nodes.Name{
+		t.unmasked = []nodes.Name{
 			nodes.ArchiveName(t.archive.onDisk),
 			nodes.SourceName(blobsName, blobs, nil),
-			nodes.LinksName("continue", layout.Continue{Listing: view.Listing, Crumbs: terminals}, "continue"),
+			nodes.LinksName("continue", layout.Continue{Listing: t.view.Listing, Crumbs: terminals}, "continue"),
 			nodes.HistoryName(source),
 			nodes.SourceName(terminalsName, terminals, nil),
 		}
 	}
-	t.setRoot(source, byID, unmasked...)
 	return t, nil
 }
 
@@ -140,9 +154,9 @@ func newMemory(o mountopts.Options) *budget.Budget {
 	return memory
 }
 
-// openView makes the view of the sessions, whose paths begin with root. Without blobs (nil) references to them stay what they
-// are. options are those that a writer has for this kind of SOURCE alone.
-func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.Files, journal storage.Journal, blobs storage.Storage, root string, memory *budget.Budget, options writer.Options) {
+// openView makes the view of the sessions, whose paths begin with root and which are shown in a directory of the mount.
+// Without blobs (nil) references to them stay what they are. options are those that a writer has for this kind of SOURCE alone.
+func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.Files, journal storage.Journal, blobs storage.Storage, root, shownIn string, memory *budget.Budget, options writer.Options) {
 	shown := sessions
 	if o.Redact {
 		shown, journal = redact.New(sessions), nil
@@ -153,7 +167,7 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.
 	for _, s := range t.dirs {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
-	list := listing.New(t.store, root)
+	list := listing.NewIn(t.store, root, shownIn)
 	list.SetFlat(options.Flat)
 	t.view = &nodes.View{
 		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
@@ -166,23 +180,26 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.
 	options.Journal, options.Waiting, options.Root, options.Scope = journal, t.waiting, root, list.Scope
 	options.ReadOnly, options.Sync, options.LiveAllow, options.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	t.view.Writer = writer.New(t.store, options)
-	t.view.Search = newSearcher(t.view, t.waiting, layout.Sessions)
+	t.view.Search = newSearcher(t.view, t.waiting, shownIn)
 }
 
-// setRoot makes the root directory. unmasked are the names that a redacted mount has not: what is there cannot be masked, or
-// is about all sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
-func (t *tree) setRoot(source storage.Files, byID layout.ByID, unmasked ...nodes.Name) {
+// setRoot makes the root directory.
+func (t *tree) setRoot(source storage.Files, sessions nodes.Name) {
 	list := t.view.Listing
-	names := append(unmasked,
+	byID := layout.ByID{Listing: list}
+	if t.view.Archive != nil {
+		byID.Archive = t.view.Archive.Listing
+	}
+	names := append(t.unmasked,
 		nodes.LinksName("by-cwd", layout.ByCwd{Listing: list, Cwd: "/"}, ""),
 		nodes.ByFileName,
 		nodes.LinksName("by-id", byID, "by-id"),
 		nodes.IndexName,
 		nodes.LastErrorName(source),
-		nodes.NewSessionName(t.waiting, source),
+		nodes.NewSessionName(t.store.Storage(), source),
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
-		nodes.SourceName(layout.Sessions, t.files, t.store),
+		sessions,
 		nodes.CostsName(costs.New(t.store)),
 	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
@@ -267,7 +284,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	a := &archive{onDisk: onDisk, unpacked: gzip.New(onDisk, live.Memory, temporaryDir())}
 	a.store = sessioncore.NewStore(a.unpacked)
 	a.store.Keep(keepArchived)
-	a.store.SetProgram(func() program.Program { return program.OMP }) // pi archives nothing
+	a.store.SetProgram(func(string) program.Program { return program.OMP }) // pi archives nothing
 	onDisk.OnNoDescriptor(a.store.Close)
 	t.archive, t.closers = a, append(t.closers, a.store.Close)
 	view := &nodes.View{

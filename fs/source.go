@@ -30,6 +30,12 @@ func Places(o mountopts.Options, getenv func(string) string) (places []string) {
 		}
 		return places
 	}
+	for _, a := range o.Agents {
+		places = append(places, Places(o.For(a), getenv)...)
+	}
+	if len(o.Agents) > 0 {
+		return places
+	}
 	places = append(places, o.Source)
 	for _, name := range []string{layout.Sessions, blobsName, archiveName, terminalsName} {
 		places = append(places, filepath.Join(o.Source, name))
@@ -124,6 +130,16 @@ func isPiHere(agent string, getenv func(string) string) bool {
 	a, err1 := os.Stat(agent)
 	b, err2 := os.Stat(piPath(usual, getenv("HOME")))
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// IsPi reports whether an agent directory is pi's.
+func IsPi(agent string) bool {
+	source, err := dir.Open(agent)
+	if err != nil {
+		return false
+	}
+	defer source.Close()
+	return program.OfRoot(source, agent, source.Path()) == program.Pi
 }
 
 func readSettings(source *dir.Storage) ([]byte, error) {

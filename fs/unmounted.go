@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -47,20 +48,27 @@ func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDi
 // Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". An
 // absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
-	v := u.tree.view
+	t := u.tree
+	if i := slices.IndexFunc(t.parts, func(part *tree) bool { return !part.view.Foreign }); i >= 0 {
+		t = t.parts[i]
+	}
+	v := t.view
+	if v.Foreign {
+		return nil, errors.New("sessions of that agent are written by it alone: name the agent directory of omp or pi")
+	}
 	if path.IsAbs(to) {
 		to, err = v.Writer.DirFor(ctx, path.Clean(to), sessioncore.OMP)
 	} else if to != "" {
 		err = storage.CheckName(to)
 	}
 	return &transfer.Importer{
-		Files: u.tree.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: u.blobs(), SessionsAlone: u.tree.source == nil, To: to,
+		Files: t.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: t.blobs(), SessionsAlone: t.source == nil, To: to,
 	}, err
 }
 
 // blobs returns the blobs, nil if there is no place for them.
-func (u *Unmounted) blobs() transfer.Blobs {
-	if blobs, ok := u.tree.view.Blobs.(transfer.Blobs); ok {
+func (t *tree) blobs() transfer.Blobs {
+	if blobs, ok := t.view.Blobs.(transfer.Blobs); ok {
 		return blobs
 	}
 	return nil
@@ -68,16 +76,27 @@ func (u *Unmounted) blobs() transfer.Blobs {
 
 // Bundler returns what writes bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.blobs(), Redacted: u.tree.view.Redacted, Left: left}
+	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.blobs(), Redacted: u.tree.view.Redacted, Left: left}
 }
 
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
 	var files storage.Files
+	t := u.tree
+	if len(t.parts) > 0 && top == layout.Sessions {
+		var agent string
+		agent, name, _ = strings.Cut(name, "/")
+		if i := slices.IndexFunc(t.view.Agents, func(a nodes.Agent) bool { return a.Name == agent }); i >= 0 {
+			t = t.parts[i]
+			b.Blobs = t.blobs()
+		}
+	}
 	switch {
+	case name != "" && top == layout.Sessions && t.view.Foreign:
+		return errors.New("it is a session of another agent: copy its file, which sessionfs import takes")
 	case name != "" && top == layout.Sessions:
-		files = u.tree.store.Storage()
+		files = t.store.Storage()
 	case name != "" && top == layout.Archive:
 		files = u.tree.archive.unpacked
 	default:

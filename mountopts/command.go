@@ -44,7 +44,7 @@ func IsHelper(program string) bool { return strings.HasPrefix(filepath.Base(prog
 type flagValues struct {
 	options                              []string
 	foreground, debug, unmount, lazy     bool
-	demo, version, help                  bool
+	demo, all, version, help             bool
 	fsType, namespace, logFile           string
 	noMtab, sloppy, verbose, helperFaked bool
 }
@@ -65,6 +65,7 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 	f.BoolVarP(&v.debug, "debug", "d", false, "log at debug level")
 	f.StringVar(&v.logFile, "log-file", "", "log to `FILE`; SIGHUP reopens it")
 	f.BoolVar(&v.demo, "demo", false, "serve a built-in sample store; changes are not kept")
+	f.BoolVar(&v.all, "all", false, "mount the sessions of every agent of this user")
 	f.BoolVarP(&v.unmount, "unmount", "u", false, "unmount MOUNTPOINT")
 	f.BoolVarP(&v.lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
 	f.BoolVar(&v.version, "version", false, "print the version and exit")
@@ -125,6 +126,9 @@ func Parse(args []string) (Command, error) {
 	if f.Changed("log-file") {
 		c.Options.LogFile = v.logFile
 	}
+	if v.all {
+		c.Options.Source = All
+	}
 	return c, c.mountArgs(f.Args())
 }
 
@@ -161,11 +165,13 @@ func (c *Command) mountArgs(args []string) error {
 	switch {
 	case len(args) == 0:
 		return errors.New("MOUNTPOINT is missing")
-	case o.Demo && len(args) > 1:
-		return errors.New("--demo brings its own SOURCE: give MOUNTPOINT alone")
+	case o.Demo && o.Source != "":
+		return errors.New("--demo brings its own SOURCE, of every agent: leave --all out")
+	case (o.Demo || o.Source != "") && len(args) > 1:
+		return errors.New("--demo and --all bring their own SOURCE: give MOUNTPOINT alone")
 	case len(args) > 2:
 		return fmt.Errorf("at most SOURCE and MOUNTPOINT are expected, %d arguments were given", len(args))
-	case c.Helper && !o.Demo && len(args) != 2:
+	case c.Helper && !o.Demo && o.Source == "" && len(args) != 2:
 		return errors.New("mount(8) helpers are called with SOURCE and MOUNTPOINT")
 	}
 	o.Mountpoint = args[len(args)-1]
@@ -201,13 +207,13 @@ func Flags() *pflag.FlagSet { return flags(&flagValues{}, false) }
 // Summary is the help that fits a screen.
 func Summary() string {
 	return `Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT  mount in the background
-       sessionfs --demo MOUNTPOINT                 mount a sample store
+       sessionfs --all|--demo MOUNTPOINT           of all your agents; a sample
        sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
        sessionfs COMMAND ...                       look without a mount
 
 Shows the sessions of a coding agent as directories of entries, branches,
-transcripts and control files. SOURCE is the agent directory, ~/.omp/agent by
-default; MOUNTPOINT is an empty directory.
+transcripts and control files. SOURCE is the agent directory: ~/.omp/agent by
+default, or ~/.pi/agent, ~/.claude, ~/.codex. MOUNTPOINT is an empty directory.
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request
@@ -230,13 +236,16 @@ those of a command; 'man sessionfs' says more. 'sessionfs version': the version.
 func Usage() string {
 	var b strings.Builder
 	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
+       sessionfs --all [-o OPTIONS] MOUNTPOINT
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
 
 Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default
 is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else
-~/.omp/agent, or ~/.pi/agent if there is none of omp. Sessions in PostgreSQL:
+~/.omp/agent, or ~/.pi/agent if there is none of omp. Claude Code's is
+$CLAUDE_CONFIG_DIR or ~/.claude, Codex's $CODEX_HOME or ~/.codex; they are
+read-only, and the default where there are no others. Sessions in PostgreSQL:
 SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a
 password. MOUNTPOINT is an empty directory outside SOURCE. Runs in the
 background once the mount is ready.

@@ -22,6 +22,8 @@ type Options struct {
 	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set
 	// by the command, empty for Source.
 	SourceAs string
+	// Agents are the agent directories where Source is All; set by the command.
+	Agents []AgentDir
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
 	// Blobs is the directory of the blobs where Source is a database, or BlobsInDatabase; empty means none.
@@ -70,6 +72,20 @@ type Options struct {
 	NoExec bool
 }
 
+// AgentDir is an agent directory of several.
+type AgentDir struct {
+	// Name is that of the directory of its sessions.
+	Name string
+	// Source, SourceAs and State are those of Options.
+	Source, SourceAs, State string
+}
+
+// For returns the options for one of the agents.
+func (o Options) For(a AgentDir) Options {
+	o.Source, o.SourceAs, o.State, o.Agents = a.Source, a.SourceAs, a.State, nil
+	return o
+}
+
 // TableSource returns what the mount table shows as the source of the mount.
 func (o Options) TableSource() string {
 	if o.FSName != "" {
@@ -94,6 +110,9 @@ func IsDatabase(source string) bool {
 // BlobsInDatabase is the value of Options.Blobs that means a table beside the sessions. A directory of that name is given as
 // ./postgres.
 const BlobsInDatabase = "postgres"
+
+// All is the SOURCE that stands for every agent of the user. A directory of that name is given as ./--all.
+const All = "--all"
 
 // CheckSource refuses what is not possible with the kind of SOURCE. No error has the text of a URL with a password.
 func (o Options) CheckSource() error {

@@ -169,7 +169,7 @@ func newLastErrorFile(view *View, of string, stat func(context.Context) (storage
 		if err != nil {
 			return content{}, err
 		}
-		text, at := view.refusals.get(of)
+		text, at := view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
 		c.at, c.private = at, of == outside
 		return c, nil

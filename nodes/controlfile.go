@@ -122,7 +122,7 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) && f.view.Archived() {
+	if writes(flags) && f.view.frozen() != nil {
 		return nil, 0, f.denyWrite("open")
 	}
 	h := &controlHandle{
@@ -311,10 +311,10 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path.Join(layout.Sessions, layout.SessionDir(file)), nil
+	return d.view.Listing.PathOf(file), nil
 }
 
-// NewSessionName is new-session: a working directory, or an object with cwd, title and parentSession, makes a
+// NewSessionName is new-session: a working directory, or an object with cwd, title, parentSession and agent, makes a
 // session in sessions, a directory of source that may be missing. Reading back gives the path of its directory from the
 // mount's root (docs/design.md section 2). The file has the mode of the directory in which it makes directories.
 func NewSessionName(sessions, source storage.Files) Name {
@@ -329,20 +329,8 @@ func NewSessionName(sessions, source storage.Files) Name {
 	part := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
 	return Name{"new-session", syscall.S_IFREG, func(view *View) fusefs.InodeEmbedder {
 		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(view.newSession), part: part}
-		f.makeDurable = view.Writer.SyncAll // all new sessions that were written to; sessionfs -u does that before it unmounts
+		f.makeDurable = view.SaveNew // all new sessions that were written to; sessionfs -u does that before it unmounts
 		f.view = view
 		return f
 	}, nil}
-}
-
-func (v *View) newSession(ctx context.Context, line string) (string, error) {
-	spec, err := writer.ParseNewSession([]byte(line))
-	if err != nil {
-		return "", err
-	}
-	file, err := v.Writer.NewSession(ctx, spec)
-	if err != nil {
-		return "", err
-	}
-	return path.Join(layout.Sessions, layout.SessionDir(file)), nil
 }

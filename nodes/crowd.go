@@ -90,7 +90,7 @@ var _ = (fusefs.NodeOnAdder)((*node)(nil))
 
 // OnAdd counts the node.
 func (n *node) OnAdd(context.Context) {
-	if c := &n.view.live().crowd; c.room.Add(-1) < 0 {
+	if c := &n.view.whole().crowd; c.room.Add(-1) < 0 {
 		c.wake()
 	}
 }

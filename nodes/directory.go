@@ -68,7 +68,7 @@ func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	d.lookups.Add(1)
 	inode, errno := d.lookUp(ctx, name, out)
 	if errno == syscall.ENOENT {
-		d.view.live().crowd.missed(d.EmbeddedInode(), name)
+		d.view.whole().crowd.missed(d.EmbeddedInode(), name)
 	}
 	return inode, errno
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"path"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -199,7 +198,7 @@ func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 }
 
 func (d *LinksDir) linkTo(e layout.Entry) target {
-	return target{path: layout.RelativeTarget(d.path(), path.Join(layout.Sessions, e.Session)), st: e.Stat}
+	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 
 func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {

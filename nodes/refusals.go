@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,14 @@ type refusal struct {
 	what string // the file that was written to, or the directory of the look-up
 	text func() string
 	at   time.Time
+}
+
+// refusalsOf returns what has those of a session; what concerns none is of the whole mount.
+func (v *View) refusalsOf(session string) *refusals {
+	if session == outside {
+		v = v.whole()
+	}
+	return &v.refusals
 }
 
 // maxRefusals is for how many sessions a reason is kept; beyond that all are dropped, as a user looks at the last one
@@ -106,7 +115,7 @@ func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err
 		text := fmt.Sprintf("%s: %v (%s)%s", shown, err, errno.Error(), wayOut(session, err))
 		return now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
 	})
-	v.refusals.note(session, refusal{what, text, now})
+	v.refusalsOf(session).note(session, refusal{what, text, now})
 	return text
 }
 
@@ -114,10 +123,10 @@ func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err
 const refusedTime = "2006-01-02T15:04:05.000Z07:00"
 
 // accepted clears last-error after a write that succeeded.
-func (v *View) accepted(session string) { v.refusals.forget(session, "") }
+func (v *View) accepted(session string) { v.refusalsOf(session).forget(session, "") }
 
 // found clears the root's last-error after a look-up in what that succeeded.
-func (v *View) found(what string) { v.refusals.forget(outside, what) }
+func (v *View) found(what string) { v.refusalsOf(outside).forget(outside, what) }
 
 // database is what last-error in the root calls the database of a mount that has one.
 const database = "database"
@@ -159,21 +168,26 @@ func (n *node) inSession() (session string, ok bool) {
 func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 	at := n.path(name...)
 	session, ok := n.inSession()
-	in, what, why, how := n.view, at, errDenied, ""
-	switch archived := n.view.Archived(); {
-	case archived && ok:
-		what, why = path.Base(at), errArchived
+	what, why, how := at, cmp.Or(n.view.frozen(), errDenied), ""
+	if ok && why != errDenied {
+		what = path.Base(at)
+	}
+	switch {
+	case why == errForeign: // its kind says it
+	case why == errArchived && ok:
 		how = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one", layout.SessionDir(session))
-	case archived:
-		in, why = n.view.Live, errArchived
+	case why == errArchived:
 		how = "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
 	case ok:
 		how = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it, and sessionfs import adds what a copy of it has more"
 	default:
 		how = "new-session makes sessions, and sessionfs import brings in those of elsewhere; in a session's directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
 	}
-	errno := errnoOf(why)
-	in.noteRefusal(session, what, what, errno, fmt.Errorf("%w; %s", why, how), func() {
+	errno, reason := errnoOf(why), why
+	if how != "" {
+		reason = fmt.Errorf("%w; %s", why, how)
+	}
+	n.view.noteRefusal(session, what, what, errno, reason, func() {
 		n.view.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why)
 	})()
 	return errno
@@ -182,6 +196,7 @@ func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 // The reasons that this package gives itself say what to do.
 var (
 	errArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
+	errForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
@@ -201,6 +216,7 @@ type kindOfError struct {
 // kindsOfError are the kinds, in the order in which they are looked for: an error that wraps several is of the first.
 var kindsOfError = []kindOfError{
 	{errArchived, syscall.EROFS, saysItself},
+	{errForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
 	{errDenied, syscall.EPERM, saysItself},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},

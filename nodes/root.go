@@ -81,9 +81,15 @@ type View struct {
 	Archive *View
 	// Live is set in Archive, and shows the sessions that are not archived.
 	Live *View
-	// Prices are those of answers without a cost (-o prices). They are not set in Archive.
+	// Prices are those of answers without a cost (-o prices). They are not set in Archive, nor where Whole is set.
 	Prices report.Prices
-	// Statfs returns the numbers of the backing file system. It is not set in Archive.
+	// Foreign says that the sessions are of an agent that keeps them in a form of its own: nothing but that writes them.
+	Foreign bool
+	// Agents are those whose sessions are shown, each in a directory of its own; none in a mount of one alone.
+	Agents []Agent
+	// Whole is set in the View of one of several agents: it is that of the root.
+	Whole *View
+	// Statfs returns the numbers of the backing file system. It is not set in Archive, nor where Whole is set.
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
@@ -99,6 +105,25 @@ func (v *View) live() *View {
 		return v.Live
 	}
 	return v
+}
+
+// whole returns the View of the mount's root.
+func (v *View) whole() *View {
+	if v = v.live(); v.Whole != nil {
+		return v.Whole
+	}
+	return v
+}
+
+// frozen returns why nothing that v shows can be changed, nil if it can be.
+func (v *View) frozen() error {
+	switch {
+	case v.Archived():
+		return errArchived
+	case v.Foreign:
+		return errForeign
+	}
+	return nil
 }
 
 // family returns the listings in the order in which a parent is looked for.

@@ -219,7 +219,7 @@ func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot
 	if parent != nil {
 		defer parent.Release()
 	}
-	return report.Usage(ctx, snap, leaf, parent, d.view.live().Prices)
+	return report.Usage(ctx, snap, leaf, parent, d.view.whole().Prices)
 }
 
 // usageParent returns the session that parent leads to; nil where there is no such link.

@@ -129,6 +129,19 @@ type headerRef struct {
 // maxEntries is the maximum number of entries in a session: entry numbers have 32 bits.
 const maxEntries = math.MaxInt32
 
+// maxSaid is how much of a text that is no entry is told, in bytes.
+const maxSaid = 200
+
+// whyNoObject says why a value is no entry, and what it says: where a session is made of another agent's file, that is what
+// could not be read there.
+func whyNoObject(v rawjson.Value) rawjson.Text {
+	why := rawjson.Text("a JSON value that is no object is no entry")
+	if text, ok := v.Text(); ok && len(v) <= maxSaid {
+		why += rawjson.Text(": " + text)
+	}
+	return why
+}
+
 // add adds a unit of the file to the index. It returns ErrNotSession if the first value is not a header.
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
@@ -143,7 +156,7 @@ func (x *index) add(u *jsonl.Unit) error {
 	}
 	x.values++
 	if u.Kind == jsonl.OtherUnit {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject, Why: "a JSON value that is no object is no entry"})
+		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject, Why: whyNoObject(u.Text)})
 		return nil
 	}
 	kind := x.dialect.TypeOf(u.Info.Type.Of(u.Text))

@@ -21,7 +21,7 @@ func newPiFile(t testing.TB, content string, root program.Program) (*sessiontest
 	f := sessiontest.NewFile(t, content)
 	store := NewStore(f.Storage)
 	t.Cleanup(store.Close)
-	store.SetProgram(func() program.Program { return root })
+	store.SetProgram(func(string) program.Program { return root })
 	return f, store.Session(sessiontest.FileName)
 }
 

@@ -192,7 +192,7 @@ func (s *Session) indexWhole(ctx context.Context, file storage.Object) (*Snapsho
 // snapshotOf returns a snapshot of an index, with the position of the leaf that is kept in memory, unless an entry was added
 // since. Callers must hold s.mu.
 func (s *Session) snapshotOf(x *index, f fingerprints) *Snapshot {
-	snap := x.view(s.store.Program())
+	snap := x.view(s.store.Program(s.name))
 	snap.fingerprints = f
 	if s.move != nil && !s.move.holds(snap) {
 		s.move = nil

@@ -16,7 +16,7 @@ import (
 // concurrent use.
 type Store struct {
 	storage givingBack
-	program func() program.Program
+	program func(name string) program.Program
 	keep    int          // maximum number of sessions that keep a snapshot
 	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
 
@@ -38,18 +38,18 @@ const (
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Files) *Store {
 	st := &Store{keep: keepable(), sessions: map[string]*Session{}, kept: map[*Session]int{}}
-	st.storage, st.program = givingBack{files, st}, func() program.Program { return program.Unknown }
+	st.storage, st.program = givingBack{files, st}, func(string) program.Program { return program.Unknown }
 	return st
 }
 
 // Keep sets how many sessions keep a snapshot at most. It must be called before the store is used.
 func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
 
-// SetProgram sets who is asked whose agent directory the storage is in. It must be called before the store is used.
-func (st *Store) SetProgram(of func() program.Program) { st.program = of }
+// SetProgram sets who is asked whose agent directory a file is in. It must be called before the store is used.
+func (st *Store) SetProgram(of func(name string) program.Program) { st.program = of }
 
-// Program returns whose agent directory the storage is in, as far as is known.
-func (st *Store) Program() program.Program { return st.program() }
+// Program returns whose agent directory a file is in, as far as is known; "" for the storage's root.
+func (st *Store) Program(name string) program.Program { return st.program(name) }
 
 // Indexed returns how many sessions keep a snapshot.
 func (st *Store) Indexed() int {

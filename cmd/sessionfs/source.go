@@ -45,22 +45,109 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 			return remove, err
 		}
 	}
+	if o.Source == mountopts.All {
+		return remove, resolveAgents(o, stderr)
+	}
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
 			o.Blobs, err = absolute(o.Blobs)
 		}
 		return remove, err
 	}
-	source, warning, err := checkSource(o.Source, isDefault)
+	o.Source, o.SourceAs, err = resolveDir(o.Source, isDefault, stderr)
+	return remove, err
+}
+
+// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or refuses it.
+func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as string, err error) {
+	resolved, warning, err := checkSource(given, isDefault)
 	if err != nil {
-		return remove, err
+		return "", "", err
 	}
 	if warning != "" {
 		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
 	}
-	o.SourceAs, _ = filepath.Abs(o.Source) // checkSource has refused what has no absolute path
-	o.Source = source
-	return remove, nil
+	as, _ = filepath.Abs(given) // checkSource has refused what has no absolute path
+	return resolved, as, nil
+}
+
+// resolveAgents finds the agents of this user.
+func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
+	agents := agentDirs(os.Getenv)
+	if len(agents) == 0 {
+		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor ~/.pi/agent, ~/.claude or ~/.codex is there")
+	}
+	for i := range agents {
+		a := &agents[i]
+		if a.Source, a.SourceAs, err = resolveDir(a.Source, true, stderr); err != nil {
+			return err
+		}
+	}
+	o.Agents = agents
+	return nil
+}
+
+// agentDirs returns the agent directories of this user that are there.
+func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
+	add := func(name, dir, state string) {
+		same := func(a mountopts.AgentDir) bool { return isSame(a.Source, dir) }
+		if isDir(dir) && !slices.ContainsFunc(agents, same) {
+			agents = append(agents, mountopts.AgentDir{Name: name, Source: dir, State: state})
+		}
+	}
+	told, home := getenv("PI_CODING_AGENT_DIR"), getenv("HOME")
+	if told != "" && fs.IsPi(told) { // both obey it, and it is of one of them
+		add("pi", told, "")
+		told = ""
+	}
+	var omp mountopts.Options
+	placeSource(&omp, func(name string) string {
+		if name == "PI_CODING_AGENT_DIR" {
+			return told
+		}
+		return getenv(name)
+	})
+	if !fs.IsPi(omp.Source) && fs.AgentOf(omp.Source) == "" {
+		add("omp", omp.Source, omp.State)
+	}
+	if home != "" {
+		add("pi", filepath.Join(home, ".pi", "agent"), "")
+	}
+	for _, agent := range foreignAgents {
+		if dir := agent.place(getenv); dir != "" && fs.AgentOf(dir) == agent.name {
+			add(string(agent.name), dir, "")
+		}
+	}
+	slices.SortStableFunc(agents, func(a, b mountopts.AgentDir) int {
+		return cmp.Compare(slices.Index(agentOrder, a.Name), slices.Index(agentOrder, b.Name))
+	})
+	return agents
+}
+
+// agentOrder is the order in which an agent is chosen that is not named.
+var agentOrder = []string{"omp", "pi", "claude", "codex"}
+
+// foreignAgent is an agent that has its own format: its name, the environment variable that names its directory, and where in
+// the home directory that is else.
+type foreignAgent struct {
+	name           fs.Agent
+	variable, home string
+}
+
+var foreignAgents = []foreignAgent{
+	{fs.Claude, "CLAUDE_CONFIG_DIR", ".claude"},
+	{fs.Codex, "CODEX_HOME", ".codex"},
+}
+
+// place returns where its directory is, "" if that is not known.
+func (a foreignAgent) place(getenv func(string) string) string {
+	if dir := getenv(a.variable); dir != "" {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, a.home)
+	}
+	return ""
 }
 
 // checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
@@ -117,7 +204,7 @@ func usualSource(getenv func(string) string) string {
 // placeSource finds SOURCE if it is not given, and the breadcrumbs if SOURCE is the client's default. A client that was told
 // to follow the specification has the parts of its agent directory in two places (docs/format.md, Files): sessions, blobs
 // and databases in $XDG_DATA_HOME/omp, the breadcrumbs of terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as
-// it exists. Without any of omp's, pi's agent directory is SOURCE.
+// it exists. Without any of omp's, pi's agent directory is SOURCE, and without that Claude Code's, or Codex's.
 func placeSource(o *mountopts.Options, getenv func(string) string) {
 	usual, given := usualSource(getenv), o.Source
 	o.Source = cmp.Or(given, usual)
@@ -130,8 +217,15 @@ func placeSource(o *mountopts.Options, getenv func(string) string) {
 		switch {
 		case data != "":
 			o.Source = data
-		case !isDir(usual) && isDir(pi):
+		case isDir(usual):
+		case isDir(pi):
 			o.Source = pi
+		default:
+			for _, agent := range foreignAgents {
+				if dir := agent.place(getenv); o.Source == usual && fs.AgentOf(dir) == agent.name {
+					o.Source = dir
+				}
+			}
 		}
 	}
 	if !isSame(o.Source, cmp.Or(data, usual)) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -34,8 +33,7 @@ type Entry struct {
 	Name string
 	// Sub is the subdirectory; nil for a link to a session.
 	Sub Directory
-	// Session is where a link leads: the path of the session's directory from sessions/ on, which begins with ../ if the
-	// session is archived. Set by Find.
+	// Session is where a link leads: the path of the session's directory from the mount's root. Set by Find.
 	Session string
 	// Stat is that of the file whose owner and times a link has, or of the subdirectory. Set by Find.
 	Stat storage.Stat
@@ -84,10 +82,8 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 // Find resolves a key as --resume does.
 func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) {
 	info, err := d.Listing.Resume(ctx, name, known)
-	to := ""
 	if errors.Is(err, sessioncore.ErrNotFound) && !known {
 		if d.Archive != nil {
-			to = path.Join("..", Archive)
 			info, err = d.Archive.Resume(ctx, name, false)
 		}
 		if errors.Is(err, sessioncore.ErrNotFound) {
@@ -97,9 +93,7 @@ func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) 
 	if err != nil {
 		return Entry{}, err
 	}
-	e := linkTo(name, info)
-	e.Session = path.Join(to, e.Session)
-	return e, nil
+	return linkTo(name, info), nil
 }
 
 // errNoKey says what a key must be.
@@ -107,7 +101,7 @@ var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.
 
 // linkTo is a link to a session, with the owner and the times of its file.
 func linkTo(name string, info *listing.Info) Entry {
-	return Entry{Name: name, Session: info.DirName(), Stat: info.Stat}
+	return Entry{Name: name, Session: info.Path(), Stat: info.Stat}
 }
 
 func sortByName(entries []Entry) {
@@ -258,5 +252,5 @@ func (d Continue) Find(ctx context.Context, terminal string, _ bool) (Entry, err
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{Name: terminal, Session: SessionDir(session.Name()), Stat: st}, nil
+	return Entry{Name: terminal, Session: d.Listing.Path(session), Stat: st}, nil
 }

@@ -21,7 +21,7 @@ func place(at string, e Entry) string {
 	if e.Sub != nil {
 		return "dir"
 	}
-	return RelativeTarget(at, path.Join(Sessions, e.Session))
+	return RelativeTarget(at, e.Session)
 }
 
 // TestDirectories: what each directory of links lists and finds in one store of sessions.

@@ -45,6 +45,7 @@ type Info struct {
 	MessageCount int
 
 	shownIn  string // see Listing
+	agent    string // whose it is, where there are several
 	first    string // the first message
 	lineSize int    // size of the line in index.jsonl, in bytes
 	created  int64  // milliseconds since the epoch; 0 if the header's timestamp cannot be read
@@ -63,6 +64,9 @@ const (
 
 // DirName returns the path below sessions/ of the directory that shows the session.
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.FileEnding) }
+
+// Path returns the path of the directory that shows the session, from the mount's root.
+func (i *Info) Path() string { return i.shownIn + "/" + i.DirName() }
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
 func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }
@@ -113,12 +117,15 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 		return nil, st, err
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
-	if isPi(info, l.store.Program(), prefix) {
+	if l.agents {
+		info.agent, _, _ = strings.Cut(name, "/")
+	}
+	if isPi(info, l.store.Program(name), prefix) {
 		if err := l.readPi(obj, st, info, old); err != nil {
 			return nil, st, err
 		}
 	}
-	if path.Dir(name) == "." && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
+	if l.isTop(storage.Dir(name)) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
 	info.lineSize = len(info.appendLine(nil))
@@ -194,7 +201,7 @@ func displayed(text string) string {
 }
 
 // sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
-// from the first line find them; a missing value is null.
+// from the first line find them; a missing value is null. Where there are several agents, all lines have agent too.
 type sessionLine struct {
 	ID            string  `json:"id"`
 	Path          string  `json:"path"`
@@ -206,6 +213,7 @@ type sessionLine struct {
 	FirstMessage  string  `json:"firstMessage"`
 	ParentSession *string `json:"parentSession"`
 	Size          int64   `json:"size"`
+	Agent         string  `json:"agent,omitempty"`
 }
 
 // appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
@@ -226,6 +234,7 @@ func (i *Info) appendLine(dst []byte) []byte {
 		FirstMessage:  names.TextUTF8(i.first),
 		ParentSession: orNull(names.TextUTF8(i.Parent)),
 		Size:          i.Stat.Size,
+		Agent:         i.agent,
 	})
 }
 

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,10 @@ type Listing struct {
 	store *sessioncore.Store
 	root  string // the storage's path, as clients write it
 	flat  bool   // pi's sessions lie in the storage itself
+	// tops are the directories in which sessions lie, or directories of them: "", the storage's root, or one for each
+	// agent.
+	tops   []string
+	agents bool // they are agents
 	// shownIn is the directory of the mount that shows the storage.
 	shownIn string
 
@@ -42,12 +47,22 @@ func New(store *sessioncore.Store, root string) *Listing {
 
 // NewIn is New for sessions that are shown in another directory of the mount than sessions/.
 func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
-	return &Listing{store: store, root: root, shownIn: shownIn, dirs: map[string]*sessionDir{}}
+	return &Listing{store: store, root: root, shownIn: shownIn, tops: []string{""}, dirs: map[string]*sessionDir{}}
+}
+
+// NewOf is New for the sessions of several agents, each in a directory of its own.
+func NewOf(store *sessioncore.Store, agents ...string) *Listing {
+	l := New(store, "")
+	l.tops, l.agents = agents, true
+	return l
 }
 
 // Path returns the path in the mount of the directory that shows a session, from the mount's root.
-func (l *Listing) Path(s *sessioncore.Session) string {
-	return l.shownIn + "/" + strings.TrimSuffix(s.Name(), sessioncore.FileEnding)
+func (l *Listing) Path(s *sessioncore.Session) string { return l.PathOf(s.Name()) }
+
+// PathOf is Path for the name of a session's file.
+func (l *Listing) PathOf(file string) string {
+	return l.shownIn + "/" + strings.TrimSuffix(file, sessioncore.FileEnding)
 }
 
 // SetFlat says that pi was given the storage as a directory for all its sessions. It must be called before l is used.
@@ -119,12 +134,20 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	if root.Kind != storage.KindDir {
 		return root, storage.ErrNotRegular
 	}
-	dirs, err := storage.ListStat(l.store.Storage(), "", isScope)
-	for _, d := range dirs {
-		f(d.Name, d.Stat)
+	for _, top := range l.tops {
+		dirs, err := storage.ListStat(l.store.Storage(), top, isScope)
+		if err != nil && !(l.agents && unreachable(err)) {
+			return root, err
+		}
+		for _, d := range dirs {
+			f(path.Join(top, d.Name), d.Stat)
+		}
 	}
-	return root, err
+	return root, nil
 }
+
+// isTop reports whether directories of sessions lie in a directory.
+func (l *Listing) isTop(dir string) bool { return slices.Contains(l.tops, dir) }
 
 // Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session was
 // last added or removed.
@@ -144,7 +167,7 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 // Exceeds reports whether there are more than most session files. It looks at names alone, and at no more of them than it
 // takes to know.
 func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
-	dirs := []string{""}
+	dirs := slices.Clone(l.tops)
 	if _, err := l.eachScope(func(name string, _ storage.Stat) { dirs = append(dirs, name) }); err != nil {
 		return false, err
 	}

@@ -22,7 +22,7 @@ func startPi(t testing.TB, root program.Program, files map[string]string) (*List
 	}
 	store := sessioncore.NewStore(m)
 	t.Cleanup(store.Close)
-	store.SetProgram(func() program.Program { return root })
+	store.SetProgram(func(string) program.Program { return root })
 	return New(store, "/sessions"), m
 }
 

@@ -24,7 +24,7 @@ type sessionDir struct {
 	stat   storage.Stat // when its names were read
 	readAt int64        // nanoseconds since the epoch
 	files  []*sessionFile
-	dirs   []string // names of its directories; only those of the root are read
+	dirs   []string // its directories; only those of a top are read
 }
 
 // sessionFile is a file with the name of a session file.
@@ -53,32 +53,42 @@ func (l *Listing) lock(ctx context.Context, known bool) error {
 // refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
 // the files that may become sessions by growing.
 func (l *Listing) refresh(ctx context.Context, all bool) error {
-	root := l.dirs[""]
-	if root == nil {
-		root = &sessionDir{}
-	}
-	changes := make([]dirChanges, 1)
-	if changes[0] = root.scan(l.store.Storage(), all); changes[0].err != nil {
-		return changes[0].err
-	}
-	dirs := []*sessionDir{root}
-	for _, name := range root.dirs {
-		d := l.dirs[name]
-		if d == nil {
-			d = &sessionDir{name: name}
+	known := func(name string) *sessionDir {
+		if d := l.dirs[name]; d != nil {
+			return d
 		}
-		dirs = append(dirs, d)
+		return &sessionDir{name: name}
 	}
-	changes = append(changes, make([]dirChanges, len(root.dirs))...)
-	err := parallel(len(root.dirs), runtime.GOMAXPROCS(0), func(i int) error {
+	var dirs []*sessionDir
+	var changes []dirChanges
+	var newest storage.Stat
+	for _, name := range l.tops {
+		top := known(name)
+		c := top.scan(l.store.Storage(), all, true)
+		if c.err != nil && !(l.agents && unreachable(c.err)) {
+			return c.err
+		}
+		if dirs, changes = append(dirs, top), append(changes, c); newest.Kind != storage.KindDir {
+			newest = top.stat
+		}
+	}
+	tops := len(dirs)
+	for i, top := range dirs[:tops] {
+		if changes[i].err == nil {
+			for _, name := range top.dirs {
+				dirs = append(dirs, known(name))
+			}
+		}
+	}
+	changes = append(changes, make([]dirChanges, len(dirs)-tops)...)
+	err := parallel(len(dirs)-tops, runtime.GOMAXPROCS(0), func(i int) error {
 		if ctx.Err() == nil {
-			changes[i+1] = dirs[i+1].scan(l.store.Storage(), all)
+			changes[tops+i] = dirs[tops+i].scan(l.store.Storage(), all, false)
 		}
 		return ctx.Err()
 	})
 	before := l.dirs
 	l.dirs = map[string]*sessionDir{}
-	newest := root.stat
 	var stale []*sessionFile
 	for i, d := range dirs {
 		c := &changes[i]
@@ -164,8 +174,8 @@ type dirChanges struct {
 }
 
 // scan looks at a directory: at the names if they changed, otherwise at every file if all is set, else at those that are no
-// sessions yet. It modifies d, and nothing if it fails.
-func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
+// sessions yet. In a top it looks for directories too. It modifies d, and nothing if it fails.
+func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
 	if err == nil && st.Kind != storage.KindDir {
@@ -176,7 +186,7 @@ func (d *sessionDir) scan(files storage.Files, all bool) (c dirChanges) {
 	}
 	if d.readAt == 0 || d.stat != st || st.Token.Racy(d.readAt) {
 		items, err := storage.ListStat(files, d.name, func(item storage.Item) bool {
-			return isSessionFile(item) || d.name == "" && isScope(item)
+			return isSessionFile(item) || top && isScope(item)
 		})
 		if err != nil {
 			return dirChanges{err: err}
@@ -227,7 +237,7 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	d.dirs, d.files = nil, nil
 	for _, item := range items {
 		if item.Kind == storage.KindDir {
-			d.dirs = append(d.dirs, item.Name)
+			d.dirs = append(d.dirs, path.Join(d.name, item.Name))
 			continue
 		}
 		f := known[item.Name]

@@ -145,8 +145,8 @@ type Root struct {
 // NewRoot returns the agent directory files, which has these paths.
 func NewRoot(files storage.Files, paths ...string) *Root { return &Root{files: files, paths: paths} }
 
-// Program returns OfRoot of the directory as it is now.
-func (r *Root) Program() Program {
+// Program returns OfRoot of the directory as it is now, whatever the file in it.
+func (r *Root) Program(string) Program {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now().UnixNano()

@@ -33,7 +33,7 @@ func TestUsageAgreesWithPi(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &want))
 		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
 		t.Cleanup(store.Close)
-		store.SetProgram(func() program.Program { return program.Pi })
+		store.SetProgram(func(string) program.Program { return program.Pi })
 		s, err := sessiontest.Acquire(t, store.Session(filepath.Base(file)))
 		require.NoError(t, err)
 		usage, _ := readUsage(t, s, sessiontest.Leaf(t, s))

@@ -125,6 +125,21 @@ func (n *Needle) reach() int {
 	return size
 }
 
+// isInRaw reports whether a file has the needle whose strings are JSON once more within a string, as arguments of calls are:
+// two halves of an escape are not found there.
+func (n *Needle) isInRaw() bool {
+	return n != nil && !slices.ContainsFunc(n.runes, func(all []rune) bool {
+		return slices.ContainsFunc(all, func(r rune) bool { return r > 0xFFFF })
+	})
+}
+
+// anywhere returns the needle for any string.
+func (n *Needle) anywhere() *Needle {
+	all := *n
+	all.accept = nil
+	return &all
+}
+
 // index returns the offset of the first occurrence in decoded text, -1 if there is none.
 func (n *Needle) index(text []byte) int {
 	for i := n.at; ; i++ {
@@ -173,6 +188,9 @@ func (n *Needle) beginsEscaped(b []byte) bool {
 // follow reports whether b begins with the characters from k on, escaped or not.
 func (n *Needle) follow(b []byte, k int) bool {
 	for ; k < len(n.runes); k++ {
+		for len(b) > 1 && b[0] == '\\' && b[1] == '\\' { // within a string that is JSON itself
+			b = b[1:]
+		}
 		r, size := rawjson.ReadEscape(b)
 		if size == 0 {
 			r, size = utf8.DecodeRune(b)

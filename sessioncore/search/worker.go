@@ -78,11 +78,27 @@ func (w *worker) scan(ctx context.Context, name string, needle *Needle) (token s
 		return token, nil, err
 	}
 	defer obj.Close()
+	if c, ok := obj.(converted); ok && needle.isInRaw() {
+		raw, beside := c.Raw()
+		st, err := raw.Stat()
+		if err == nil {
+			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
+		}
+		if err != nil || len(lines) == 0 && needle.index([]byte(beside)) < 0 {
+			return st.Token, nil, err
+		}
+	}
 	st, err := obj.Stat()
 	if err == nil {
 		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}
 	return st.Token, lines, err
+}
+
+// converted is a session that is made of another file, whose strings are the same JSON. That is searched first, as to make
+// the session takes longer. beside is what the session has that is not in the file.
+type converted interface {
+	Raw() (file storage.Object, beside string)
 }
 
 // hasDirectory reports whether a session has a directory in the mount: a real file or link of that name would be shown

@@ -32,10 +32,11 @@ type NewSession struct {
 	CWD    string // absolute working directory
 	Title  string // "" for none
 	Parent string // parentSession of the header; "" for none
+	Agent  string // whose it is to be, where there are several; "" for the usual one
 }
 
-// ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title
-// and parentSession.
+// ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title,
+// parentSession and agent.
 func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
@@ -49,6 +50,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 		n.CWD, _ = text.Member("cwd").Text()
 		n.Title, _ = text.Member("title").Text()
 		n.Parent, _ = text.Member("parentSession").Text()
+		n.Agent, _ = text.Member("agent").Text()
 		return n, n.check()
 	}
 	n := NewSession{CWD: string(line)}
@@ -206,7 +208,7 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 		}
 	}
 	name := clients.AbsoluteScope(cwd)
-	if w.store.Program() != program.Pi {
+	if w.store.Program("") != program.Pi {
 		if name = w.opts.Scopes.Name(cwd); w.opts.Scopes.Passing(dir, cwd) {
 			dir = ""
 		}
@@ -229,7 +231,7 @@ const operatorDir = ".operator"
 // all working directories are in one directory (docs/format.md, Operator dialect), so that the session with the
 // latest name there decides. If the store is empty, its path decides. Whether it is pi's, the agent directory says.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
-	whose := program.OfSession(w.store.Program(), 0)
+	whose := program.OfSession(w.store.Program(""), 0)
 	items, err := storage.List(w.store.Storage(), "")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err

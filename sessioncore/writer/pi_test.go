@@ -15,7 +15,7 @@ import (
 // startPi starts writing to a session of pi.
 func startPi(t testing.TB, content string) *writing {
 	w := startMemory(t, content, Options{})
-	w.store.SetProgram(func() program.Program { return program.Pi })
+	w.store.SetProgram(func(string) program.Program { return program.Pi })
 	return w
 }
 
@@ -111,7 +111,7 @@ func TestPiImages(t *testing.T) {
 		{plainFile, program.OMP, false}, {omps, program.Unknown, false},
 	} {
 		w := startMemory(t, test.content, Options{})
-		w.store.SetProgram(func() program.Program { return test.root })
+		w.store.SetProgram(func(string) program.Program { return test.root })
 		_, err := w.append(line, line)
 		require.NoError(t, err)
 		added := w.content()[len(test.content):]
@@ -125,7 +125,7 @@ func TestPiImages(t *testing.T) {
 func TestPiTypesElsewhere(t *testing.T) {
 	for _, root := range []program.Program{program.Unknown, program.OMP, program.LikelyPi} {
 		w := startMemory(t, plainFile, Options{})
-		w.store.SetProgram(func() program.Program { return root })
+		w.store.SetProgram(func(string) program.Program { return root })
 		for _, line := range []string{
 			`{"type":"session_info","name":"N"}`, `{"type":"context_edit","targetId":"a","replacement":null}`,
 			`{"type":"usage","kind":"k","provider":"p","model":"m","usage":` + piCost + `}`,
@@ -165,7 +165,7 @@ func TestPiTitle(t *testing.T) {
 func TestPiNewSession(t *testing.T) {
 	for flat, dir := range map[bool]string{false: "--w--/", true: ""} {
 		w := startWriting(t, memory.New(), "", Options{Flat: flat})
-		w.store.SetProgram(func() program.Program { return program.Pi })
+		w.store.SetProgram(func(string) program.Program { return program.Pi })
 		name, err := w.NewSession(t.Context(), NewSession{CWD: "/w", Title: "T"})
 		require.NoError(t, err)
 		require.Equal(t, dir, name[:strings.LastIndexByte(name, '/')+1])

@@ -322,7 +322,7 @@ func TestParseNewSession(t *testing.T) {
 	}{
 		{"/home/dev/pi", NewSession{CWD: "/home/dev/pi"}},
 		{"/with blank ", NewSession{CWD: "/with blank "}},
-		{`{"cwd":"/w","title":"T","parentSession":"p"}`, NewSession{"/w", "T", "p"}},
+		{`{"cwd":"/w","title":"T","parentSession":"p","agent":"pi"}`, NewSession{"/w", "T", "p", "pi"}},
 		{` {"cwd":"/w","title":null} `, NewSession{CWD: "/w"}},
 	}
 	for _, test := range tests {

@@ -83,7 +83,7 @@ func startWriting(t testing.TB, files storage.Storage, content string, opts Opti
 	}
 	store := sessioncore.NewStore(w.storage)
 	t.Cleanup(store.Close)
-	store.SetProgram(func() program.Program { return program.OMP })
+	store.SetProgram(func(string) program.Program { return program.OMP })
 	w.Writer = New(store, opts)
 	w.session = store.Session(plainName)
 	return w

@@ -153,6 +153,9 @@ func tells(line []byte) bool {
 	return false
 }
 
+// Beside returns what is shown of a rollout that is not in it: its title in the program's list.
+func (h *Home) Beside(name string) string { return h.title(idOf(name)) }
+
 // title returns the title of a thread in the program's list, "" if it has none there.
 func (h *Home) title(id string) string {
 	h.mu.Lock()

@@ -238,8 +238,13 @@ type object struct {
 	token storage.Token
 }
 
-// Raw returns the agent's file.
-func (o *object) Raw() storage.Object { return o.raw }
+// Raw returns the agent's file, and what the session says besides.
+func (o *object) Raw() (file storage.Object, beside string) {
+	if agent, ok := o.files.agent.(interface{ Beside(name string) string }); ok {
+		beside = agent.Beside(o.name)
+	}
+	return o.raw, beside
+}
 
 // see returns the newest version that has all that was seen, and its token.
 func (o *object) see() (text, storage.Token, error) {

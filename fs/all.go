@@ -1,0 +1,74 @@
+package fs
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/storage/union"
+	"sessionfs/sessioncore/writer"
+)
+
+// openAll is openTree for several agents. Each has a tree of its own, as in a mount of it alone, so that all that is written
+// goes by its own rules and locks. The ways to find a session look at all of them side by side, and write nothing.
+func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
+	t = &tree{}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	memory := newMemory(o)
+	whole := &nodes.View{
+		Log: log, Memory: memory, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent, BlobRefs: true, Foreign: true,
+	}
+	var sides []union.Part
+	var names []string
+	flat := false
+	for _, a := range o.Agents {
+		part, err := openAgent(o.For(a), log, memory, path.Join(layout.Sessions, a.Name))
+		if err != nil {
+			return t, fmt.Errorf("%s: %w", a.Source, err)
+		}
+		t.closers = append(t.closers, part.close)
+		t.parts, t.shared, flat = append(t.parts, part), t.shared || part.shared, flat || part.flat
+		part.view.Whole = whole
+		whole.Agents = append(whole.Agents, nodes.Agent{Name: a.Name, View: part.view, Files: part.files})
+		sides, names = append(sides, union.Part{Name: a.Name, Files: part.store.Storage()}), append(names, a.Name)
+		if whole.Foreign && !part.view.Foreign { // the first that can be written has what is shown of one alone
+			whole.Foreign, whole.Archive = false, part.view.Archive
+			t.source, t.archive, t.unmasked = part.source, part.archive, part.unmasked
+		}
+	}
+	if len(t.parts) == 0 {
+		return t, fmt.Errorf("%w: no agent has sessions here", ErrSource)
+	}
+	t.source = cmp.Or(t.source, t.parts[0].source)
+	all := union.New(sides...)
+	t.files, t.store = all, sessioncore.NewStore(all)
+	t.store.Keep(keepArchived)
+	t.store.SetProgram(func(name string) program.Program {
+		agent, file, _ := strings.Cut(name, "/")
+		if i := slices.Index(names, agent); i >= 0 {
+			return t.parts[i].store.Program(file)
+		}
+		return program.Unknown
+	})
+	t.closers = append(t.closers, t.store.Close)
+	whole.Sessions, whole.Listing = t.store, listing.NewOf(t.store, names...)
+	whole.Listing.SetFlat(flat)
+	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
+	whole.Search = newSearcher(whole, all, layout.Sessions)
+	t.view = whole
+	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...))
+	return t, nil
+}

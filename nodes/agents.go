@@ -1,0 +1,90 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/writer"
+)
+
+// Agent is one of several agents whose sessions a mount shows.
+type Agent struct {
+	Name string // of its directory in sessions/
+	View *View
+	// Files are the files in that directory.
+	Files storage.Files
+}
+
+// AgentsName is sessions/ of a mount of several agents, with a directory for each. all has what is in them.
+func AgentsName(all storage.Files, agents ...Agent) Name {
+	var names fixedNames[*View]
+	for _, a := range agents {
+		names = append(names, Name{a.Name, syscall.S_IFDIR, func(*View) fusefs.InodeEmbedder {
+			return newSourceDir(a.View, a.Files, a.View.Sessions)
+		}, nil})
+	}
+	return Name{layout.Sessions, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
+		return &RootDir{directory: newDirectory(view), names: names, source: all}
+	}, nil}
+}
+
+// maker returns the View that makes a new session of an agent; where none is named, that of the first that can.
+func (v *View) maker(agent string) (*View, error) {
+	if len(v.Agents) == 0 && agent == "" {
+		return v, v.frozen()
+	}
+	var can []string
+	for _, a := range v.Agents {
+		switch {
+		case a.Name == agent && a.View.Foreign:
+			return nil, errForeign
+		case a.Name == agent, agent == "" && !a.View.Foreign:
+			return a.View, nil
+		case !a.View.Foreign:
+			can = append(can, a.Name)
+		}
+	}
+	if agent == "" {
+		return nil, errForeign
+	}
+	want := "none, as sessions/ has those of one agent alone"
+	if len(v.Agents) > 0 {
+		want = "one of: " + strings.Join(can, ", ")
+	}
+	return nil, &writer.FieldError{Field: "agent", Want: want, Got: fmt.Sprintf("%.80q", agent)}
+}
+
+// newSession makes a session as a line of new-session asks for.
+func (v *View) newSession(ctx context.Context, line string) (string, error) {
+	spec, err := writer.ParseNewSession([]byte(line))
+	if err != nil {
+		return "", err
+	}
+	if v, err = v.maker(spec.Agent); err != nil {
+		return "", err
+	}
+	file, err := v.Writer.NewSession(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	return v.Listing.PathOf(file), nil
+}
+
+// SaveNew puts on disk the new sessions that were written to.
+func (v *View) SaveNew(ctx context.Context) (err error) {
+	for _, a := range v.Agents {
+		if failed := a.View.Writer.SyncAll(ctx); err == nil {
+			err = failed
+		}
+	}
+	if len(v.Agents) == 0 {
+		err = v.Writer.SyncAll(ctx)
+	}
+	return err
+}

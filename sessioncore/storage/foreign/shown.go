@@ -1,0 +1,63 @@
+package foreign
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Shown is what is shown of another agent's files: its sessions, which lie in directories, and what is beside them. Nothing
+// else that is there is found or opened.
+type Shown struct {
+	storage.Files
+	Agent Agent
+}
+
+// idSize is how long the names of directories beside sessions are: a UUID.
+const idSize = 36
+
+// has reports whether a name is shown, if it is there.
+func (s Shown) has(name string, kind storage.Kind) bool {
+	dir, base, isBelow := strings.Cut(name, "/")
+	base, _, isDeep := strings.Cut(base, "/")
+	at := path.Join(dir, base)
+	switch {
+	case !isBelow:
+		return kind == storage.KindDir
+	case !isDeep && s.Agent.IsSession(at):
+		return kind == storage.KindFile
+	}
+	return (isDeep || kind == storage.KindDir) && len(base) == idSize // its session may be gone
+}
+
+// List implements storage.Files.
+func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error {
+	if dir != "" && !s.has(dir, storage.KindDir) {
+		return missing(dir)
+	}
+	return s.Files.List(dir, only, func(item storage.Item) bool {
+		return !s.has(path.Join(dir, item.Name), item.Kind) || f(item)
+	})
+}
+
+// Stat implements storage.Files.
+func (s Shown) Stat(name string) (storage.Stat, error) {
+	st, err := s.Files.Stat(name)
+	if err == nil && name != "" && !s.has(name, st.Kind) {
+		return storage.Stat{}, missing(name)
+	}
+	return st, err
+}
+
+// Open implements storage.Files.
+func (s Shown) Open(name string) (storage.Object, error) {
+	if !s.has(name, storage.KindFile) {
+		return nil, missing(name)
+	}
+	return s.Files.Open(name)
+}
+
+func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
