@@ -59,6 +59,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r := &record{Object: foreign.Read(v), line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
+	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
 	if !c.isMine(r, isUser) || c.isOutdated(r) {
 		return out
@@ -114,13 +115,14 @@ type record struct {
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
-	follows      bool // it names no parent at all, as files do that other programs wrote: it follows what is before it
+	copyOf       string // the uuid of the record that it was copied from
+	follows      bool   // it names no parent at all, as files do that other programs wrote: it follows what is before it
 }
 
-// id returns the id of the first entry that a record becomes.
+// id returns the id of the first entry that a record becomes. A copy in a fork has that of the original, as in all forks.
 func (r *record) id() string {
 	if r.uuid != "" {
-		return r.uuid
+		return cmp.Or(r.copyOf, r.uuid)
 	}
 	return "l" + strconv.FormatInt(r.line, 10)
 }

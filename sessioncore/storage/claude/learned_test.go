@@ -105,6 +105,14 @@ func TestLearned(t *testing.T) {
 				`r1 < l2 message toolResult Bash "out" [3]`, `a2 < r1 message assistant "so" stop 15+2 [4]`,
 			},
 		},
+		"copies of a fork have the ids of the originals": {
+			[]string{
+				strings.Replace(user("n1", "", "hello"), `"message"`, `"forkedFrom":{"sessionId":"old","messageUuid":"u1"},"message"`, 1),
+				strings.Replace(says("n2", "n1", "M", textBlock("hi"), 1), `"message"`, `"forkedFrom":{"sessionId":"old","messageUuid":"a1"},"message"`, 1),
+				user("u2", "n2", "on"),
+			},
+			[]string{`u1 <  message user "hello" [1]`, `a1 < u1 message assistant "hi" stop 15+1 [2]`, `u2 < a1 message user "on" [3]`},
+		},
 		"an error of the API that has no name": {
 			[]string{
 				user("u1", "", "hello"),

@@ -44,6 +44,8 @@ type inFile struct {
 const (
 	// ownerSize is how much of a subagent's file is read for the session that it belongs to.
 	ownerSize = 64 << 10
+	// headSize is how much of a session's file is read for the version of its client.
+	headSize = 16 << 10
 	// maxInFile is how many files are remembered.
 	maxInFile = 1024
 )
@@ -89,25 +91,32 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	return storage.ListOnly(p, dir, moved, f)
 }
 
-// listProject lists a project without the subagents' sessions that are shown elsewhere.
+// listProject lists a project without the subagents' sessions that are shown elsewhere, and with the directories that they are
+// shown in.
 func (p *Projects) listProject(dir string, f func(storage.Item) bool) error {
-	var agents []string
-	stopped := false
+	var agents, sessions []string
+	there, stopped := map[string]bool{}, false
 	err := p.Files.List(dir, nil, func(item storage.Item) bool {
-		if isSubagent(item.Name) {
+		switch name, isFile := strings.CutSuffix(item.Name, ending); {
+		case isSubagent(item.Name):
 			agents = append(agents, item.Name)
 			return true
+		case isFile && item.Kind == storage.KindFile:
+			sessions = append(sessions, name)
 		}
+		there[item.Name] = true
 		stopped = !f(item)
 		return !stopped
 	})
-	if err != nil || stopped || len(agents) == 0 {
+	if err != nil || stopped {
 		return err
 	}
-	agents = slices.DeleteFunc(agents, func(name string) bool {
-		return p.isMoved(dir, name)
+	agents = slices.DeleteFunc(agents, func(name string) bool { return p.isMoved(dir, name) })
+	madeUp := slices.DeleteFunc(sessions, func(name string) bool {
+		moved, err := p.moved(dir, name)
+		return there[name] || err != nil || len(moved) == 0
 	})
-	return p.Files.List(dir, agents, f)
+	return storage.ListOnly(p, dir, append(agents, madeUp...), f)
 }
 
 // isMoved reports whether a file of a project is shown with the session that it belongs to.
@@ -244,15 +253,14 @@ func (p *Projects) chainsOf(file string) ([]string, error) {
 
 // read looks for records of subagents. Clients that begin a session today write them elsewhere.
 func (i *inFile) read(obj storage.Object, size int64) error {
-	old := true
-	err := foreign.Ends(obj, min(size, ownerSize), isVersioned, func(v rawjson.Value) {
-		version, _ := v.Member("version").Text()
-		old = old && !isNew(version)
-	})
-	if err != nil || !old {
+	head := make([]byte, min(size, headSize))
+	if err := storage.ReadFull(obj, head, 0); err != nil {
 		return err
 	}
-	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
+	if _, version, _ := bytes.Cut(head, []byte(`"version":"`)); isNew(string(version[:min(len(version), 8)])) {
+		return nil
+	}
+	_, err := jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
 		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain":true`)) {
 			return nil
 		}
@@ -264,10 +272,9 @@ func (i *inFile) read(obj storage.Object, size int64) error {
 		}
 		return nil
 	})
+	i.chains = chains{}
 	return err
 }
-
-func isVersioned(line []byte) bool { return bytes.Contains(line, []byte(`"version"`)) }
 
 // isNew reports whether a client writes subagents' records into files of their own: 2.1 and later, and some before.
 func isNew(version string) bool {

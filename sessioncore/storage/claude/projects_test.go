@@ -56,6 +56,7 @@ func TestSidechains(t *testing.T) {
 		side(user("x1", "", "look")), side(user("y1", "", "find")),
 		side(says("x2", "x1", "X", textBlock("seen"), 2)), side(says("y2", "y1", "Y", textBlock("found"), 3)),
 		result("r1", "a1", "c1", "seen"), result("r2", "a1", "c2", "found"), says("a2", "r2", "N", textBlock("done"), 4))
+	require.Equal(t, []string{"s", "s.jsonl"}, p.names(t, "-w"))
 	require.Equal(t, []string{"subagents"}, p.names(t, "-w/s"))
 	require.Equal(t, []string{"sidechain-x1.jsonl", "sidechain-y1.jsonl"}, p.names(t, "-w/s/subagents"))
 	require.Equal(t, []string{"session sidechain-y1", `y1 <  message user "find" [4]`, `y2 < y1 message assistant "found" stop 15+3 [6]`},
@@ -101,7 +102,7 @@ func TestSubagents(t *testing.T) {
 	require.Contains(t, read(t, p.open(t)), `"session":"artifacts/subagents/agent-b2"`)
 
 	p.put(t, "-w/gone.jsonl", user("u1", "", "back"))
-	require.Equal(t, []string{"agent-odd.jsonl", "gone.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
+	require.Equal(t, []string{"agent-odd.jsonl", "gone", "gone.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
 	require.Equal(t, []string{"agent-lost.jsonl"}, p.names(t, "-w/gone/subagents"))
 }
 
