@@ -1,13 +1,19 @@
 package fs_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
@@ -232,4 +238,65 @@ print(soon(lambda: keep("prompts.jsonl")), files and os.fstat(files[-1]).st_size
 	require.Equal(t, "['ENOMEM', 'ok']\nTrue\nok True\n", out)
 	require.NotContains(t, m.logged(), "backing I/O failed")
 	m.staysSmall(t)
+}
+
+// TestNamesAndCrawlersAreBounded: names that are looked up, documents that stay open and programs that walk everything, all at
+// the same time, take no more memory than the bound and what the collector leaves over, and give it back when they end.
+func TestNamesAndCrawlersAreBounded(t *testing.T) {
+	fullOnly(t)
+	const programs, rounds, sessions, entries = 24, 320, 8, 1500
+	const most, left = (150*13/10 + 40) << 10, 40 << 10 // kB in all, and kB more than before
+	a := newAgent(t)
+	for s := range sessions {
+		lines := []string{header(fmt.Sprint("s", s))}
+		for n := range entries {
+			lines = append(lines, entry(n%60, entryID(n), before(n, n-1), strings.Repeat("etaoin shrdlu ", 100)))
+		}
+		a.write(fmt.Sprint("s", s), lines...)
+	}
+	m := mountForTest(t, a.dir, tightMemory, func(c *mountConfig) { c.options.NodesRest = 5 * time.Second })
+	run(t, "sh", "-c", `cat "$1"/*/context.json "$1"/*/leaf >/dev/null`, "sh", m.path("sessions/p")) // all is indexed
+	before := m.procNumber("status", "VmRSS")
+
+	documents := []string{"context.json", "transcript.md", "branches.tsv", "branches/current/entries.jsonl"}
+	crawlers := []string{`find "$1" -ls`, `grep -r MARK "$1"`, `tar -cf - "$1" | cat`, `du -a "$1"`, `cat "$1"/entries/*`}
+	mix := func(p int) {
+		var open [4]*os.File
+		for n := range rounds {
+			for i := range 20 {
+				_, err := os.Lstat(m.path("search", fmt.Sprintf("q%dx%d lorem%d role:user", p, n, i), "none"))
+				assert.ErrorIs(t, err, os.ErrNotExist)
+			}
+			for i := range 10 {
+				dir := fmt.Sprintf("/%d/%d", p, n)
+				_, err := os.Lstat(m.path("by-file", strings.Repeat(dir, 1+i%3), strconv.Itoa(i)))
+				assert.NoError(t, err)
+			}
+			session, was := m.session(fmt.Sprint("s", (p+n)%sessions)), open[n%len(open)]
+			f, err := os.Open(filepath.Join(session, documents[n/7%len(documents)]))
+			assert.True(t, err == nil || errors.Is(err, syscall.ENOMEM), "%v", err)
+			open[n%len(open)] = f
+			_ = was.Close() // nothing there: an error
+			if n%80 == p {
+				_, _ = exec.Command("sh", "-c", crawlers[p%len(crawlers)], "sh", session).Output()
+			}
+		}
+		for _, f := range open {
+			_ = f.Close()
+		}
+	}
+	var running sync.WaitGroup
+	for p := range programs {
+		running.Go(func() { mix(p) })
+	}
+	running.Wait()
+	peak := m.procNumber("status", "VmHWM")
+	t.Logf("%d kB were resident first, at most %d, %d at the end", before, peak, m.procNumber("status", "VmRSS"))
+	require.LessOrEqual(t, peak, most)
+	after := 0
+	require.Eventually(t, func() bool {
+		after = m.procNumber("status", "VmRSS")
+		return after <= before+left
+	}, 3*patience, time.Second)
+	t.Logf("%d kB are left", after)
 }

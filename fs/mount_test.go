@@ -76,7 +76,7 @@ func runDaemon(options string) int {
 	if o.Panics {
 		mountIt = mountPanicking
 	}
-	if o.MaxNodes > 0 {
+	if o.MaxNodes > 0 || o.NodesRest > 0 {
 		mountIt = fs.MountFew(o.MaxNodes, cmp.Or(o.NodesRest, time.Hour))
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -157,3 +157,45 @@ func TestSearchRedacted(t *testing.T) {
 	_, err := os.Stat(m.path("search/in:archive x"))
 	require.ErrorIs(t, err, syscall.EINVAL)
 }
+
+// TestListedHits: who lists the links of a query starts one search, whatever others find meanwhile; and what was listed leads
+// to its entry, also where newer hits have taken its number.
+func TestListedHits(t *testing.T) {
+	const entries = 300
+	a, lines := newAgent(t), []string{header("s")}
+	for n := range entries {
+		lines = append(lines, entry(n%60, entryID(n), "", "zanzibar"))
+	}
+	a.write("one", lines...)
+	a.write("copy", lines...) // its links have the same names, but for the number
+	m := mountForTest(t, a.dir, debugging)
+	newer := func(n int, table string) {
+		a.add("one", entry(59, entryID(entries+n), "", "zanzibar"))
+		run(t, "cat", m.path(table, "results.tsv"))
+		a.add("one", entry(59, entryID(entries+n+1), "", "zanzibar"))
+	}
+	list := m.path("search/zanzibar/entries")
+	dir, err := os.Open(list)
+	require.NoError(t, err)
+	defer dir.Close()
+	some, err := dir.Readdirnames(1) // of the first 8 KiB
+	require.NoError(t, err)
+	newer(0, "search/zanzibar")
+	before := m.searches()
+	rest, err := dir.Readdirnames(-1)
+	require.NoError(t, err)
+	require.Len(t, append(some, rest...), 2*entries)
+	require.Equal(t, before, m.searches())
+
+	list = m.session("one", "search/zanzibar/entries")
+	listed := names(t, list)
+	newer(2, "sessions/p/one/search/zanzibar")
+	before = m.searches()
+	for _, name := range listed {
+		to, err := os.Readlink(filepath.Join(list, name))
+		require.NoError(t, err)
+		require.Equal(t, name[len("0001-user-"):], filepath.Base(to))
+	}
+	require.Len(t, listed, entries+2)
+	require.Equal(t, before, m.searches())
+}

@@ -87,7 +87,7 @@ func (d *SessionDir) wherever(ctx context.Context, do func(*SessionDir) error) e
 		return to.wherever(ctx, do)
 	}
 	now, missing := d.view.Listing.Moved(ctx, d.session)
-	if missing != nil {
+	if missing != nil || now.Name() == d.session.Name() { // it is there: something else is not
 		return err
 	}
 	d.session.Drop() // what is kept of the old name

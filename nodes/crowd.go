@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -98,9 +99,11 @@ func (n *node) OnAdd(context.Context) {
 // pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
 const pruneBatch = 512
 
-// KeepNodes sets how many nodes may exist, and how long after the last one was added those that are not in use are given
-// back. It must be called before the mount.
-func (d *RootDir) KeepNodes(limit int, rest time.Duration) { d.view.crowd.init(limit, rest) }
+// KeepNodes sets how many nodes may exist, where limit is not 0, and how long after the last one was added those that are not
+// in use are given back. It must be called before the mount.
+func (d *RootDir) KeepNodes(limit int, rest time.Duration) {
+	d.view.crowd.init(cmp.Or(limit, d.view.crowd.limit), rest)
+}
 
 // Prune makes the kernel forget unused nodes whenever there are too many, and when none was added for a while, until stop
 // is closed. It must run in its own goroutine, the only one that sends such notifications: the kernel takes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -221,17 +222,22 @@ func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item
 	return d.fixedLink(session, target{d.target(hit), st, hit.Time}, out), nil
 }
 
-// at returns the hit of a number, from 0, if its link has that name, else nil.
+// at returns the hit of a number, from 0, if its link has that name, or the only one that had it before others came; else nil.
 func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	if r == nil {
 		return nil
 	}
-	if of := layout.LinkedHits(r.Hits, d.entries); n < len(of) && d.name(n+1, of[n]) == name {
+	of, isOther := layout.LinkedHits(r.Hits, d.entries), func(h *search.Hit) bool { return d.name(n+1, h) != name }
+	if n < len(of) && !isOther(of[n]) {
 		return of[n]
+	}
+	if of = slices.DeleteFunc(of, isOther); len(of) == 1 {
+		return of[0]
 	}
 	return nil
 }
 
+// list lists the links without what they are: where others search meanwhile, each might have to be searched for.
 func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
 	result, err := d.search(ctx)
 	if err != nil {
@@ -241,6 +247,7 @@ func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 	items := make([]item, len(of))
 	for i, h := range of {
 		items[i] = d.newItem(d.name(i+1, h), syscall.S_IFLNK)
+		items[i].bare = true
 	}
 	return items, nil
 }

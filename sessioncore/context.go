@@ -239,11 +239,14 @@ func (c *contextBuilder) writeValue(l loaded, v rawjson.Value) {
 	c.doc.AddEdited(l.rec.off+int64(v.OffsetIn(l.text)), v, edits)
 }
 
-// writeTime writes the end of a composed message: the entry's time in ms, null if it cannot be read.
+// writeTime writes the end of a composed message: the entry's time in ms, or what JavaScript makes of what is none.
 func (c *contextBuilder) writeTime(l loaded) {
 	ms := "null"
-	if l.rec.flags&recTimed != 0 {
+	switch {
+	case l.rec.flags&recTimed != 0:
 		ms = strconv.FormatInt(l.rec.time, 10)
+	case c.s.dialect != Operator:
+		ms = string(rawjson.AppendDate(nil, l.text.Member("timestamp")))
 	}
 	c.doc.AddText(`,"timestamp":` + ms + `}`)
 }

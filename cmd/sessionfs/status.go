@@ -51,8 +51,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status [--json] [MOUNTPOINT]",
 		Short: "List this user's mounts, and what they have done",
 		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the\n" +
-			"mount, requests, how many of them failed, open files and directories, sessions whose index is kept, new\n" +
-			"sessions that are not on disk yet, memory. It does not wait for a mount that hangs.\n\n" +
+			"mount, open files and directories, sessions whose index is kept, new sessions that are not on disk yet,\n" +
+			"memory. A mount that does not answer within five seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example: "  sessionfs status --json | jq -r '.[].mountpoint'",
 		Args:    cobra.MaximumNArgs(1),
@@ -147,8 +147,15 @@ func statusOf(e mountEntry) status {
 		s.State = stateHangs
 		return s
 	}
+	looked := make(chan error, 1)
+	go func() { looked <- unix.Access(filepath.Join(e.mountpoint, absentName), unix.F_OK) }()
+	select {
+	case err = <-looked:
+	case <-time.After(socketLimit):
+		s.State = stateHangs
+		return s
+	}
 	s.State = stateSilent
-	err = unix.Access(filepath.Join(e.mountpoint, absentName), unix.F_OK)
 	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
 		s.State, s.PID = stateDead, 0
 	}

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name stri
 	number, _, _ := strings.Cut(name, "-")
 	if n, err := strconv.ParseUint(number, 10, 31); err == nil && n >= 1 && n <= uint64(len(entries)) {
 		if place := int(n) - 1; PathName(s, place, entries[place]) == name {
-			return entries[place], nil
+			return entries[place], s.Confirm(context.Background(), entries[place])
 		}
 	}
 	return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)

@@ -1,4 +1,5 @@
-// `omp gc --archive`, which packs old sessions, beside a mount that is read while it runs.
+// `omp gc` beside a mount: --archive, which packs old sessions, while the mount is read, and --blobs, which sweeps old blobs that
+// no file names.
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { difference, disagreements } from "./agree";
@@ -10,6 +11,12 @@ import { check, expect } from "./report";
 
 /** How many sessions are archived. */
 const count = 12;
+
+/** A command that runs the client's. */
+const gc = (flags: object) => [process.execPath, "--no-install", `${import.meta.dir}/gcrun.ts`, ...process.argv.slice(2, 4), JSON.stringify(flags)];
+
+/** For sessions of any age that nobody is on. */
+const archiving = { archive: true, coldArchiveAfterDays: 0, retainNewestGlobal: 0, retainNewestPerCwd: 0 };
 
 /** What a session shows, wherever it lies. */
 const shown = (s: Session) => ({
@@ -37,7 +44,7 @@ export async function checkArchived(client: Client, mount: Mount, project: strin
 	const old = made.map(session => remember(mount, session, before));
 	let result: any;
 	await check("gc --archive beside a mount: each session is found by its id at every moment", async () => {
-		const run = Bun.spawn([process.execPath, "--no-install", `${import.meta.dir}/gcrun.ts`, ...process.argv.slice(2, 4)], { stdout: "pipe", stderr: "inherit" });
+		const run = Bun.spawn(gc(archiving), { stdout: "pipe", stderr: "inherit" });
 		const found = await watched(mount, old, run);
 		result = JSON.parse(await new Response(run.stdout).text());
 		return found.concat(
@@ -63,6 +70,41 @@ export async function checkArchived(client: Client, mount: Mount, project: strin
 		fs.renameSync(archived, o.session.file.replace(/\.jsonl$/, ""));
 		fs.rmSync(`${archived}.jsonl.gz`);
 		return Promise.all([difference(shown(o.session), o.shown) ?? [], reopened(client, o.session)]).then(all => all.flat());
+	});
+}
+
+export async function checkSwept(client: Client, mount: Mount, project: string): Promise<void> {
+	if (!client.newer) return;
+	const [shot, stale, stray] = [3001, 3002, 3003].map(size => image(size, 3));
+	const blob = (of: { data: string }) => {
+		const bytes = Buffer.from(of.data, "base64");
+		return { bytes, file: path.join(mount.agent, "blobs", new Bun.CryptoHasher("sha256").update(bytes).digest("hex")) };
+	};
+	const age = (file: string) => fs.utimesSync(file, Date.now() / 1000 - 3600, Date.now() / 1000 - 3600);
+	/** Sweeps, with a blob that goes. */
+	const sweep = () => {
+		fs.writeFileSync(blob(stray).file, blob(stray).bytes);
+		age(blob(stray).file);
+		const run = Bun.spawnSync(gc({ blobs: true }), { stderr: "inherit" });
+		return expect(run.success && JSON.parse(run.stdout.toString()).blobs.deleted >= 1 && !fs.existsSync(blob(stray).file), `it says ${run.stdout}`);
+	};
+	const isThere = (of: { data: string }, session: Session) =>
+		expect(session.context().messages.some((m: any) => m.content[1]?.data === of.data), `${session.dir} lacks an image`);
+	const session = mount.newSession({ cwd: project });
+	await check("gc --blobs: the image of a session that waits stays, and so does its blob once the session is written", async () => {
+		session.message(user([text("Look."), shot]));
+		const found = [...expect(!fs.existsSync(session.file), "it does not wait"), ...expect(!fs.existsSync(blob(shot).file), "there is a blob"), ...sweep(), ...isThere(shot, session)];
+		session.message(assistant("Seen."));
+		age(blob(shot).file);
+		return found.concat(sweep(), isThere(shot, session), expect(fs.existsSync(blob(shot).file), "its blob is gone"), await reopened(client, session));
+	});
+	await check("gc --blobs: a blob that is there already is new when a line refers to it", () => {
+		fs.writeFileSync(blob(stale).file, blob(stale).bytes);
+		age(blob(stale).file);
+		session.message(user([text("And this."), stale]));
+		const found = expect(Date.now() - fs.statSync(blob(stale).file).mtimeMs < 60_000, "it is old");
+		age(blob(stale).file);
+		return found.concat(sweep(), isThere(stale, session));
 	});
 }
 

@@ -1,12 +1,12 @@
-// bun gcrun.ts CLIENT_DIR VERSION
-// `omp gc --archive --apply` of the client, for sessions of any age that nobody is on.
+// bun gcrun.ts CLIENT_DIR VERSION FLAGS
+// `omp gc --apply` of the client with FLAGS, an object.
 import * as path from "node:path";
 import { loadClient } from "./client";
 
-const [clientDir, version] = process.argv.slice(2);
+const [clientDir, version, flags] = process.argv.slice(2);
 const client = await loadClient(clientDir, version);
 if (!client.whole) {
-	// Its settings need what draws on a screen. The flags below leave nothing for them to say.
+	// Its settings need what draws on a screen. The flags leave nothing for them to say.
 	Bun.plugin({
 		name: "settings",
 		setup: build => {
@@ -15,6 +15,4 @@ if (!client.whole) {
 	});
 }
 const { runGcCommand } = await import(path.join(clientDir, "node_modules/@oh-my-pi/pi-coding-agent/src/cli/gc-cli.ts"));
-await runGcCommand({
-	flags: { apply: true, archive: true, json: true, coldArchiveAfterDays: 0, retainNewestGlobal: 0, retainNewestPerCwd: 0 },
-});
+await runGcCommand({ flags: { apply: true, json: true, ...JSON.parse(flags) } });

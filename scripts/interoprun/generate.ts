@@ -29,6 +29,9 @@ const texts = [
 	"…<system-notice>", "\n\n", "\u3000indented | row |", "\t| a |  b |",
 ];
 
+/** What a timestamp can be beside what clients write. */
+const stamps = ["never", null, true, false, 0, -1.9, 12.5, 8.64e15, 8.64e15 + 1, {}, [], [null], [true], [2026], ["2026-02-16T10:20:30.000Z"], [["2026-02-16"]], undefined];
+
 /** A session's lines. blob is the name of one that is in blobs/. */
 export function session(seed: number, project: string, blob: string): object[] {
 	const chance = new Chance(seed);
@@ -40,13 +43,14 @@ export function session(seed: number, project: string, blob: string): object[] {
 	let leaf: string | null = null;
 	const add = (entry: object) => {
 		const id = `e${ids.length}`.padEnd(8, "0");
-		lines.push({ id, parentId: leaf, timestamp: chance.once(40) ? "never" : stamp(), ...entry });
+		lines.push({ id, parentId: leaf, timestamp: chance.once(8) ? chance.of(stamps) : stamp(), ...entry });
 		ids.push(id);
 		leaf = id;
 	};
 	const any = () => chance.of(texts);
 	const picture = () =>
 		chance.once(3) ? { type: "image", data: `blob:sha256:${chance.once(3) ? "0".repeat(64) : blob}`, mimeType: "image/png" } : image(40, 1 + chance.below(5));
+	const summary = () => (chance.once(4) ? chance.of([undefined, null, 7, false]) : any());
 	const blocks = () => Array.from({ length: 1 + chance.below(3) }, () => (chance.once(4) ? picture() : text(any())));
 	const content = () => (chance.once(2) ? any() : blocks());
 	const attribution = () => chance.of([{}, { attribution: "user" }, { attribution: "agent" }, { attribution: "x" }, { attribution: null }]);
@@ -122,11 +126,11 @@ export function session(seed: number, project: string, blob: string): object[] {
 		() => message({ role: "pythonExecution", code: any(), output: any(), exitCode: chance.of([0, 3]), cancelled: chance.once(4), truncated: false, timestamp: clock, ...meta() }),
 		() => message({ role: "fileMention", files: Array.from({ length: chance.below(4) }, () => ({ path: `p${chance.below(9)}`, content: any(), ...(chance.once(3) && { image: picture() }) })), timestamp: clock }),
 		() => message({ role: chance.of(["custom", "hookMessage"]), ...custom(), timestamp: clock }),
-		() => message({ role: chance.of(["branchSummary", "other"]), summary: any(), fromId: "x", timestamp: clock }),
-		() => message({ role: "compactionSummary", summary: any(), tokensBefore: 5, timestamp: clock, ...(chance.once(3) && { method: "handoff" }), ...(chance.once(3) && { blocks: blocks() }), ...(chance.once(3) && { images: [picture()] }) }),
+		() => message({ role: chance.of(["branchSummary", "other"]), summary: summary(), fromId: "x", timestamp: clock }),
+		() => message({ role: "compactionSummary", summary: summary(), tokensBefore: 5, timestamp: clock, ...(chance.once(3) && { method: "handoff" }), ...(chance.once(3) && { blocks: blocks() }), ...(chance.once(3) && { images: [picture()] }) }),
 		() => add({ type: "custom_message", ...custom() }),
 		() => add({ type: "custom_message", customType: 7, content: chance.of<any>([7, null, "s"]), display: "x", attribution: 3 }),
-		() => add({ type: "branch_summary", fromId: "root", summary: any() }),
+		() => add({ type: "branch_summary", fromId: "root", summary: summary() }),
 		() => add({ type: "branch_summary", fromId: "root", summary: "", details: { kind: chance.of(["discarded-entry-branch", "pruned-empty-branches"]) } }),
 		() => add({ type: "custom", customType: "experimental_context_notes", data: chance.of<any>([{ version: 1, text: any() }, { version: 2, text: "no" }, { version: 1, text: "x", more: 1 }, "no"]) }),
 		() => add({ type: "thinking_level_change", thinkingLevel: chance.of(["high", null]), ...(chance.once(2) && { configured: chance.of(["auto", null]) }) }),
@@ -140,7 +144,7 @@ export function session(seed: number, project: string, blob: string): object[] {
 			const kept = chance.once(8) ? chance.of(["", "gone"]) : (chance.of(ids.slice(-6)) ?? "");
 			const through = chance.once(2) && ids.length > 0 ? { providerReplayThroughEntryId: chance.of(ids) } : {};
 			add({
-				type: "compaction", summary: any(), shortSummary: "s", firstKeptEntryId: kept, tokensBefore: 9, ...through, ...(chance.once(3) && { method: "handoff" }), ...(chance.once(3) && { tokensAfter: 3, warning: "w" }),
+				type: "compaction", summary: summary(), shortSummary: "s", firstKeptEntryId: kept, tokensBefore: 9, ...through, ...(chance.once(3) && { method: "handoff" }), ...(chance.once(3) && { tokensAfter: 3, warning: "w" }),
 				...(chance.once(3) && { details: { kind: "experimental-context-rollover" } }),
 				...(chance.once(3) && {
 					preserveData: chance.of<any>([

@@ -44,15 +44,18 @@ export class Agent {
 		return this.pane.pid;
 	}
 
-	/** Starts the client and waits until it takes input. */
+	/** Starts the client and waits until it takes input. Those that start at once may lock each other out of their database. */
 	static async start(place: Place, ...args: string[]): Promise<Agent> {
 		const program = [process.execPath, commandOf(place.client), "--model", "local/stub", ...args];
 		// The rest of the environment is ours. Titles come from the user alone.
 		const environment = ["PI_NO_TITLE=1", `PI_CODING_AGENT_DIR=${place.agent}`];
-		const pane = place.terminals.open(place.project, ["env", ...environment, ...program]);
-		const agent = new Agent(place, pane);
-		await pane.until("the client's prompt", () => agent.#promptLine() !== undefined, startSeconds);
-		return agent;
+		for (let tries = 1; ; tries++) {
+			const pane = place.terminals.open(place.project, ["env", ...environment, ...program]);
+			const agent = new Agent(place, pane);
+			await pane.until("the client's prompt", () => agent.#promptLine() !== undefined || pane.ended(), startSeconds);
+			if (!pane.ended()) return agent;
+			if (tries === 3 || !pane.screen().includes("database is locked")) throw new Error(`the client ended:\n${pane.screen()}`);
+		}
 	}
 
 	/** The line in which the user types. */

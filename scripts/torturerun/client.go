@@ -232,17 +232,13 @@ func (c *client) lookForSecret() {
 	c.count("looked for a secret")
 }
 
-// runScript runs a script on a path, until it ends or is killed after a while, and returns what it complains of.
+// runScript runs a script on a path, until it ends or is killed after a while, and returns what it complains of. It is killed
+// also where this program has ended: some go on asking a mount that is gone.
 func runScript(script, at string, until time.Duration) (complaints string, err error) {
-	cmd := exec.Command("sh", "-c", script, "sh", at)
+	after := fmt.Sprint((until + time.Millisecond).Seconds()) // 0 would be never
+	cmd := exec.Command("timeout", "-s", "KILL", after, "sh", "-c", script, "sh", at)
 	var out strings.Builder
 	cmd.Stderr = &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	timer := time.AfterFunc(until, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	defer timer.Stop()
-	err = cmd.Wait()
+	err = cmd.Run()
 	return out.String(), err
 }

@@ -69,24 +69,6 @@ func onItsOwn(old []byte) string {
 	return ""
 }
 
-// addedTo appends a line to a session whose lock we have, and replaced renames a new file over it, with the same content and
-// that line.
-func addedTo(file, line string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return added(file, onItsOwn(old)+line)
-}
-
-func replaced(file, line string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return renamedOver(file, append(old, onItsOwn(old)+line...))
-}
-
 func renamedOver(file string, text []byte) error {
 	temporary := fmt.Sprintf("%s.%d.tmp", file, time.Now().UnixNano())
 	return errors.Join(os.WriteFile(temporary, text, 0o600), os.Rename(temporary, file))

@@ -40,15 +40,19 @@ func (x *other) put(what, session string, d draw, change func(line string) error
 	x.appended(x.name, session, []entry{e}, nil, out)
 }
 
-// underLock has change add a line to a session under its lock. A lock that another breaks meanwhile must not be: its holder
-// lives.
-func (x *other) underLock(what, session string, d draw, change func(file, line string) error) {
+// underLock has change add a line to a session under its lock: the file must have what it has and the line. A lock that
+// another breaks meanwhile must not be: its holder lives.
+func (x *other) underLock(what, session string, d draw, change func(file string, has []byte, line string) error) {
 	x.put(what, session, d, func(line string) error {
 		l, err := lockFile(x.file(session))
 		if err != nil {
 			return err
 		}
-		if err = change(x.file(session), line); !l.release() {
+		has, err := os.ReadFile(x.file(session))
+		if err == nil {
+			err = change(x.file(session), has, onItsOwn(has)+line)
+		}
+		if !l.release() {
 			x.problem("the lock of %s was broken while we held it", session)
 		}
 		return err
@@ -61,11 +65,13 @@ func lockedSession(d draw) string {
 }
 
 func (x *other) appendLocked(d draw) {
-	x.underLock("append under the lock", lockedSession(d), d, addedTo)
+	x.underLock("append under the lock", lockedSession(d), d, func(file string, _ []byte, line string) error { return added(file, line) })
 }
 
 func (x *other) replaceLocked(d draw) {
-	x.underLock("replace under the lock", rewrittenSession(d.session), d, replaced)
+	x.underLock("replace under the lock", rewrittenSession(d.session), d, func(file string, has []byte, line string) error {
+		return renamedOver(file, append(has, line...))
+	})
 }
 
 // appendUnlocked appends as pi and older clients do.

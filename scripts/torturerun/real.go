@@ -99,8 +99,8 @@ func (r *realUser) next() {
 		out = outcome{maybe: true}
 	}
 	r.count(fmt.Sprintf("turn, of the real client: %v, refused: %v", err == nil, a.Error != ""))
-	r.wants("r0", session, out, "turn user "+text, "turn assistant "+text)
 	if err != nil || d.kind%20 == 0 {
 		r.kill()
 	}
+	r.wants("r0", session, out, "turn user "+text, "turn assistant "+text)
 }

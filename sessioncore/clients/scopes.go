@@ -65,7 +65,10 @@ func within(dir, name string) (below string, ok bool) {
 	if err != nil || strings.HasPrefix(below, "..") { // as the clients, also where that begins a name
 		return "", false
 	}
-	return strings.TrimPrefix(below, "."), true
+	if below == "." {
+		below = ""
+	}
+	return below, true
 }
 
 func dashed(path string) string {

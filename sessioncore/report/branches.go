@@ -62,7 +62,7 @@ func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 // The row of the leaf says yes. If the leaf is before the first entry, no row does.
 func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	leaf, err := s.Leaf()
-	if err != nil {
+	if err = cmp.Or(err, s.Confirm(ctx)); err != nil {
 		return nil, err
 	}
 	current, resumed := shownNode(s, leaf), shownNode(s, s.Resumed())

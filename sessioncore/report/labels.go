@@ -47,14 +47,15 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	return list
 }
 
-// FindByLabel returns the element of ByLabel with that name. The error wraps sessioncore.ErrNotFound.
+// FindByLabel returns the element of ByLabel with that name, which is confirmed. The error wraps sessioncore.ErrNotFound, or is
+// one of Snapshot.Confirm.
 func FindByLabel(s *sessioncore.Snapshot, name string) (Labelled, error) {
 	for _, l := range slices.Backward(s.Labels()) {
 		if names.FileName(l.Label) != name {
 			continue
 		}
 		if e, err := s.Find(l.Target); err == nil {
-			return Labelled{name, e, s.Time(l.Set)}, nil
+			return Labelled{name, e, s.Time(l.Set)}, s.Confirm(context.Background(), e, l.Set)
 		}
 	}
 	return Labelled{}, fmt.Errorf("%w: no entry has the label %q", sessioncore.ErrNotFound, name)

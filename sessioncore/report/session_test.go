@@ -1,10 +1,17 @@
 package report
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
 )
 
 // testSession is a session whose file a test changes from outside.
@@ -18,4 +25,50 @@ func newTestSession(t *testing.T, content string) *testSession {
 	store := sessioncore.NewStore(f.Storage)
 	t.Cleanup(store.Close)
 	return &testSession{f, store.Session(sessiontest.FileName)}
+}
+
+// TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is taken for
+// growth at first. What shows the session as a whole finds it out, and from then on is what the file says.
+func TestEditInTheMiddle(t *testing.T) {
+	ctx := context.Background()
+	text := func(d *document.Document, err error) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		return string(sessiontest.ReadExactly(t, d, nil)), nil
+	}
+	for name, look := range map[string]func(s *sessioncore.Snapshot) (string, error){
+		"problems.jsonl": func(s *sessioncore.Snapshot) (string, error) { return text(Problems(ctx, s, nil)) },
+		"branches.tsv":   func(s *sessioncore.Snapshot) (string, error) { return text(Branches(ctx, s)) },
+		"usage.json":     func(s *sessioncore.Snapshot) (string, error) { return text(Usage(ctx, s, sessioncore.NoEntry, nil)) },
+		"usage.jsonl":    func(s *sessioncore.Snapshot) (string, error) { c, err := Costs(ctx, s); return fmt.Sprint(c), err },
+		"by-label": func(s *sessioncore.Snapshot) (string, error) {
+			l, err := FindByLabel(s, "old")
+			return fmt.Sprint(l), err
+		},
+	} {
+		filler := sessiontest.Entry(strings.Repeat("f", 5<<10), "")
+		middle := `{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"x","usage":{"output":1}}}` + "\n" +
+			sessiontest.Entry("c", "b") + `{"type":"label","id":"l","parentId":"c","targetId":"a","label":"old"}` + "\n"
+		content := sessiontest.Header + sessiontest.Entry("a", "") + filler + middle + filler
+		s := newTestSession(t, content)
+		was, err := look(s.acquire(t))
+		require.NoError(t, err, name)
+		s.Write(strings.NewReplacer(`"id":"b"`, `"id":"x"`, `"output":1`, `"output":2`, `"label":"old"`, `"label":"new"`).Replace(content) + sessiontest.Entry("d", ""))
+		_, err = look(s.acquire(t))
+		require.ErrorIs(t, err, storage.ErrStale, name)
+		is, err := look(s.acquire(t))
+		require.NotEqual(t, was, is, name)
+		if name == "by-label" {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound)
+		} else {
+			require.NoError(t, err, name)
+		}
+	}
+}
+
+func (s *testSession) acquire(t *testing.T) *sessioncore.Snapshot {
+	snap, err := sessiontest.Acquire(t, s.session)
+	require.NoError(t, err)
+	return snap
 }

@@ -94,8 +94,11 @@ func usageRecordsOf(s *sessioncore.Snapshot) *usageRecords {
 	return s.Shared(usageKey{s.Dialect()}, func() any { return &usageRecords{models: map[string]string{}} }).(*usageRecords)
 }
 
-// of returns the records of a snapshot's entries in file order.
+// of returns the records of a snapshot's entries in file order, all of which are confirmed.
 func (u *usageRecords) of(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, error) {
+	if err := s.Confirm(ctx); err != nil {
+		return nil, err
+	}
 	if err := storage.LockUntil(ctx, &u.mu); err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (b *builder) compacted(text rawjson.Value) (rawjson.Value, error) {
 		return nil, fmt.Errorf("%w: an archive with a data URL in it", ErrUnsupported)
 	}
 
-	content := []rawjson.Value{textBlock(text.Member("summary").AsKey())}
+	content := []rawjson.Value{rawSummary(text)}
 	last, isText := "", false // the last block of the archive, if that is text
 	flush := func() {
 		if isText {

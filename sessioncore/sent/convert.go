@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -110,11 +109,10 @@ func plainEdits(text rawjson.Value) (edits rawjson.Edits) {
 // compose returns what is sent for a message, none or several objects with commas between them. text is that of its
 // entry.
 func (b *builder) compose(m *message, text rawjson.Value) (rawjson.Value, error) {
-	isEntry, at := b.s.Kind(m.entry) != sessioncore.TypeMessage, rawjson.Value("null")
-	if t, ok := b.s.OwnTime(m.entry); ok {
-		at = strconv.AppendInt(nil, t.UnixMilli(), 10)
-	}
-	if !isEntry {
+	isEntry, at := b.s.Kind(m.entry) != sessioncore.TypeMessage, rawjson.Value(nil)
+	if isEntry {
+		at = rawjson.AppendDate(nil, text.Member("timestamp"))
+	} else {
 		text = messageOf(text)
 		at = text.Member("timestamp")
 	}
@@ -166,10 +164,15 @@ func compactionBlock(text rawjson.Value) rawjson.Value {
 	return textBlock(compactionSummary(summary))
 }
 
+// rawSummary returns the block of a summary that is followed by others, whatever the summary is: if it is missing, it has no text.
+func rawSummary(text rawjson.Value) rawjson.Value {
+	return object("type", "text", "text", text.Member("summary"))
+}
+
 // summaryContent returns the content of a message compactionSummary.
 func summaryContent(text rawjson.Value) rawjson.Value {
 	if blocks := text.Member("blocks"); blocks != nil {
-		return listed(textBlock(text.Member("summary").AsKey()), elements(blocks))
+		return listed(rawSummary(text), elements(blocks))
 	}
 	return listed(compactionBlock(text), elements(text.Member("images")))
 }

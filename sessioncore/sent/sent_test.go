@@ -186,6 +186,37 @@ func TestNoSummary(t *testing.T) {
 	}
 }
 
+// TestRawSummary: beside blocks a summary is what the client has, whatever that is.
+func TestRawSummary(t *testing.T) {
+	for summary, block := range map[string]string{``: `{"type":"text"}`, `"summary":null,`: `{"type":"text","text":null}`, `"summary":7,`: `{"type":"text","text":7}`} {
+		for _, entry := range []string{
+			`"type":"compaction",` + summary + `"preserveData":{"snapcompact":{"frames":[],"textHead":"old"}}`,
+			`"type":"message","message":{"role":"compactionSummary",` + summary + `"blocks":[]}`,
+		} {
+			require.Contains(t, string(contextOf(t, snapshotOf(t, entry), nil)), `"content":[`+block, entry)
+		}
+	}
+}
+
+// TestTime: an entry's message has the time that the client's new Date(timestamp).getTime() gives, null for NaN.
+func TestTime(t *testing.T) {
+	for timestamp, ms := range map[string]string{
+		`null`: "0", `true`: "1", `false`: "0", `-1.9`: "-1", `8.64e15`: "8640000000000000", `8640000000000001`: "null", `"never"`: "null", `{}`: "null",
+		`[]`: "null", `[null]`: "null", `[true]`: "null", `[[]]`: "null", strings.Repeat("[", 1<<19) + strings.Repeat("]", 1<<19): "null", `[1771237230000]`: "null", `[2026]`: "1767225600000", `["2026"]`: "1767225600000",
+		`["2026-02-16T10:20:30.000Z"]`: "1771237230000", `[["2026-02-16"]]`: "1771200000000", `"2026-02-16T11:20:30+01:00"`: "1771237230000",
+	} {
+		at := `"timestamp":` + timestamp
+		for _, entry := range []string{`"type":"custom_message","content":"x",` + at, `"type":"compaction","summary":"s",` + at} {
+			s := snapshotOf(t, entry)
+			require.Contains(t, string(contextOf(t, s, nil)), `"timestamp":`+ms+`}`, entry)
+			stored, err := s.Context(t.Context(), sessiontest.Leaf(t, s), nil)
+			require.NoError(t, err)
+			require.Contains(t, string(sessiontest.ReadObject(t, stored)), `"timestamp":`+ms+`}`, entry)
+		}
+	}
+	require.Contains(t, string(contextOf(t, snapshotOf(t, `"type":"branch_summary","summary":"s","timestamp":null`), nil)), `"historyRewriteAt":0,"timestamp":0}`)
+}
+
 // TestTidied holds a prompt's tidying against lines that the client's own function was given.
 func TestTidied(t *testing.T) {
 	for text, want := range map[string]string{

@@ -33,26 +33,10 @@ type FIFOMutex struct {
 // is that of WaitError.
 func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
 	g.mu.Lock()
-	in = g.of[key]
-	if in == nil {
-		if g.of == nil {
-			g.of = map[K]*FIFOMutex{}
-		}
-		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
-		g.of[key] = in
-	}
-	in.users++
+	in = g.enter(key)
 	g.mu.Unlock()
-
-	forget := func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if in.users--; in.users == 0 {
-			delete(g.of, key)
-		}
-	}
 	if ctx.Err() == nil { // select chooses at random if both are ready
-		leave = func() { <-in.slot; forget() }
+		leave = func() { <-in.slot; g.forget(key, in) }
 		select {
 		case in.slot <- struct{}{}:
 			return in, leave, nil
@@ -64,8 +48,42 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 		case <-ctx.Done():
 		}
 	}
-	forget()
+	g.forget(key, in)
 	return nil, nil, WaitError(ctx)
+}
+
+// TryLock locks the mutex of a key if nobody holds it or waits for it. If ok, callers must call leave to unlock it.
+func (g *FIFOMutexes[K]) TryLock(key K) (leave func(), ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of[key] != nil {
+		return nil, false
+	}
+	in := g.enter(key)
+	in.slot <- struct{}{} // it is new
+	return func() { <-in.slot; g.forget(key, in) }, true
+}
+
+// enter returns the mutex of a key for one more user. Callers must hold g.mu.
+func (g *FIFOMutexes[K]) enter(key K) *FIFOMutex {
+	in := g.of[key]
+	if in == nil {
+		if g.of == nil {
+			g.of = map[K]*FIFOMutex{}
+		}
+		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
+		g.of[key] = in
+	}
+	in.users++
+	return in
+}
+
+func (g *FIFOMutexes[K]) forget(key K, in *FIFOMutex) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if in.users--; in.users == 0 {
+		delete(g.of, key)
+	}
 }
 
 // WithLimit returns a context that ends after LockLimit with ErrLocked as its cause. Callers must call cancel.

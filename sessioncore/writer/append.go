@@ -178,6 +178,9 @@ func (w *Writer) putBlob(b persist.Blob) error {
 	if err == nil && hash != persist.BlobName(b.Data) {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, persist.BlobName(b.Data))
 	}
+	if storage.IsMissing(err) { // which the session is not
+		err = fmt.Errorf("images have no place: %v", err)
+	}
 	return err
 }
 

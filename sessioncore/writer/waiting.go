@@ -123,22 +123,36 @@ func (w *Waiting) see(name string, st storage.Stat) {
 		case st.Kind != storage.KindDir || is.Inode != 0 && !is.SameObject(st.Token):
 		case dir == name:
 			w.dirs[dir] = st.Token
-		case is.Inode != 0:
+		case is.Inode != 0 && w.rename(dir, name):
 			delete(w.dirs, dir)
 			w.dirs[name] = st.Token
-			w.rename(dir, name)
 		}
 	}
 }
 
-// rename gives the sessions in a directory the names that they have in another one. Callers must hold w.mu.
-func (w *Waiting) rename(dir, to string) {
-	for name, f := range w.files {
-		if storage.Dir(name) == dir {
-			delete(w.files, name)
-			w.files[path.Join(to, path.Base(name))] = f // names have ids, and are nowhere twice
-		}
+// rename gives the sessions in a directory the names that they have in another one, all or none: a writer that holds the lock
+// of one counts on its name, and at the end each is put on disk by the name that it has then. Callers must hold w.mu.
+func (w *Waiting) rename(dir, to string) bool {
+	if w.ended {
+		return false
 	}
+	var names []string
+	for name := range w.files {
+		if storage.Dir(name) != dir {
+			continue
+		}
+		leave, ok := w.locks.TryLock(name)
+		if !ok {
+			return false
+		}
+		defer leave()
+		names = append(names, name)
+	}
+	for _, name := range names {
+		w.files[path.Join(to, path.Base(name))] = w.files[name] // names have ids, and are nowhere twice
+		delete(w.files, name)
+	}
+	return true
 }
 
 // List implements storage.Files. A name that is on disk too comes once.
@@ -149,11 +163,6 @@ func (w *Waiting) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 	more := true
 	err := w.Files.List(dir, only, func(item storage.Item) bool {
-		if item.Kind == storage.KindDir && dir == "" && names != nil {
-			if st, err := item.State(); err == nil {
-				w.see(item.Name, st)
-			}
-		}
 		if waits, ok := names[item.Name]; ok {
 			delete(names, item.Name)
 			state := item.State

@@ -522,3 +522,74 @@ func TestManyNewSessions(t *testing.T) {
 	}
 	require.LessOrEqual(t, files.opens.Load(), int64(sessions), "each is read once")
 }
+
+// TestWaitingFollows: sessions that wait go with their directory where that gets another name, but not while somebody writes to
+// one of them, and not once the mount ends, when each is put on disk by its name.
+func TestWaitingFollows(t *testing.T) {
+	disk := dirtest.New(t)
+	putFile(t, disk, "old/there", "x")
+	w := startWaiting(t, disk, "", Options{})
+	p := w.opts.Waiting
+	require.NoError(t, p.add("old/a", storage.Stat{}, []byte("a"), true))
+	require.NoError(t, p.add("old/b", storage.Stat{}, []byte("b"), true))
+	rename := func(from, to string) {
+		require.NoError(t, os.Rename(filepath.Join(disk.Path(), from), filepath.Join(disk.Path(), to)))
+		_, err := p.Stat(to)
+		require.NoError(t, err)
+	}
+	unlock, err := p.lock(t.Context(), "old/b")
+	require.NoError(t, err)
+	rename("old", "new")
+	require.Equal(t, []string{"old/a", "old/b"}, p.Names())
+	require.NoError(t, p.append("old/b", []byte("c")))
+	require.NoError(t, unlock())
+	_, err = p.Stat("new")
+	require.NoError(t, err)
+	require.Equal(t, []string{"new/a", "new/b"}, p.Names())
+	p.end()
+	rename("new", "newer")
+	require.Equal(t, []string{"new/a", "new/b"}, p.Names())
+	require.Empty(t, w.keepAll(t.Context()))
+	require.Equal(t, "bc", fileContent(t, disk, "new/b"))
+}
+
+// TestWaitingFollowsConcurrently: a directory is renamed again and again beside writers, and nothing is lost or doubled.
+func TestWaitingFollowsConcurrently(t *testing.T) {
+	const each = 300
+	disk := dirtest.New(t)
+	putFile(t, disk, "d0/there", "x")
+	w := startWaiting(t, disk, "", Options{})
+	p := w.opts.Waiting
+	require.NoError(t, p.add("d0/a", storage.Stat{}, nil, true))
+	var group sync.WaitGroup
+	var left atomic.Bool
+	group.Go(func() {
+		for n := 0; !left.Load(); n++ {
+			from, to := fmt.Sprintf("d%d", n%2), fmt.Sprintf("d%d", (n+1)%2)
+			assert.NoError(t, os.Rename(filepath.Join(disk.Path(), from), filepath.Join(disk.Path(), to)))
+			_, err := p.Stat(to)
+			assert.NoError(t, err)
+		}
+	})
+	for done := 0; done < each; {
+		for _, name := range []string{"d0/a", "d1/a"} {
+			unlock, err := p.lock(t.Context(), name)
+			require.NoError(t, err)
+			if p.Has(name) {
+				time.Sleep(time.Microsecond)
+				require.NoError(t, p.append(name, []byte("x")))
+				p.replace(name, p.find(name).data)
+				if done++; done == each {
+					left.Store(true)
+				}
+			}
+			require.NoError(t, unlock())
+			if done == each {
+				break
+			}
+		}
+	}
+	group.Wait()
+	require.Len(t, p.Names(), 1)
+	require.Len(t, p.find(p.Names()[0]).data, each)
+}

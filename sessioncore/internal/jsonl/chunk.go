@@ -3,7 +3,6 @@ package jsonl
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -100,7 +99,7 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	have := copy(long, c.buf)
 	c.buf, c.open = long, open
 	if err = storage.ReadFull(r.obj, long[have:], r.next+int64(have)); err == nil && !open && long[size-1] != '\n' {
-		err = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
+		err = errLineChanged
 	}
 	if err != nil {
 		c.release()

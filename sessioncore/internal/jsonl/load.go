@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 
@@ -90,6 +91,9 @@ type loader struct {
 
 // ErrStop is returned by an emit function that needs no more units.
 var ErrStop = errors.New("stop")
+
+// errLineChanged is returned where a second look at a line finds another one.
+var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
 
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
 // continue at when the file has grown. Errors are those of reading and of emit.

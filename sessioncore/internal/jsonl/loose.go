@@ -60,6 +60,9 @@ func (l *loader) emitLoose(line, off int64) error {
 		return err
 	}
 	firstLine := int64(len(bytes.TrimRight(r.text, "\r\n")))
+	if rawjson.SkipSpace(r.text, 0) == len(r.text) { // a blank line is not loose
+		return errLineChanged
+	}
 	st, end := rawjson.Short, 0
 	for l.work < looseWork+looseWorkRatio*off {
 		info = LineInfo{}

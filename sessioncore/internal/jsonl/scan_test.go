@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 func TestSkipValue(t *testing.T) {
@@ -368,4 +369,39 @@ func TestLineLength(t *testing.T) {
 		fmt.Sprintf("%d %q 2 3 %d", SkippedUnit, ReasonTooLong, MaxLine+2),
 		fmt.Sprintf(`%d "" 3 %d 2`, ObjectUnit, 3+MaxLine+2),
 	}, units)
+}
+
+// overwritten is a file that has another text of the same length from one of its reads on.
+type overwritten struct {
+	before, after *strings.Reader
+	left          int // reads of before
+}
+
+func (o *overwritten) ReadAt(p []byte, off int64) (int, error) {
+	if o.left--; o.left >= 0 {
+		return o.before.ReadAt(p, off)
+	}
+	return o.after.ReadAt(p, off)
+}
+
+// TestOverwrittenMeanwhile: whatever text a file has from any read on, loading it ends, and says so where a line is not what
+// it was.
+func TestOverwrittenMeanwhile(t *testing.T) {
+	const unit = "{\"a\":\n1}\n{} 1\n[\n{\"b\":2}\n"
+	stale := 0
+	for _, many := range []int{1, 100} {
+		text := strings.Repeat(unit, many)
+		for _, other := range []string{"\n", " ", "\r\n", "{", "{}\n", "[\n\n", "\"", "x"} {
+			for reads := range 40 {
+				o := &overwritten{strings.NewReader(text), strings.NewReader(strings.Repeat(other, len(text))[:len(text)]), reads}
+				_, err := Load(t.Context(), o, Position{}, int64(len(text)), func(*Unit) error { return nil })
+				if errors.Is(err, storage.ErrStale) {
+					stale++
+				} else {
+					require.NoError(t, err, "%q from read %d on", other, reads)
+				}
+			}
+		}
+	}
+	require.Positive(t, stale)
 }

@@ -358,6 +358,39 @@ func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	return ms, TimeZulu, ok
 }
 
+// AppendDate appends what JavaScript's new Date(v).getTime() is in JSON, null for NaN. Of strings it reads those that
+// ReadTimestamp does and years, and of lists, which JavaScript joins to a string, short ones of one element.
+func AppendDate(dst []byte, v Value) []byte {
+	inList := false
+	for v.IsArray() && len(v) <= maxTimeText {
+		var only Value
+		for element := range v.EachElement {
+			if only != nil {
+				return append(dst, "null"...)
+			}
+			only = element
+		}
+		v, inList = only, true
+	}
+	switch {
+	case inList && v.IsNumber():
+		v = AppendQuoted(nil, string(v))
+	case !inList && (v.IsNull() || string(v) == "false"):
+		v = Value("0")
+	case !inList && string(v) == "true":
+		v = Value("1")
+	}
+	if v.IsString() && len(v) == len(`"2006"`) {
+		text, _ := v.Text()
+		v = AppendQuoted(nil, text+"-01-01")
+	}
+	ms, ok := timeOf(v)
+	if !ok {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, ms, 10)
+}
+
 // maxSeconds is the limit below which a number means seconds since the epoch, as returned by Python's time.time().
 // As seconds it is in the year 5138; as milliseconds it is in 1973, before there were sessions.
 const maxSeconds = 1e11
