@@ -12,6 +12,9 @@ import (
 // results of its calls between them.
 const maxAfter = 8 << 20
 
+// maxAnswer is how many bytes of an answer are held. What is more becomes another entry.
+const maxAnswer = 32 << 20
+
 // answer is what the model said at once. The client writes a record for each block of it, all with the id of the message,
 // and each with all of its usage.
 type answer struct {
@@ -28,7 +31,7 @@ type answer struct {
 func (c *converter) assistant(out []byte, r *record) []byte {
 	message := foreign.Read(r.Member("message"))
 	key, _ := message.Member("id").Text()
-	if a := c.open; a != nil && key != "" && a.key == key {
+	if a := c.open; a != nil && key != "" && a.key == key && len(a.blocks) < maxAnswer {
 		c.add(a, r, message)
 		return out
 	}

@@ -235,11 +235,24 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// FuzzConvert: whatever a file has, what it is shown as is whole lines, each entry from lines of the file.
 func FuzzConvert(f *testing.F) {
-	f.Add(strings.Join([]string{user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "x")}, "\n"))
-	f.Add(`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}` + "\n" + `{"type":"user","uuid":"a","parentUuid":"a","message":{"content":"x"}}`)
+	for _, lines := range [][]string{
+		{user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "x"), says("a2", "a1", "M", textBlock("y"), 2)},
+		{`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}`, `{"type":"user","uuid":"a","parentUuid":"a","message":{"content":"x"}}`},
+		{user("u1", "", "x"), boundaryOf("b", "u1", `"preservedSegment":{"headUuid":"u1","tailUuid":"u1"}`), summaryOf("s", "b", "y"), leafOf(`"leafUuid":"u1","explicit":true`)},
+		{user("u1", "p", "x"), rec("progress", "p", "q", `"data":1`), rec("system", "q", "p", `"snipMetadata":{"removedUuids":["u1","p"]}`), user("u1", "q", "y")},
+		{side(user("x1", "", "x")), side(says("x2", "x1", "X", task("c", "x"), 1)), says("a1", "", "A", task("c", "x"), 1), result("r", "a1", "c", "x")},
+	} {
+		f.Add(strings.Join(lines, "\n"))
+	}
 	f.Fuzz(func(t *testing.T, file string) {
-		whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s", Title: "t"}, newLearned()), file)
-		foreigntest.Entries(t, whole)
+		for _, about := range []foreign.About{{ID: "s", Title: "t"}, {ID: "s", Side: true}, {ID: "s", Side: true, Chain: "x1"}} {
+			whole, _ := foreigntest.Convert(t, newConverter(about, newLearned()), file)
+			foreigntest.Entries(t, whole)
+			if strings.HasPrefix(whole, "{") {
+				require.True(t, strings.HasPrefix(whole, `{"type":"session"`))
+			}
+		}
 	})
 }

@@ -18,6 +18,9 @@ func newLearned() *learned {
 	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, last: map[string]int64{}}
 }
 
+// maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.
+const maxLate = 100
+
 // learn notes something, and whether that was not known.
 func learn[V comparable](l *learned, m map[string]V, key string, value V) {
 	if old, ok := m[key]; !ok || old != value {
@@ -61,25 +64,21 @@ func (c *converter) snip(uuids rawjson.Value) {
 
 // above returns the record that one hangs on: none that was removed, unless it was itself.
 func (c *converter) above(r *record) string {
-	if c.learned.removed[r.uuid] {
-		c.passed[r.uuid] = r.parent
-		return r.parent
+	parent, ok := c.passed[r.parent]
+	if !ok {
+		parent = r.parent
 	}
-	uuid := r.parent
-	for range len(c.passed) {
-		parent, ok := c.passed[uuid]
-		if !ok {
-			break
-		}
-		uuid = parent
+	if !c.learned.removed[r.uuid] {
+		return parent
 	}
-	return uuid
+	c.passed[r.uuid] = parent
+	return r.parent
 }
 
 // placeOf returns what the children of a record hang on. A record that is not in the file leaves its name, so that the
 // entry shows as one without its parent.
 func (c *converter) placeOf(uuid string) *place {
-	for range 1 + len(c.learned.late) {
+	for range maxLate {
 		if p := c.places[uuid]; p != nil {
 			return p
 		}
@@ -93,7 +92,7 @@ func (c *converter) placeOf(uuid string) *place {
 		}
 		uuid = other
 	}
-	return &place{} // they hang on one another
+	return &place{} // most likely they hang on one another
 }
 
 // at says where the children of a record hang, and on which other record they do where that is not an entry of its name.
