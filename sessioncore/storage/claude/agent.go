@@ -1,4 +1,3 @@
-// Package claude shows the sessions of Claude Code as sessions (docs/format.md, Claude Code).
 package claude
 
 import (
