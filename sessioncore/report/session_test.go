@@ -40,8 +40,13 @@ func TestEditInTheMiddle(t *testing.T) {
 	for name, look := range map[string]func(s *sessioncore.Snapshot) (string, error){
 		"problems.jsonl": func(s *sessioncore.Snapshot) (string, error) { return text(Problems(ctx, s, nil)) },
 		"branches.tsv":   func(s *sessioncore.Snapshot) (string, error) { return text(Branches(ctx, s)) },
-		"usage.json":     func(s *sessioncore.Snapshot) (string, error) { return text(Usage(ctx, s, sessioncore.NoEntry, nil, Prices{})) },
-		"usage.jsonl":    func(s *sessioncore.Snapshot) (string, error) { c, err := Costs(ctx, s, Prices{}); return fmt.Sprint(c), err },
+		"usage.json": func(s *sessioncore.Snapshot) (string, error) {
+			return text(Usage(ctx, s, sessioncore.NoEntry, nil, Prices{}))
+		},
+		"usage.jsonl": func(s *sessioncore.Snapshot) (string, error) {
+			c, err := Costs(ctx, s, Prices{})
+			return fmt.Sprint(c), err
+		},
 		"by-label": func(s *sessioncore.Snapshot) (string, error) {
 			l, err := FindByLabel(s, "old")
 			return fmt.Sprint(l), err
