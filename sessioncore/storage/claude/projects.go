@@ -23,9 +23,15 @@ type Projects struct {
 	storage.Files
 
 	mu      sync.Mutex // guards what follows
-	owners  map[string]string
+	owners  map[string]ownedFile
 	beside  map[string]*besides
 	inFiles map[string]*inFile
+}
+
+// ownedFile is a file, and the session that it belongs to.
+type ownedFile struct {
+	device, inode uint64
+	owner         string
 }
 
 // besides are the sessions of subagents that lie in a project's directory.
@@ -52,7 +58,7 @@ const (
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	return &Projects{Files: files, owners: map[string]string{}, beside: map[string]*besides{}, inFiles: map[string]*inFile{}}
+	return &Projects{Files: files, owners: map[string]ownedFile{}, beside: map[string]*besides{}, inFiles: map[string]*inFile{}}
 }
 
 // List implements storage.Files.
@@ -134,21 +140,21 @@ func (p *Projects) isMoved(project, name string) bool {
 
 // owner returns the session that a subagent's file belongs to, "" if it does not tell.
 func (p *Projects) owner(name string) (owner string) {
+	st, err := p.Files.Stat(name)
+	if err != nil {
+		return ""
+	}
 	p.mu.Lock()
-	owner, ok := p.owners[name]
+	known := p.owners[name]
 	p.mu.Unlock()
-	if ok {
-		return owner
+	if known.device == st.Device && known.inode == st.Inode {
+		return known.owner
 	}
 	obj, err := p.Files.Open(name)
 	if err != nil {
 		return ""
 	}
 	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return ""
-	}
 	_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, ownerSize), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
 			owner, _ = rawjson.Value(u.Text).Member("sessionId").Text()
@@ -163,7 +169,7 @@ func (p *Projects) owner(name string) (owner string) {
 	}
 	if owner != "" {
 		p.mu.Lock()
-		p.owners[name] = owner
+		p.owners[name] = ownedFile{st.Device, st.Inode, owner}
 		p.mu.Unlock()
 	}
 	return owner
@@ -257,11 +263,12 @@ func (i *inFile) read(obj storage.Object, size int64) error {
 	if err := storage.ReadFull(obj, head, 0); err != nil {
 		return err
 	}
-	if _, version, _ := bytes.Cut(head, []byte(`"version":"`)); isNew(string(version[:min(len(version), 8)])) {
+	_, version, _ := bytes.Cut(head, []byte(`"version"`))
+	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
 		return nil
 	}
 	_, err := jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
-		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain":true`)) {
+		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain"`)) {
 			return nil
 		}
 		r := foreign.Read(u.Text)

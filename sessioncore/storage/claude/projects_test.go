@@ -75,6 +75,8 @@ func TestSidechains(t *testing.T) {
 	p.put(t, "-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
 	_, err = p.Stat("-w/new")
 	require.True(t, storage.IsMissing(err), "newer clients write them elsewhere")
+	p.put(t, "-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1), strings.Replace(side(user("x1", "", "look")), ":true", ": true", 1))
+	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.names(t, "-w/old/subagents"))
 }
 
 // TestSubagents: subagents' files are shown with their session, wherever the client put them; one without its session stays.
