@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/storage/claude"
 	"sessionfs/sessioncore/storage/codex"
 	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
@@ -53,7 +54,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 		}
 		raw, how, t.place = claude.NewProjects(projects), claude.Agent{}, projects.Path()
 	default:
-		home := codex.New(source, source.Path())
+		home := codex.New(gzip.NewZstd(source, memory, temporaryDir()), source.Path())
 		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")
 	}
 	raw, o.ReadOnly = foreign.Shown{Files: raw, Agent: how}, true

@@ -22,6 +22,7 @@ import (
 	"sessionfs/sessioncore/storage/codex"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -104,7 +105,7 @@ func (f *Found) settle(ctx context.Context) (done func(), err error) {
 		}
 		files, how, name := storage.Files(claude.NewProjects(home)), foreign.Agent(claude.Agent{}), at[2]
 		if agent == codexCLI {
-			rollouts := codex.New(home, home.Path())
+			rollouts := codex.New(gzip.NewZstd(home, nil, f.temporary), home.Path())
 			files, how, name = rollouts, rollouts, path.Join(cmp.Or(at[5], strings.Join(at[2:5], "-")), at[6])
 		}
 		if _, err := files.Stat(name); err == nil && how.IsSession(name) {

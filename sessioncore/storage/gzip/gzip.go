@@ -1,9 +1,9 @@
 package gzip
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 	"sync"
@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// Ending is what a compressed file's name has after that of the session file.
+	// Ending is what the name of a file has that gzip compressed, after that of the session file.
 	Ending = ".gz"
 	// session ends the names of files that are looked for under their compressed name too.
 	session = ".jsonl"
 )
 
-// Storage shows the files of another storage. A session file that is there only with Ending after its name is shown
-// unpacked. The compressed file itself is not shown.
+// Storage shows the files of another storage. A session file that is there only with the ending of its format after its name
+// is shown unpacked. The compressed file itself is not shown.
 type Storage struct {
 	files     storage.Files
+	format    *format
 	temporary string            // directory of temporary files
 	limitOf   func(int64) int64 // limitOf, but in tests
 	inMemory  int64             // maxInMemory, but in tests
@@ -52,14 +53,23 @@ const (
 	atOnce = 2
 )
 
-// New returns a Storage that shows files. An open file is kept unpacked: in memory within limit, nil for one of its own, else
+// New returns a Storage that shows files, some compressed by gzip. An open file is kept unpacked: in memory within limit, nil for one of its own, else
 // in a file without a name in the directory temporary.
 func New(files storage.Files, limit *budget.Budget, temporary string) *Storage {
+	return newStorage(files, gzipped, limit, temporary)
+}
+
+// NewZstd is New for files that zstd compressed.
+func NewZstd(files storage.Files, limit *budget.Budget, temporary string) *Storage {
+	return newStorage(files, zstandard, limit, temporary)
+}
+
+func newStorage(files storage.Files, format *format, limit *budget.Budget, temporary string) *Storage {
 	if limit == nil {
 		limit = budget.New(budget.Default)
 	}
 	return &Storage{
-		files: files, temporary: temporary, limitOf: limitOf, inMemory: maxInMemory,
+		files: files, format: format, temporary: temporary, limitOf: format.limitOf, inMemory: maxInMemory,
 		turns: make(chan struct{}, atOnce), sizes: map[string]measured{}, hold: limit.Kept(),
 	}
 }
@@ -70,11 +80,11 @@ func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, 
 	if !storage.IsMissing(err) || !strings.HasSuffix(name, session) {
 		return st, name, false, err
 	}
-	at, missing := s.files.Stat(name + Ending)
+	at, missing := s.files.Stat(name + s.format.ending)
 	if missing != nil || at.Kind != storage.KindFile {
 		return st, name, false, err
 	}
-	return at, name + Ending, true, nil
+	return at, name + s.format.ending, true, nil
 }
 
 // Stat implements storage.Files. A compressed file has the size that it says its content has, until that is known to be
@@ -103,16 +113,27 @@ func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) meas
 		defer obj.Close()
 	}
 	m := measured{token: st.Token}
-	var end [trailer]byte
-	if err := storage.ReadFull(obj, end[:], max(st.Size-trailer, 0)); err == nil {
-		m.size = int64(binary.LittleEndian.Uint32(end[trailer-4:]))
+	if m.size, ok = s.format.sizeOf(obj, st.Size); !ok {
+		return s.count(file, st, obj)
 	}
 	s.note(file, m)
 	return m
 }
 
-// trailer is how many bytes follow the compressed data: a checksum and the size.
-const trailer = 8
+// count unpacks a file that does not say how large it becomes.
+func (s *Storage) count(file string, st storage.Stat, obj storage.Object) measured {
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	size, limit := int64(0), s.limitOf(st.Size)
+	err := s.format.unpacking(obj, st.Token, func(in io.Reader) (err error) {
+		size, err = io.Copy(io.Discard, io.LimitReader(in, limit+1))
+		if err == nil && size > limit {
+			err = tooLarge(st.Size, limit)
+		}
+		return err
+	})
+	return s.learn(file, st.Token, size, err)
+}
 
 func (s *Storage) note(file string, m measured) {
 	s.mu.Lock()
@@ -132,23 +153,23 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if !storage.IsMissing(err) || !strings.HasSuffix(name, session) {
 		return obj, err
 	}
-	packed, missing := s.files.Open(name + Ending)
+	packed, missing := s.files.Open(name + s.format.ending)
 	if missing != nil {
 		if storage.IsMissing(missing) {
 			return nil, err
 		}
 		return nil, missing
 	}
-	return s.unpacked(name+Ending, packed)
+	return s.unpacked(name+s.format.ending, packed)
 }
 
 // unpacked returns the object that shows a compressed one, which it closes.
 func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, error) {
 	st, err := obj.Stat()
 	if err == nil {
-		var magic [len(member)]byte
-		if n, _ := obj.ReadAt(magic[:], 0); n < len(magic) || string(magic[:]) != member {
-			err = fmt.Errorf("%w: %s is not compressed by gzip", storage.ErrNotRegular, file)
+		magic := make([]byte, len(s.format.magic))
+		if n, _ := obj.ReadAt(magic, 0); n < len(magic) || string(magic) != s.format.magic {
+			err = fmt.Errorf("%w: %s is not compressed by %s", storage.ErrNotRegular, file, s.format.program)
 		}
 	}
 	if err != nil {
@@ -198,7 +219,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	return s.files.List(dir, nil, func(item storage.Item) bool {
-		name, packed := strings.CutSuffix(item.Name, Ending)
+		name, packed := strings.CutSuffix(item.Name, s.format.ending)
 		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, session) {
 			return f(item)
 		}

@@ -368,8 +368,8 @@ func TestManyReaders(t *testing.T) {
 
 // TestLimit: no session is refused that a client could have archived.
 func TestLimit(t *testing.T) {
-	for packed, want := range map[int64]int64{0: freeSize, 100: freeSize, 1 << 20: 256 << 20, 10 << 20: 2560 << 20, 1 << 30: maxUnpacked, 1 << 60: maxUnpacked} {
-		require.Equal(t, want, limitOf(packed))
+	for packed, want := range map[int64]int64{0: freeSize, 100: freeSize, 1 << 20: 256 << 20, 10 << 20: 2560 << 20, 1 << 30: gzipped.most, 1 << 60: gzipped.most} {
+		require.Equal(t, want, gzipped.limitOf(packed))
 	}
 }
 
@@ -420,7 +420,7 @@ func unpackOther(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, b...); int64(len(out)) > limitOf(int64(len(data))) {
+		if out = append(out, b...); int64(len(out)) > gzipped.limitOf(int64(len(data))) {
 			return nil, syscall.EFBIG
 		}
 	}

@@ -69,7 +69,7 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	case len(p) == 0:
 		return 0, nil
 	case end <= beginning && end < o.known.size:
-		err = unpacking(o.obj, o.known.token, func(in io.Reader) error {
+		err = o.storage.format.unpacking(o.obj, o.known.token, func(in io.Reader) error {
 			if _, err := io.CopyN(io.Discard, in, off); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (o *object) Close() error {
 func (s *Storage) unpack(obj storage.Object, token storage.Token) (*content, error) {
 	limit := s.limitOf(token.Size)
 	c := &content{}
-	err := unpacking(obj, token, func(in io.Reader) (err error) {
+	err := s.format.unpacking(obj, token, func(in io.Reader) (err error) {
 		var small bytes.Buffer
 		in = io.LimitReader(in, limit+1)
 		c.size, err = io.CopyN(&small, in, min(limit, s.inMemory)+1)
