@@ -24,6 +24,8 @@ var allRows = []row{
 	{"n", rowSearch},
 	{"o", rowArchive},
 	{"q", rowDatabase},
+	{"s", rowClaude},
+	{"t", rowSearchClaude},
 }
 
 const (
