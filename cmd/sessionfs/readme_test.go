@@ -142,6 +142,7 @@ func newReadmeStore(t *testing.T) *store {
 	require.NoError(t, os.RemoveAll(s.source))
 	s.source = s.mkdir(".omp/agent")
 	require.NoError(t, unpack(testdata.Demo(), s.source))
+	require.NoError(t, unpack(testdata.DemoClaude(), s.mkdir(".claude")))
 	project := s.mkdir("tidetable")
 	sessions, err := filepath.Glob(filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
 	require.NoError(t, err)

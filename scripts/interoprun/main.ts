@@ -7,6 +7,7 @@ import { checkBuilt } from "./build";
 import { loadClient } from "./client";
 import { checkContinued } from "./continue";
 import { checkDatabase } from "./database";
+import { checkForeign } from "./foreign";
 import { checkArchived, checkSwept } from "./gc";
 import { checkHistory } from "./history";
 import { checkLive } from "./live";
@@ -24,7 +25,7 @@ process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkScopes(clientDir), checkArchived, checkSwept, checkAccepted(clientDir), checkSent(clientDir), checkDatabase(clientDir)]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkScopes(clientDir), checkArchived, checkSwept, checkAccepted(clientDir), checkSent(clientDir), checkForeign(clientDir), checkDatabase(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {

@@ -21,7 +21,7 @@ const blobText = 'data:image/png;base64,AAAA "é"';
 /** What the client's code sends at an entry. */
 export type Sender = (entries: Entry[], id: string) => any;
 
-async function loadSender(dir: string, blobs: string): Promise<Sender> {
+export async function loadSender(dir: string, blobs: string): Promise<Sender> {
 	const packages = path.join(dir, "node_modules/@oh-my-pi");
 	const base = path.join(packages, "pi-coding-agent/src/session");
 	const { buildSessionContext } = await import(`${base}/session-context.ts`);

@@ -17,6 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/persist"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/claude"
 	"sessionfs/sessioncore/storage/codex"
@@ -133,6 +134,7 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	}
 	store := sessioncore.NewStore(foreign.New(f.files, how, nil, f.temporary))
 	defer store.Close()
+	store.SetProgram(func(string) program.Program { return program.OMP })
 	if m.at, err = os.MkdirTemp(f.temporary, "sessionfs-import-"); err != nil {
 		return nil, err
 	}
