@@ -61,6 +61,9 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 	} else if to != "" {
 		err = storage.CheckName(to)
 	}
+	if err != nil {
+		err = fmt.Errorf("--to: %w", err)
+	}
 	return &transfer.Importer{
 		Files: t.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: t.blobs(), SessionsAlone: t.source == nil, To: to,
 	}, err

@@ -132,7 +132,7 @@ func importCommand() *cobra.Command {
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		into, err := src.Importer(cmd.Context(), to)
 		if err != nil {
-			return refuse(exitUsage, "--to: %s", err)
+			return refuse(exitUsage, "import: %s", err)
 		}
 		from, err := fs.OpenSources()
 		if err != nil {

@@ -72,7 +72,7 @@ function written(homes: Record<Agent, string>, cwd: string): Foreign[] {
 		const meta = records.find(r => r?.type === "session_meta")?.payload;
 		const id = `00000000-0000-4000-9000-${sessions.length.toString(16).padStart(12, "0")}`;
 		if (meta?.cwd && meta.id && records.some(r => r?.payload?.type === "message")) write("codex", id, text.replaceAll(meta.id, id));
-		else if (records.some(r => r?.type === "assistant" && r.message?.role && r.uuid && !r.isSidechain)) write("claude", id, text);
+		else if (records.some(r => r?.type === "assistant" && r.message?.role && r.uuid && "parentUuid" in r && !r.isSidechain)) write("claude", id, text);
 	}
 	return sessions;
 }
@@ -97,7 +97,7 @@ async function agreed(dir: string, agent: Agent, home: string, sessions: Foreign
 	for (const s of sessions) {
 		const manager = await store.load(infos.get(s.file));
 		const theirs = said(asJSON(manager.getBranch()));
-		const ours = alike(said(branchOf(s.shown.entries())), theirs);
+		const ours = alike(said(branchOf(agent, s.shown.entries())), theirs);
 		const at = ours.findIndex((line, i) => line !== theirs[i]);
 		if (at >= 0 || ours.length < theirs.length) found.push(`${s.file}: ours ${shown(ours[at])}, the client's ${shown(theirs[at < 0 ? ours.length : at])}`);
 	}
@@ -106,11 +106,15 @@ async function agreed(dir: string, agent: Agent, home: string, sessions: Foreign
 
 const shown = (line?: string) => JSON.stringify(line?.slice(0, 200)) ?? "nothing";
 
-/** The branch to the entry that is made of the last line, without what a compaction repeats, and of Claude Code's from the last compaction on: its importer begins there. */
-function branchOf(entries: Entry[]): Entry[] {
+/**
+ * The branch to the entry that is made of the last line, or at which a rollback ends, without what a compaction repeats, and of
+ * Claude Code's from the last compaction on: its importer begins there.
+ */
+function branchOf(agent: Agent, entries: Entry[]): Entry[] {
 	const own = entries.filter(e => e.customType !== "sessionfs/leaf");
 	const lastLine = (e: Entry) => Math.max(e.origin.line, ...(e.origin.lines ?? []));
-	const last = own.reduce((a, b) => (lastLine(b) >= lastLine(a) ? b : a));
+	const rolledBack = agent === "codex" && entries.find(e => e.customType === "sessionfs/leaf");
+	const last = rolledBack ? own.find(e => e.id === rolledBack.parentId) : own.reduce((a, b) => (lastLine(b) >= lastLine(a) ? b : a));
 	const branch: Entry[] = [];
 	for (let e: Entry | undefined = last; e; e = own.findLast(p => p.id === e!.parentId)) branch.unshift(e);
 	const compacted = new Set(branch.filter(e => e.type === "compaction").map(e => e.origin.line));
@@ -131,12 +135,12 @@ function said(branch: Entry[]): string[] {
 	});
 }
 
-/** Ours without the results of parallel calls that hang beside the branch of the importer. */
+/** Ours without what docs/format.md lists: results of parallel calls, and thinking that the importer does not read. */
 function alike(ours: string[], theirs: string[]): string[] {
 	const has = (kind: string, id: string) => theirs.some(line => line.startsWith(`${kind} ${id} `));
 	return ours.filter(line => {
 		const [kind, id] = line.split(" ", 2);
-		return kind !== "result" || has("result", id) || !has("calls", id);
+		return kind === "thinks" ? theirs.includes(line) : kind !== "result" || has("result", id) || !has("calls", id);
 	});
 }
 
