@@ -22,29 +22,29 @@ import (
 type Projects struct {
 	storage.Files
 
-	mu      sync.Mutex // guards what follows
-	owners  map[string]ownedFile
-	beside  map[string]*besides
-	inFiles map[string]*inFile
+	mu       sync.Mutex // guards what follows
+	owners   map[string]ownedFile
+	projects map[string]*project
+	inFiles  map[string]*inFile
 }
 
-// ownedFile is a file, and the session that it belongs to.
+// ownedFile is a subagent's file, and the session that it belongs to.
 type ownedFile struct {
 	device, inode uint64
 	owner         string
 }
 
-// besides are the sessions of subagents that lie in a project's directory.
-type besides struct {
-	token storage.Token
-	of    map[string][]string // by the session that they belong to: their names
+// project is what lies in a project's directory.
+type project struct {
+	token  storage.Token
+	agents map[string][]string // of each session: the names of its subagents' files
+	moved  map[string]bool     // the names of all these
 }
 
 // inFile is which subagents have records in a session's file.
 type inFile struct {
-	token  storage.Token
-	chains chains
-	names  []string // of their sessions
+	token storage.Token
+	names []string // of their sessions
 }
 
 const (
@@ -52,90 +52,85 @@ const (
 	ownerSize = 64 << 10
 	// headSize is how much of a session's file is read for the version of its client.
 	headSize = 16 << 10
-	// maxInFile is how many files are remembered.
-	maxInFile = 1024
 )
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	return &Projects{Files: files, owners: map[string]ownedFile{}, beside: map[string]*besides{}, inFiles: map[string]*inFile{}}
+	return &Projects{Files: files, owners: map[string]ownedFile{}, projects: map[string]*project{}, inFiles: map[string]*inFile{}}
 }
 
 // List implements storage.Files.
 func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) error {
-	project, session, ok := strings.Cut(dir, "/")
-	if dir == "" || only != nil && !ok {
-		return p.Files.List(dir, only, f)
-	}
-	if !ok {
-		return p.listProject(dir, f)
-	}
-	session, isSubagents := strings.CutSuffix(session, "/"+subagents)
-	if strings.Contains(session, "/") {
+	parts := strings.Split(dir, "/")
+	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && parts[2] != subagents {
 		return p.Files.List(dir, only, f)
 	}
 	if only != nil {
 		return storage.ListOnly(p, dir, only, f)
 	}
-	moved, err := p.moved(project, session)
+	in, err := p.project(parts[0])
 	if err != nil {
 		return err
 	}
-	if len(moved) > 0 && !isSubagents {
-		moved = []string{subagents}
+	var added []string
+	if len(parts) == 1 {
+		for session := range in.agents {
+			if len(p.agents(in, dir, session)) > 0 {
+				added = append(added, session)
+			}
+		}
+	} else if added = p.agents(in, parts[0], parts[1]); len(parts) == 2 && len(added) > 0 {
+		added = []string{subagents}
 	}
 	there, stopped := map[string]bool{}, false
 	err = p.Files.List(dir, nil, func(item storage.Item) bool {
 		there[item.Name] = true
-		stopped = !f(item)
+		stopped = !(len(parts) == 1 && in.moved[item.Name]) && !f(item)
 		return !stopped
 	})
-	if err != nil && !(storage.IsMissing(err) && len(moved) > 0) || stopped {
+	if stopped || err != nil && !(storage.IsMissing(err) && len(added) > 0) {
 		return err
 	}
-	moved = slices.DeleteFunc(moved, func(name string) bool { return there[name] })
-	return storage.ListOnly(p, dir, moved, f)
+	return storage.ListOnly(p, dir, slices.DeleteFunc(added, func(name string) bool { return there[name] }), f)
 }
 
-// listProject lists a project without the subagents' sessions that are shown elsewhere, and with the directories that they are
-// shown in.
-func (p *Projects) listProject(dir string, f func(storage.Item) bool) error {
-	var agents, sessions []string
-	there, stopped := map[string]bool{}, false
-	err := p.Files.List(dir, nil, func(item storage.Item) bool {
-		switch name, isFile := strings.CutSuffix(item.Name, ending); {
-		case isSubagent(item.Name):
-			agents = append(agents, item.Name)
-			return true
-		case isFile && item.Kind == storage.KindFile:
-			sessions = append(sessions, name)
+// project returns what lies in a project's directory.
+func (p *Projects) project(name string) (*project, error) {
+	now := time.Now().UnixNano()
+	st, err := p.Files.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	in := p.projects[name]
+	p.mu.Unlock()
+	if in != nil && in.token == st.Token {
+		return in, nil
+	}
+	in = &project{token: st.Token, agents: map[string][]string{}, moved: map[string]bool{}}
+	var names []string
+	err = p.Files.List(name, nil, func(item storage.Item) bool {
+		switch base, ok := strings.CutSuffix(item.Name, ending); {
+		case !ok || item.Kind != storage.KindFile:
+		case isSubagent(base):
+			names = append(names, item.Name)
+		default:
+			in.agents[base] = nil
 		}
-		there[item.Name] = true
-		stopped = !f(item)
-		return !stopped
+		return true
 	})
-	if err != nil || stopped {
-		return err
+	for _, agent := range names {
+		owner := p.owner(path.Join(name, agent))
+		if _, ok := in.agents[owner]; ok {
+			in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
+		}
 	}
-	agents = slices.DeleteFunc(agents, func(name string) bool { return p.isMoved(dir, name) })
-	madeUp := slices.DeleteFunc(sessions, func(name string) bool {
-		moved, err := p.moved(dir, name)
-		return there[name] || err != nil || len(moved) == 0
-	})
-	return storage.ListOnly(p, dir, append(agents, madeUp...), f)
-}
-
-// isMoved reports whether a file of a project is shown with the session that it belongs to.
-func (p *Projects) isMoved(project, name string) bool {
-	if !isSubagent(name) {
-		return false
+	if err == nil && !st.Racy(now) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.projects[name] = in
 	}
-	owner := p.owner(path.Join(project, name))
-	if owner == "" {
-		return false
-	}
-	st, err := p.Files.Stat(path.Join(project, owner+ending))
-	return err == nil && st.Kind == storage.KindFile
+	return in, err
 }
 
 // owner returns the session that a subagent's file belongs to, "" if it does not tell.
@@ -164,8 +159,8 @@ func (p *Projects) owner(name string) (owner string) {
 		}
 		return nil
 	})
-	if storage.CheckName(owner) != nil || strings.Contains(owner, "/") || owner+ending == path.Base(name) {
-		owner = ""
+	if !isName(owner) {
+		return ""
 	}
 	if owner != "" {
 		p.mu.Lock()
@@ -175,113 +170,63 @@ func (p *Projects) owner(name string) (owner string) {
 	return owner
 }
 
-// moved returns the names of the subagents' sessions that are shown with a session and lie elsewhere.
-func (p *Projects) moved(project, session string) ([]string, error) {
-	beside, err := p.besides(project)
-	if err != nil {
-		return nil, err
-	}
-	inFile, err := p.chainsOf(path.Join(project, session+ending))
-	return append(slices.Clone(beside.of[session]), inFile...), err
-}
-
-// besides returns the subagents' sessions in a project's directory.
-func (p *Projects) besides(project string) (*besides, error) {
-	now := time.Now().UnixNano()
-	st, err := p.Files.Stat(project)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	b := p.beside[project]
-	p.mu.Unlock()
-	if b != nil && b.token == st.Token {
-		return b, nil
-	}
-	b = &besides{token: st.Token, of: map[string][]string{}}
-	var names []string
-	err = p.Files.List(project, nil, func(item storage.Item) bool {
-		if item.Kind == storage.KindFile && isSubagent(item.Name) && strings.HasSuffix(item.Name, ending) {
-			names = append(names, item.Name)
-		}
-		return true
-	})
-	known := true
-	for _, name := range names {
-		owner := p.owner(path.Join(project, name))
-		if b.of[owner] = append(b.of[owner], name); owner == "" {
-			known = false // it may tell later
-		}
-	}
-	if err == nil && known && !st.Racy(now) {
-		p.mu.Lock()
-		p.beside[project] = b
-		p.mu.Unlock()
-	}
-	return b, err
-}
-
-// chainsOf returns the names of the sessions of subagents whose records are in a session's file.
-func (p *Projects) chainsOf(file string) ([]string, error) {
+// agents returns the names of the subagents' sessions that are shown with a session and lie elsewhere. What cannot be read has
+// none.
+func (p *Projects) agents(in *project, project, session string) []string {
+	beside, ok := in.agents[session]
+	file := path.Join(project, session+ending)
 	st, err := p.Files.Stat(file)
-	if storage.IsMissing(err) || err == nil && st.Kind != storage.KindFile {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if !ok || err != nil {
+		return nil
 	}
 	p.mu.Lock()
-	before := p.inFiles[file]
+	now := p.inFiles[file]
 	p.mu.Unlock()
-	if before != nil && before.token == st.Token {
-		return before.names, nil
+	if now == nil || now.token != st.Token {
+		obj, err := p.Files.Open(file)
+		if err != nil {
+			return beside
+		}
+		defer obj.Close()
+		now = &inFile{token: st.Token}
+		if now.names, err = chainsIn(obj, st.Size); err == nil {
+			p.mu.Lock()
+			p.inFiles[file] = now
+			p.mu.Unlock()
+		}
 	}
-	obj, err := p.Files.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	if st, err = obj.Stat(); err != nil {
-		return nil, err
-	}
-	now := &inFile{token: st.Token, chains: newChains()}
-	if err := now.read(obj, st.Size); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.inFiles) >= maxInFile {
-		clear(p.inFiles)
-	}
-	p.inFiles[file] = now
-	return now.names, nil
+	return append(slices.Clip(beside), now.names...)
 }
 
-// read looks for records of subagents. Clients that begin a session today write them elsewhere.
-func (i *inFile) read(obj storage.Object, size int64) error {
+// chainsIn returns the names of the sessions of subagents with records in a file. Clients that begin a session today write
+// them elsewhere.
+func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 	head := make([]byte, min(size, headSize))
 	if err := storage.ReadFull(obj, head, 0); err != nil {
-		return err
+		return nil, err
 	}
 	_, version, _ := bytes.Cut(head, []byte(`"version"`))
 	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
-		return nil
+		return nil, nil
 	}
-	_, err := jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
+	side := newChains()
+	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
 		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain"`)) {
 			return nil
 		}
 		r := foreign.Read(u.Text)
 		uuid, _ := r.Member("uuid").Text()
 		parent, _ := r.Member("parentUuid").Text()
-		if uuid != "" && isTrue(r.Member("isSidechain")) && i.chains.add(uuid, parent) == uuid && storage.CheckName(uuid) == nil && !strings.Contains(uuid, "/") {
-			i.names = append(i.names, chainPrefix+uuid+ending)
+		if isTrue(r.Member("isSidechain")) && side.add(uuid, parent) == uuid && isName(uuid) {
+			names = append(names, chainPrefix+uuid+ending)
 		}
 		return nil
 	})
-	i.chains = chains{}
-	return err
+	return names, err
 }
+
+// isName reports whether an id can be a part of a file's name.
+func isName(id string) bool { return storage.CheckName(id) == nil && !strings.Contains(id, "/") }
 
 // isNew reports whether a client writes subagents' records into files of their own: 2.1 and later, and some before.
 func isNew(version string) bool {
@@ -291,29 +236,31 @@ func isNew(version string) bool {
 // place returns the name of the file that has what is shown under a name, and whether a directory of that name is made up.
 func (p *Projects) place(name string) (file string, madeUp bool, err error) {
 	parts := strings.Split(name, "/")
-	switch n := len(parts); {
-	case n == 2 && p.isMoved(parts[0], parts[1]):
-		return "", false, fs.ErrNotExist
-	case n < 2 || n > 4 || n > 2 && parts[2] != subagents || n == 4 && !isSubagent(parts[3]) || n == 2 && strings.HasSuffix(name, ending):
+	n := len(parts)
+	if n < 2 || n > 4 || n > 2 && parts[2] != subagents || n == 2 && strings.HasSuffix(name, ending) && !isSubagent(parts[1]) {
 		return name, false, nil
 	}
-	if _, err := p.Files.Stat(name); !storage.IsMissing(err) {
+	st, err := p.Files.Stat(name)
+	if (n > 2 || st.Kind != storage.KindFile) && !storage.IsMissing(err) {
 		return name, false, nil
 	}
-	moved, err := p.moved(parts[0], parts[1])
-	if err != nil || len(moved) == 0 {
-		return name, false, err
-	}
-	session := path.Join(parts[0], parts[1]+ending)
+	in, err := p.project(parts[0])
 	switch {
-	case len(parts) < 4:
-		return session, true, nil
-	case !slices.Contains(moved, parts[3]):
-		return name, false, nil
-	case strings.HasPrefix(parts[3], chainPrefix):
-		return session, false, nil
+	case err != nil:
+		return "", false, err
+	case n == 2 && in.moved[parts[1]]:
+		return "", false, fs.ErrNotExist
 	}
-	return path.Join(parts[0], parts[3]), false, nil
+	agents, session := p.agents(in, parts[0], parts[1]), path.Join(parts[0], parts[1]+ending)
+	switch {
+	case n < 4 && len(agents) > 0:
+		return session, true, nil
+	case n < 4 || !slices.Contains(agents, parts[3]):
+		return name, false, nil
+	case in.moved[parts[3]]:
+		return path.Join(parts[0], parts[3]), false, nil
+	}
+	return session, false, nil
 }
 
 // Stat implements storage.Files.

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"hash/maphash"
-	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
@@ -71,7 +70,7 @@ func prompt(call foreign.Object) uint64 {
 // subagent returns the path of the session whose result it is, as it is shown in the session's directory, "" for none. Newer
 // clients name it; else it is the one that was asked the same.
 func (c *converter) subagent(r *record, result foreign.Object) string {
-	if id, _ := r.Member("toolUseResult").Member("agentId").Text(); id != "" && !strings.Contains(id, "/") {
+	if id, _ := r.Member("toolUseResult").Member("agentId").Text(); isName(id) {
 		return shownIn + agentPrefix + id
 	}
 	id, _ := result.Member("tool_use_id").Text()
