@@ -27,7 +27,6 @@ type converter struct {
 	open   *answer                  // the last answer, while its tokens may still come
 	hidden []hidden                 // reasoning that cannot be read and to which nothing was added yet
 	names  map[string]rawjson.Value // of tools, by call
-	events map[string]bool          // calls that only events tell of
 	heard  map[uint64]struct{}      // hashes of the texts of items
 	early  []early                  // what events said and no item yet
 	model  setting
@@ -61,7 +60,7 @@ func (s *setting) note(v rawjson.Value, r *record) {
 func newConverter(about foreign.About, parent *lines) *converter {
 	return &converter{
 		About: about, lineage: newLineage(about.Before, parent),
-		names: map[string]rawjson.Value{}, events: map[string]bool{}, heard: map[uint64]struct{}{},
+		names: map[string]rawjson.Value{}, heard: map[uint64]struct{}{},
 	}
 }
 
@@ -100,6 +99,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 		out, c.begun = c.header(out, r, typ.Is("session_meta")), true
 	}
 	switch {
+	case !c.begun:
 	case typ.Is("response_item"):
 		return c.item(out, r, r.payload)
 	case typ.Is("event_msg"):
@@ -117,20 +117,17 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 func (c *converter) header(out []byte, r *record, isMeta bool) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
-	if !isMeta {
-		return append(c.AppendMembers(foreign.AppendMember(out, "timestamp", r.time)), "}\n"...)
+	at, p := r.time, foreign.Object(nil)
+	if isMeta {
+		p = r.payload
+		if told := p.Member("timestamp"); !told.Missing() {
+			at = told
+		}
 	}
-	at := r.payload.Member("timestamp")
-	if at.Missing() {
-		at = r.time
+	out = c.AppendMembers(foreign.AppendMember(foreign.AppendMember(out, "timestamp", at), "cwd", p.Member("cwd")))
+	for _, m := range [...][2]string{{"originator", "originator"}, {"cliVersion", "cli_version"}, {"git", "git"}, {"historyBase", "history_base"}} {
+		out = foreign.AppendMember(out, m[0], p.Member(m[1]))
 	}
-	out = foreign.AppendMember(out, "timestamp", at)
-	out = foreign.AppendMember(out, "cwd", r.payload.Member("cwd"))
-	out = c.AppendMembers(out)
-	out = foreign.AppendMember(out, "originator", r.payload.Member("originator"))
-	out = foreign.AppendMember(out, "cliVersion", r.payload.Member("cli_version"))
-	out = foreign.AppendMember(out, "git", r.payload.Member("git"))
-	out = foreign.AppendMember(out, "historyBase", r.payload.Member("history_base"))
 	return append(out, "}\n"...)
 }
 
@@ -316,7 +313,7 @@ func (c *converter) Tail(out []byte) []byte {
 // copy returns a converter that can go on without a change of c.
 func (c *converter) copy() *converter {
 	d := *c
-	d.turns, d.names, d.events = slices.Clip(c.turns), maps.Clone(c.names), maps.Clone(c.events)
+	d.turns, d.names = slices.Clip(c.turns), maps.Clone(c.names)
 	if c.open != nil {
 		open := *c.open
 		open.blocks, open.Lines, open.after = slices.Clip(open.blocks), slices.Clip(open.Lines), slices.Clip(open.after)

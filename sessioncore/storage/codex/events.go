@@ -145,56 +145,23 @@ func (c *converter) event(out []byte, r *record) []byte {
 		return c.failed(c.speakAll(out), r)
 	case "thread_rolled_back":
 		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
-	case "web_search_end", "mcp_tool_call_end", "dynamic_tool_call_request", "dynamic_tool_call_response":
-		return c.toolEvent(out, r, typ)
+	case "web_search_end":
+		return c.searchEnded(out, r)
 	}
 	return out
 }
 
-// toolEvent takes the calls and results that no item has.
-func (c *converter) toolEvent(out []byte, r *record, typ string) []byte {
-	id := r.payload.AnyOf("call_id", "callId")
+// searchEnded takes what was found on the web, or what was asked for where that is not told. Its call comes next, if it was
+// not there.
+func (c *converter) searchEnded(out []byte, r *record) []byte {
+	id, results := r.payload.Member("call_id"), r.payload.AnyOf("results", "query")
 	text, ok := id.Text()
-	_, known := c.names[text]
-	if !ok || known && !c.events[text] && typ != "web_search_end" {
-		return out
+	if _, known := c.names[text]; known {
+		return c.result(out, r, id, outputBlocks(results), false)
 	}
-	switch typ {
-	case "web_search_end":
-		results := r.payload.AnyOf("results", "query")
-		if known {
-			return c.result(out, r, id, outputBlocks(results), false)
-		}
+	if ok {
 		args := r.payload.AnyOf("action", "query")
 		c.early = append(c.early, early{by: search, text: slices.Clone(args), id: slices.Clone(id), results: slices.Clone(results), at: r.kept()})
-	case "dynamic_tool_call_request":
-		if name := r.payload.Member("tool"); name.IsString() && !known {
-			c.events[text] = true
-			return c.call(c.speakAll(out), r, id, name, r.payload.Member("arguments"))
-		}
-	case "dynamic_tool_call_response":
-		failure, content := r.payload.Member("error"), r.payload.AnyOf("content_items", "contentItems")
-		if failure.IsString() {
-			content = failure
-		}
-		failed := failure.IsString() || string(r.payload.Member("success")) == "false"
-		return c.result(c.speakAll(out), r, id, outputBlocks(content), failed)
-	case "mcp_tool_call_end":
-		how, result := r.payload.Member("invocation"), r.payload.Member("result")
-		server, ok := how.Member("server").Text()
-		tool, isTool := how.Member("tool").Text()
-		if known || !ok || !isTool {
-			return out
-		}
-		c.events[text] = true
-		out = c.call(c.speakAll(out), r, id, rawjson.AppendQuoted(nil, server+"/"+tool), how.Member("arguments"))
-		if failure := result.Member("Err"); failure.IsString() {
-			return c.result(out, r, id, outputBlocks(failure), true)
-		}
-		if ok := result.Member("Ok"); ok.IsObject() {
-			result = ok
-		}
-		return c.result(out, r, id, outputBlocks(result), string(result.Member("isError")) == "true")
 	}
 	return out
 }
