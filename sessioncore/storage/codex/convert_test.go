@@ -141,6 +141,57 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant () "1" stop [3 4]`, `l5 < l3 message user "two" [5]`},
 		},
+		"what only events say, before the items that it came before": {
+			[]string{
+				line("event_msg", `"type":"user_message","message":"one"`), line("event_msg", `"type":"agent_reasoning","text":"hm"`), call("c1"), output("c1", "x"),
+				line("event_msg", `"type":"agent_message","message":"1"`), answered("1"), user("two"), line("event_msg", `"type":"user_message","message":"two"`),
+				line("event_msg", `"type":"agent_message","message":"2"`), line("event_msg", `"type":"task_complete"`), line("event_msg", `"type":"agent_message","message":"late"`),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant (hm) c1:shell{"command":"ls"} toolUse [3 4]`, `l5 < l3 message toolResult shell "x" [5]`,
+				`l7 < l5 message assistant "1" stop [7]`, `l8 < l7 message user "two" [8]`, `l10 < l8 message assistant "2" "late" stop [10 12]`,
+			},
+		},
+		"searches": {
+			[]string{
+				user("one"), line("event_msg", `"type":"web_search_end","call_id":"w1","query":"q","action":{"query":"q"}`), item(`"type":"web_search_call","status":"completed","action":{"query":"q"}`),
+				answered("1"), item(`"type":"tool_search_call","call_id":"t1","arguments":{"query":"x"}`), item(`"type":"tool_search_output","call_id":"t1","status":"failed","tools":[{"name":"y"}]`),
+				line("event_msg", `"type":"web_search_end","call_id":"w2","query":"r"`), line("event_msg", `"type":"task_complete"`),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l4 < l2 message assistant w1:web_search{"query":"q"} toolUse [4]`, `l3 < l4 message toolResult web_search "q" [3]`,
+				`l5 < l3 message assistant "1" t1:tool_search{"query":"x"} toolUse [5 6]`, `l7 < l5 message toolResult tool_search "[{\"name\":\"y\"}]" failed [7]`,
+				`l8 < l7 message assistant w2:web_search{"input":"r"} toolUse [8]`, `l8.2 < l8 message toolResult web_search "r" [8]`,
+			},
+		},
+		"turns that are rolled back to before a compaction": {
+			[]string{
+				user("one"), answered("1"), user("two"), answered("2"),
+				line("compacted", `"message":"In short","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}]`),
+				user("three"), line("event_msg", `"type":"thread_rolled_back","num_turns":2`), user("four"),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`, `l4 < l3 message user "two" [4]`, `l5 < l4 message assistant "2" stop [5]`,
+				`l6 < l5 compaction In short [6]`, `l6.2 < l6 message user "two" [6]`, `l7 < l6.2 message user "three" [7]`, `l9 < l3 message user "four" [9]`,
+			},
+		},
+		"a turn that was broken off before it was answered": {
+			[]string{user("one"), answered("1"), user("two"), line("event_msg", `"type":"turn_aborted"`)},
+			[]string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`, `l4 < l3 message user "two" [4]`},
+		},
+		"tokens before an answer, and totals alone": {
+			[]string{
+				user("one"), line("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":15,"output_tokens":5,"total_tokens":20},"last_token_usage":{"input_tokens":15,"output_tokens":5,"total_tokens":20}}`),
+				answered("1"), output("c9", "x"),
+				line("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":30,"cached_input_tokens":10,"output_tokens":10,"total_tokens":40}}`),
+				line("event_msg", `"type":"token_count","info":null`),
+			},
+			[]string{`l2 <  message user "one" [2]`, `l4 < l2 message assistant "1" stop 30+10 [4]`, `l5 < l4 message toolResult unknown "x" [5]`},
+		},
+		"what another agent says": {
+			[]string{item(`"type":"agent_message","author":"/root","content":[{"type":"input_text","text":"go on"}]`)},
+			[]string{`l2 <  custom_message "go on" [2]`},
+		},
 		"what the program tells the model": {
 			[]string{said("developer", "input_text", "rules"), user("one")},
 			[]string{`l2 <  custom_message "rules" [2]`, `l3 < l2 message user "one" [3]`},

@@ -198,9 +198,21 @@ func requireWhole(t *testing.T, file, session string) {
 			case typ == "token_count":
 				info, _ := r.Payload["info"].(map[string]any)
 				all, _ := info["total_token_usage"].(map[string]any)
-				if last, ok := info["last_token_usage"].(map[string]any); ok && !(counted && fmt.Sprint(all) == fmt.Sprint(totals)) {
-					n, _ := last["total_tokens"].(float64)
-					wanted, totals, counted = wanted+int(n), all, true
+				if info == nil || counted && fmt.Sprint(all) == fmt.Sprint(totals) {
+					continue
+				}
+				last, ok := info["last_token_usage"].(map[string]any)
+				n, _ := last["total_tokens"].(float64)
+				if !ok {
+					now, _ := all["total_tokens"].(float64)
+					was, _ := totals["total_tokens"].(float64)
+					n = now - was
+				}
+				wanted, totals, counted = wanted+int(n), all, true
+			case typ == "web_search_end":
+				said = []string{fmt.Sprintf("text %v", r.Payload["query"])}
+				if !slices.ContainsFunc(rollout[i:], func(r raw) bool { return r.Payload["type"] == "web_search_call" }) {
+					said = append(said, "call web_search")
 				}
 			case text == "" || texts[text] || typ == "error":
 			case typ == "agent_reasoning", typ == "agent_reasoning_raw_content":
