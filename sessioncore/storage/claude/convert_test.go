@@ -50,6 +50,7 @@ func (c *convertCase) check(t *testing.T) {
 		foreigntest.Outline(t, state) // each is lines of whole entries
 	}
 	checkFile(t, "s.jsonl", file)
+	checkGrowth(t, file, 400)
 }
 
 func TestConvert(t *testing.T) {

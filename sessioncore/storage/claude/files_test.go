@@ -66,12 +66,25 @@ func (p *projects) open(t *testing.T) storage.Object {
 // TestGrowth: at each state of a file that is written in pieces of any size, what is shown is what the same file shows that
 // was never seen before, in whole entries; and who has it open goes on or keeps what there was.
 func TestGrowth(t *testing.T) {
-	file := strings.Join([]string{
-		user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "one"),
-		says("a2", "a1", "M", callBlock("c2"), 7), result("r2", "a2", "c2", "two"), says("a3", "r2", "N", textBlock("so"), 3),
-		`{"type":"last-prompt","leafUuid":"a1","explicit":true}`, user("u2", "a1", "other"), "",
-	}, "\n")
-	for _, step := range []int{50, 333, 700} {
+	for name, lines := range map[string][]string{
+		"plain": {
+			user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "one"),
+			says("a2", "a1", "M", callBlock("c2"), 7), result("r2", "a2", "c2", "two"), says("a3", "r2", "N", textBlock("so"), 3),
+			leafOf(`"leafUuid":"a1","explicit":true`), user("u2", "a1", "other"), "",
+		},
+		"learned": {
+			"no JSON", user("u1", "", "hello"), says("a1", "p1", "M", textBlock("hi"), 1), rec("progress", "p1", "u1", `"data":{}`),
+			says("b1", "a1", "N", textBlock("other"), 2), says("a2", "b1", "M", textBlock("two"), 9), user("u1", "", "again"),
+			user("u2", "a2", "look"), user("u3", "u2", "on"), "{", rec("system", "x1", "u3", `"snipMetadata":{"removedUuids":["u2"]}`),
+			boundaryOf("s1", "u3", `"preTokens":1`), summaryOf("s2", "s1", "In short"), user("u4", "s2", "so"), "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) { checkGrowth(t, strings.Join(lines, "\n"), 50, 333, 700) })
+	}
+}
+
+func checkGrowth(t *testing.T, file string, steps ...int) {
+	for _, step := range steps {
 		live := newProjects(t)
 		live.write(t, "")
 		var kept storage.Object
@@ -168,4 +181,28 @@ func TestIndexed(t *testing.T) {
 	id, _ := snap.ID(leaf)
 	require.Equal(t, "u3", id)
 	require.Len(t, snap.Tree().Roots(), 2)
+}
+
+// TestGarbage: a file of bytes is no session, and bytes between records are problems.
+func TestGarbage(t *testing.T) {
+	p := newProjects(t)
+	garbage := make([]byte, 1<<20)
+	for i := range garbage {
+		garbage[i] = byte(i * i >> 3)
+	}
+	p.write(t, string(garbage))
+	store := sessioncore.NewStore(p)
+	_, err := store.Session(session).Acquire(context.Background())
+	require.ErrorIs(t, err, sessioncore.ErrNotSession)
+	p.add(t, "\n"+user("u1", "", "hello")+"\n"+string(garbage)+"\n"+user("u2", "u1", "on")+"\n")
+	snap, err := store.Session(session).Acquire(context.Background())
+	require.NoError(t, err)
+	defer snap.Release()
+	require.Equal(t, 1, len(snap.Tree().Roots()))
+	_, problems := snap.Problems()
+	require.NotZero(t, problems)
+	leaf, err := snap.Leaf()
+	require.NoError(t, err)
+	id, _ := snap.ID(leaf)
+	require.Equal(t, "u2", id)
 }

@@ -12,6 +12,7 @@ type learned struct {
 	removed map[string]bool   // records that were taken out of the context
 	last    map[string]int64  // the first line of the last part of an answer between whose records another one stands
 	news    bool
+	moved   bool // records are elsewhere than they were, and what is late has to be found anew
 }
 
 func newLearned() *learned {
@@ -21,11 +22,12 @@ func newLearned() *learned {
 // maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.
 const maxLate = 100
 
-// learn notes something, and whether that was not known.
-func learn[V comparable](l *learned, m map[string]V, key string, value V) {
-	if old, ok := m[key]; !ok || old != value {
-		m[key], l.news = value, true
-	}
+// learn notes something, and returns whether that was not known.
+func learn[V comparable](l *learned, m map[string]V, key string, value V) bool {
+	old, ok := m[key]
+	isNew := !ok || old != value
+	m[key], l.news = value, l.news || isNew
+	return isNew
 }
 
 // Again implements foreign.Rereader.
@@ -33,7 +35,11 @@ func (c *converter) Again() foreign.Converter {
 	if !c.learned.news {
 		return nil
 	}
-	c.learned.news = false
+	if c.learned.moved {
+		clear(c.learned.late)
+		clear(c.learned.last)
+	}
+	c.learned.news, c.learned.moved = false, false
 	return newConverter(c.About, c.learned)
 }
 
@@ -47,7 +53,7 @@ func (c *converter) isOutdated(r *record) bool {
 		return true
 	}
 	if _, seen := c.places[r.uuid]; seen || known {
-		learn(c.learned, c.learned.counts, r.uuid, r.line)
+		c.learned.moved = learn(c.learned, c.learned.counts, r.uuid, r.line) || c.learned.moved
 	}
 	return false
 }
@@ -56,7 +62,7 @@ func (c *converter) isOutdated(r *record) bool {
 func (c *converter) snip(uuids rawjson.Value) {
 	uuids.EachElement(func(v rawjson.Value, _ int) bool {
 		if uuid, ok := v.Text(); ok {
-			learn(c.learned, c.learned.removed, uuid, true)
+			c.learned.moved = learn(c.learned, c.learned.removed, uuid, true) || c.learned.moved
 		}
 		return true
 	})

@@ -72,8 +72,8 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 // convert converts the file from where it stopped.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
 	var out []byte
-	last, whole := slices.Clone(c.early), len(c.early) // last has whole bytes of lines that cannot become records
-	lastAt := int64(-1)
+	last, whole := slices.Clone(c.early), len(c.early)                // last has whole bytes of lines that cannot become records
+	lastAt, written := int64(-1), int64(-1)                           // where the last of them is, and that of those that are written
 	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
 	write := func() error {
 		err := c.text.sink.add(out)
@@ -82,8 +82,8 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		return err
 	}
 	at, err := jsonl.LoadLines(ctx, obj, c.at, to.Size, maxLine, func(u *jsonl.Unit) error {
-		if begun() {
-			out, last, whole = append(out, last...), last[:0], 0
+		if begun() && len(last) > 0 {
+			out, last, whole, written = append(out, last...), last[:0], 0, lastAt
 		}
 		text := u.Text
 		if u.Kind != jsonl.ObjectUnit {
@@ -120,6 +120,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		return err
 	}
 	c.at, c.raw = at, to
+	c.at.Guessed = at.Guessed || written >= at.Off
 	if c.text.tail = c.converter.Tail(nil); c.text.stable > 0 {
 		c.text.tail = append(c.text.tail, last[whole:]...)
 	}
