@@ -12,61 +12,49 @@ import { type Mount, Session } from "./mount";
 import { check, expect } from "./report";
 import { loadSender, type Sender } from "./sent";
 
-/** How many sessions of each agent are generated. */
-const generated = 60;
-/** How many differences are printed. */
-const printed = 5;
+/** How many sessions of each agent are generated, and how many differences printed. */
+const generated = 60, printed = 5;
 
-type Agent = "claude" | "codex";
-
-/** One session of an agent. */
-interface Foreign {
-	agent: Agent;
-	file: string;
-	id: string;
-	shown: Session;
-}
+const agents = ["claude", "codex"] as const;
+type Agent = (typeof agents)[number];
+type Foreign = { agent: Agent; file: string; shown: Session };
+type Run = (...args: string[]) => string;
 
 export function checkForeign(dir: string) {
 	return async function checkForeign(client: Client, mount: Mount, project: string): Promise<void> {
 		if (client.version !== "18.3.4") return;
-		const homes = { claude: path.join(process.env.HOME!, ".claude"), codex: path.join(process.env.HOME!, ".codex") };
-		const sessions = written(homes, project);
+		const homeOf = (agent: Agent) => path.join(process.env.HOME!, `.${agent}`);
+		const mountOf = (agent: Agent) => path.join(process.env.TMPDIR!, agent);
+		const sessions = written(homeOf, mountOf, project);
 		const send = await loadSender(dir, path.join(mount.agent, "blobs"));
-		const run = (...args: string[]) => Bun.spawnSync([path.join(mount.dir, "../../sessionfs"), ...args]);
-		for (const [agent, home] of Object.entries(homes)) {
-			const at = path.join(process.env.TMPDIR!, agent);
-			fs.mkdirSync(at);
-			const mounted = run("-o", "context=sent", home, at);
-			if (!mounted.success) throw new Error(mounted.stderr.toString());
-		}
-		try {
-			for (const agent of ["claude", "codex"] as const) {
-				const own = sessions.filter(s => s.agent === agent);
-				await check(`${agent}: of ${own.length} sessions, what the client's importer makes of them`, () => agreed(dir, agent, homes[agent], own));
-				await check(`${agent}: imported, the client opens them with the context of the original, and goes on`, () => imported(client, mount, project, own, run, send));
-			}
-		} finally {
-			for (const agent of Object.keys(homes)) run("-u", path.join(process.env.TMPDIR!, agent));
+		const run: Run = (...args) => {
+			const { stdout, stderr, success } = Bun.spawnSync([path.join(mount.dir, "../../sessionfs"), ...args]);
+			if (!success) throw new Error(`${stdout}${stderr}`);
+			return stdout.toString();
+		};
+		for (const agent of agents) {
+			const own = sessions.filter(s => s.agent === agent);
+			fs.mkdirSync(mountOf(agent));
+			run("-o", "context=sent", homeOf(agent), mountOf(agent));
+			await check(`${agent}: of ${own.length} sessions, what the client's importer makes of them`, () => agreed(dir, agent, homeOf(agent), own));
+			await check(`${agent}: imported, the client opens them with the context of the original, and goes on`, () => imported(client, mount, project, own, run, send));
+			run("-u", mountOf(agent));
 		}
 	};
 }
 
 /** Writes the sessions where the agents would. */
-function written(homes: Record<Agent, string>, cwd: string): Foreign[] {
+function written(homeOf: (agent: Agent) => string, mountOf: (agent: Agent) => string, cwd: string): Foreign[] {
 	const sessions: Foreign[] = [];
 	const write = (agent: Agent, id: string, text: string) => {
-		const place = agent === "claude" ? `-w/${id}` : `2026-02-16/rollout-2026-02-16T10-20-30-${id}`;
-		const file = path.join(homes[agent], agent === "claude" ? "projects" : "sessions", agent === "claude" ? place : place.replace(/^(\d+)-(\d+)-(\d+)/, "$1/$2/$3")) + ".jsonl";
+		const name = agent === "claude" ? id : `rollout-2026-02-16T10-20-30-${id}`;
+		const file = path.join(homeOf(agent), agent === "claude" ? "projects/-w" : "sessions/2026/02/16", `${name}.jsonl`);
 		fs.mkdirSync(path.dirname(file), { recursive: true });
 		fs.writeFileSync(file, text);
-		sessions.push({ agent, file, id, shown: new Session(path.join(process.env.TMPDIR!, agent, "sessions", place), file) });
+		sessions.push({ agent, file, shown: new Session(path.join(mountOf(agent), "sessions", agent === "claude" ? "-w" : "2026-02-16", name), file) });
 	};
-	const textOf = (lines: object[]) => lines.map(line => `${JSON.stringify(line)}\n`).join("");
-	for (let seed = 1; seed <= generated; seed++) {
-		write("claude", idOf(seed), textOf(claude(seed, cwd)));
-		write("codex", idOf(seed), textOf(codex(seed, cwd)));
-	}
+	for (let seed = 1; seed <= generated; seed++)
+		for (const [agent, make] of Object.entries({ claude, codex })) write(agent as Agent, idOf(seed), make(seed, cwd).map(line => `${JSON.stringify(line)}\n`).join(""));
 	for (const text of published()) {
 		const records = text.split("\n").flatMap(line => { try { return [JSON.parse(line)]; } catch { return []; } });
 		const meta = records.find(r => r?.type === "session_meta")?.payload;
@@ -82,40 +70,36 @@ function published(): string[] {
 	const top = process.env.SESSIONFS_FOREIGN;
 	const git = (...args: string[]) => Bun.spawnSync(["git", ...args]).stdout.toString();
 	return !top ? [] : fs.readdirSync(top).map(name => path.join(top, name, "repo")).filter(repo => fs.existsSync(repo)).flatMap(repo => {
-		const at = `--git-dir=${fs.existsSync(path.join(repo, ".git")) ? path.join(repo, ".git") : repo}`;
+		const at = `--git-dir=${[path.join(repo, ".git"), repo].find(fs.existsSync)}`;
 		return git(at, "ls-tree", "-r", "--name-only", "HEAD").split("\n").filter(name => name.endsWith(".jsonl")).map(name => git(at, "show", `HEAD:${name}`));
 	});
 }
 
 /** Differences between what the mount shows on the branch of the last record and what the client's importer has there. */
 async function agreed(dir: string, agent: Agent, home: string, sessions: Foreign[]): Promise<string[]> {
-	const base = path.join(dir, "node_modules/@oh-my-pi/pi-coding-agent/src/session");
-	const stores = await import(`${base}/${agent}-session-store.ts`);
+	const stores = await import(path.join(dir, `node_modules/@oh-my-pi/pi-coding-agent/src/session/${agent}-session-store.ts`));
 	const store = agent === "claude" ? new stores.ClaudeSessionStore(home) : new stores.CodexSessionStore(home);
 	const infos = new Map<string, any>((await store.list()).map((info: any) => [info.path, info]));
 	const found: string[] = [];
 	for (const s of sessions) {
 		const manager = await store.load(infos.get(s.file));
 		const theirs = said(asJSON(manager.getBranch()));
-		const ours = alike(said(branchOf(agent, s.shown.entries())), theirs);
+		const ours = alike(said(branchOf(agent, s.shown.entries())), theirs, said(asJSON(manager.getEntries())));
 		const at = ours.findIndex((line, i) => line !== theirs[i]);
 		if (at >= 0 || ours.length < theirs.length) found.push(`${s.file}: ours ${shown(ours[at])}, the client's ${shown(theirs[at < 0 ? ours.length : at])}`);
 	}
-	return found.slice(0, printed).concat(found.length > printed ? [`and ${found.length - printed} more`] : []);
+	return some(found);
 }
 
+const some = (found: string[]) => found.slice(0, printed).concat(found.length > printed ? [`and ${found.length - printed} more`] : []);
 const shown = (line?: string) => JSON.stringify(line?.slice(0, 200)) ?? "nothing";
 
-/**
- * The branch to the entry that is made of the last line, or at which a rollback ends, without what a compaction repeats, and of
- * Claude Code's from the last compaction on: its importer begins there.
- */
-function branchOf(agent: Agent, entries: Entry[]): Entry[] {
+/** The branch to the last line, or to where a rollback ends, without what a compaction repeats; of Claude Code's from the last one on. */
+function branchOf(agent: Agent, entries: Entry[], branch: Entry[] = []): Entry[] {
 	const own = entries.filter(e => e.customType !== "sessionfs/leaf");
 	const lastLine = (e: Entry) => Math.max(e.origin.line, ...(e.origin.lines ?? []));
 	const rolledBack = agent === "codex" && entries.find(e => e.customType === "sessionfs/leaf");
 	const last = rolledBack ? own.find(e => e.id === rolledBack.parentId) : own.reduce((a, b) => (lastLine(b) >= lastLine(a) ? b : a));
-	const branch: Entry[] = [];
 	for (let e: Entry | undefined = last; e; e = own.findLast(p => p.id === e!.parentId)) branch.unshift(e);
 	const compacted = new Set(branch.filter(e => e.type === "compaction").map(e => e.origin.line));
 	const at = branch.findLastIndex(e => e.type === "compaction" && e.origin.lines);
@@ -126,69 +110,49 @@ function branchOf(agent: Agent, entries: Entry[]): Entry[] {
 function said(branch: Entry[]): string[] {
 	return branch.flatMap(e => {
 		const m = e.type === "compaction" && e.origin ? { role: "user", content: e.summary } : e.message;
-		if (!m) return [];
-		const blocks: any[] = typeof m.content === "string" ? [{ type: "text", text: m.content }] : m.content;
+		const blocks: any[] = typeof m?.content === "string" ? [{ type: "text", text: m.content }] : (m?.content ?? []);
 		const words = blocks.flatMap((b: any) =>
 			b.type === "text" ? [`${m.role} says ${b.text}`] : b.type === "thinking" && b.thinking !== "" ? [`thinks ${b.thinking}`]
 			: b.type === "toolCall" ? [`calls ${b.id} ${b.name} ${JSON.stringify(b.arguments)}`] : b.type === "image" ? [`image ${b.data}`] : []);
-		return m.role === "toolResult" ? [`result ${m.toolCallId} ${m.toolName} ${m.isError} ${words.join()}`] : words;
+		return m?.role === "toolResult" ? [`result ${m.toolCallId} ${m.toolName} ${m.isError} ${words.join()}`] : words;
 	});
 }
 
-/** Ours without what docs/format.md lists: results of parallel calls, and thinking that the importer does not read. */
-function alike(ours: string[], theirs: string[]): string[] {
-	const has = (kind: string, id: string) => theirs.some(line => line.startsWith(`${kind} ${id} `));
-	return ours.filter(line => {
-		const [kind, id] = line.split(" ", 2);
-		return kind === "thinks" ? theirs.includes(line) : kind !== "result" || has("result", id) || !has("calls", id);
-	});
+/** Ours without what docs/format.md lists: results of parallel calls, which the importer has elsewhere, and thinking that it does not read. */
+function alike(ours: string[], theirs: string[], elsewhere: string[]): string[] {
+	return ours.filter(line => theirs.includes(line) || !(line.startsWith("thinks ") || (line.startsWith("result ") && elsewhere.includes(line))));
 }
-
-type Run = (...args: string[]) => { stdout: Buffer; stderr: Buffer };
 
 /** Imports sessions, whole and to an entry, and opens them. */
 async function imported(client: Client, mount: Mount, project: string, sessions: Foreign[], run: Run, send: Sender): Promise<string[]> {
 	const found: string[] = [];
-	const take = (...paths: string[]) => run("import", "-s", mount.agent, "--to", project, ...paths).stdout.toString().trimEnd().split("\n").slice(0, -1);
+	const take = (...paths: string[]) => run("import", "-s", mount.agent, "--to", project, ...paths).split("\n").map(line => line.split(/\s+/));
 	const chance = new Chance(1);
 	const entries = sessions.map(s => chance.of(s.shown.entries().filter(e => e.customType !== "sessionfs/leaf").map(e => e.id)));
 	const whole = take(...sessions.map(s => s.file));
 	const branches = take(...sessions.map((s, i) => `${s.file}#${entries[i]}`));
 	for (const [i, s] of sessions.entries()) {
-		for (const [line, context, id] of [[whole[i], "context.json", ""], [branches[i], `branches/${entries[i]}/context.json`, entries[i]]]) {
-			const [outcome, place] = line.split(/\s+/);
-			if (outcome !== "new") {
-				found.push(`${s.file} ${id}: ${line}`);
-				continue;
-			}
+		for (const [[outcome, place], context] of [[whole[i], "context.json"], [branches[i], `branches/${entries[i]}/context.json`]] as const) {
 			const session = mount.session(place);
 			const manager = await client.open(session.file);
 			const theirs = send(manager.getEntries(), manager.getLeafId()!).messages;
 			const differs = difference(JSON.parse(s.shown.read(context)).messages.map(completed), theirs);
-			found.push(...(differs ? [`${s.file} ${id}: ${differs}`] : []));
-			const last = manager.getEntries().at(-1)!;
-			found.push(...expect(last.customType === "foreign_session_import" && last.data.source === s.agent && last.data.sourcePath === s.file, `${place} ends with ${JSON.stringify(last)}`));
-			if (!id && i % 4 === 0) {
-				const before = fs.readFileSync(session.file, "utf8");
-				manager.appendMessage(user("And now?"));
-				manager.appendMessage(assistant("On."));
-				await closed(manager);
-				found.push(...expect(fs.readFileSync(session.file, "utf8").startsWith(before), `${place}: the client wrote the file anew`));
-				found.push(...expect(take(s.file)[0].startsWith("same "), `gone on with, then imported again: ${take(s.file)[0]}`));
-			} else {
-				await closed(manager);
-			}
+			const { customType, data } = manager.getEntries().at(-1)!;
+			found.push(...expect(!differs, `${s.file} ${context}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`))
+			found.push(...expect(customType === "foreign_session_import" && data.source === s.agent && data.sourcePath === s.file, `${place} ends with ${customType}`));
+			const before = fs.readFileSync(session.file, "utf8");
+			if (i % 4 === 0) manager.appendMessage(user("And now?")), manager.appendMessage(assistant("On."));
+			await closed(manager);
+			found.push(...expect(fs.readFileSync(session.file, "utf8").startsWith(before), `${place}: the client wrote the file anew`));
 		}
+		if (i % 16 === 0) found.push(...expect(take(s.file)[0][0] === "same", `${s.file} gone on with, and imported again`));
 	}
-	return found.slice(0, printed).concat(found.length > printed ? [`and ${found.length - printed} more`] : []);
+	return some(found);
 }
 
-/**
- * A message of the original as import completes it: the client adds up costs and shows numbers without looking, and takes what
- * is no text for an image.
- */
+/** A message of the original as import completes it: the client reads numbers without looking, and takes what is no text for an image. */
 function completed(m: any): any {
-	const known = (b: any) => (b.type === "text" && typeof b.text === "string") || (b.type === "image" && typeof b.data === "string" && typeof b.mimeType === "string");
+	const known = (b: any) => (b.type === "text" && typeof b.text === "string") || (b.type === "image" && typeof b.data === "string");
 	if (m.role !== "assistant" && Array.isArray(m.content)) m.content = m.content.map((b: any) => (known(b) ? b : { type: "text", text: JSON.stringify(b) }));
 	const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 	if (m.role === "assistant") return { ...m, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost, ...m.usage } };

@@ -3,11 +3,13 @@ package transfer
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 )
 
@@ -181,5 +183,26 @@ func TestForeignGrows(t *testing.T) {
 			require.Equal(t, "a4", lines[len(lines)-1]["parentId"])
 			require.True(t, strings.HasPrefix(s.take(file)[0], "same "))
 		})
+	}
+}
+
+// TestForeignJoined: a rollout that goes on from another one has what is in that, or is refused.
+func TestForeignJoined(t *testing.T) {
+	s, elsewhere := newStore(t, nil), t.TempDir()
+	const id = "0b7d7a4e-0000-7000-8000-000000000003"
+	later := strings.ReplaceAll(codexFile, "000000000002", "000000000003")
+	text := fmt.Sprintf(`{"timestamp":"2026-02-17T10:20:30.000Z","type":"session_meta","payload":{"id":"%s","cwd":"/w","history_base":{"thread_id":"0b7d7a4e-0000-7000-8000-000000000002","end_ordinal_exclusive":3,"end_byte_offset":%d}}}
+{"timestamp":"2026-02-17T10:20:31.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}
+`, id, len(codexText))
+	put(t, elsewhere, map[string]string{codexFile: codexText, later: text, "x.jsonl": text})
+	packed, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	put(t, elsewhere, map[string]string{"y.jsonl.zst": string(packed.EncodeAll([]byte(codexText), nil))})
+	require.Contains(t, s.take(filepath.Join(elsewhere, "y.jsonl.zst"))[0], "new sessions/--w--/")
+	said := s.take(filepath.Join(elsewhere, later), filepath.Join(elsewhere, "x.jsonl"))
+	require.Contains(t, said[1], "refused it goes on from another rollout")
+	content := all(t, s.top)[strings.Fields(said[0])[1]]
+	for _, want := range []string{`"one"`, `"first"`, `"two"`, `"sourceId":"` + id} {
+		require.Contains(t, content, want)
 	}
 }

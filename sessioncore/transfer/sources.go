@@ -25,7 +25,7 @@ type Found struct {
 	Err  error
 
 	files storage.Files
-	name  string // in files, without gzip.Ending
+	name  string // in files, without what says that it is compressed
 	agent string // the agent directory, which has blobs/
 	place string // the path below sessions/ of that; "" if the file does not lie in one
 	entry string // to which the branch is taken alone; "" for all
@@ -57,7 +57,7 @@ func Open(temporary string) (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sources{Storage: gzip.New(disk, nil, temporary), disk: disk, temporary: temporary}, nil
+	return &Sources{Storage: gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary), disk: disk, temporary: temporary}, nil
 }
 
 // Close closes everything.
@@ -106,7 +106,7 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		name += sessioncore.FileEnding
 		st, err = s.disk.Stat(name)
 	}
-	session := strings.TrimSuffix(name, gzip.Ending)
+	session := strings.TrimSuffix(strings.TrimSuffix(name, gzip.Ending), ".zst")
 	switch {
 	case err != nil:
 		return err
