@@ -64,55 +64,45 @@ func (d Days) List(dir string, only []string, f func(storage.Item) bool) error {
 
 // eachDay calls f, which may be nil, for each directory of rollouts, and returns the state of all that are above them.
 func (d Days) eachDay(f func(storage.Item) bool) (all storage.Stat, err error) {
-	all, err = d.Home.Stat(sessionsDir)
-	if storage.IsMissing(err) {
+	if all, err = d.Home.Stat(sessionsDir); storage.IsMissing(err) {
 		all, err = d.Home.Stat("")
 	}
 	if err != nil {
 		return all, err
 	}
 	more := true
-	show := func(name string, kind storage.Kind) {
-		if more && f != nil && kind == storage.KindDir {
-			more = f(storage.Item{Name: name, Kind: kind, State: func() (storage.Stat, error) { return d.Stat(name) }})
+	show := func(name string) {
+		if more && f != nil {
+			more = f(storage.Item{Name: name, Kind: storage.KindDir, State: func() (storage.Stat, error) { return d.Stat(name) }})
 		}
 	}
-	years, err := d.numbers(sessionsDir, year, &all)
-	for _, y := range years {
-		months, failed := d.numbers(path.Join(sessionsDir, y), month, &all)
-		err = cmp.Or(err, failed)
-		for _, m := range months {
-			days, failed := d.numbers(path.Join(sessionsDir, y, m), month, &all)
-			err = cmp.Or(err, failed)
-			for _, day := range days {
-				show(y+"-"+m+"-"+day, storage.KindDir)
-			}
-		}
-	}
-	if st, err := d.Home.Stat(archivedDir); err == nil {
-		show(archivedDir, st.Kind)
+	err = d.walk(sessionsDir, "", []int{year, month, month}, &all, show)
+	if st, err := d.Home.Stat(archivedDir); err == nil && st.Kind == storage.KindDir {
+		show(archivedDir)
 	}
 	return all, err
 }
 
-// numbers returns the directories in dir whose names are n digits, and adds the state of dir to all.
-func (d Days) numbers(dir string, n int, all *storage.Stat) (names []string, err error) {
+// walk calls f for the directories below dir whose names and those above them are so many digits. It adds the state of what is
+// above them to all.
+func (d Days) walk(dir, name string, digits []int, all *storage.Stat, f func(name string)) error {
+	if len(digits) == 0 {
+		f(name[1:])
+		return nil
+	}
 	st, err := d.Home.Stat(dir)
-	if err != nil {
-		if storage.IsMissing(err) {
-			err = nil
-		}
-		return nil, err
+	if storage.IsMissing(err) {
+		return nil
 	}
 	all.Inode = all.Inode*31 + st.Inode
 	all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
-	err = d.Home.List(dir, nil, func(item storage.Item) bool {
-		if item.Kind == storage.KindDir && isNumber(item.Name, n) {
-			names = append(names, item.Name)
+	items, failed := storage.List(d.Home, dir)
+	for _, item := range items {
+		if item.Kind == storage.KindDir && isNumber(item.Name, digits[0]) {
+			failed = cmp.Or(failed, d.walk(path.Join(dir, item.Name), name+"-"+item.Name, digits[1:], all, f))
 		}
-		return true
-	})
-	return names, err
+	}
+	return cmp.Or(err, failed)
 }
 
 // Stat implements storage.Files. The state of the root changes with the days.

@@ -1,4 +1,3 @@
-// Package codex shows the rollouts of Codex as sessions (docs/format.md, Codex).
 package codex
 
 import (

@@ -268,3 +268,28 @@ func TestNotJoined(t *testing.T) {
 		})
 	}
 }
+
+// TestGrowth: at each state of a rollout that is written in pieces of any size, what is shown is what the same file shows that
+// was never seen before.
+func TestGrowth(t *testing.T) {
+	file := strings.Join([]string{
+		metaOf(1, ""), line("turn_context", `"model":"gpt","effort":"high"`), user("one"), line("event_msg", `"type":"agent_message","message":"1"`),
+		answered("1"), call("c1"), counted(100, 90, 0, 10), output("c1", "x"), "no JSON", line("event_msg", `"type":"agent_message","message":"2"`),
+		answered("2"), counted(200, 90, 0, 10), user("two"), answered("3"), line("event_msg", `"type":"thread_rolled_back","num_turns":1`),
+		line("compacted", `"message":"In short"`), user("three"), "",
+	}, "\n")
+	for _, step := range []int{60, 333, 700} {
+		live := newHome(t)
+		for at := 0; at < len(file); at += step {
+			text := file[:min(at+step, len(file))]
+			live.write(1, text)
+			grown := filepath.Join(live.dir, days, name(1))
+			require.NoError(t, os.Truncate(grown, int64(len(text))))
+			now := live.read(1)
+			lines := slices.DeleteFunc(slices.Collect(strings.Lines(now)), func(line string) bool { return line[0] == '"' }) // what is said of no record
+			requireTree(t, strings.Join(lines, ""))
+			fresh := &home{foreign.New(live.Raw(), live.Raw().(*Home), nil, t.TempDir()), t, live.dir}
+			require.Equal(t, fresh.read(1), now)
+		}
+	}
+}
