@@ -68,6 +68,7 @@ func TestForeignMount(t *testing.T) {
 			require.Contains(t, string(read(t, s("usage.json"))), `"totalTokens"`)
 			require.Contains(t, string(read(t, m.path("index.jsonl"))), c.title)
 			require.Contains(t, string(read(t, m.path("usage.jsonl"))), "/home/dev/tidetable")
+			require.Contains(t, string(read(t, m.path("history/prompts.jsonl"))), `"session_id":"`+filepath.Base(c.session)[max(0, len(filepath.Base(c.session))-36):])
 			require.Equal(t, []string{"01-" + c.title}, names(t, m.path("recent")))
 			id := filepath.Base(c.session)
 			for _, link := range []string{"recent/01-" + c.title, "by-id/" + id[len(id)-36:], "by-cwd/home/dev/tidetable/latest"} {
@@ -163,6 +164,10 @@ func TestAllAgents(t *testing.T) {
 	require.Contains(t, costs, "openai-codex/gpt-5.3-codex")
 	require.Contains(t, costs, "/home/dev/almanac")
 	require.Contains(t, costs, "claude-opus-4-5")
+	for _, agent := range []string{"omp", "claude", "codex"} {
+		require.Contains(t, string(read(t, m.path("history/prompts.jsonl"))), `"agent":"`+agent+`"`)
+	}
+	require.Contains(t, string(read(t, m.path("history/search/datum"))), `"agent":"codex"`)
 
 	// New sessions, of omp where nothing else is said.
 	for _, c := range []struct{ line, place string }{

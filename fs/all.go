@@ -12,6 +12,7 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/union"
@@ -34,6 +35,7 @@ func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	var sides []union.Part
 	var names []string
 	flat := false
+	var prompts []history.Part
 	for _, a := range o.Agents {
 		part, err := openAgent(o.For(a), log, memory, path.Join(layout.Sessions, a.Name))
 		if err != nil {
@@ -41,7 +43,7 @@ func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 		}
 		t.closers = append(t.closers, part.close)
 		t.parts, t.shared, flat = append(t.parts, part), t.shared || part.shared, flat || part.flat
-		part.view.Whole = whole
+		part.view.Whole, prompts = whole, append(prompts, history.Part{Agent: a.Name, History: part.prompts})
 		whole.Agents = append(whole.Agents, nodes.Agent{Name: a.Name, View: part.view, Files: part.files})
 		sides, names = append(sides, union.Part{Name: a.Name, Files: part.store.Storage()}), append(names, a.Name)
 		if whole.Foreign && !part.view.Foreign { // the first that can be written has what is shown of one alone
@@ -52,6 +54,7 @@ func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	if len(t.parts) == 0 {
 		return t, fmt.Errorf("%w: no agent has sessions here", ErrSource)
 	}
+	t.prompts = history.Several(prompts...)
 	t.source = cmp.Or(t.source, t.parts[0].source)
 	all := union.New(sides...)
 	t.files, t.store = all, sessioncore.NewStore(all)

@@ -6,6 +6,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/claude"
@@ -59,7 +60,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 	}
 	raw, o.ReadOnly = foreign.Shown{Files: raw, Agent: how}, true
 	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, shownIn, memory, writer.Options{})
-	t.view.Foreign = true
+	t.view.Foreign, t.prompts = true, history.NewLines(source)
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
 	t.files = raw
 	if o.Redact {

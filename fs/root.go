@@ -21,6 +21,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/costs"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/report"
@@ -53,6 +54,7 @@ type tree struct {
 	shared  bool    // other machines may write to the sessions
 	flat    bool    // pi was given a directory for all its sessions
 	parts   []*tree // of the agents, where there are several
+	prompts *history.History
 	// unmasked are the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
 	// sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
 	unmasked []nodes.Name
@@ -102,7 +104,7 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 		return t, err
 	}
 	source.SetSharing(sharing(o))
-	t.source = source
+	t.source, t.prompts = source, history.New(source)
 	if agent := AgentOf(source.Path()); agent != "" {
 		return t, t.openForeign(o, log, agent, memory, shownIn)
 	}
@@ -140,7 +142,6 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 			nodes.ArchiveName(t.archive.onDisk),
 			nodes.SourceName(blobsName, blobs, nil),
 			nodes.LinksName("continue", layout.Continue{Listing: t.view.Listing, Crumbs: terminals}, "continue"),
-			nodes.HistoryName(source),
 			nodes.SourceName(terminalsName, terminals, nil),
 		}
 	}
@@ -189,6 +190,9 @@ func (t *tree) setRoot(source storage.Files, sessions nodes.Name) {
 	byID := layout.ByID{Listing: list}
 	if t.view.Archive != nil {
 		byID.Archive = t.view.Archive.Listing
+	}
+	if t.prompts != nil && !t.view.Redacted {
+		t.unmasked = append(t.unmasked, nodes.HistoryName(source, t.prompts))
 	}
 	names := append(t.unmasked,
 		nodes.LinksName("by-cwd", layout.ByCwd{Listing: list, Cwd: "/"}, ""),

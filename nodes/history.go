@@ -26,8 +26,7 @@ type HistoryDir struct {
 }
 
 // HistoryName is the directory that shows the prompt history of source.
-func HistoryName(source storage.Files) Name {
-	prompts := history.New(source)
+func HistoryName(source storage.Files, prompts *history.History) Name {
 	return Name{"history", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
 		return &HistoryDir{newDirectory(view), source, prompts}
 	}, nil}

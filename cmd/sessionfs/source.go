@@ -28,11 +28,11 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 	remove = func() {}
 	isDefault := o.Source == ""
 	if o.Demo {
-		dir, err := unpackDemo()
+		dir, agents, err := unpackDemo()
 		if err != nil {
 			return remove, err
 		}
-		o.Source, o.FSName = dir, cmp.Or(o.FSName, "demo")
+		o.Source, o.Agents, o.FSName = mountopts.All, agents, cmp.Or(o.FSName, "demo")
 		remove = func() { os.RemoveAll(dir) }
 	} else if placeSource(o, os.Getenv); o.Source == "" {
 		return remove, refuse(exitUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
@@ -46,7 +46,10 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 		}
 	}
 	if o.Source == mountopts.All {
-		return remove, resolveAgents(o, stderr)
+		if !o.Demo {
+			err = resolveAgents(o, stderr)
+		}
+		return remove, err
 	}
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
@@ -336,17 +339,27 @@ func hasAny(dir string, names []string) bool {
 	return false
 }
 
-// unpackDemo writes the built-in sample store into a private directory and returns its path.
-func unpackDemo() (string, error) {
-	dir, err := os.MkdirTemp("", "sessionfs-demo-") // mode 0700
-	if err != nil {
-		return "", refuse(exitSource, "the sample store cannot be unpacked: %s", err)
+// unpackDemo writes the built-in sample stores into a private directory and returns its path.
+func unpackDemo() (dir string, agents []mountopts.AgentDir, err error) {
+	if dir, err = os.MkdirTemp("", "sessionfs-demo-"); err != nil { // mode 0700
+		return "", nil, refuse(exitSource, "the sample store cannot be unpacked: %s", err)
 	}
-	if err := unpack(testdata.Demo(), dir); err != nil {
-		os.RemoveAll(dir)
-		return "", refuse(exitSource, "the sample store cannot be unpacked to %s: %s", dir, err)
+	for _, of := range []struct {
+		name  string
+		store iofs.FS
+	}{{"omp", testdata.Demo()}, {string(fs.Claude), testdata.DemoClaude()}, {string(fs.Codex), testdata.DemoCodex()}} {
+		at := filepath.Join(dir, of.name)
+		err := os.Mkdir(at, 0o700)
+		if err == nil {
+			err = unpack(of.store, at)
+		}
+		if err != nil {
+			os.RemoveAll(dir)
+			return "", nil, refuse(exitSource, "the sample store cannot be unpacked to %s: %s", dir, err)
+		}
+		agents = append(agents, mountopts.AgentDir{Name: of.name, Source: at, SourceAs: at})
 	}
-	return dir, nil
+	return dir, agents, nil
 }
 
 // unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a session is the
