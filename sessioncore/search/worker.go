@@ -51,7 +51,7 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 		return err
 	}
 	var lines []candidate
-	found.token, lines, err = w.scan(ctx, found.File, needle)
+	found.token, lines, err = w.scan(ctx, found.File, found.token, needle)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -71,8 +71,8 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	return w.check(ctx, found, snap, lines)
 }
 
-// scan finds the lines of a file with the needle, and returns its state.
-func (w *worker) scan(ctx context.Context, name string, needle *Needle) (token storage.Token, lines []candidate, err error) {
+// scan finds the lines of a file with the needle, and returns its state, which was token a moment ago.
+func (w *worker) scan(ctx context.Context, name string, token storage.Token, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	obj, err := w.s.Files.Open(name)
 	if err != nil {
 		return token, nil, err
@@ -85,7 +85,7 @@ func (w *worker) scan(ctx context.Context, name string, needle *Needle) (token s
 			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
 		}
 		if err != nil || len(lines) == 0 && needle.index([]byte(beside)) < 0 {
-			return st.Token, nil, err
+			return token, nil, err
 		}
 	}
 	st, err := obj.Stat()

@@ -34,21 +34,30 @@ type Files struct {
 
 	mu    sync.Mutex // guards what follows
 	slots map[string]*slot
+	given map[string]given
 	clock int64
+}
+
+// given is what was told of a session whose conversion was given back: while its file is as it was, so is the session.
+type given struct {
+	about      About
+	raw, shown storage.Token
+	taken      uint64
 }
 
 // slot is a session that was converted.
 type slot struct {
-	mu   sync.Mutex // guards now, and is held while the file is converted
-	now  *conversion
-	open atomic.Int32 // objects
-	used int64        // by the clock of Files, whose mutex guards it
+	before given      // what was told when it was there before
+	mu     sync.Mutex // guards now, and is held while the file is converted
+	now    *conversion
+	open   atomic.Int32 // objects
+	used   int64        // by the clock of Files, whose mutex guards it
 }
 
 // New returns the sessions of an agent among files. What is kept in memory is a part of limit, which may be nil; what is too
 // large for that goes to files without a name in the directory temporary.
 func New(files storage.Files, agent Agent, limit *budget.Budget, temporary string) *Files {
-	return &Files{Files: files, agent: agent, limit: limit, temporary: temporary, slots: map[string]*slot{}}
+	return &Files{Files: files, agent: agent, limit: limit, temporary: temporary, slots: map[string]*slot{}, given: map[string]given{}}
 }
 
 // Raw returns the agent's own files.
@@ -76,7 +85,10 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	if err != nil || st.Kind != storage.KindFile || !f.agent.IsSession(name) {
 		return st, err
 	}
-	s := f.slot(name, false)
+	s, before := f.slot(name, false)
+	if before.raw == st.Token {
+		st.Token = before.shown
+	}
 	if s == nil {
 		return st, nil
 	}
@@ -99,21 +111,21 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	return st, nil
 }
 
-// slot returns the slot of a session, and makes one if make is set.
-func (f *Files) slot(name string, make bool) *slot {
+// slot returns the slot of a session, and what was told of it before. It makes one if make is set.
+func (f *Files) slot(name string, make bool) (*slot, given) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clock++
 	s := f.slots[name]
 	if s == nil && make {
-		s = &slot{}
+		s = &slot{before: f.given[name], used: f.clock} // else it would be the first to be forgotten
 		f.slots[name] = s
 		f.forget()
 	}
 	if s != nil {
 		s.used = f.clock
 	}
-	return s
+	return s, f.given[name]
 }
 
 // forget gives back the sessions that were used least recently, if nobody has them open. Callers must hold f.mu.
@@ -129,9 +141,9 @@ func (f *Files) forget() {
 			return
 		}
 		delete(f.slots, name)
-		if oldest.now != nil {
-			oldest.now.text.sink.leave()
-			oldest.now = nil
+		if c := oldest.now; c != nil {
+			f.given[name] = given{c.about, c.raw, c.token(), c.taken}
+			oldest.drop()
 		}
 		oldest.mu.Unlock()
 	}
@@ -148,7 +160,10 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 	if err != nil {
 		return st, err
 	}
-	taken, converter := uint64(0), f.agent.Converter(about)
+	taken, converter := s.before.taken, f.agent.Converter(about)
+	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != st.Token) {
+		taken++
+	}
 	if c := s.now; c != nil {
 		if c.about == about && c.raw.SameObject(st.Token) {
 			ok, err := c.extend(ctx, obj, st.Token)
@@ -210,7 +225,7 @@ func (f *Files) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := f.slot(name, true)
+	s, _ := f.slot(name, true)
 	s.open.Add(1)
 	return &object{files: f, name: name, raw: raw, slot: s}, nil
 }
