@@ -23,12 +23,12 @@ type Section struct {
 var Layout = []Section{
 	{"The top of a mount", []Row{
 		{"/", "root.go", `the mount point`, false},
-		{"sessions/", "source.go", `the session files of SOURCE, with their directories, at any depth`, false},
+		{"sessions/", "source.go", "the session files of SOURCE, with their directories, at any depth; with `--all` below `omp/`, `pi/`, `claude/` and `codex/`", false},
 		{"recent/", "layout/directory.go", `the 20 sessions that were modified last`, false},
 		{"by-id/", "layout/directory.go", `all sessions by their full id`, false},
 		{"by-cwd/", "layout/directory.go", `all sessions by the working directory in their header`, false},
 		{"continue/", "layout/directory.go", `the session that each terminal was in last`, false},
-		{"index.jsonl", "content.go", `a line a session, newest first: id, path, working directory, title, times, number of messages, first message, size; with more than 10,000 sessions not listed`, false},
+		{"index.jsonl", "content.go", "a line a session, newest first: id, path, working directory, title, times, number of messages, first message, size, with `--all` the agent; with more than 10,000 sessions not listed", false},
 		{"usage.jsonl", "content.go", `tokens and cost by day, working directory and model; no answer counts twice`, true},
 		{"search/", "search.go", `search of all sessions: look up a query in it`, false},
 		{"by-file/", "search.go", `what sessions did with a file: look up its absolute path in it`, false},
@@ -36,7 +36,7 @@ var Layout = []Section{
 		{"archive/", "source.go", `the archived sessions, read-only`, false},
 		{"blobs/", "source.go", `the blob store, SOURCE/blobs`, false},
 		{"terminal-sessions/", "source.go", `the notes of which terminal is in which session, SOURCE/terminal-sessions`, false},
-		{"new-session", "controlfile.go", "write a working directory, or an object with `cwd`, `title` and `parentSession`: a new session; reading answers its path", false},
+		{"new-session", "controlfile.go", "write a working directory, or an object with `cwd`, `title`, `parentSession` and, with `--all`, `agent`: a new session; reading answers its path", false},
 		{"last-error", "content.go", `why a look-up or a write outside a session was refused last; empty when a write succeeded since`, false},
 	}},
 	{"Finding sessions", []Row{
