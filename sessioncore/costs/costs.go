@@ -101,7 +101,7 @@ func (c *Costs) withSubagents(sessions []*listing.Info) []*listing.Info {
 		dir, base := path.Split(info.DirName())
 		if with[dir] == nil {
 			with[dir] = map[string]bool{}
-			_ = files.List(path.Clean(dir), nil, func(item storage.Item) bool {
+			_ = files.List(strings.TrimSuffix(dir, "/"), nil, func(item storage.Item) bool {
 				with[dir][item.Name] = item.Kind == storage.KindDir
 				return true
 			})
