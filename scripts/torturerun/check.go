@@ -13,7 +13,7 @@ import (
 
 // restingGoroutines is how many a daemon may have at rest: most are readers of the kernel's requests. restingMemory is how many
 // MiB: what it takes while it works grows with the sessions up to -o memory, and must not stay.
-const restingGoroutines, restingMemory = 80, 100
+const restingGoroutines, restingMemory = 80, 120
 
 // check is all that is looked at when the programs have ended.
 func (r *run) check() {
