@@ -93,7 +93,7 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 // agentDirs returns the agent directories of this user that are there.
 func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
 	add := func(name, dir, state string) {
-		same := func(a mountopts.AgentDir) bool { return isSame(a.Source, dir) }
+		same := func(a mountopts.AgentDir) bool { return a.Name == name || isSame(a.Source, dir) }
 		if isDir(dir) && !slices.ContainsFunc(agents, same) {
 			agents = append(agents, mountopts.AgentDir{Name: name, Source: dir, State: state})
 		}

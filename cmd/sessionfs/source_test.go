@@ -62,6 +62,10 @@ func TestPlaceSource(t *testing.T) {
 		{"data state", "", ".omp/agent", ""},
 		{".pi/agent", "", ".pi/agent", ""},
 		{".pi/agent .omp/agent", "", ".omp/agent", ""},
+		{".claude/projects/-home-dev", "", ".claude", ""},
+		{".codex/sessions/2026", "", ".codex", ""},
+		{".codex/sessions/2026 .claude/projects/-home-dev", "", ".claude", ""},
+		{".codex/sessions/2026 .pi/agent", "", ".pi/agent", ""},
 		{".omp/agent state/omp", "", ".omp/agent", "state/omp"},
 		{".omp/agent data/omp", "", "data/omp", ".omp/agent"},
 		{".omp/agent data/omp state/omp", "", "data/omp", "state/omp"},
@@ -86,6 +90,37 @@ func TestPlaceSource(t *testing.T) {
 		o = mountopts.Options{}
 		placeSource(&o, func(name string) string { return env[name] })
 		require.Equal(t, mountopts.Options{Source: in("elsewhere")}, o)
+	}
+}
+
+// TestAgentDirs: --all finds each agent of the user once, where it is told to be or where it is by default.
+func TestAgentDirs(t *testing.T) {
+	for _, c := range []struct {
+		there string            // directories and files in HOME
+		env   map[string]string // below HOME
+		want  string
+	}{
+		{"", nil, ""},
+		{"projects/x/ .claude/statsig/ .codex/log/", nil, ""},
+		{".codex/sessions/2026/ .claude/projects/ .pi/agent/ .omp/agent/", nil, "omp=.omp/agent pi=.pi/agent claude=.claude codex=.codex"},
+		{".claude/projects/", nil, "claude=.claude"},
+		{"c/projects/-x/ .claude/projects/-x/ x/archived_sessions/", map[string]string{"CLAUDE_CONFIG_DIR": "c", "CODEX_HOME": "x"}, "claude=c codex=x"},
+		{"told/agent.db .omp/agent/ .pi/agent/", map[string]string{"PI_CODING_AGENT_DIR": "told"}, "omp=told pi=.pi/agent"},
+		{"told/trust.json .omp/agent/ .pi/agent/", map[string]string{"PI_CODING_AGENT_DIR": "told"}, "omp=.omp/agent pi=told"},
+		{"data/omp/ .omp/agent/", map[string]string{"XDG_DATA_HOME": "data"}, "omp=data/omp"},
+	} {
+		home := agentTree(t, strings.Fields(c.there)...)
+		getenv := func(name string) string {
+			if dir, ok := c.env[name]; ok {
+				return filepath.Join(home, dir)
+			}
+			return map[string]string{"HOME": home}[name]
+		}
+		var found []string
+		for _, a := range agentDirs(getenv) {
+			found = append(found, a.Name+"="+strings.TrimPrefix(a.Source, home+"/"))
+		}
+		require.Equal(t, c.want, strings.Join(found, " "), "%s %v", c.there, c.env)
 	}
 }
 
