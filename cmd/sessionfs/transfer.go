@@ -118,16 +118,13 @@ func importCommand() *cobra.Command {
 		Use:   "import [-s SOURCE] [--to DIR] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +
-			"wrote (- for the standard input), or a directory that has such files at any depth, such as the agent directory\n" +
-			"of another machine. Links are not followed.\n" +
-			"Of a session of Claude Code or Codex (a file, a directory such as ~/.claude, or its path in a mount) an omp session\n" +
-			"is made, which omp --resume goes on with; PATH#ID is the branch to one of its entries.\n" +
-			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay. A file that\n" +
-			"did not lie in one goes where a new session of the working directory in its header would. It appears whole or\n" +
-			"not at all, and is never replaced: one that is there gets what the copy has more. The files beside it and the\n" +
-			"images that it refers to come along. The same command once more changes nothing.\n" +
-			"Exit status: 0, or 1 where something was refused.",
-		Example: "  sessionfs import ~/old-laptop/.omp/agent\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -\n  sessionfs import ~/.claude/projects/-home-dev-project",
+			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed.\n" +
+			"Of a session of Claude Code or Codex (a file, ~/.claude, a path in a mount) an omp session is made, which\n" +
+			"omp --resume goes on with; PATH#ID is the branch to one of its entries.\n" +
+			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay, else where a\n" +
+			"new session of its working directory would. It appears whole or not at all, and is never replaced: one that\n" +
+			"is there gets what the copy has more. The files beside it and its images come along. Status 1: something was refused.",
+		Example: "  sessionfs import ~/old-laptop/.omp/agent ~/.claude/projects/-home-dev-project\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		into, err := src.Importer(cmd.Context(), to)

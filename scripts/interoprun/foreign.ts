@@ -14,17 +14,14 @@ import { loadSender, type Sender } from "./sent";
 
 /** How many sessions of each agent are generated, and how many differences printed. */
 const generated = 60, printed = 5;
-
-const agents = ["claude", "codex"] as const;
-type Agent = (typeof agents)[number];
+type Agent = "claude" | "codex";
 type Foreign = { agent: Agent; file: string; shown: Session };
 type Run = (...args: string[]) => string;
 
 export function checkForeign(dir: string) {
 	return async function checkForeign(client: Client, mount: Mount, project: string): Promise<void> {
 		if (client.version !== "18.3.4") return;
-		const homeOf = (agent: Agent) => path.join(process.env.HOME!, `.${agent}`);
-		const mountOf = (agent: Agent) => path.join(process.env.TMPDIR!, agent);
+		const homeOf = (agent: Agent) => path.join(process.env.HOME!, `.${agent}`), mountOf = (agent: Agent) => path.join(process.env.TMPDIR!, agent);
 		const sessions = written(homeOf, mountOf, project);
 		const send = await loadSender(dir, path.join(mount.agent, "blobs"));
 		const run: Run = (...args) => {
@@ -32,7 +29,7 @@ export function checkForeign(dir: string) {
 			if (!success) throw new Error(`${stdout}${stderr}`);
 			return stdout.toString();
 		};
-		for (const agent of agents) {
+		for (const agent of ["claude", "codex"] as const) {
 			const own = sessions.filter(s => s.agent === agent);
 			fs.mkdirSync(mountOf(agent));
 			run("-o", "context=sent", homeOf(agent), mountOf(agent));
@@ -67,8 +64,7 @@ function written(homeOf: (agent: Agent) => string, mountOf: (agent: Agent) => st
 
 /** The files that may be sessions, of the repositories that there are. */
 function published(): string[] {
-	const top = process.env.SESSIONFS_FOREIGN;
-	const git = (...args: string[]) => Bun.spawnSync(["git", ...args]).stdout.toString();
+	const top = process.env.SESSIONFS_FOREIGN, git = (...args: string[]) => Bun.spawnSync(["git", ...args]).stdout.toString();
 	return !top ? [] : fs.readdirSync(top).map(name => path.join(top, name, "repo")).filter(repo => fs.existsSync(repo)).flatMap(repo => {
 		const at = `--git-dir=${[path.join(repo, ".git"), repo].find(fs.existsSync)}`;
 		return git(at, "ls-tree", "-r", "--name-only", "HEAD").split("\n").filter(name => name.endsWith(".jsonl")).map(name => git(at, "show", `HEAD:${name}`));
@@ -82,8 +78,7 @@ async function agreed(dir: string, agent: Agent, home: string, sessions: Foreign
 	const infos = new Map<string, any>((await store.list()).map((info: any) => [info.path, info]));
 	const found: string[] = [];
 	for (const s of sessions) {
-		const manager = await store.load(infos.get(s.file));
-		const theirs = said(asJSON(manager.getBranch()));
+		const manager = await store.load(infos.get(s.file)), theirs = said(asJSON(manager.getBranch()));
 		const ours = alike(said(branchOf(agent, s.shown.entries())), theirs, said(asJSON(manager.getEntries())));
 		const at = ours.findIndex((line, i) => line !== theirs[i]);
 		if (at >= 0 || ours.length < theirs.length) found.push(`${s.file}: ours ${shown(ours[at])}, the client's ${shown(theirs[at < 0 ? ours.length : at])}`);
@@ -125,25 +120,20 @@ function alike(ours: string[], theirs: string[], elsewhere: string[]): string[] 
 
 /** Imports sessions, whole and to an entry, and opens them. */
 async function imported(client: Client, mount: Mount, project: string, sessions: Foreign[], run: Run, send: Sender): Promise<string[]> {
-	const found: string[] = [];
-	const take = (...paths: string[]) => run("import", "-s", mount.agent, "--to", project, ...paths).split("\n").map(line => line.split(/\s+/));
-	const chance = new Chance(1);
-	const entries = sessions.map(s => chance.of(s.shown.entries().filter(e => e.customType !== "sessionfs/leaf").map(e => e.id)));
-	const whole = take(...sessions.map(s => s.file));
-	const branches = take(...sessions.map((s, i) => `${s.file}#${entries[i]}`));
+	const found: string[] = [], take = (...paths: string[]) => run("import", "-s", mount.agent, "--to", project, ...paths).split("\n").map(line => line.split(/\s+/));
+	const chance = new Chance(1), entries = sessions.map(s => chance.of(s.shown.entries().filter(e => e.customType !== "sessionfs/leaf").map(e => e.id)));
+	const whole = take(...sessions.map(s => s.file)), branches = take(...sessions.map((s, i) => `${s.file}#${entries[i]}`));
 	for (const [i, s] of sessions.entries()) {
 		for (const [[outcome, place], context] of [[whole[i], "context.json"], [branches[i], `branches/${entries[i]}/context.json`]] as const) {
-			const session = mount.session(place);
-			const manager = await client.open(session.file);
-			const theirs = send(manager.getEntries(), manager.getLeafId()!).messages;
-			const differs = difference(JSON.parse(s.shown.read(context)).messages.map(completed), theirs);
+			const { file } = mount.session(place), manager = await client.open(file);
+			const differs = difference(JSON.parse(s.shown.read(context)).messages.map(completed), send(manager.getEntries(), manager.getLeafId()!).messages);
 			const { customType, data } = manager.getEntries().at(-1)!;
-			found.push(...expect(!differs, `${s.file} ${context}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`))
+			found.push(...expect(!differs, `${s.file} ${context}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`));
 			found.push(...expect(customType === "foreign_session_import" && data.source === s.agent && data.sourcePath === s.file, `${place} ends with ${customType}`));
-			const before = fs.readFileSync(session.file, "utf8");
+			const before = fs.readFileSync(file, "utf8");
 			if (i % 4 === 0) manager.appendMessage(user("And now?")), manager.appendMessage(assistant("On."));
 			await closed(manager);
-			found.push(...expect(fs.readFileSync(session.file, "utf8").startsWith(before), `${place}: the client wrote the file anew`));
+			found.push(...expect(fs.readFileSync(file, "utf8").startsWith(before), `${place}: the client wrote the file anew`));
 		}
 		if (i % 16 === 0) found.push(...expect(take(s.file)[0][0] === "same", `${s.file} gone on with, and imported again`));
 	}
