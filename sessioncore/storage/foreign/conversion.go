@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -85,7 +86,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		if begun() && len(last) > 0 {
 			out, last, whole, written = append(out, last...), last[:0], 0, lastAt
 		}
-		text := u.Text
+		text := OneLine(u)
 		if u.Kind != jsonl.ObjectUnit {
 			why := u.Reason
 			if why == jsonl.ReasonTooLong {
@@ -134,6 +135,14 @@ func (c *conversion) again() Converter {
 		return r.Again()
 	}
 	return nil
+}
+
+// OneLine returns the text of a value without the line breaks between its parts.
+func OneLine(u *jsonl.Unit) []byte {
+	if !u.Loose {
+		return u.Text
+	}
+	return bytes.ReplaceAll(u.Text, []byte{'\n'}, []byte{' '})
 }
 
 // appendSkipped appends a line that is no entry, for what is no record or is left out: problems.jsonl says so.

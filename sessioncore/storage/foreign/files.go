@@ -330,7 +330,7 @@ func (o *object) begun() ([]byte, error) {
 	c, out := o.files.agent.Converter(about), []byte(nil)
 	err = jsonl.LoadFirst(context.Background(), o.raw, min(st.Size, fromBeginning), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
-			out = c.Add(out, u.Text, u.Line)
+			out = c.Add(out, OneLine(u), u.Line)
 		}
 		if len(out) >= beginning || u.Kind != jsonl.ObjectUnit {
 			return jsonl.ErrStop

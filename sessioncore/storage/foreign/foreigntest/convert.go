@@ -33,7 +33,7 @@ func convert(t testing.TB, c foreign.Converter, file string) (whole string, stat
 	var out []byte
 	_, err := jsonl.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
-			text := bytes.Clone(u.Text)
+			text := bytes.Clone(foreign.OneLine(u))
 			before := len(out)
 			out = c.Add(out, text, u.Line)
 			clear(text) // a converter keeps no part of a value
