@@ -223,18 +223,23 @@ func TestLies(t *testing.T) {
 			a := newArchive(t, nil)
 			a.limitOf = func(int64) int64 { return 1 << 20 }
 			a.write(t, "x.jsonl.gz", c.data)
-			for range 3 {
-				got, err := read(a, "x.jsonl")
-				if c.err == nil {
-					require.NoError(t, err)
-					require.True(t, c.want == got)
-					require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
-					continue
-				}
-				require.ErrorIs(t, err, c.err)
-				require.NotErrorIs(t, err, storage.ErrStale)
-			}
+			requireUnpacked(t, a, c.want, c.err)
 		})
+	}
+}
+
+// requireUnpacked: x.jsonl is unpacked, or refused for a reason, each time.
+func requireUnpacked(t *testing.T, a *archive, want string, reason error) {
+	for range 3 {
+		got, err := read(a, "x.jsonl")
+		if reason == nil {
+			require.NoError(t, err)
+			require.True(t, want == got)
+			require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
+			continue
+		}
+		require.ErrorIs(t, err, reason)
+		require.NotErrorIs(t, err, storage.ErrStale)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // packZstd compresses as Codex does: newer versions say the size first, which is set with sized.
@@ -74,17 +73,7 @@ func TestZstd(t *testing.T) {
 			a := newZstd(t)
 			a.limitOf = func(int64) int64 { return 5 << 20 }
 			a.write(t, "x.jsonl.zst", c.data)
-			for range 3 {
-				got, err := read(a, "x.jsonl")
-				if c.err == nil {
-					require.NoError(t, err)
-					require.True(t, c.want == got)
-					require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
-					continue
-				}
-				require.ErrorIs(t, err, c.err)
-				require.NotErrorIs(t, err, storage.ErrStale)
-			}
+			requireUnpacked(t, a, c.want, c.err)
 		})
 	}
 }
