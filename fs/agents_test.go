@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/testdata"
 )
@@ -26,6 +27,33 @@ const (
 	claudeDemo = "-home-dev-tidetable/7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"
 	codexDemo  = "2026-05-12/rollout-2026-05-12T13-40-05-019e1c4d-7a30-7c52-b1d8-2f60a9e4c713"
 )
+
+// TestAgentOf: a directory is another agent's only where nothing in it is like omp's: its sessions could not be written then.
+func TestAgentOf(t *testing.T) {
+	for dirs, want := range map[string]fs.Agent{
+		"":                               "",
+		"sessions/--srv-w--":             "",
+		"sessions/2026/05/12":            fs.Codex,
+		"archived_sessions":              fs.Codex,
+		"sessions/2026":                  "",
+		"sessions/2026/05":               fs.Codex,
+		"sessions/2026/05/12 sessions/-": "",
+		"archived_sessions sessions/-w":  "",
+		"projects/-srv-w":                fs.Claude,
+		"projects/w":                     "",
+		"projects/-srv-w sessions/-":     "",
+		".claude/projects":               fs.Claude,
+	} {
+		root := t.TempDir()
+		for dir := range strings.FieldsSeq(dirs) {
+			require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
+		}
+		if strings.HasPrefix(dirs, ".claude") {
+			root = filepath.Join(root, ".claude")
+		}
+		require.Equal(t, want, fs.AgentOf(root), dirs)
+	}
+}
 
 // TestForeignMount: what a mount of another agent shows, and that all of it is read-only, with the way out.
 func TestForeignMount(t *testing.T) {

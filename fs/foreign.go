@@ -27,16 +27,17 @@ const (
 )
 
 // AgentOf tells by the names in a directory whose it is. Many directories have one called projects: that of Claude Code has
-// those of absolute paths.
+// those of absolute paths. Whatever else is there, one with sessions of omp, which can be written, is omp's.
 func AgentOf(dir string) Agent {
 	has := func(name string) bool {
 		found, _ := filepath.Glob(filepath.Join(dir, name))
 		return len(found) > 0
 	}
 	switch {
+	case has("sessions/-*/"):
 	case has("projects/-*/") || has("projects/") && (filepath.Base(dir) == ".claude" || has("history.jsonl")):
 		return Claude
-	case has("sessions/[0-9][0-9][0-9][0-9]/") || has("archived_sessions/"):
+	case has("sessions/[0-9][0-9][0-9][0-9]/[0-9][0-9]/") || filepath.Base(dir) == ".codex" && has("sessions/") || has("archived_sessions/"):
 		return Codex
 	}
 	return ""
