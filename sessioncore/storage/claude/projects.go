@@ -209,6 +209,9 @@ func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
 		return nil, nil
 	}
+	if has, err := hasChains(obj, size); err != nil || !has {
+		return nil, err
+	}
 	side := newChains()
 	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
 		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain"`)) {
@@ -223,6 +226,31 @@ func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 		return nil
 	})
 	return names, err
+}
+
+// hasChains reports whether a file has records of subagents, at the speed of reading it: most have none, and all are asked when
+// their directory is listed.
+func hasChains(obj storage.Object, size int64) (bool, error) {
+	const key = `"isSidechain":`
+	buf := make([]byte, min(size, jsonl.ChunkSize)+int64(len(key))+8)
+	for off, kept := int64(0), 0; off < size; {
+		n := min(size-off, int64(len(buf)-kept))
+		if err := storage.ReadFull(obj, buf[kept:int64(kept)+n], off); err != nil {
+			return false, err
+		}
+		text := buf[:int64(kept)+n]
+		for rest := text; ; {
+			_, after, found := bytes.Cut(rest, []byte(key))
+			if !found {
+				break
+			}
+			if rest = after; bytes.HasPrefix(bytes.TrimLeft(after, " "), []byte("true")) {
+				return true, nil
+			}
+		}
+		kept, off = copy(buf, text[max(0, len(text)-len(key)-8):]), off+n
+	}
+	return false, nil
 }
 
 // isName reports whether an id can be a part of a file's name.
