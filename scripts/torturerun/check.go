@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // restingGoroutines is how many a daemon may have at rest: most are readers of the kernel's requests. restingMemory is how many
-// MiB: what it takes while it works grows with the sessions up to -o memory, and must not stay.
-const restingGoroutines, restingMemory = 80, 120
+// MiB: what it takes while it works grows with the sessions up to -o memory, and must not stay. What is of no use any more goes
+// with the next collection, which is two minutes later where nothing else is done.
+const restingGoroutines, restingMemory, restSeconds = 80, 120, 150
 
 // check is all that is looked at when the programs have ended.
 func (r *run) check() {
@@ -191,7 +193,12 @@ func (r *run) checkCrawls() {
 // checkLeft: nothing is left behind, in the daemons or on disk.
 func (r *run) checkLeft() {
 	for _, d := range r.daemons {
-		d.sample()
+		for range restSeconds {
+			if d.sample(); len(d.rss) == 0 || d.rss[len(d.rss)-1] <= restingMemory {
+				break
+			}
+			time.Sleep(time.Second)
+		}
 		rss := d.rss
 		n := strings.Count("\n"+d.dump(), "\ngoroutine ")
 		if n > restingGoroutines {
