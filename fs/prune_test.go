@@ -65,7 +65,7 @@ func TestNodesAreGivenBackAtRest(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
 	a.write("s", header("s"), entry(0, "e0", "", "y"))
-	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes, c.options.NodesRest = 1<<16, 100*time.Millisecond })
+	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes, c.options.NodesRest = 1<<16, time.Second })
 	run(t, "sh", "-c", `for n in $(seq 200); do test -d "$1/by-file/$n/x/y" || exit; done`, "sh", m.dir)
 	for _, before := range []string{`6\d\d`, `\d\d?`} { // what was given back is counted when there is something again
 		require.Eventually(t, func() bool {
