@@ -2,7 +2,9 @@ package fs
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/budget"
@@ -22,25 +24,45 @@ type Agent string
 
 // The agents. That of omp, pi, xcsh and operator is "".
 const (
-	Claude Agent = "claude"
-	Codex  Agent = "codex"
+	Claude Agent = claude.Name
+	Codex  Agent = codex.Name
 )
 
 // AgentOf tells by the names in a directory whose it is. Many directories have one called projects: that of Claude Code has
 // those of absolute paths. Whatever else is there, one with sessions of omp, which can be written, is omp's.
 func AgentOf(dir string) Agent {
-	has := func(name string) bool {
-		found, _ := filepath.Glob(filepath.Join(dir, name))
-		return len(found) > 0
-	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	sessions, projects := in("sessions"), in("projects")
+	_, noPrompts := os.Stat(in("history.jsonl"))
 	switch {
-	case has("sessions/-*/"):
-	case has("projects/-*/") || has("projects/") && (filepath.Base(dir) == ".claude" || has("history.jsonl")):
+	case hasDir(sessions, "-*"):
+	case hasDir(projects, "-*") || hasDir(projects) && (filepath.Base(dir) == ".claude" || noPrompts == nil):
 		return Claude
-	case has("sessions/[0-9][0-9][0-9][0-9]/[0-9][0-9]/") || filepath.Base(dir) == ".codex" && has("sessions/") || has("archived_sessions/"):
+	case hasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") || hasDir(sessions) && filepath.Base(dir) == ".codex" ||
+		hasDir(in("archived_sessions")):
 		return Codex
 	}
 	return ""
+}
+
+// maxNames is how many names of a directory are looked at to tell whose it is. One that has more has them of one kind.
+const maxNames = 1024
+
+// hasDir reports whether dir is a directory in which there is one, at each level, whose name matches the next of patterns.
+func hasDir(dir string, patterns ...string) bool {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(patterns) == 0 {
+		return err == nil && info.IsDir()
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxNames) // what was read before an error counts
+	return slices.ContainsFunc(names, func(name string) bool {
+		matches, _ := filepath.Match(patterns[0], name)
+		return matches && hasDir(filepath.Join(dir, name), patterns[1:]...)
+	})
 }
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.
@@ -59,7 +81,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 		home := codex.New(gzip.NewZstd(source, memory, temporaryDir()), source.Path())
 		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")
 	}
-	raw, o.ReadOnly = foreign.Shown{Files: raw, Agent: how}, true
+	raw = foreign.Shown{Files: raw, Agent: how}
 	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, shownIn, memory, writer.Options{})
 	t.view.Foreign, t.prompts = true, history.NewLines(source)
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to

@@ -168,7 +168,7 @@ func fillFile(out *fuse.Attr, st storage.Stat, size int64) {
 // fillWritable is fillFile for a file that can be written, unless the mount is read-only.
 func (n *node) fillWritable(out *fuse.Attr, st storage.Stat, size int64) {
 	fillFile(out, st, size)
-	if !n.view.ReadOnly || n.view.Foreign {
+	if !n.view.ReadOnly {
 		out.Mode |= st.Mode & writeBits
 	}
 }
@@ -180,7 +180,7 @@ func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
 	if st.Kind != storage.KindDir {
 		mode |= mode & readBits >> 2 // whoever may read the file may search the directory
 	}
-	if n.view.ReadOnly && !n.view.Foreign {
+	if n.view.ReadOnly {
 		mode &^= writeBits
 	}
 	out.Mode = syscall.S_IFDIR | mode

@@ -128,7 +128,7 @@ func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
 }
 
 // agentOrder is the order in which an agent is chosen that is not named.
-var agentOrder = []string{"omp", "pi", "claude", "codex"}
+var agentOrder = []string{"omp", "pi", string(fs.Claude), string(fs.Codex)}
 
 // foreignAgent is an agent that has its own format: its name, the environment variable that names its directory, and where in
 // the home directory that is else.

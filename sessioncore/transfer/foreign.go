@@ -29,21 +29,15 @@ import (
 
 // This file makes sessions of omp of those of other agents (docs/design.md section 2, Import).
 
-// agents are the other agents, as omp's own import names them.
-const (
-	claudeCode = "claude"
-	codexCLI   = "codex"
-)
-
 // agentOf returns the agent that wrote a record, "" for none that is known. All that Codex writes follows one of a type.
 func agentOf(v rawjson.Value) string {
 	typ := v.Member("type")
 	switch {
 	case typ.Is("session_meta") && v.Member("payload").IsObject():
-		return codexCLI
+		return codex.Name
 	case typ.IsString() && v.Member("sessionId").IsString(),
 		(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString():
-		return claudeCode
+		return claude.Name
 	}
 	return ""
 }
@@ -84,8 +78,8 @@ func (named) IsSession(string) bool { return true }
 
 // homes is where the agents keep sessions: in the first part of the path, those that may belong together.
 var homes = map[string]*regexp.Regexp{
-	claudeCode: regexp.MustCompile(`^(.+/projects)/(.+)$`),
-	codexCLI:   regexp.MustCompile(`^(.+)/(?:sessions/(\d{4})/(\d\d)/(\d\d)|(archived_sessions))/([^/]+)$`),
+	claude.Name: regexp.MustCompile(`^(.+/projects)/(.+)$`),
+	codex.Name:  regexp.MustCompile(`^(.+)/(?:sessions/(\d{4})/(\d\d)/(\d\d)|(archived_sessions))/([^/]+)$`),
 }
 
 // settle makes of what was found the session of another agent, among those that it may depend on where it lies with them.
@@ -105,7 +99,7 @@ func (f *Found) settle(ctx context.Context) (done func(), err error) {
 			return nil, err
 		}
 		files, how, name := storage.Files(claude.NewProjects(home)), foreign.Agent(claude.Agent{}), at[2]
-		if agent == codexCLI {
+		if agent == codex.Name {
 			rollouts := codex.New(gzip.NewZstd(home, nil, f.temporary), home.Path())
 			files, how, name = rollouts, rollouts, path.Join(cmp.Or(at[5], strings.Join(at[2:5], "-")), at[6])
 		}
@@ -119,7 +113,7 @@ func (f *Found) settle(ctx context.Context) (done func(), err error) {
 		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")
 	}
 	f.how = claude.Agent{}
-	if agent == codexCLI {
+	if agent == codex.Name {
 		f.how = codex.New(f.files, "/")
 	}
 	return func() {}, nil

@@ -106,7 +106,7 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		name += sessioncore.FileEnding
 		st, err = s.disk.Stat(name)
 	}
-	session := strings.TrimSuffix(strings.TrimSuffix(name, gzip.Ending), ".zst")
+	session := strings.TrimSuffix(strings.TrimSuffix(name, gzip.Ending), gzip.ZstdEnding)
 	switch {
 	case err != nil:
 		return err

@@ -45,7 +45,7 @@ func BenchmarkFirstLook(b *testing.B) {
 	p, _ := newLong(b)
 	for b.Loop() {
 		b.StopTimer()
-		p.Files = foreign.New(p.Raw(), Agent{}, nil, b.TempDir())
+		p.Files = foreign.New(p.Files.Files, Agent{}, nil, b.TempDir())
 		b.StartTimer()
 		snap, err := sessioncore.NewStore(p).Session(session).Acquire(context.Background())
 		require.NoError(b, err)

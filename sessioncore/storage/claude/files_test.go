@@ -154,7 +154,7 @@ func TestBeginning(t *testing.T) {
 	obj := p.open(t)
 	beginning := make([]byte, 4096)
 	require.NoError(t, storage.ReadFull(obj, beginning, 0))
-	raw, err := p.Raw().Stat(session)
+	raw, err := p.Files.Files.Stat(session)
 	require.NoError(t, err)
 	st, err := p.Stat(session)
 	require.NoError(t, err)

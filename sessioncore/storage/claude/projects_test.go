@@ -65,7 +65,7 @@ func TestSidechains(t *testing.T) {
 	whole := read(t, p.open(t))
 	require.Contains(t, whole, `"origin":{"line":7,"session":"artifacts/subagents/sidechain-x1"}`)
 	require.Contains(t, whole, `"origin":{"line":8,"session":"artifacts/subagents/sidechain-y1"}`)
-	raw, err := p.Raw().Open("-w/s/subagents/sidechain-x1.jsonl")
+	raw, err := p.Files.Files.Open("-w/s/subagents/sidechain-x1.jsonl")
 	require.NoError(t, err)
 	require.Contains(t, read(t, raw), `"go"`, "its lines are those of the session's file")
 	require.NoError(t, raw.Close())
@@ -129,7 +129,7 @@ func TestAbout(t *testing.T) {
 	} {
 		p := newProjects(t)
 		p.put(t, session, c.lines...)
-		obj, err := p.Raw().Open(session)
+		obj, err := p.Files.Files.Open(session)
 		require.NoError(t, err)
 		st, err := obj.Stat()
 		require.NoError(t, err)

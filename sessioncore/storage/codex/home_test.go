@@ -237,7 +237,7 @@ func TestJoined(t *testing.T) {
 		h.write(3, more...)
 		grown := h.read(3)
 		require.True(t, strings.HasPrefix(grown, whole) || step == 0)
-		fresh := &home{foreign.New(h.Raw(), h.Raw().(*Home), nil, t.TempDir()), t, h.dir}
+		fresh := &home{foreign.New(h.Files.Files, h.Files.Files.(*Home), nil, t.TempDir()), t, h.dir}
 		require.Equal(t, fresh.read(3), grown)
 	}
 	s := sessioncore.NewStore(h.Files).Session(day + "/" + name(3))
@@ -288,7 +288,7 @@ func TestGrowth(t *testing.T) {
 			now := live.read(1)
 			lines := slices.DeleteFunc(slices.Collect(strings.Lines(now)), func(line string) bool { return line[0] == '"' }) // what is said of no record
 			requireTree(t, strings.Join(lines, ""))
-			fresh := &home{foreign.New(live.Raw(), live.Raw().(*Home), nil, t.TempDir()), t, live.dir}
+			fresh := &home{foreign.New(live.Files.Files, live.Files.Files.(*Home), nil, t.TempDir()), t, live.dir}
 			require.Equal(t, fresh.read(1), now)
 		}
 	}

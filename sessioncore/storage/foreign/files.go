@@ -60,9 +60,6 @@ func New(files storage.Files, agent Agent, limit *budget.Budget, temporary strin
 	return &Files{Files: files, agent: agent, limit: limit, temporary: temporary, slots: map[string]*slot{}, given: map[string]given{}}
 }
 
-// Raw returns the agent's own files.
-func (f *Files) Raw() storage.Files { return f.Files }
-
 // List implements storage.Files.
 func (f *Files) List(dir string, only []string, call func(storage.Item) bool) error {
 	return f.Files.List(dir, only, func(item storage.Item) bool {

@@ -15,6 +15,8 @@ import (
 const (
 	// Ending is what the name of a file has that gzip compressed, after that of the session file.
 	Ending = ".gz"
+	// ZstdEnding is what it has where zstd did.
+	ZstdEnding = ".zst"
 	// session ends the names of files that are looked for under their compressed name too.
 	session = ".jsonl"
 )

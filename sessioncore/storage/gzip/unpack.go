@@ -45,7 +45,7 @@ var gzipped = &format{
 
 // zstandard is how Codex compresses rollouts (docs/format.md, Codex). The longest that are known have 37 GB.
 var zstandard = &format{
-	ending: ".zst", magic: "\x28\xb5\x2f\xfd", program: "zstd", most: 1 << 36,
+	ending: ZstdEnding, magic: "\x28\xb5\x2f\xfd", program: "zstd", most: 1 << 36,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		begin := make([]byte, min(size, zstd.HeaderMaxSize))
 		var header zstd.Header

@@ -1,10 +1,8 @@
 package union
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,29 +11,20 @@ import (
 
 // Part is a store and the name below which it is shown.
 type Part struct {
-	Name    string
-	Files   storage.Files
-	Journal storage.Journal // nil if it cannot be written
+	Name  string
+	Files storage.Files
 }
 
-// Storage shows parts. Its root has a directory for each, and what is in a part has the part's name before its own.
-type Storage struct{ parts []Part }
+// Files shows parts. Its root has a directory for each, and what is in a part has the part's name before its own.
+type Files struct{ parts []Part }
 
-var _ storage.Storage = (*Storage)(nil)
+var _ storage.Files = (*Files)(nil)
 
-// New returns a Storage of parts, whose names differ.
-func New(parts ...Part) *Storage { return &Storage{parts} }
-
-// Parts returns the names of the parts.
-func (s *Storage) Parts() (names []string) {
-	for _, p := range s.parts {
-		names = append(names, p.Name)
-	}
-	return names
-}
+// New returns the Files of parts, whose names differ.
+func New(parts ...Part) *Files { return &Files{parts} }
 
 // find returns the part that a name lies in and its name there.
-func (s *Storage) find(name string) (*Part, string, error) {
+func (s *Files) find(name string) (*Part, string, error) {
 	top, rest, _ := strings.Cut(name, "/")
 	if i := slices.IndexFunc(s.parts, func(p Part) bool { return p.Name == top }); i >= 0 {
 		return &s.parts[i], rest, nil
@@ -44,7 +33,7 @@ func (s *Storage) find(name string) (*Part, string, error) {
 }
 
 // List implements storage.Files.
-func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error {
 	if dir != "" {
 		p, rest, err := s.find(dir)
 		if err != nil {
@@ -64,7 +53,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 }
 
 // Stat implements storage.Files. The state of the root is that of the part that changed last.
-func (s *Storage) Stat(name string) (storage.Stat, error) {
+func (s *Files) Stat(name string) (storage.Stat, error) {
 	if name != "" {
 		p, rest, err := s.find(name)
 		if err != nil {
@@ -88,7 +77,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 }
 
 // Open implements storage.Files.
-func (s *Storage) Open(name string) (storage.Object, error) {
+func (s *Files) Open(name string) (storage.Object, error) {
 	p, rest, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -97,7 +86,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 }
 
 // ReadAhead implements storage.Files.
-func (s *Storage) ReadAhead(names []string) {
+func (s *Files) ReadAhead(names []string) {
 	for _, p := range s.parts {
 		var own []string
 		for _, name := range names {
@@ -110,54 +99,3 @@ func (s *Storage) ReadAhead(names []string) {
 		}
 	}
 }
-
-// journal returns the journal for a name, and its name there.
-func (s *Storage) journal(name string) (storage.Journal, string, error) {
-	p, rest, err := s.find(name)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case p.Journal == nil:
-		return nil, "", fmt.Errorf("%w: sessions of %s are not written", storage.ErrUnsupported, p.Name)
-	}
-	return p.Journal, rest, nil
-}
-
-// Lock implements storage.Journal.
-func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, err error) {
-	j, rest, err := s.journal(name)
-	if err != nil {
-		return nil, err
-	}
-	return j.Lock(ctx, rest)
-}
-
-// Append implements storage.Journal.
-func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
-	j, rest, err := s.journal(name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	return j.Append(rest, data)
-}
-
-// Replace implements storage.Journal.
-func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	j, rest, err := s.journal(name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	return j.Replace(rest, r)
-}
-
-// Sync implements storage.Journal.
-func (s *Storage) Sync(name string) error {
-	j, rest, err := s.journal(name)
-	if err != nil {
-		return err
-	}
-	return j.Sync(rest)
-}
-
-// Join returns the name of a part's name in the whole.
-func Join(part, name string) string { return path.Join(part, name) }
