@@ -239,6 +239,18 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, links, 5)
 }
 
+// TestContents: the table of contents of the cookbook has all that follows it.
+func TestContents(t *testing.T) {
+	text, err := os.ReadFile("cookbook.md")
+	require.NoError(t, err)
+	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "")
+	headings := title.FindAllStringSubmatch(prose, -1)[1:]
+	require.NotEmpty(t, headings)
+	for _, m := range headings {
+		require.True(t, strings.Contains(prose, "](#"+anchor(m[1])+")"), m[1])
+	}
+}
+
 var (
 	// codeName is a piece of code in a document.
 	codeName = regexp.MustCompile("`([^`]+)`")

@@ -179,9 +179,6 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 	}
 	fmt.Fprintf(&script, "printf '\\n%s0\\n'\n", statusMark)
 	for _, step := range steps {
-		if step.dir != "" {
-			fmt.Fprintf(&script, "cd \"$HOME/%s\"\n", step.dir)
-		}
 		fmt.Fprintf(&script, "%s\nprintf '\\n%s%%s\\n' %s\n", step.command, statusMark, status)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readmePatience)
@@ -217,13 +214,10 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 	return results
 }
 
-// A block is what a document has between two fences, with what a comment above it says to the test:
-//
-//	<!-- test: in DIRECTORY -->    a directory in HOME
+// A block is what a document has between two fences.
 type block struct {
 	line     int    // of the opening fence
 	language string // sh: commands; console: commands and their output; sql: statements; others: nothing to run
-	dir      string // where its commands are typed, below HOME; empty: where the block before it ended
 	text     []string
 }
 
@@ -231,7 +225,6 @@ type block struct {
 type step struct {
 	file    string
 	line    int
-	dir     string // as in block
 	command string
 	shown   bool // output is what the document shows
 	output  string
@@ -241,26 +234,17 @@ type step struct {
 func readBlocks(text string) ([]block, error) {
 	var blocks []block
 	var open *block
-	next := block{}
 	for i, line := range strings.Split(text, "\n") {
-		switch comment, isComment := strings.CutPrefix(line, "<!-- test: "); {
+		switch {
 		case open != nil && line == "```":
 			blocks = append(blocks, *open)
 			open = nil
 		case open != nil:
 			open.text = append(open.text, line)
 		case strings.HasPrefix(line, "```"):
-			started := next
-			started.line, started.language = i+1, line[3:]
-			open, next = &started, block{}
-		case isComment:
-			if _, err := fmt.Sscanf(comment, "in %s -->", &next.dir); err != nil {
-				return nil, fmt.Errorf("line %d: what is %q? %w", i+1, line, err)
-			}
+			open = &block{line: i + 1, language: line[3:]}
 		case strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"):
 			return nil, fmt.Errorf("line %d: code stands between fences, not indented", i+1)
-		case line != "" && next.dir != "":
-			return nil, fmt.Errorf("line %d: a comment to the test stands right above its block", i+1)
 		}
 	}
 	if open != nil {
@@ -280,7 +264,6 @@ func (b block) steps() []step {
 	if b.language == "sql" {
 		return []step{{line: b.line + 1, command: psql + " <<'END'\n" + strings.Join(b.text, "\n") + "\nEND"}}
 	}
-	dir := b.dir
 	goesOn := false
 	for i, line := range b.text {
 		command, isCommand := strings.CutPrefix(line, "$ ")
@@ -298,8 +281,7 @@ func (b block) steps() []step {
 			if b.language == "sh" {
 				command = line
 			}
-			steps = append(steps, step{line: b.line + 1 + i, dir: dir, command: command, shown: b.language == "console"})
-			dir = ""
+			steps = append(steps, step{line: b.line + 1 + i, command: command, shown: b.language == "console"})
 		}
 		goesOn = strings.HasSuffix(line, `\`)
 	}
