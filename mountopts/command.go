@@ -151,8 +151,13 @@ func (c *Command) unmountArgs(args []string) error {
 		return fmt.Errorf("-u takes exactly one MOUNTPOINT, %d were given", len(args))
 	}
 	c.Options.Mountpoint = args[0]
+	if IsDatabase(args[0]) {
+		return errDatabaseLast
+	}
 	return nil
 }
+
+var errDatabaseLast = errors.New("a database is SOURCE, not MOUNTPOINT, which is a directory and comes after it")
 
 // mountArgs parses [SOURCE] MOUNTPOINT.
 func (c *Command) mountArgs(args []string) error {
@@ -175,6 +180,9 @@ func (c *Command) mountArgs(args []string) error {
 		return errors.New("mount(8) helpers are called with SOURCE and MOUNTPOINT")
 	}
 	o.Mountpoint = args[len(args)-1]
+	if IsDatabase(o.Mountpoint) {
+		return errDatabaseLast
+	}
 	if strings.HasPrefix(o.Mountpoint, "/dev/fd/") {
 		return fmt.Errorf("MOUNTPOINT %s: a mount made beforehand (drop_privileges) cannot be taken over", o.Mountpoint)
 	}

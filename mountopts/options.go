@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -102,10 +103,22 @@ func (o Options) Level() slog.Level {
 	return o.LogLevel
 }
 
-// IsDatabase reports whether SOURCE is the URL of a database. A directory of such a name is given as ./postgres:...
+// IsDatabase reports whether SOURCE is the URL of a database, or certainly meant for one: CheckSource tells. A directory of
+// such a name is given as ./postgres:...
 func IsDatabase(source string) bool {
-	return strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://")
+	return isURL.MatchString(source) || isKeywords.MatchString(source)
 }
+
+var (
+	isURL      = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.:-]*://|postgres(ql)?:)`)
+	isKeywords = regexp.MustCompile(`(?i)(^\s*(host|hostaddr|port|dbname|user|service|passfile|sslmode)|(^|\s)(ssl)?password)\s*=`)
+	isPostgres = regexp.MustCompile(`(?i)^postgres(ql)?://`)
+	// passwords are those of URLs and of keywords.
+	passwords = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s/:@]*:)[^\s@]+@|(\b(?:ssl)?password\s*=\s*)('[^']*'?|[^\s&'"]+)`)
+)
+
+// WithoutPassword masks what in a message may be the password of a database.
+func WithoutPassword(text string) string { return passwords.ReplaceAllString(text, "$1$2…") }
 
 // BlobsInDatabase is the value of Options.Blobs that means a table beside the sessions. A directory of that name is given as
 // ./postgres.
@@ -122,11 +135,22 @@ func (o Options) CheckSource() error {
 		}
 		return nil
 	}
-	u, err := url.Parse(o.Source)
-	if err != nil {
-		return errors.New("SOURCE begins like the URL of a database, but is none: postgres://user@host/database")
+	const form = "postgres://USER@HOST/DATABASE?table=TABLE"
+	if !isURL.MatchString(o.Source) {
+		return errors.New("SOURCE has the keywords of a connection string; write them as a URL, without a password: " + form + ", or postgres://?service=NAME")
 	}
-	if _, secret := u.User.Password(); secret || u.Query().Has("password") || u.Query().Has("sslpassword") {
+	u, err := url.Parse(o.Source)
+	switch {
+	case !isPostgres.MatchString(o.Source):
+		return errors.New("SOURCE is a URL, but not one of a database that can be mounted: " + form)
+	case err != nil || u.Fragment != "" || strings.Contains(u.EscapedPath(), "@"): // a password may be cut in two
+		return errors.New("SOURCE begins like the URL of a database, but is none: " + form)
+	}
+	_, secret := u.User.Password()
+	for name := range u.Query() {
+		secret = secret || strings.HasSuffix(strings.ToLower(name), "password")
+	}
+	if secret {
 		return errors.New("SOURCE has a password, which every user of this machine can see in the list of processes: leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 	}
 	return nil

@@ -19,11 +19,23 @@ import (
 func TestDatabasePassword(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
 	const secret = "s3cr3t"
-	for _, source := range []string{"postgres://me:" + secret + "@h/d", "postgresql://me@h/d?password=" + secret} {
+	for _, source := range []string{"postgres://me:" + secret + "@h/d", "POSTGRESQL://me@h/d?password=" + secret} {
 		for _, args := range [][]string{{source, s.mountpoint}, {"-f", source, s.mountpoint}, {"ls", "-s", source}} {
 			r := s.run(args...)
 			requireStatus(t, exitUsage, r, "~/.pgpass")
 			require.NotContains(t, r.stdout+r.stderr, secret)
+		}
+	}
+	// Nor where it is no SOURCE, or beside what is wrong for another reason.
+	for _, source := range []string{"postgres://me:" + secret + "@h/d", "host=h password=" + secret} {
+		for _, args := range [][]string{
+			{source}, {s.source, source}, {"-o", "nope", source, s.mountpoint}, {source, s.mountpoint, "x"}, {"-u", source}, {"status", source},
+			{"import", "-s", s.source, source}, {"ls", "-s", s.source, source}, {"search", "-s", source, "x"}, {"sql-trigger", source}, {"lss", source},
+			{"cat", source}, {"tree", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source}, {"check", "-s", source}, {source, "/nowhere"},
+		} {
+			r := s.run(args...)
+			require.NotZero(t, r.code, args)
+			require.NotContains(t, r.stdout+r.stderr, secret, args)
 		}
 	}
 	requireStatus(t, exitUsage, s.run("-o", "blobs=/b", s.source, s.mountpoint), "blobs=")

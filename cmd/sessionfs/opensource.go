@@ -123,10 +123,11 @@ func sayError(cmd *cobra.Command, err error) {
 
 // reasonOf words an error as people know it from ls and cat: the path, then the reason.
 func reasonOf(err error) string {
+	text := strings.TrimSpace(err.Error())
 	if at, ok := err.(*iofs.PathError); ok { // not one within an error that says more
-		return at.Path + ": " + at.Err.Error()
+		text = at.Path + ": " + at.Err.Error()
 	}
-	return strings.TrimSpace(err.Error())
+	return mountopts.WithoutPassword(text) // of a URL that was given where none belongs
 }
 
 // eachPath calls do for each path that arguments stand for.

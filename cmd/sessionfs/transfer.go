@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs"
+	"sessionfs/mountopts"
 	"sessionfs/sessioncore/page"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
@@ -190,7 +191,7 @@ func showProgress(out io.Writer, done, of int) {
 func lineOf(f transfer.Found, r transfer.Result) string {
 	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
 	if r.Err != nil {
-		line = "refused: " + filepath.Clean(f.Path) + ": " + reasonOf(r.Err)
+		line = "refused: " + mountopts.WithoutPassword(filepath.Clean(f.Path)) + ": " + reasonOf(r.Err)
 	}
 	if len(r.Notes) > 0 {
 		line += " (" + strings.Join(r.Notes, "; ") + ")"
