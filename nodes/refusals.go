@@ -224,7 +224,7 @@ var kindsOfError = []kindOfError{
 	{writer.ErrTooMany, syscall.EBUSY, saysItself},
 	{writer.ErrWaiting, syscall.EBUSY, saysItself},
 	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
-	{history.ErrQuery, syscall.EINVAL, `put what is to be found as it stands into double quotes`},
+	{history.ErrQuery, syscall.EINVAL, `put the words that are to be found as they are into double quotes`},
 	{search.ErrQuery, syscall.EINVAL, saysItself},
 	{sessioncore.ErrExists, syscall.EEXIST, "leave id out, and a new one is made"},
 	{fs.ErrExist, syscall.EEXIST, "what has that name is kept: see in SOURCE what it is"},
