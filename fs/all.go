@@ -15,13 +15,14 @@ import (
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage/union"
 	"sessionfs/sessioncore/writer"
 )
 
 // openAll is openTree for several agents. Each has a tree of its own, as in a mount of it alone, so that all that is written
 // goes by its own rules and locks. The ways to find a session look at all of them side by side, and write nothing.
-func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
+func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tree, err error) {
 	t = &tree{}
 	defer func() {
 		if err != nil {
@@ -72,6 +73,6 @@ func openAll(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
 	whole.Search = newSearcher(whole, all, layout.Sessions)
 	t.view = whole
-	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...))
+	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...), prices)
 	return t, nil
 }

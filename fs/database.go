@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/postgres"
@@ -24,7 +25,7 @@ import (
 
 // openDatabase is openTree for a database: the sessions are rows of a table, and what a client keeps in its directory
 // beside them (prompts, breadcrumbs, archived sessions) is not there.
-func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
+func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tree, err error) {
 	if err := o.CheckSource(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -45,7 +46,7 @@ func openDatabase(o mountopts.Options, log *slog.Logger) (t *tree, err error) {
 	if blobs != nil && !o.Redact {
 		t.unmasked = append(t.unmasked, nodes.SourceName(blobsName, blobs, nil))
 	}
-	t.setRoot(rows, nodes.SourceName(layout.Sessions, t.files, t.store))
+	t.setRoot(rows, nodes.SourceName(layout.Sessions, t.files, t.store), prices)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }

@@ -66,30 +66,21 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPrices, err)
 	}
-	t, err := openSource(o, log)
+	switch {
+	case mountopts.IsDatabase(o.Source):
+		return openDatabase(o, log, prices)
+	case o.Source == mountopts.All:
+		return openAll(o, log, prices)
+	}
+	t, err := openAgent(o, log, newMemory(o), layout.Sessions)
 	if err == nil {
-		t.view.Prices = prices
+		t.setRoot(t.source, nodes.SourceName(layout.Sessions, t.files, t.store), prices)
 	}
 	return t, err
 }
 
 // ErrPrices means that the file of prices is missing or none.
 var ErrPrices = errors.New("-o prices")
-
-// openSource is openTree without the prices.
-func openSource(o mountopts.Options, log *slog.Logger) (*tree, error) {
-	switch {
-	case mountopts.IsDatabase(o.Source):
-		return openDatabase(o, log)
-	case o.Source == mountopts.All:
-		return openAll(o, log)
-	}
-	t, err := openAgent(o, log, newMemory(o), layout.Sessions)
-	if err == nil {
-		t.setRoot(t.source, nodes.SourceName(layout.Sessions, t.files, t.store))
-	}
-	return t, err
-}
 
 // openAgent opens SOURCE, whose sessions are shown in a directory of the mount.
 func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, shownIn string) (t *tree, err error) {
@@ -185,8 +176,9 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.
 }
 
 // setRoot makes the root directory.
-func (t *tree) setRoot(source storage.Files, sessions nodes.Name) {
+func (t *tree) setRoot(source storage.Files, sessions nodes.Name, prices report.Prices) {
 	list := t.view.Listing
+	t.view.Prices = prices
 	byID := layout.ByID{Listing: list}
 	if t.view.Archive != nil {
 		byID.Archive = t.view.Archive.Listing
@@ -204,7 +196,7 @@ func (t *tree) setRoot(source storage.Files, sessions nodes.Name) {
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
 		sessions,
-		nodes.CostsName(costs.New(t.store)),
+		nodes.CostsName(costs.New(t.store, prices)),
 	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
 	t.root = nodes.NewRootDir(t.view, source, names...)

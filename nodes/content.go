@@ -138,7 +138,7 @@ func CostsName(costs *costs.Costs) Name {
 			if err != nil {
 				return content{}, err
 			}
-			text, err := costs.Lines(ctx, sessions.All(), view.Prices, hold)
+			text, err := costs.Lines(ctx, sessions.All(), hold)
 			if err != nil {
 				return content{}, err
 			}

@@ -17,14 +17,14 @@ import (
 
 // Costs adds up what sessions cost. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
-	store *sessioncore.Store
-
-	mu     sync.Mutex // guards the fields below; held while somebody adds up
+	store  *sessioncore.Store
 	prices report.Prices
-	known  map[string]*account
-	size   int // of known, in bytes
-	room   int // the most that size may be
-	last   shown
+
+	mu    sync.Mutex // guards the fields below; held while somebody adds up
+	known map[string]*account
+	size  int // of known, in bytes
+	room  int // the most that size may be
+	last  shown
 }
 
 // shown is the last text, as a reader asks for its size before opening it.
@@ -41,16 +41,16 @@ const (
 	maxShown = 1 << 20
 )
 
-// New returns the Costs of a store's sessions.
-func New(store *sessioncore.Store) *Costs {
-	return &Costs{store: store, known: map[string]*account{}, room: maxKnown}
+// New returns the Costs of a store's sessions. Answers without a cost get one by prices.
+func New(store *sessioncore.Store, prices report.Prices) *Costs {
+	return &Costs{store: store, prices: prices, known: map[string]*account{}, room: maxKnown}
 }
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
 // the copies of an answer, that in the session that began first counts. Subagents of which no result says what they used have
 // sessions of their own, whose cost counts for the sessions' directories. Sessions that cannot be read are left out, as
-// everywhere. Answers without a cost get one by prices, which must be the same in each call. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
-func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, prices report.Prices, hold *budget.Hold) ([]byte, error) {
+// everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
+func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, prices repo
 	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
 		return c.last.text, nil
 	}
-	c.last, c.prices = shown{}, prices
+	c.last = shown{}
 	defer hold.Set(0)
 	sums := newSums(hold)
 	settled, err := c.addUp(ctx, oldestFirst(sessions), sums)

@@ -127,7 +127,7 @@ func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	require.NoError(s.t, err)
 	clear(s.files.names)
 	hold := budget.New(budget.Default).Hold()
-	return c.Lines(ctx, sessions.All(), report.Prices{}, &hold)
+	return c.Lines(ctx, sessions.All(), &hold)
 }
 
 // settle waits until the files' times would show another change.
@@ -140,7 +140,7 @@ func TestAgreesWithASlowReader(t *testing.T) {
 		s := newTestStore(t, uint64(seed))
 		s.grow(sessions)
 		settle()
-		c := New(s.store)
+		c := New(s.store, report.Prices{})
 		want := s.slowLines()
 		require.Equal(t, want, s.lines(c))
 		require.GreaterOrEqual(t, len(s.files.names), sessions-1, "all but one that is indexed")
@@ -189,7 +189,7 @@ func TestStopped(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(100)
 	settle()
-	c := New(s.store)
+	c := New(s.store, report.Prices{})
 	_, err := s.list.Sessions(context.Background())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -212,7 +212,7 @@ func TestStopped(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(3)
-	c := New(s.store)
+	c := New(s.store, report.Prices{})
 	c.mu.Lock()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -234,7 +234,7 @@ func TestOddSessions(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.root, "p", name+".jsonl"), []byte(text), 0o644))
 	}
-	text, err := s.text(context.Background(), New(s.store))
+	text, err := s.text(context.Background(), New(s.store, report.Prices{}))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		require.True(t, json.Valid([]byte(line)), line)
@@ -252,10 +252,10 @@ func TestNoRoom(t *testing.T) {
 	memory := budget.New(budget.Min)
 	others, hold := memory.Hold(), memory.Hold()
 	require.NoError(t, others.Resize(memory.Limit()-100))
-	_, err = New(s.store).Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
+	_, err = New(s.store, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	others.Close()
-	_, err = New(s.store).Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
+	_, err = New(s.store, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
 }

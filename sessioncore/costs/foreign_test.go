@@ -51,10 +51,10 @@ func (s *foreignStore) tokens() map[string][3]float64 {
 	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(s.t, err)
 	hold := budget.New(budget.Default).Hold()
-	c := New(s.store)
-	text, err := c.Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
+	c := New(s.store, report.Prices{})
+	text, err := c.Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
-	again, err := c.Lines(context.Background(), sessions.All(), report.Prices{}, &hold)
+	again, err := c.Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(text), string(again))
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
