@@ -45,7 +45,6 @@ type Info struct {
 	MessageCount int
 
 	shownIn  string // see Listing
-	agent    string // whose it is, where there are several
 	first    string // the first message
 	lineSize int    // size of the line in index.jsonl, in bytes
 	created  int64  // milliseconds since the epoch; 0 if the header's timestamp cannot be read
@@ -60,6 +59,7 @@ const (
 	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
 	infoPi                             // of pi
 	infoNamed                          // of pi, and Title is certainly that of the whole file
+	infoAgent                          // of one of several agents
 )
 
 // DirName returns the path below sessions/ of the directory that shows the session.
@@ -67,6 +67,15 @@ func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.
 
 // Path returns the path of the directory that shows the session, from the mount's root.
 func (i *Info) Path() string { return i.shownIn + "/" + i.DirName() }
+
+// Agent returns the name of the agent whose session it is, where there are several, else "".
+func (i *Info) Agent() string {
+	if i.flags&infoAgent == 0 {
+		return ""
+	}
+	agent, _, _ := strings.Cut(i.Name, "/")
+	return agent
+}
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
 func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }
@@ -117,8 +126,8 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 		return nil, st, err
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
-	if l.agents {
-		info.agent, _, _ = strings.Cut(name, "/")
+	if l.several() {
+		info.flags |= infoAgent
 	}
 	if isPi(info, l.store.Program(name), prefix) {
 		if err := l.readPi(obj, st, info, old); err != nil {
@@ -234,7 +243,7 @@ func (i *Info) appendLine(dst []byte) []byte {
 		FirstMessage:  names.TextUTF8(i.first),
 		ParentSession: orNull(names.TextUTF8(i.Parent)),
 		Size:          i.Stat.Size,
-		Agent:         i.agent,
+		Agent:         i.Agent(),
 	})
 }
 

@@ -25,8 +25,7 @@ type Listing struct {
 	flat  bool   // pi's sessions lie in the storage itself
 	// tops are the directories in which sessions lie, or directories of them: "", the storage's root, or one for each
 	// agent.
-	tops   []string
-	agents bool // they are agents
+	tops []string
 	// shownIn is the directory of the mount that shows the storage.
 	shownIn string
 
@@ -53,7 +52,7 @@ func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
 // NewOf is New for the sessions of several agents, each in a directory of its own.
 func NewOf(store *sessioncore.Store, agents ...string) *Listing {
 	l := New(store, "")
-	l.tops, l.agents = agents, true
+	l.tops = agents
 	return l
 }
 
@@ -136,7 +135,7 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	}
 	for _, top := range l.tops {
 		dirs, err := storage.ListStat(l.store.Storage(), top, isScope)
-		if err != nil && !(l.agents && unreachable(err)) {
+		if err != nil && !(l.several() && unreachable(err)) {
 			return root, err
 		}
 		for _, d := range dirs {
@@ -145,6 +144,9 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	}
 	return root, nil
 }
+
+// several reports whether the sessions are those of several agents, of which some may not be there.
+func (l *Listing) several() bool { return l.tops[0] != "" }
 
 // isTop reports whether directories of sessions lie in a directory.
 func (l *Listing) isTop(dir string) bool { return slices.Contains(l.tops, dir) }

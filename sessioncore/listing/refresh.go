@@ -65,7 +65,7 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	for _, name := range l.tops {
 		top := known(name)
 		c := top.scan(l.store.Storage(), all, true)
-		if c.err != nil && !(l.agents && unreachable(c.err)) {
+		if c.err != nil && !(l.several() && unreachable(c.err)) {
 			return c.err
 		}
 		if dirs, changes = append(dirs, top), append(changes, c); newest.Kind != storage.KindDir {
