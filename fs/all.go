@@ -36,7 +36,7 @@ func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tr
 	var sides []union.Part
 	var names []string
 	flat := false
-	var prompts []history.Part
+	var prompts history.Several
 	for _, a := range o.Agents {
 		part, err := openAgent(o.For(a), log, memory, path.Join(layout.Sessions, a.Name))
 		if err != nil {
@@ -55,7 +55,7 @@ func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tr
 	if len(t.parts) == 0 {
 		return t, fmt.Errorf("%w: no agent has sessions here", ErrSource)
 	}
-	t.prompts = history.Several(prompts...)
+	t.prompts = prompts
 	t.source = cmp.Or(t.source, t.parts[0].source)
 	all := union.New(sides...)
 	t.files, t.store = all, sessioncore.NewStore(all)

@@ -83,7 +83,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 	}
 	raw = foreign.Shown{Files: raw, Agent: how}
 	t.openView(o, log, foreign.New(raw, how, memory, temporaryDir()), nil, nil, t.place, shownIn, memory, writer.Options{})
-	t.view.Foreign, t.prompts = true, history.NewLines(source)
+	t.view.Foreign, t.prompts = true, history.Lines{Files: source}
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
 	t.files = raw
 	if o.Redact {

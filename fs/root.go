@@ -54,7 +54,7 @@ type tree struct {
 	shared  bool    // other machines may write to the sessions
 	flat    bool    // pi was given a directory for all its sessions
 	parts   []*tree // of the agents, where there are several
-	prompts *history.History
+	prompts history.History
 	// unmasked are the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
 	// sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
 	unmasked []nodes.Name

@@ -22,11 +22,11 @@ import (
 type HistoryDir struct {
 	directory
 	source  storage.Files
-	prompts *history.History
+	prompts history.History
 }
 
 // HistoryName is the directory that shows the prompt history of source.
-func HistoryName(source storage.Files, prompts *history.History) Name {
+func HistoryName(source storage.Files, prompts history.History) Name {
 	return Name{"history", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
 		return &HistoryDir{newDirectory(view), source, prompts}
 	}, nil}
@@ -66,7 +66,7 @@ func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
 // HistorySearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
 type HistorySearchDir struct {
 	directory
-	prompts *history.History
+	prompts history.History
 }
 
 func (d *HistorySearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
@@ -94,7 +94,7 @@ func (d *HistorySearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it i
 
 // newPromptsFile returns history/prompts.jsonl, or history/search/<query> where match is the query: prompts as JSON
 // lines, newest first. The content is held by the handle; the node keeps only its size.
-func newPromptsFile(view *View, prompts *history.History, match string) *ContentFile {
+func newPromptsFile(view *View, prompts history.History, match string) *ContentFile {
 	type known struct {
 		state history.State
 		size  int64

@@ -40,7 +40,7 @@ var errChanged = errors.New("the database changed")
 type opened map[string]storage.Object
 
 // copy copies the files into memory, which room holds. The error is errChanged if they belong to different states.
-func (h *History) copy(ctx context.Context, room *budget.Hold) (*copied, error) {
+func (h *Database) copy(ctx context.Context, room *budget.Hold) (*copied, error) {
 	files := opened{}
 	defer func() {
 		for _, obj := range files {

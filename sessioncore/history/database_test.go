@@ -77,7 +77,7 @@ func age(t testing.TB, dir string) {
 }
 
 // open returns the history in dir.
-func open(t testing.TB, dir string) *History {
+func open(t testing.TB, dir string) *Database {
 	files, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { files.Close() })
@@ -85,7 +85,7 @@ func open(t testing.TB, dir string) *History {
 }
 
 // render returns the answer to a query.
-func render(t testing.TB, h *History, match string) string {
+func render(t testing.TB, h History, match string) string {
 	t.Helper()
 	got, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err)

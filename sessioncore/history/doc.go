@@ -1,4 +1,4 @@
-// Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (NewLines), and the client's,
+// Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (Lines), and the client's,
 // SOURCE/history.db: a SQLite database in WAL mode with a table history(id, prompt, created_at, cwd), in version 18
 // session_id too and from 18.3.4 on use_count, and an FTS5 index history_fts of the prompts (docs/design.md section 1,
 // history/). The database belongs to the client, which may be writing to it, and its content is untrusted. So this

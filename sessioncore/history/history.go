@@ -45,22 +45,34 @@ var (
 )
 
 // History is the prompt history of a SOURCE. It is safe for concurrent use.
-type History struct {
+type History interface {
+	// State returns the current state of the files. If there is none, or it is not a regular file, the error wraps
+	// fs.ErrNotExist.
+	State() (State, error)
+	// Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
+	// JSON object per line, newest first, as in the client's own lists and searches. The text is held in hold, which may be
+	// nil; after an error it holds nothing.
+	//
+	// Errors wrap fs.ErrNotExist (no history), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, budget.ErrNoMemory, or an
+	// error of the storage.
+	Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error)
+}
+
+// Database is the history that omp keeps in SQLite.
+type Database struct {
 	files storage.Files
-	name  string        // of its file
-	parts []Part        // of which it consists, where these are several
 	limit time.Duration // maxTime, or less in tests
 	reads *semaphore.Weighted
 }
 
-// New returns the history in files, which need not exist.
-func New(files storage.Files) *History {
-	return &History{files: files, name: databaseName, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
+// New returns the history in the database in files, which need not exist.
+func New(files storage.Files) *Database {
+	return &Database{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 
-// State identifies a state of the database: if a Rendering is settled, equal States mean equal content.
+// State identifies a state of a history: if a Rendering is settled, equal States mean equal content.
 type State struct {
-	database storage.Stat
+	database storage.Stat  // or of the file of lines
 	wal      storage.Token // zero if there is no log
 	parts    uint64        // of several histories: a hash of their states
 }
@@ -73,22 +85,23 @@ func (s State) Stat() storage.Stat {
 	return st
 }
 
-// State returns the current state of the files. If there is no database, or it is not a regular file, the error wraps
-// fs.ErrNotExist.
-func (h *History) State() (State, error) {
-	if h.parts != nil {
-		return h.stateOfParts()
-	}
-	st, err := h.files.Stat(h.name)
+// stateOf returns the state of the history in a file.
+func stateOf(files storage.Files, name string) (State, error) {
+	st, err := files.Stat(name)
 	if err != nil {
 		return State{}, err
 	}
 	if st.Kind != storage.KindFile {
-		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, h.name)
+		return State{}, fmt.Errorf("%w: %s is not a file", fs.ErrNotExist, name)
 	}
-	s := State{database: st}
-	if h.name == linesName {
-		return s, nil
+	return State{database: st}, nil
+}
+
+// State implements History.
+func (h *Database) State() (State, error) {
+	s, err := stateOf(h.files, databaseName)
+	if err != nil {
+		return s, err
 	}
 	if wal, err := h.files.Stat(walName); err == nil && wal.Kind == storage.KindFile {
 		s.wal = wal.Token
@@ -96,7 +109,7 @@ func (h *History) State() (State, error) {
 	return s, nil
 }
 
-// Rendering is what Render returns.
+// Rendering is what History.Render returns.
 type Rendering struct {
 	Text  []byte
 	State State // of the database when it was read
@@ -105,17 +118,9 @@ type Rendering struct {
 	Settled bool
 }
 
-// Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
-// JSON object per line, newest first, as in the client's own lists and searches. The text is held in hold, which may be
-// nil; after an error it holds nothing.
-//
-// Errors wrap fs.ErrNotExist (no database), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, budget.ErrNoMemory, or an
-// error of the storage.
-func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+// Render implements History.
+func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
 	out := &lines{hold: hold}
-	if h.name == linesName || h.parts != nil {
-		return h.renderText(ctx, match, out)
-	}
 	c, err := h.read(ctx, match, out, 1)
 	if errors.Is(err, budget.ErrNoMemory) { // which another read may have for a moment: once more, alone
 		hold.Close()
@@ -129,22 +134,9 @@ func (h *History) Render(ctx context.Context, match string, hold *budget.Hold) (
 	return Rendering{out.text.Bytes(), c.state, c.settled}, nil
 }
 
-// renderText is Render for what is no database.
-func (h *History) renderText(ctx context.Context, match string, out *lines) (r Rendering, err error) {
-	render := h.renderLines
-	if h.parts != nil {
-		render = h.renderParts
-	}
-	if r, err = render(ctx, match, out); err != nil {
-		out.hold.Close()
-		return Rendering{}, err
-	}
-	return r, nil
-}
-
 // read copies the files until they are of one committed state, and runs a query on that, within the limits. It takes so many
 // of the places for reads.
-func (h *History) read(request context.Context, match string, out *lines, places int64) (c *copied, err error) {
+func (h *Database) read(request context.Context, match string, out *lines, places int64) (c *copied, err error) {
 	if err := h.reads.Acquire(request, places); err != nil {
 		return nil, err
 	}

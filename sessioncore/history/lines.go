@@ -13,17 +13,26 @@ import (
 	"strings"
 	"time"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
 // linesName is the file in which Claude Code and Codex keep prompts, a line each (docs/format.md, Claude Code; Codex).
 const linesName = "history.jsonl"
 
-// NewLines returns the history that Claude Code or Codex keeps in files, which need not exist.
-func NewLines(files storage.Files) *History {
-	h := New(files)
-	h.name = linesName
-	return h
+// Lines is the history that Claude Code or Codex keeps, which need not exist.
+type Lines struct{ Files storage.Files }
+
+// State implements History.
+func (h Lines) State() (State, error) { return stateOf(h.Files, linesName) }
+
+// Render implements History.
+func (h Lines) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+	r, err := h.render(ctx, match, &lines{hold: hold})
+	if err != nil {
+		hold.Close()
+	}
+	return r, err
 }
 
 // prompt is a line of that file, with the keys of either client.
@@ -63,14 +72,14 @@ type said struct {
 	end   int
 }
 
-// renderLines writes the prompts that have all the words, or all, the newest first. Lines that are no prompts are passed over:
+// render writes the prompts that have all the words, or all, the newest first. Lines that are no prompts are passed over:
 // the last one may be half written.
-func (h *History) renderLines(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+func (h Lines) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
 	words := wordsOf(match)
 	if match != "" && len(words) == 0 {
 		return r, fmt.Errorf("%w: %q", ErrQuery, match)
 	}
-	obj, err := h.files.Open(h.name)
+	obj, err := h.Files.Open(linesName)
 	if err != nil {
 		return r, err
 	}
@@ -81,7 +90,7 @@ func (h *History) renderLines(ctx context.Context, match string, out *lines) (r 
 		return r, err
 	}
 	if st.Size > maxCopied {
-		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, h.name, st.Size>>20, maxCopied>>20)
+		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, linesName, st.Size>>20, maxCopied>>20)
 	}
 	room := out.hold.Another()
 	defer room.Close()
@@ -124,23 +133,19 @@ func (h *History) renderLines(ctx context.Context, match string, out *lines) (r 
 // Part is the history of one of several agents.
 type Part struct {
 	Agent   string
-	History *History
+	History History
 }
 
-// Several returns the histories of several agents as one: their lines by time, each with a member agent.
-func Several(parts ...Part) *History {
-	h := New(nil)
-	h.parts = parts
-	return h
-}
+// Several is the histories of several agents as one: their lines by time, each with a member agent.
+type Several []Part
 
 var seed = maphash.MakeSeed()
 
-// stateOfParts returns what tells the states of all of them from others, with the latest times. One that is missing counts too.
-func (h *History) stateOfParts() (State, error) {
+// State returns what tells the states of all of them from others, with the latest times. One that is missing counts too.
+func (h Several) State() (State, error) {
 	var all State
 	var missing error
-	for _, p := range h.parts {
+	for _, p := range h {
 		s, err := p.History.State()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -161,16 +166,24 @@ func (h *History) stateOfParts() (State, error) {
 	return all, nil
 }
 
-// renderParts is Render for several histories. A query that one cannot read is no error while another one can.
-func (h *History) renderParts(ctx context.Context, match string, out *lines) (r Rendering, err error) {
-	state, err := h.stateOfParts()
+// Render implements History. A query that one of them cannot read is no error while another one can.
+func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+	r, err := h.render(ctx, match, &lines{hold: hold})
+	if err != nil {
+		hold.Close()
+	}
+	return r, err
+}
+
+func (h Several) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+	state, err := h.State()
 	if err != nil {
 		return r, err
 	}
-	texts := make([][]byte, len(h.parts))
+	texts := make([][]byte, len(h))
 	settled, answered := true, false
 	var refused error
-	for i, p := range h.parts {
+	for i, p := range h {
 		hold := out.hold.Another()
 		defer hold.Close()
 		shown, err := p.History.Render(ctx, match, &hold)
@@ -199,12 +212,12 @@ func (h *History) renderParts(ctx context.Context, match string, out *lines) (r 
 		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
 		texts[newest] = rest
 		out.line.Reset()
-		fmt.Fprintf(&out.line, `{"agent":%q,%s`+"\n", h.parts[newest].Agent, line[1:])
+		fmt.Fprintf(&out.line, `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
 		if err := out.end(); err != nil {
 			return r, err
 		}
 	}
-	now, err := h.stateOfParts()
+	now, err := h.State()
 	return Rendering{out.text.Bytes(), state, settled && now == state}, err
 }
 

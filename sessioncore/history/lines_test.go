@@ -15,13 +15,13 @@ import (
 )
 
 // typed makes a directory with a history.jsonl.
-func typed(t *testing.T, lines ...string) (dir string, h *History) {
+func typed(t *testing.T, lines ...string) (dir string, h History) {
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, linesName), []byte(strings.Join(lines, "\n")), 0o600))
 	files, err := sessiondir.Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	return dir, NewLines(files)
+	return dir, Lines{Files: files}
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	codexLine  = `{"session_id":"r","ts":1767225601,"text":"Äpfel zählen"}`
 )
 
-func show(t *testing.T, h *History, match string) []string {
+func show(t *testing.T, h History, match string) []string {
 	r, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err, match)
 	return strings.Split(strings.TrimSuffix(string(r.Text), "\n"), "\n")
@@ -78,7 +78,7 @@ func TestSeveral(t *testing.T) {
 	dir, codex := typed(t, codexLine, strings.Replace(codexLine, "1767225601", "1767225603", 1))
 	_, none := typed(t)
 	database := open(t, database(t, schema18, "INSERT INTO history(id, prompt, created_at) VALUES (1, 'old', 1), (2, 'parse it', 1767225604)"))
-	all := Several(Part{"omp", database}, Part{"none", none}, Part{"claude", claude}, Part{"codex", codex})
+	all := Several{{"omp", database}, {"none", none}, {"claude", claude}, {"codex", codex}}
 	var got []string
 	for _, line := range show(t, all, "") {
 		agent, _, _ := strings.Cut(line, ",")
@@ -104,7 +104,7 @@ func TestSeveral(t *testing.T) {
 	require.NoError(t, err)
 	states[state] = true
 	require.Len(t, states, 4, fmt.Sprint(states))
-	_, err = Several(Part{"codex", codex}).State()
+	_, err = Several{{"codex", codex}}.State()
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -114,7 +114,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte(`{"display":"x","timestamp":1e300}`), "")
 	f.Fuzz(func(t *testing.T, text []byte, match string) {
 		_, h := typed(t, string(text))
-		r, err := Several(Part{"a", h}).Render(context.Background(), match, nil)
+		r, err := Several{{"a", h}}.Render(context.Background(), match, nil)
 		if err != nil {
 			require.ErrorIs(t, err, ErrQuery)
 			return
